@@ -30,7 +30,6 @@ from blockbuster.costs.phases import (
     SHUFFLE,
     WITH_DOTS,
     Phase,
-    besides,
 )
 
 TRIES, CLOSE = 30, 0.2  # reweighted least squares: errors beyond this count less
@@ -69,8 +68,7 @@ def rows(pairs: Iterable[Measured]) -> Iterator[Row]:
             for phase, counts in zip(work.phases, found, strict=True):
                 if phase.runs and counts is not None:
                     times = _times(phase, work.phases)
-                    said = phase.instructions / LANES / work.warps / phase.runs
-                    counted = said - besides(*times)
+                    counted = phase.instructions * work.crowded / LANES / work.warps / phase.runs
                     yield Row(BY_NAME[pair.workload].part, counted, counts.issue, times)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from math import prod
 from typing import Any
@@ -69,10 +69,12 @@ class Phase:
 
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
-    warps that multiply alone where four could multiply together. ``special``: of special units.
-    ``instructions``: of lanes, not of warps. ``lines``: lines of memory that loads and stores
-    touch, ``sectors``: the bytes of the touched parts of lines (lines.py). ``copied``: bytes that
-    loads write to shared memory; ``fetched``: bytes read from it. In one run: ``ahead``, how many
+    warps that multiply alone where four could multiply together. ``special``: of special units;
+    ``repeated``: those of them that a compiler leaves out, since it has their results already.
+    ``instructions``: of lanes, not of warps, that statements ask for; ``besides``: those that they
+    do not ask for. ``lines``: lines of memory that loads and stores touch, ``sectors``: the bytes
+    of the touched parts of lines (lines.py). ``copied``: bytes that loads write to shared memory;
+    ``fetched``: bytes read from it. In one run: ``ahead``, how many
     iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
     ``exchanges``: dots, shuffles that fold across lanes, and exchanges between warps, in sequence.
     ``each``: the runs of each program in the order of the grid, if they differ and are not too
@@ -86,7 +88,9 @@ class Phase:
     operations: Mapping[Unit, int] = field(hash=False)
     apart: int = 0
     special: int = 0
+    repeated: int = 0
     instructions: int = 0
+    besides: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
@@ -97,6 +101,10 @@ class Phase:
     lines: int = 0
     sectors: int = 0
     each: tuple[int, ...] = ()
+
+    def issued(self, crowded: int) -> int:
+        """Instructions of lanes, where so many warps do the same work."""
+        return self.instructions * crowded + self.besides
 
 
 def besides(
@@ -128,7 +136,9 @@ class Counts:
     operations: dict[Unit, int] = field(default_factory=lambda: defaultdict(int))
     apart: int = 0
     special: int = 0
+    repeated: int = 0
     instructions: int = 0
+    besides: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
@@ -169,7 +179,7 @@ class Counting:
         sums, runs = Counts(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
-        sums.instructions += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
+        sums.besides = runs * self._besides(body, dims, sums) * self.layouts.number * LANES
         few = self.extents.tiles(self.extents.grid) <= LISTED
         each = self.extents.tiles_of_programs(loops) if few else None
         yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
@@ -268,8 +278,8 @@ class Counting:
                 self._folded(stmt, sums)
             case Pointwise(expr):
                 whole = substitute(expr, [Arg(self._number(tile)) for tile in stmt.args])
-                once = replace(scalar(whole), instructions=scalar(whole, sums.made).instructions)
-                self._scalars(once, runs * self.lanes(stmt.target), sums)
+                elements, left = runs * self.lanes(stmt.target), scalar(whole, sums.made)
+                self._scalars(scalar(whole), elements, sums, left)
                 sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
@@ -314,9 +324,14 @@ class Counting:
             for _ in range(1 if stmt.ahead else 2):
                 self._scalars(factor, elements, sums)
 
-    def _scalars(self, each: Scalar, elements: int, sums: Counts) -> None:
-        self._vector(each.calls * elements, each.instructions * elements, sums)
+    def _scalars(
+        self, each: Scalar, elements: int, sums: Counts, left: Scalar | None = None
+    ) -> None:
+        """``left``: what is left to compute where a compiler finds equal expressions."""
+        left = left or each
+        self._vector(each.calls * elements, left.instructions * elements, sums)
         sums.special += each.special * elements
+        sums.repeated += (each.special - left.special) * elements
 
     def _vector(self, operations: int, instructions: int, sums: Counts) -> None:
         sums.operations["vector", self.arithmetic] += operations

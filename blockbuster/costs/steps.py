@@ -130,12 +130,13 @@ class Rates:
             else:
                 vector += seconds
         machine, reached = self.machine, self.fitted.issue
-        issued = phase.instructions / machine.limits.warp * each / (machine.issue * reached)
+        warps = phase.issued(crowded) / machine.limits.warp
+        special = phase.special - phase.repeated
         return {
             "matrix": matrix * crowded,
             "vector": vector * crowded,
-            "special": phase.special * each / self.machine.special * crowded,
-            "issue": issued * crowded,
+            "special": special * each / machine.special * crowded,
+            "issue": warps * each / (machine.issue * reached),
         }
 
     def _chain(self, phase: Phase, each: Mapping[str, float]) -> float:
@@ -164,7 +165,7 @@ class Rates:
         ``each``: seconds of one run by resource.
         """
         limits, warps = self.machine.limits, self.work.warps
-        own = phase.instructions * self.work.crowded / limits.warp / warps / phase.runs
+        own = phase.issued(self.work.crowded) / limits.warp / warps / phase.runs
         special = each["special"] * max(1.0, limits.schedulers / warps)
         return max(own * self.fitted.alone / self.machine.clock, special, each["vector"])
 

@@ -16,19 +16,15 @@ from itertools import zip_longest
 from math import inf
 
 from blockbuster.costs import time_of
-from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
+from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.tile.program import Let, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, power_of_two
-from blockbuster.emit.tile.trips import dims_in
-from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.default_schedule import arranged, divided
-from blockbuster.selection.default_tiles import WHOLE, repeated_dims
 from blockbuster.selection.overlapping import overlapped
 from blockbuster.selection.own_blocks import Own
+from blockbuster.selection.roles import Roles
 from blockbuster.selection.settings import (
     STAGES,
     KernelSetting,
@@ -52,15 +48,6 @@ REFINED = 2
 
 HOPELESS = 1.6
 """How many times as long as another program the first schedules may take for more to be tried."""
-
-WIDEST = 256
-"""Lanes of a dim of dots, at most."""
-
-NARROWEST = 32
-"""Lanes of a dim of dots, at least, but of their rows: matrix units take half as many slowly."""
-
-LINE = 1 << 14
-"""Lanes of other dims, at most."""
 
 Lanes = tuple[tuple[Dim, int], ...]
 Chunks = tuple[tuple[Dim, int], ...] | None
@@ -148,7 +135,7 @@ class _Search:
     def __init__(self, bare: Scheduled, in_chunks: bool) -> None:
         self.bare = bare
         self.default = Arrangement(chunks=None if in_chunks else ())
-        self.roles = _Roles.of(bare)
+        self.roles = Roles.of(bare)
         self.arranged: dict[Arrangement, Scheduled | None] = {}
         self.texts: dict[tuple[str, tuple[KernelSetting, ...]], str] = {}
         self.found: dict[str, Variation | None] = {}
@@ -280,8 +267,9 @@ class _Search:
             blocks = {block.dim: block.lanes for block in nest.blocks if not block.whole}
             for dim in filter(blocks.__contains__, self.roles.varying):
                 most, now = self.roles.most(dim), blocks[dim]
+                least = self.roles.least_alone(dim, now)
                 for other in dict.fromkeys((2 * now, now // 2, most)):
-                    if self.roles.least(dim) <= other <= most and other != now:
+                    if least <= other <= most and other != now:
                         mine = {**dict(known.get(number, ())), dim: other}
                         own = {**known, number: tuple(mine.items())}
                         yield number, replace(arrangement, own=tuple(sorted(own.items())))
@@ -294,70 +282,6 @@ class _Search:
                 if self.roles.least(dim) <= other <= self.roles.most(dim):
                     changed = (*lanes[:at], (dim, other), *lanes[at + 1 :])
                     yield replace(arrangement, lanes=changed)
-
-
-@dataclass(frozen=True)
-class _Roles:
-    """``varying``: the dims whose lanes vary, those of ``dots`` if there are any. ``rows``: of
-    results of dots. ``kept``: those that start wider, too: of results of dots, or along rows.
-    ``again``: those whose blocks have dots done again; they are not cut further than usual. Scores
-    made twice for halves of their columns took self-attention 7.4 microseconds instead of 5.5.
-    ``usual``: no lanes asked for, for each dim; another of its size class would speak for it.
-    """
-
-    varying: tuple[Dim, ...]
-    dots: tuple[Dim, ...]
-    rows: tuple[Dim, ...]
-    kept: tuple[Dim, ...]
-    again: tuple[Dim, ...]
-    usual: Mapping[Dim, int]
-    sizes: Mapping[Dim, int]
-
-    @staticmethod
-    def of(bare: Scheduled) -> _Roles:
-        """Those of a program before the first move."""
-        program = bare.draft
-        units = program.units
-        dots = tuple(dict.fromkeys(d for n in program.nests for d in dims_of_dots(n, units)))
-        cut = dict.fromkeys(d for n in program.nests for d in dims_in(n))
-        fixed = {d for n in program.nests for d in unlooped(n, units)}
-        free = [d for d in dots or cut if size_class(d) not in units and d not in fixed]
-        results = _results(program)
-        rows, kept = (tuple(d for d in free if d in found) for found in results)
-        again, usual = repeated_dims(program), dict.fromkeys(cut, 0)
-        return _Roles(tuple(free), dots, rows, kept, again, usual, bare.sizes)
-
-    def least(self, dim: Dim) -> int:
-        """Lanes of a dim, at least."""
-        if dim not in self.dots:
-            return 1
-        if dim in self.again:
-            return min(WHOLE, self.most(dim))
-        return LEAST if dim in self.rows else min(NARROWEST, self.most(dim))
-
-    def most(self, dim: Dim) -> int:
-        """Lanes of a dim, at most."""
-        dot = dim in self.dots
-        size = power_of_two(self.sizes[size_class(dim)], LEAST if dot else 1)
-        return min(size, WIDEST if dot else LINE)
-
-    def wider(self, dim: Dim, lanes: int) -> int:
-        """Lanes to start from, too: of dots, twice those of results; else single rows, whole."""
-        if dim in self.dots:
-            return min(2 * lanes, self.most(dim)) if dim in self.kept else lanes
-        return self.most(dim) if dim in self.kept else 1
-
-
-def _results(program: TileProgram) -> tuple[dict[Dim, None], dict[Dim, None]]:
-    """The rows of dots, and all dims of their results; without dots none, and last axes."""
-    tiling, rows, found = Tiling({}, program.units), dict[Dim, None](), dict[Dim, None]()
-    lets = [s for n in program.nests for s in statements(n.body) if isinstance(s, Let)]
-    dots = [let for let in lets if is_matrix_dot(let, tiling)]
-    for let in dots or lets:
-        lanes = tiling.lanes(let.target)
-        rows.update(dict.fromkeys(lanes[:1] if dots else ()))
-        found.update(dict.fromkeys(lanes if dots else lanes[1:]))
-    return rows, found
 
 
 def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
