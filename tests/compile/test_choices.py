@@ -33,7 +33,7 @@ def test_positions_that_are_not_those_of_the_rows_are_refused():
 
 
 def test_positions_have_as_many_axes_as_the_array():
-    with pytest.raises(bb.TraceError, match=r"of 2 axes at positions of 1[\s\S]*indices\[:, None\]"):
+    with pytest.raises(bb.TraceError, match=r"of 2 axes at positions of 1(.|\n)*indices\[:"):
         bb.trace(lambda x, i: bb.take_along_axis(x, i), x="M N", i="int64: M")
 
 
