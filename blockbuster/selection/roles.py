@@ -13,6 +13,8 @@ from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.default_tiles import WHOLE, repeated_dims
+from blockbuster.selection.split_floats import split_floats
+from blockbuster.selection.split_tiles import split_tiles
 
 WIDEST = 256
 """Lanes of a dim of dots, at most."""
@@ -37,6 +39,7 @@ class Roles:
     ``again``: those whose blocks have dots done again; they are not cut further than usual. Scores
     made twice for halves of their columns took self-attention 7.4 microseconds instead of 5.5.
     ``usual``: no lanes asked for, for each dim; another of its size class would speak for it.
+    ``split``: its tiles, warps and stages are those of split products (split_tiles.py).
     """
 
     varying: tuple[Dim, ...]
@@ -46,6 +49,7 @@ class Roles:
     again: tuple[Dim, ...]
     usual: Mapping[Dim, int]
     sizes: Mapping[Dim, int]
+    split: bool
 
     @staticmethod
     def of(bare: Scheduled) -> Roles:
@@ -55,11 +59,13 @@ class Roles:
         dots = tuple(dict.fromkeys(d for n in program.nests for d in dims_of_dots(n, units)))
         cut = dict.fromkeys(d for n in program.nests for d in dims_in(n))
         fixed = {d for n in program.nests for d in unlooped(n, units)}
+        split = split_tiles(split_floats(bare).draft, bare.sizes, bare.target.processors)
+        fixed |= split.keys()
         free = [d for d in dots or cut if size_class(d) not in units and d not in fixed]
         results = _results(program)
         rows, kept = (tuple(d for d in free if d in found) for found in results)
         again, usual = repeated_dims(program), dict.fromkeys(cut, 0)
-        return Roles(tuple(free), dots, rows, kept, again, usual, bare.sizes)
+        return Roles(tuple(free), dots, rows, kept, again, usual, bare.sizes, bool(split))
 
     def least(self, dim: Dim) -> int:
         """Lanes of a dim, at least."""

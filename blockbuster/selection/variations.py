@@ -22,16 +22,20 @@ from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.default_schedule import arranged, divided
+from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.overlapping import overlapped
 from blockbuster.selection.own_blocks import Own
+from blockbuster.selection.recut_blocks import Recuts, kernels_of_dots, others_near, with_recuts
 from blockbuster.selection.roles import Roles
 from blockbuster.selection.settings import (
     STAGES,
     KernelSetting,
+    deeper,
     is_held,
     others,
     usual,
     with_settings,
+    with_stages,
 )
 
 MOST = 96
@@ -42,6 +46,9 @@ WALKED = 24
 
 OWN_WALKED = 40
 """And at most so many more with lanes of single kernels."""
+
+RECUT = 16
+"""And so many more for each kernel of dots whose blocks are recut."""
 
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
@@ -59,12 +66,14 @@ class Arrangement:
 
     ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
     loops over some dims are run; None: as many as the default schedule has. ``own``: lanes of
-    single kernels, by their numbers before loops are run in chunks.
+    single kernels, by their numbers before loops are run in chunks. ``recut``: blocks of single
+    kernels, after all that.
     """
 
     lanes: Lanes = ()
     chunks: Chunks = None
     own: tuple[tuple[int, Lanes], ...] = ()
+    recut: Recuts = ()
 
 
 @dataclass(frozen=True)
@@ -94,16 +103,18 @@ def preferred(found: Sequence[Variation]) -> list[Variation]:
     """Variations, the cheapest of which is the first, in the order in which they are taken.
 
     First those that cost about as little: of them, the one that moves least between memory and
-    processors, then the one with the more usual numbers of warps and stages.
+    processors, in tenths of the least, then the one with the more usual numbers of warps, then the
+    cheapest.
     """
     limit = NEAR * found[0].microseconds if found else 0.0
     near = [one for one in found if one.microseconds <= limit]
-    return [*sorted(near, key=_preference), *found[len(near) :]]
+    least = max(min((one.cost.moved for one in near), default=1), 1)
+    return [*sorted(near, key=partial(_preference, least)), *found[len(near) :]]
 
 
-def _preference(one: Variation) -> tuple[int, int, int]:
+def _preference(least: int, one: Variation) -> tuple[int, int, float, int]:
     stages = sum(STAGES.index(setting.stages) for setting in one.settings)
-    return one.cost.moved, one.unusual, stages
+    return 10 * one.cost.moved // least, one.unusual, one.microseconds, stages
 
 
 def variations(
@@ -124,7 +135,9 @@ def variations(
         search.walk(start)
     search.vary_chunks()
     search.vary_kernels()
+    search.recut_kernels()
     search.vary_settings()
+    search.vary_chunks()
     return search.ranked()
 
 
@@ -135,9 +148,9 @@ class _Search:
     def __init__(self, bare: Scheduled, in_chunks: bool) -> None:
         self.bare = bare
         self.default = Arrangement(chunks=None if in_chunks else ())
-        self.roles = Roles.of(bare)
+        self.roles, self.most = Roles.of(bare), MOST
         self.arranged: dict[Arrangement, Scheduled | None] = {}
-        self.texts: dict[tuple[str, tuple[KernelSetting, ...]], str] = {}
+        self.texts: dict[tuple[str, tuple[KernelSetting, ...], bool], str] = {}
         self.found: dict[str, Variation | None] = {}
 
     def ranked(self) -> tuple[Variation, ...]:
@@ -161,13 +174,14 @@ class _Search:
             here = min(better, key=lambda one: one.microseconds, default=None)
 
     def vary_chunks(self) -> None:
-        """Half and twice the chunks of the best, and none."""
+        """Half and twice the chunks of the best, and none, with the settings of the best."""
         if self.default.chunks is not None:
             return
         for one in self.ranked()[:REFINED]:
             counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
             for chunks in _other_chunks(counts):
-                self._costed(replace(one.arrangement, chunks=chunks))
+                for settings in (one.settings, deeper(one.scheduled, one.settings)):
+                    self._costed(replace(one.arrangement, chunks=chunks), settings)
 
     def vary_kernels(self) -> None:
         """From the best to other lanes for single kernels: one dim of each kernel at a time."""
@@ -184,9 +198,25 @@ class _Search:
             found = [*better.values(), self._costed(together)] if better else []
             here = min((one for one in found if one), key=_microseconds, default=None)
 
+    def recut_kernels(self) -> None:
+        """Other blocks for each kernel of dots, of programs that have several from the start."""
+        best = next(iter(self.ranked()), None)
+        several = best is not None and len(self.bare.draft.nests) > 1
+        for number in kernels_of_dots(best.scheduled) if best and several else ():
+            self.most += RECUT
+            assert best is not None
+            stages = best.settings
+            here = self._costed(best.arrangement, stages, in_groups=True)
+            while here:
+                best, recuts = here, others_near(here.scheduled, number, here.arrangement.recut)
+                tried = (replace(here.arrangement, recut=recut) for recut in recuts)
+                costed = [self._costed(one, stages, in_groups=True) for one in tried]
+                better = [o for o in costed if o and o.microseconds < best.microseconds]
+                here = min(better, key=_microseconds, default=None)
+
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
-        for one in self._best_arrangements():
+        for one in self._best_arrangements() if not self.roles.split else ():
             draft, tried = one.scheduled.draft, [one]
             each = [
                 others(setting, draft, nest)
@@ -205,20 +235,27 @@ class _Search:
         return list(best.values())[:REFINED]
 
     def _costed(
-        self, arrangement: Arrangement, settings: tuple[KernelSetting, ...] | None = None
+        self,
+        arrangement: Arrangement,
+        settings: tuple[KernelSetting, ...] | None = None,
+        *,
+        in_groups: bool = False,
     ) -> Variation | None:
-        """The schedule, costed unless it was before, or ``MOST`` were."""
+        """The schedule, costed unless it was before, or ``MOST`` were. ``in_groups``: its grids
+        are in groups where that saves loads, and only the stages of ``settings`` are taken."""
         made = self._arranged(arrangement)
         if made is None:
             return None
         known = usual(made)
-        settings = settings or known
-        key = made.schedule, settings
+        settings = settings if settings and len(settings) == len(known) else known
+        settings = with_stages(known, settings) if in_groups else settings
+        key = made.schedule, settings, in_groups
         if key in self.texts:
             return self.found.get(self.texts[key])
         scheduled = overlapped(with_settings(made, settings))
+        scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
-        if text not in self.found and len(self.found) < MOST:
+        if text not in self.found and len(self.found) < self.most:
             cost = _fitting(scheduled)
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
@@ -231,6 +268,9 @@ class _Search:
         return self.arranged[arrangement]
 
     def _arrange(self, arrangement: Arrangement) -> Scheduled | None:
+        if arrangement.recut:
+            made = self._arranged(replace(arrangement, recut=()))
+            return with_recuts(made, arrangement.recut) if made else None
         chunks = None if arrangement.chunks is None else dict(arrangement.chunks)
         plain, dots, own = self._asked(arrangement)
         try:
