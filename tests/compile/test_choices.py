@@ -32,6 +32,11 @@ def test_positions_that_are_not_those_of_the_rows_are_refused():
         bb.jit(lambda x, labels: x[np.arange(4)[::-1], labels])(x, labels)
 
 
+def test_positions_have_as_many_axes_as_the_array():
+    with pytest.raises(bb.TraceError, match=r"of 2 axes at positions of 1(.|\n)*indices\[:"):
+        bb.trace(lambda x, i: bb.take_along_axis(x, i), x="M N", i="int64: M")
+
+
 def test_a_loss_by_index_is_one_kernel():
     def loss(x, labels):
         return -bb.log_softmax(x)[bb.arange(x.shape[0]), labels]

@@ -194,7 +194,7 @@ def test_plain_arrays_are_computed_at_once():
     ("fn", "message"),
     [
         (lambda x, y: x[..., ::0], r"slice of \(M, D\): a step of 0[\s\S]*x\[..., ::2\]"),
-        (lambda x, y: x[:: y.shape[1]], r"a step of 4[\s\S]*whole numbers"),
+        (lambda x, y: x[:: x.shape[1]], r"a step of .D.[\s\S]*whole numbers"),
         (lambda x, y: x[3:3:2], "the slice has 0 elements"),
         (lambda x, y: x[:, 3:3], "the slice has 0 elements"),
         (lambda x, y: x[:, x.shape[1] :], "the slice has 0 elements"),

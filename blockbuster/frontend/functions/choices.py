@@ -14,7 +14,7 @@ from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.reductions import max, min, sum
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.searches import counted
-from blockbuster.frontend.functions.shapes import expand_dims, ravel
+from blockbuster.frontend.functions.shapes import expand_dims, moveaxis, ravel
 from blockbuster.frontend.kinds import FLOAT, dtype_of_kind
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.source import trace_error
@@ -35,14 +35,20 @@ def take_along_axis(x: Array, indices: Array, axis: int | None = -1) -> Array:
         return np.take_along_axis(x, indices, axis)
     x, indices = (traced[0].trace.array(given) for given in (x, indices))
     (at,) = axes_of("take_along_axis", axis, x.ndim)
-    extent = x.shape[at]
+    if indices.ndim != x.ndim:
+        reason = f"take_along_axis of {x.ndim} axes at positions of {indices.ndim}"
+        raise trace_error(reason, hint="give positions as many axes: indices[:, None]")
+    extent, is_one = x.shape[at], indices.trace.dims.is_unit(indices.axes[at])
     wanted = where(indices < 0, indices + extent, indices)
-    hit = expand_dims(wanted, at + 1) == _positions(extent, x.ndim - 1 - at)
-    elements = expand_dims(x, at)
-    if x.kind != FLOAT:
-        found = sum(where(hit, elements + 0, 0), at + 1)
-        return found.astype(dtype_of_kind(x.kind))
-    return sum(where(hit, elements, 0.0), at + 1)
+    if not is_one:  # the positions of a row in front: the last axes of x stay the last
+        wanted = expand_dims(moveaxis(wanted, at, 0), at + 1)
+    hit = wanted == _positions(extent, x.ndim - 1 - at)
+    over = at - x.ndim
+    if x.kind == FLOAT:
+        found = sum(where(hit, x, 0.0), over, is_one)
+    else:
+        found = sum(where(hit, x + 0, 0), over, is_one).astype(dtype_of_kind(x.kind))
+    return found if is_one else moveaxis(found, 0, at)
 
 
 def one_hot(x: Array, num_classes: Any) -> Array:
