@@ -1,4 +1,4 @@
-"""A program of a benchmark in a process of its own: one that dies or hangs loses one row."""
+"""Runs a program of a benchmark in a process of its own: if it dies or hangs, one row is lost."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Everyday code of language models: fusion has to depend on what is computed, not how it is said.
+"""Everyday code of language models: fusion must depend on what it computes, not on its wording.
 
-Every program is written as one would find it: dims have equal names where people give them equal
-names, heads and batches come first, masks are made from ``arange``. ``kernels`` is how many kernels
-it becomes for sm_90 at ``sizes``, ``why`` the reason where that is more than one.
+Every program is written as people write it: dims have equal names where people give them equal
+names, heads and batches come first, masks are made from ``arange``. ``kernels`` is the number of
+its kernels for sm_90 at ``sizes``, ``why`` the reason if that is more than one.
 
     python -m bench.everyday                what each becomes: kernels, largest workspace
     python -m bench.everyday --only causal

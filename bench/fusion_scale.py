@@ -1,4 +1,4 @@
-"""How the time to fuse grows with the program: a table, growth exponents, JSON in bench/results.
+"""The growth of fusing time with program size: a table, exponents, JSON in bench/results.
 
     python bench/fusion_scale.py [--families decoder,elementwise] [--sizes 10,100,1000] [--repeat 3]
 

@@ -1,13 +1,13 @@
-"""A jitted function at N = 1, 2, ... 4096, as decoding calls it: what a new size costs the host.
+"""The host cost of new sizes: a jitted function at N = 1, 2, ... 4096, as decoding calls it.
 
     python -m bench.new_sizes [--device cpu|cuda] [--upto 4096] [--json FILE] [--whole]
 
-Each size is called once ("new") and, a while later, again ("known": its layout is remembered). What
-a new size costs is the difference to a known one. Only the host is timed. On a GPU calls return
+Each size is called once ("new") and, a while later, again ("known": its layout is remembered). The
+cost of a new size is the difference to a known one. Only the host is timed. On a GPU calls return
 before the kernels have run; on the CPU the arithmetic is left out (``--whole`` leaves it in) and
-time is that of this thread, so that neither caches nor other processes are measured. Told apart are
-calls that chose or compiled something (the first of a class of sizes, the first kernel of a
-pattern): "first of a class". The first call of all, which traces, fuses and loads what is needed,
+time is that of this thread, so that neither caches nor other processes are measured. Calls that
+chose or compiled something (the first of a class of sizes, the first kernel of a pattern) are
+listed separately: "first of a class". The first call of all, which traces, fuses and loads modules,
 is counted with those.
 
 The raw times of every size are in the JSON, with how many plans and how many compiled kernels

@@ -1,4 +1,4 @@
-"""How well the rule sets fuse random norm programs: python bench/norm_programs.py [COUNT]
+"""The quality of the rule sets on random norm programs: python bench/norm_programs.py [COUNT]
 
 Prints a Markdown table over programs of the seeds 0, 1, ...: interior buffered edges left at the
 end, programs without any, and loads of the best snapshot at 3 blocks per dim, all summed. Then the

@@ -1,7 +1,7 @@
-"""Array programs that kernels are tried on: the three of the sources, and what no paper mentions.
+"""Array programs on which kernels are tried: the three of the sources, and others.
 
-One function serves three ends: traced, it becomes a kernel; on NumPy arrays it is the oracle; on
-torch tensors (``eager``) it is what a user would run instead, and in float64 the GPU's reference.
+One function has three uses: traced, it becomes a kernel; on NumPy arrays it is the oracle; on torch
+tensors (``eager``) it is what a user would run instead, and in float64 the GPU's reference.
 """
 
 from __future__ import annotations

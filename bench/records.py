@@ -1,4 +1,4 @@
-"""Records of a benchmark: kept in a file as they come, so that a run can be gone on with."""
+"""Records of a benchmark: written to a file as they come, so that a run can be continued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dots of float32 as three products of tf32 (the move split-float): how exact, and how fast.
+"""Dots of float32 as three products of tf32 (the move split-float): accuracy and time.
 
     python -m bench.split_float                    errors of an emulation, on the CPU, in a minute
     python -m bench.split_float --gpu --out $OUT   errors and times beside eager, in two minutes

@@ -3,8 +3,8 @@
     python -m bench.targets --out tests/golden/targets.json      all (make targets)
     python -m bench.targets --only geglu --targets sm_90,gfx942
 
-The exit code is 1 if a program does not compile or needs more than a target has. Spills are told:
-default tiles do not know registers, selection and tuning do.
+The exit code is 1 if a program does not compile or needs more than a target has. Spills are
+reported only: default tiles ignore registers, which selection and tuning take into account.
 """
 
 from __future__ import annotations

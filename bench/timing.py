@@ -1,8 +1,8 @@
 """Times of calls on a GPU, in microseconds: cold, warm, and in rounds in which all take turns.
 
 Cold: the second-level cache is overwritten before each call, and events around the call are read.
-Warm: a CUDA graph of several calls is replayed, so that what the host does takes no part.
-In each round every call is timed once, so that a chip that slows down slows all of them.
+Warm: a CUDA graph of several calls is replayed, so that the host's work does not count. In each
+round every call is timed once, so that a chip that slows down slows all of them.
 """
 
 from __future__ import annotations

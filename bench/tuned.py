@@ -6,9 +6,10 @@
     python -m bench.tuned --dry-run                                no GPU: what would be tuned
 
 Each program is called through ``bb.jit(tune="measure")``, and its result compared with float64. A
-line says what the model's choice and the best took, in turn, in one process. OUT/cache keeps all
-that was measured, so run again it goes on; OUT/NAME.json, for the machine's NAME, goes to
-blockbuster/tuning/shipped. What is there already is taken as known: remove it to measure anew.
+line shows the times of the model's choice and of the best schedule, taken in turn in one process.
+OUT/cache keeps all measurements, so a second run continues; OUT/NAME.json, for the machine's NAME,
+goes to blockbuster/tuning/shipped. Results that are there already count as known: remove them to
+measure anew.
 """
 
 from __future__ import annotations

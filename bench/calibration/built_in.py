@@ -1,4 +1,4 @@
-"""Take what `blockbuster calibrate --json` found into the built-in file of a machine.
+"""Take the results of `blockbuster calibrate --json` into the built-in file of a machine.
 
     python3 -m bench.calibration.built_in bench/results/2026-11-22-cpu/cpu.json cpu
 

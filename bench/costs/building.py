@@ -1,4 +1,4 @@
-"""Pairs compiled: what Triton and the assembler make of them, and what their binaries say.
+"""Compiles pairs, and reads the facts in their binaries.
 
 Runs in processes of its own, without a GPU; Triton's cache hands the binaries to those that time.
 """

@@ -1,7 +1,7 @@
-"""Processes that work through pairs: one that dies or falls silent loses the pair that it was at.
+"""Processes that work through pairs: if one dies or stops reporting, its current pair is lost.
 
-A child reads its pairs from standard input, as JSON, and writes a line of JSON for each thing that
-it finds out: that it has begun a pair, and what came of it. What else it prints is left aside.
+A child reads its pairs from standard input, as JSON, and writes a line of JSON for each event: the
+start of a pair, and its outcome. Its other output is ignored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is chosen for each workload beside what was measured: the default, and the best of all.
+"""The chosen schedule of each workload beside measured ones: the default, and the best of all.
 
     python -m bench.costs.choices                                   write bench/costs/choices.jsonl
     python -m bench.costs.measure --out $OUT/choices --pairs bench/costs/choices.jsonl    on a GPU

@@ -4,11 +4,11 @@
     python -m bench.costs.fit bench/results/2026-11-22-h200-costs --binaries   the second stage
 
 Fitting starts where every rate is reached and waits are short (``NEUTRAL``), with bounds that the
-machine sets: no bandwidth beyond what calibration saw, no more than a warp can issue.
-One coefficient after the other is made larger or smaller as long as that helps, in steps that
-shrink. What is made small is the spread of predicted over measured times within each workload, fast
-pairs counting most, and at a smaller weight their mean: a model may be off by a factor and rank
-well, but it is used beside others. The result is printed; coefficients.py and binary_model.py are
+machine sets: no bandwidth beyond what calibration saw, no more than a warp can issue. One
+coefficient after the other is made larger or smaller as long as that helps, in steps that shrink.
+The objective is the spread of predicted over measured times within each workload, fast pairs
+counting most, and at a smaller weight their mean: a model that ranks well may be off by a factor,
+but it is compared with other models. The result is printed; coefficients.py and binary_model.py are
 changed by hand.
 """
 

@@ -1,10 +1,11 @@
-"""What compiled kernels take of a processor, for the estimates to be compared with: needs no GPU.
+"""The footprints of compiled kernels on a processor, to compare estimates with; needs no GPU.
 
     python -m bench.costs.footprints            compile, and write tests/golden/footprints.json
     python -m bench.costs.footprints --compare  the estimates beside what is written there
 
 Every third pair of pairs.jsonl is compiled for sm_90, and every twelfth for sm_80: some 300 pairs,
-a second or two each. What Triton refuses, or needs more than the device has, is left out.
+a second or two each. Kernels that Triton refuses, or that need more than the device has, are left
+out.
 """
 
 from __future__ import annotations

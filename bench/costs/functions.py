@@ -1,10 +1,11 @@
-"""Instructions that one element more of a scalar function takes in machine code; needs no GPU.
+"""Machine instructions per element of each scalar function; needs no GPU.
 
     python -m bench.costs.functions
 
-Each function is applied to rows, with eight and sixteen elements to a lane; what the second kernel
-issues more, beyond one that negates, is divided by eight. The tables of costs/scalars.py are these
-numbers, rounded, and one more for roots, where negating takes part in a conversion.
+Each function is applied to rows, with eight and sixteen elements per lane. The instructions that
+the second kernel issues more, beyond those of a negation, are divided by eight. The tables of
+costs/scalars.py are these numbers, rounded, and one more for roots, where negating is part of a
+conversion.
 """
 
 from __future__ import annotations

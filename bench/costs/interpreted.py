@@ -1,4 +1,4 @@
-"""Workloads at few blocks in Triton's interpreter: schedules are right before a GPU is asked."""
+"""Runs workloads at few blocks in Triton's interpreter, to check schedules before a GPU does."""
 
 from __future__ import annotations
 

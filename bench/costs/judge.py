@@ -3,13 +3,14 @@
     python -m bench.costs.judge bench/results/2026-11-22-h200-costs
 
 The folder has pairs.jsonl (see measure.py); table.md and scatter-*.png are written beside it. The
-workloads of the part "judge" took no part in fitting. What spills, or runs matrix instructions one
-by one, ranks last in the second stage; correlation is over the others, of which those that a model
-calls impossible rank last. Fewer than three of them are not judged.
+workloads of the part "judge" took no part in fitting. Kernels that spill, or run matrix
+instructions one by one, rank last in the second stage. The correlation is over the other kernels;
+of these, kernels that a model calls impossible rank last. Workloads with fewer than three of them
+are not judged.
 
-Where schedules of a workload take about as long, correlation says little. So two columns tell how
-many of all twos of pairs a model puts in the right order: of those that the clock tells apart,
-since all rounds of one were faster than all of the other, and of those that lie 10% apart or more.
+If a workload's schedules take about as long, the correlation says little. So two columns show which
+part of all twos of pairs a model puts in the right order: of those that the clock can separate,
+because all rounds of one were faster than all of the other, and of those at least 10% apart.
 """
 
 from __future__ import annotations

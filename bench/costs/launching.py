@@ -1,4 +1,4 @@
-"""Compiled kernels started as their emitted launcher starts them, without its work in between."""
+"""Starts compiled kernels as their emitted launcher starts them, without its other work."""
 
 from __future__ import annotations
 

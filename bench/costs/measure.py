@@ -7,9 +7,9 @@
     python -m bench.costs.measure --compile --only matmul              no GPU: binaries alone
     python -m bench.costs.measure --cpu                                few blocks, interpreted
 
-First all pairs are compiled, by as many processes as there are cores; then one process after the
-other times them, a workload at a time. OUT/pairs.jsonl gets a line for each pair, OUT/machine.json
-says where. Run again with the same --out, it goes on with what is missing.
+First all pairs are compiled, by as many processes as there are cores; then one process times them,
+one workload after the other. OUT/pairs.jsonl gets a line for each pair; OUT/machine.json records
+the machine. A second run with the same --out measures only missing pairs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was measured of pairs, with what models need to predict it.
+"""The measurements of pairs, with the data that models need to predict them.
 
 A file of records has a line for each pair; see measure.py. Times are medians over rounds.
 """

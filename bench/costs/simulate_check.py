@@ -4,12 +4,12 @@
     python -m bench.costs.simulate_check --device cuda --out $OUT/simulate     measures them first
     python -m bench.costs.simulate_check --measured FILE --machine h200.toml --pairs 8 --csv out.csv
 
-Cold times are of calls that find nothing in the cache, launched from the host; warm ones of calls
-in a CUDA graph, one after the other. Bytes from memory cannot be read without hardware counters
-(ncu needs rights that a container rarely has): instead the last column of what is written with
---csv has the bandwidth that simulated bytes and measured cold time make together; what memory gets
-only after the kernel has ended is among these bytes. Kernels that spill registers are left out: a
-machine without their registers runs another program.
+Cold times are of calls that find nothing in the cache, launched from the host; warm times are of
+consecutive calls in a CUDA graph. Bytes from memory cannot be read without hardware counters (ncu
+needs rights that a container rarely has). Instead, the last column of the file of --csv is a
+bandwidth, simulated bytes over measured cold time; these bytes include those that reach memory only
+after the kernel has ended. Kernels that spill registers are left out: a machine without their
+registers runs another program.
 """
 
 from __future__ import annotations

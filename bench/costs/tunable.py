@@ -1,7 +1,7 @@
-"""What is tuned: MCFuser's workloads, and the schedules of ours that run its candidates.
+"""The tuned programs: MCFuser's workloads, and our schedules that run its candidates.
 
-A space holds the candidates that are left after the source's rules and that our emitter has a
-schedule for, each with warps and stages, which the source leaves to Triton.
+A space holds the candidates that the source's rules leave and for which our emitter has a schedule,
+each with warps and stages, which the source leaves to Triton.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tune MCFuser's workloads on a GPU: how long it takes, and how near it comes to the best of all.
+"""Tune MCFuser's workloads on a GPU: the time it takes, and the distance to the best of all.
 
     python -m bench.costs.tune --out $OUT/tune --seconds 450           all, on a GPU
     python -m bench.costs.tune --out $OUT/tune --only G1,S4 --gpus 2

@@ -1,7 +1,7 @@
-"""What the workers of a tuning run: they compile a schedule, or time it on the GPU that they see.
+"""The work of a tuning run's workers: they compile a schedule, or time it on the GPU they see.
 
-Triton's cache hands a binary from those that compile to those that time. A schedule that is wrong
-raises ValueError, so that its measurement is lost and says why.
+Triton's cache passes a binary from the workers that compile to those that time. A wrong schedule
+raises ValueError, so that its measurement is lost with the reason.
 """
 
 from __future__ import annotations

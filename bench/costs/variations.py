@@ -1,8 +1,9 @@
-"""Schedules varied: the moves of a schedule's text with other numbers, as many as are asked for.
+"""Variations of schedules: a schedule's moves with other numbers, up to a given count.
 
-Lanes of blocks, chunks, warps and stages change; which moves there are does not, but that the loads
-of a loop may also not run ahead, or those of another one may. What does not replay is left out, and
-what a rough count says is many times worse than the best, or cannot be held by the device.
+Lanes of blocks, chunks, warps and stages change. The list of moves stays, but the loads of a loop
+may stop running ahead, or those of another loop start. Schedules are left out if they do not
+replay, if a rough count says that they are many times worse than the best, or if they do not fit
+the device.
 """
 
 from __future__ import annotations

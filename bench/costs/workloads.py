@@ -1,7 +1,8 @@
-"""The workloads that cost models are fitted to and judged on: array code, sizes, dtype.
+"""The workloads to which cost models are fitted, and those that judge them: code, sizes, dtype.
 
-Those of ``FITTED`` may set coefficients; those of ``JUDGED`` take no part in that. Both hold loops
-of dots that compute, dots that move, and programs that only move, short ones and long ones.
+Workloads in ``FITTED`` may set coefficients; those in ``JUDGED`` take no part in that. Both hold
+loops of dots limited by arithmetic, dots limited by memory, and programs that only move data, short
+and long ones.
 """
 
 from __future__ import annotations

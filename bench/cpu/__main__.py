@@ -1,13 +1,13 @@
-"""How long ``bb.jit`` takes on NumPy arrays, beside the same program written in NumPy.
+"""The time of ``bb.jit`` on NumPy arrays, beside the same program written in NumPy.
 
     python -m bench.cpu                                all twelve: a table
     python -m bench.cpu --only softmax --rounds 5
     python -m bench.cpu --json bench/results/2026-11-22-cpu/twelve.json
 
-One process, one thread. In each round both take turns, so a machine that others use slows both; a
-ratio is the median over all rounds. Times are the processor's: waiting for others takes no part;
-"wall" is the ratio of wall times. In the same run both results are compared with float64: the
-largest errors, NumPy's and ours.
+One process, one thread. In each round both take turns, so other work on the machine slows both; a
+ratio is the median over all rounds. Times are processor times, without waits; "wall" is the ratio
+of wall times. The same run compares both results with float64 and reports the largest errors,
+NumPy's and ours.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The measurement: rounds in which NumPy and we take turns, and the errors of both."""
+"""The measurement: rounds in which NumPy and Blockbuster take turns, and the errors of both."""
 
 from __future__ import annotations
 

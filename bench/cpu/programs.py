@@ -1,7 +1,7 @@
-"""Twelve programs, each as a person writes it in NumPy and as ours: the same sizes and dtypes.
+"""Twelve programs, each written in NumPy and with our functions, at the same sizes and dtypes.
 
-``ours`` is what ``bb.jit`` compiles, ``plain`` runs as it stands. Inputs are float32, standard
-normal, from a seed.
+``ours`` is compiled by ``bb.jit``, ``plain`` runs as written. Inputs are float32, standard normal,
+from a seed.
 """
 
 from __future__ import annotations

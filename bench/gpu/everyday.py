@@ -1,4 +1,4 @@
-"""Everyday programs (bench/everyday.py) on a GPU: right, and what masks as loop bounds save.
+"""Everyday programs (bench/everyday.py) on a GPU: correctness, and the gain of masked loop bounds.
 
     python3 -m bench.gpu.everyday --out $OUT                  all of it, in under six minutes
     python3 -m bench.gpu.everyday --out $OUT --only causal    some programs

@@ -1,4 +1,4 @@
-"""What it costs to check a kernel's first result on a GPU: seconds beside the compile.
+"""The cost of checking a kernel's first result on a GPU: seconds beside the compile.
 
     python3 -m bench.gpu.first_check_cost
 

@@ -1,4 +1,4 @@
-"""Causal attention on a GPU: what the move ``part`` gains, beside attention without a mask.
+"""Causal attention on a GPU: the gain of the move ``part``, beside attention without a mask.
 
     python3 -m bench.gpu.parts --out $OUT                     8192 and 16384, in about a minute
     python3 -m bench.gpu.parts --out $OUT --lengths 2048      where it does not pay, perhaps

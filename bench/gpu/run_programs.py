@@ -1,4 +1,4 @@
-"""Every program of bench/programs.py on a GPU: right, reproducible, and how fast beside eager.
+"""Every program of bench/programs.py on a GPU: errors, reproducibility, and time beside eager.
 
     python3 -m bench.gpu.run_programs --out $OUT          everything, in under eight minutes
     python3 -m bench.gpu.run_programs --only mlp,geglu    some programs

@@ -1,8 +1,8 @@
-"""What is compared: a program at one size, its exact result, and who else computes it.
+"""A case: a program at one size, its exact result, and its contestants.
 
-A ``Contestant`` is made for inputs and is then a call without arguments. Its ``kind`` says what its
-time means: ours; a peer, of which the best counts; a bound, which computes a part of the program
-and so tells what a right form can hope for; or a form written by hand in Triton.
+A ``Contestant`` is made for inputs and is then a call without arguments. Its ``kind`` states the
+meaning of its time: ours; a peer, of which the fastest counts; a bound, which computes only a part
+of the program; or a form written by hand in Triton.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makers of contestants: ours, torch's own forms, and hand-written kernels of bench/schedules/hand.
 
-On the CPU, for dry runs and tests, compilers are left out and torch takes the plain form of
-attention: what is checked there is that all compute the same.
+On the CPU, for dry runs and tests, compilers are left out and torch uses the plain form of
+attention: there the check is that all compute the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pictures of what was measured: the ratio of each case by family, and times by size."""
+"""Plots of measurements: the ratio of each case by family, and times by size."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Processes that prepare cases, several at a time, and then time them, one at a time.
 
-A process keeps what it has compiled, so that nothing is compiled twice. One that dies, or is at one
-contestant for too long, loses that contestant: its cases are prepared again without it.
+A process keeps what it has compiled, so that nothing is compiled twice. If a process dies, or
+spends too long on one contestant, that contestant is lost: its cases are prepared again without it.
 """
 
 from __future__ import annotations

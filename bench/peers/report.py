@@ -1,4 +1,4 @@
-"""Tables of what was measured: a line for each family, and one for each case.
+"""Tables of measurements: a line for each family, and one for each case.
 
     python -m bench.peers.report RESULTS                  the tables and, into RESULTS, the plots
     python -m bench.peers.report RESULTS --against OTHER  ours there and here, case by case

@@ -1,4 +1,4 @@
-"""Ours and peers on a GPU, in one run: right, and how fast.
+"""Our kernels and their peers on a GPU, in one run: correctness and time.
 
     python -m bench.peers.run --out $OUT --quick                 a few shapes a family, <= 300 s
     python -m bench.peers.run --out $OUT --seconds 560           the full list; again to go on
@@ -6,8 +6,8 @@
     python -m bench.peers.run --out $OUT --quick --ours-only     to compare two commits
     python -m bench.peers.run --dry-run                          no GPU: all agree at small sizes
 
-OUT/cases.jsonl gets a line for each case; run again with the same --out, those that were timed are
-left out. OUT/table.md is made of it at the end; ``bench.peers.report`` makes it anew, and plots.
+OUT/cases.jsonl gets a line for each case; a second run with the same --out leaves out timed cases.
+OUT/table.md is made from it at the end; ``bench.peers.report`` makes it anew, with plots.
 """
 
 from __future__ import annotations

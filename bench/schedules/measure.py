@@ -1,7 +1,7 @@
-"""How one schedule is judged and timed beside hand forms of the same program.
+"""The check and the times of one schedule, beside hand forms of the same program.
 
-What is right is compared with float64 on several draws, over outputs full of NaN, and run twice: a
-result that moves is a race. What is right is timed in turn, round by round.
+Results are compared with float64 on several draws, over outputs full of NaN, and run twice: a
+result that changes reveals a race. Right schedules are timed in turn, round by round.
 """
 
 from __future__ import annotations

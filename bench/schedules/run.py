@@ -1,4 +1,4 @@
-"""Replay each schedule here on a GPU: right, and how fast beside the same kernel by hand.
+"""Replay each schedule here on a GPU: correctness, and time beside the same kernel by hand.
 
     python3 -m bench.schedules.run --out $OUT               all, in under five minutes
     python3 -m bench.schedules.run --out $OUT --only matmul,decode --default

@@ -4,10 +4,10 @@ Attention's backward pass reads its scores in three products whose loops do not 
 alone stores them. ``made_again`` (rules/made_again.py) copies their computation into each product.
 That saves traffic and costs arithmetic; which is cheaper depends on sizes, and choice.py decides.
 
-Extensions go further: a loop takes in what is as small as an array, too, and repeats all that it
-takes in every iteration. Attention by random features multiplies keys by values once per head; an
-extension does so for each block of queries, a hundred times the work. So there are two programs:
-with extensions, and with larger values alone made again.
+Extensions repeat more: a loop also takes in values no larger than an array, and repeats all that it
+takes in in every iteration. Attention by random features multiplies keys by values once per head;
+an extension does so for each block of queries, a hundred times the work. So there are two programs:
+one with extensions, and one that recomputes only larger values.
 """
 
 from __future__ import annotations

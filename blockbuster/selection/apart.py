@@ -3,6 +3,8 @@
 Fusing a norm with a matmul ends in one loop that takes the dots and adds up rows of their operand.
 On an H200 that is 1.3 to 2.2 times slower than one kernel for the sums and one for the dots, whose
 loads then run ahead. ``Materialize`` separates them; choice.py decides which is cheaper.
+Less fused, the sums stand in a loop of their own before those of the dots: separated, they are one
+kernel with blocks of its own instead of chunks in the blocks of the dots.
 """
 
 from __future__ import annotations
@@ -64,24 +66,28 @@ class Apart:
 def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
     """The candidates from the first snapshots that have statistics to separate, least fused first.
 
-    Where digits would be lost, also what there is to gain in the safe form of the snapshot.
+    Where digits would be lost, also what there is to gain in the safe form of the snapshot. Last,
+    of several products, the first snapshot whose sums stand before its loops of dots.
     """
     found: dict[Graph, Apart] = {}
+    before: list[Apart] = []
     for number in range(1, len(derivation.snapshots_after) + 1):
         if len(found) >= MOST:
             break
         whole = derivation.at_snapshot(number)
-        made = _without_statistics(whole) if sums_beside_dots(whole.final) else whole
-        if sums_beside_dots(made.final) == sums_beside_dots(whole.final):
+        one = Apart(number, _without_statistics(whole), derivation)
+        if sums_beside_dots(one.graph) == sums_beside_dots(whole.final):
+            before += [one] if one.graph != whole.final and not before else []
             continue
-        one = Apart(number, made, derivation)
-        found.setdefault(made.final, one)
+        found.setdefault(one.graph, one)
         if one.loses_digits:
             stable = safe(whole.final)
             start = Derivation(stable, (), (0,), {0: stable})
             other = Apart(number, _without_statistics(start), derivation, normalized=True)
             if not other.loses_digits:
                 found.setdefault(other.graph, other)
+    for one in before if _products(derivation.final) > 1 else ():
+        found.setdefault(one.graph, one)
     return tuple(found.values())
 
 
@@ -118,6 +124,10 @@ def sums_beside_dots(graph: Graph) -> int:
 
 def _is_dot(body: Graph, value: Value) -> bool:
     return value.node >= 0 and body.nodes[value.node].op == Functional("dot")
+
+
+def _products(graph: Graph) -> int:
+    return sum(n.op == Functional("dot") for _, level in graph.walk() for n in level.nodes)
 
 
 def _outer_products(graph: Graph) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf, prod
 from typing import Any
 
@@ -13,7 +14,9 @@ from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.program import Buffer, TileProgram, statements
+from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.traffic import traffic_by_nest
+from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
@@ -70,17 +73,28 @@ class Choice:
     weight: float = 1.0
     schedules: str = ""
 
+    @cached_property
+    def mixed(self) -> int:
+        """How many kernels have a loop that reads an array for dots and for other arithmetic."""
+        if self.scheduled is None:
+            return 0
+        draft = self.scheduled.draft
+        return sum(Uses(nest, tiling_of(draft, nest)).mixed() for nest in draft.nests)
+
     @property
-    def rank(self) -> tuple[int, float, int, int]:
+    def rank(self) -> tuple[int, float, int, int, int]:
         """The sort key: the best choice has the least; values are made again only if that is
         better.
         """
         return len(self.unsafe), self.price, *self.tie
 
     @property
-    def tie(self) -> tuple[int, int]:
-        """The sort key among choices of equal cost."""
-        return self.kernels, self.snapshot if self.again else -self.snapshot
+    def tie(self) -> tuple[int, int, int]:
+        """The sort key among choices of equal cost: first kernels whose loops read an
+        array for dots and otherwise, which the closed form has too fast. A gated network of 128
+        rows and 512 columns took an H200 20.6 microseconds with such a kernel, and 14 without one.
+        """
+        return self.mixed, self.kernels, self.snapshot if self.again else -self.snapshot
 
     @property
     def amount(self) -> str:

@@ -202,7 +202,17 @@ class Fused:
         unfused = len(self.snapshots) + 1
         for numbers in ((*range(1, unfused), *self._whole_for(setting)), (unfused,)):
             for halved in range(HALVED + 1 if self._refused else 1):
-                yield [c for n in numbers for c in self._usable(setting, n, halved, refusals)]
+                found: list[Choice] = []
+                for number in numbers:
+                    extended = (c for c in found if c.again and not self._is_alone(c.snapshot))
+                    if not self._is_alone(number) or not any(extended):
+                        found += self._usable(setting, number, halved, refusals)
+                yield found
+
+    def _is_alone(self, number: int) -> bool:
+        """True for what stands in for programs that extensions make repeat too much."""
+        one = self._beside(number) or self._whole.get(number)
+        return isinstance(one, Again) and one.alone
 
     def _usable(
         self, setting: Setting, number: int, halved: int, refusals: Refusals

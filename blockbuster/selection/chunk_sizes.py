@@ -29,6 +29,7 @@ from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.combining import in_one_tile
 from blockbuster.selection.deferral import MOST
+from blockbuster.selection.sunk import sunk
 
 FEWEST = 2  # iterations of a chunk: less would be one block, and no loop
 STREAMS = 4  # programs per processor where no dot is: each waits for memory most of the time
@@ -44,6 +45,7 @@ def in_chunks(scheduled: Scheduled, *, asked: Mapping[Dim, int] | None = None) -
     """
     nest, done = 1, dict[Dim, None]()
     while nest <= len(scheduled.draft.nests):
+        scheduled = sunk(scheduled, nest)
         sizes = ChunkSizes(scheduled, scheduled.draft.nests[nest - 1], asked)
         loop = sizes.first()
         if loop is None:

@@ -29,6 +29,7 @@ from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.uses import SWIZZLED, Uses, is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.split_tiles import split_tiles
 
 STAGES = 2  # one iteration computes while the loads of the next are on their way
 USUAL = 64
@@ -101,7 +102,11 @@ def choose_tiling(
     lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
     exact = dtype.name == "float32" and not any(let.split for let in lets)
     usual = _usual(shape, start, device.processors) if exact else lambda _: USUAL
-    blocks = {d: lanes or _default(d, shape, start, usual(d)) for d, lanes in chosen.items()}
+    tall = split_tiles(program, start.sizes, device.processors)
+    blocks = {
+        d: lanes or _default(d, shape, start, tall.get(d) or usual(d))
+        for d, lanes in chosen.items()
+    }
     free = [d for d in shape.columns if d in shape.rows and not chosen[d]]
     free = [d for d in free if d not in (*shape.dots, *shape.unlooped)]
     _narrow(program, start, blocks, free, [d for d in shape.unlooped if d not in shape.dots])

@@ -196,7 +196,7 @@ class Family:
         own = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
         if best.scheduled is None:
             known = {size_class(dim): size for dim, size in sizes.items()}
-            text = numpy_text(program, in_range=in_range(best, known, fused.graph))
+            text = numpy_text(program, tried=in_range(best, known, fused.graph))
             whole = tuple(map(size_class, program.whole))
             blocks = {d: n for d, n in best.blocks.items() if d not in whole}
         else:

@@ -22,6 +22,7 @@ from blockbuster.emit.tile.dataflow import defined, fresh_names, renamed
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Fold, For, Let, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.tried import Tried
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.graph import Graph
@@ -38,7 +39,7 @@ FEW = 3  # products behind exp: those of exp(100) and numbers of float32 fit in 
 LARGE = 100  # no exponent that the text lets pass is larger
 
 
-def in_range(choice: Choice, sizes: Mapping[Dim, int], graph: Graph) -> TileProgram | None:
+def in_range(choice: Choice, sizes: Mapping[Dim, int], graph: Graph) -> Tried | None:
     """The program of a choice for the CPU without shifts; None if that would not be right, or not
     faster. ``graph`` is the block program before it was fused; ``sizes`` are by size class.
     """
@@ -53,7 +54,16 @@ def in_range(choice: Choice, sizes: Mapping[Dim, int], graph: Graph) -> TileProg
     program = _without_mending(program, positive)
     alike = program.whole == choice.program.whole and not program.chunks
     known = {*dims_of(program)} <= {*dims_of(choice.program)}
-    return program if alike and known and _is_wide(program) and _fits(program, positive) else None
+    if not (alike and known and _is_wide(program) and _fits(program, positive)):
+        return None
+    return Tried(program, frozenset(_operands(program)), LARGE**2)
+
+
+def _operands(program: TileProgram) -> Iterator[Tile]:
+    """What exp is taken of."""
+    for stmt in _body(program):
+        if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
+            yield from stmt.args if _is_call(stmt.op.expr, "exp") else ()
 
 
 def _is_wide(program: TileProgram) -> bool:

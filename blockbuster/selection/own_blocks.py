@@ -1,9 +1,10 @@
-"""Blocks of each kernel's own, where one loop nest becomes several kernels.
+"""Separate blocks for each kernel, if one loop nest becomes several kernels.
 
-Columns of one product are what the next one sums over: as columns they are cut small, so that there
-are many programs, and as what is summed they are cut large. And features of which one kernel needs
-all of a row at once fit one block there, while another walks them. So only what is one block
-everywhere is cut before the nest is split; then each part is cut by itself.
+The columns of one product may be the dim over which the next one sums: as columns they are cut into
+small blocks, so that there are many programs, and as summands into large ones. And features of
+which one kernel needs a whole row at once are one block there, while another kernel walks them. So
+only dims that are one block everywhere are cut before the nest is split; then each part is cut by
+itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which products are added up transposed: those whose right operand a kernel computes.
+"""Which products are accumulated transposed: those whose right operand a kernel computes.
 
-Keys times values of attention by random features, and the gradients of keys and values, are sums
-over rows of what was computed of two other operands: exponentials, times a block that is loaded.
-The block can be the right operand as well, and is then read as it lies in memory.
+Two examples are keys times values in attention by random features, and the gradients of keys and
+values. They are sums over rows of exponentials, which are computed from two other operands, times a
+loaded block. The block can be the right operand as well, and is then read in its order in memory.
 """
 
 from __future__ import annotations

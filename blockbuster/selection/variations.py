@@ -16,26 +16,26 @@ from itertools import zip_longest
 from math import inf
 
 from blockbuster.costs import time_of
-from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
+from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.tile.program import Let, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, power_of_two
-from blockbuster.emit.tile.trips import dims_in
-from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.default_schedule import arranged, divided
-from blockbuster.selection.default_tiles import WHOLE, repeated_dims
+from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.overlapping import overlapped
 from blockbuster.selection.own_blocks import Own
+from blockbuster.selection.recut_blocks import Recuts, kernels_of_dots, others_near, with_recuts
+from blockbuster.selection.roles import Roles
 from blockbuster.selection.settings import (
     STAGES,
     KernelSetting,
+    deeper,
     is_held,
     others,
     usual,
     with_settings,
+    with_stages,
 )
 
 MOST = 96
@@ -47,20 +47,14 @@ WALKED = 24
 OWN_WALKED = 40
 """And at most so many more with lanes of single kernels."""
 
+RECUT = 16
+"""And so many more for each kernel of dots whose blocks are recut."""
+
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
 
 HOPELESS = 1.6
 """How many times as long as another program the first schedules may take for more to be tried."""
-
-WIDEST = 256
-"""Lanes of a dim of dots, at most."""
-
-NARROWEST = 32
-"""Lanes of a dim of dots, at least, but of their rows: matrix units take half as many slowly."""
-
-LINE = 1 << 14
-"""Lanes of other dims, at most."""
 
 Lanes = tuple[tuple[Dim, int], ...]
 Chunks = tuple[tuple[Dim, int], ...] | None
@@ -72,12 +66,14 @@ class Arrangement:
 
     ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
     loops over some dims are run; None: as many as the default schedule has. ``own``: lanes of
-    single kernels, by their numbers before loops are run in chunks.
+    single kernels, by their numbers before loops are run in chunks. ``recut``: blocks of single
+    kernels, after all that.
     """
 
     lanes: Lanes = ()
     chunks: Chunks = None
     own: tuple[tuple[int, Lanes], ...] = ()
+    recut: Recuts = ()
 
 
 @dataclass(frozen=True)
@@ -107,16 +103,18 @@ def preferred(found: Sequence[Variation]) -> list[Variation]:
     """Variations, the cheapest of which is the first, in the order in which they are taken.
 
     First those that cost about as little: of them, the one that moves least between memory and
-    processors, then the one with the more usual numbers of warps and stages.
+    processors, in tenths of the least, then the one with the more usual numbers of warps, then the
+    cheapest.
     """
     limit = NEAR * found[0].microseconds if found else 0.0
     near = [one for one in found if one.microseconds <= limit]
-    return [*sorted(near, key=_preference), *found[len(near) :]]
+    least = max(min((one.cost.moved for one in near), default=1), 1)
+    return [*sorted(near, key=partial(_preference, least)), *found[len(near) :]]
 
 
-def _preference(one: Variation) -> tuple[int, int, int]:
+def _preference(least: int, one: Variation) -> tuple[int, int, float, int]:
     stages = sum(STAGES.index(setting.stages) for setting in one.settings)
-    return one.cost.moved, one.unusual, stages
+    return 10 * one.cost.moved // least, one.unusual, one.microseconds, stages
 
 
 def variations(
@@ -137,7 +135,9 @@ def variations(
         search.walk(start)
     search.vary_chunks()
     search.vary_kernels()
+    search.recut_kernels()
     search.vary_settings()
+    search.vary_chunks()
     return search.ranked()
 
 
@@ -148,9 +148,9 @@ class _Search:
     def __init__(self, bare: Scheduled, in_chunks: bool) -> None:
         self.bare = bare
         self.default = Arrangement(chunks=None if in_chunks else ())
-        self.roles = _Roles.of(bare)
+        self.roles, self.most = Roles.of(bare), MOST
         self.arranged: dict[Arrangement, Scheduled | None] = {}
-        self.texts: dict[tuple[str, tuple[KernelSetting, ...]], str] = {}
+        self.texts: dict[tuple[str, tuple[KernelSetting, ...], bool], str] = {}
         self.found: dict[str, Variation | None] = {}
 
     def ranked(self) -> tuple[Variation, ...]:
@@ -174,13 +174,14 @@ class _Search:
             here = min(better, key=lambda one: one.microseconds, default=None)
 
     def vary_chunks(self) -> None:
-        """Half and twice the chunks of the best, and none."""
+        """Half and twice the chunks of the best, and none, with the settings of the best."""
         if self.default.chunks is not None:
             return
         for one in self.ranked()[:REFINED]:
             counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
             for chunks in _other_chunks(counts):
-                self._costed(replace(one.arrangement, chunks=chunks))
+                for settings in (one.settings, deeper(one.scheduled, one.settings)):
+                    self._costed(replace(one.arrangement, chunks=chunks), settings)
 
     def vary_kernels(self) -> None:
         """From the best to other lanes for single kernels: one dim of each kernel at a time."""
@@ -197,9 +198,25 @@ class _Search:
             found = [*better.values(), self._costed(together)] if better else []
             here = min((one for one in found if one), key=_microseconds, default=None)
 
+    def recut_kernels(self) -> None:
+        """Other blocks for each kernel of dots, of programs that have several from the start."""
+        best = next(iter(self.ranked()), None)
+        several = best is not None and len(self.bare.draft.nests) > 1
+        for number in kernels_of_dots(best.scheduled) if best and several else ():
+            self.most += RECUT
+            assert best is not None
+            stages = best.settings
+            here = self._costed(best.arrangement, stages, in_groups=True)
+            while here:
+                best, recuts = here, others_near(here.scheduled, number, here.arrangement.recut)
+                tried = (replace(here.arrangement, recut=recut) for recut in recuts)
+                costed = [self._costed(one, stages, in_groups=True) for one in tried]
+                better = [o for o in costed if o and o.microseconds < best.microseconds]
+                here = min(better, key=_microseconds, default=None)
+
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
-        for one in self._best_arrangements():
+        for one in self._best_arrangements() if not self.roles.split else ():
             draft, tried = one.scheduled.draft, [one]
             each = [
                 others(setting, draft, nest)
@@ -218,20 +235,27 @@ class _Search:
         return list(best.values())[:REFINED]
 
     def _costed(
-        self, arrangement: Arrangement, settings: tuple[KernelSetting, ...] | None = None
+        self,
+        arrangement: Arrangement,
+        settings: tuple[KernelSetting, ...] | None = None,
+        *,
+        in_groups: bool = False,
     ) -> Variation | None:
-        """The schedule, costed unless it was before, or ``MOST`` were."""
+        """The schedule, costed unless it was before, or ``MOST`` were. ``in_groups``: its grids
+        are in groups where that saves loads, and only the stages of ``settings`` are taken."""
         made = self._arranged(arrangement)
         if made is None:
             return None
         known = usual(made)
-        settings = settings or known
-        key = made.schedule, settings
+        settings = settings if settings and len(settings) == len(known) else known
+        settings = with_stages(known, settings) if in_groups else settings
+        key = made.schedule, settings, in_groups
         if key in self.texts:
             return self.found.get(self.texts[key])
         scheduled = overlapped(with_settings(made, settings))
+        scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
-        if text not in self.found and len(self.found) < MOST:
+        if text not in self.found and len(self.found) < self.most:
             cost = _fitting(scheduled)
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
@@ -244,6 +268,9 @@ class _Search:
         return self.arranged[arrangement]
 
     def _arrange(self, arrangement: Arrangement) -> Scheduled | None:
+        if arrangement.recut:
+            made = self._arranged(replace(arrangement, recut=()))
+            return with_recuts(made, arrangement.recut) if made else None
         chunks = None if arrangement.chunks is None else dict(arrangement.chunks)
         plain, dots, own = self._asked(arrangement)
         try:
@@ -280,8 +307,9 @@ class _Search:
             blocks = {block.dim: block.lanes for block in nest.blocks if not block.whole}
             for dim in filter(blocks.__contains__, self.roles.varying):
                 most, now = self.roles.most(dim), blocks[dim]
+                least = self.roles.least_alone(dim, now)
                 for other in dict.fromkeys((2 * now, now // 2, most)):
-                    if self.roles.least(dim) <= other <= most and other != now:
+                    if least <= other <= most and other != now:
                         mine = {**dict(known.get(number, ())), dim: other}
                         own = {**known, number: tuple(mine.items())}
                         yield number, replace(arrangement, own=tuple(sorted(own.items())))
@@ -294,70 +322,6 @@ class _Search:
                 if self.roles.least(dim) <= other <= self.roles.most(dim):
                     changed = (*lanes[:at], (dim, other), *lanes[at + 1 :])
                     yield replace(arrangement, lanes=changed)
-
-
-@dataclass(frozen=True)
-class _Roles:
-    """``varying``: the dims whose lanes vary, those of ``dots`` if there are any. ``rows``: of
-    results of dots. ``kept``: those that start wider, too: of results of dots, or along rows.
-    ``again``: those whose blocks have dots done again; they are not cut further than usual. Scores
-    made twice for halves of their columns took self-attention 7.4 microseconds instead of 5.5.
-    ``usual``: no lanes asked for, for each dim; another of its size class would speak for it.
-    """
-
-    varying: tuple[Dim, ...]
-    dots: tuple[Dim, ...]
-    rows: tuple[Dim, ...]
-    kept: tuple[Dim, ...]
-    again: tuple[Dim, ...]
-    usual: Mapping[Dim, int]
-    sizes: Mapping[Dim, int]
-
-    @staticmethod
-    def of(bare: Scheduled) -> _Roles:
-        """Those of a program before the first move."""
-        program = bare.draft
-        units = program.units
-        dots = tuple(dict.fromkeys(d for n in program.nests for d in dims_of_dots(n, units)))
-        cut = dict.fromkeys(d for n in program.nests for d in dims_in(n))
-        fixed = {d for n in program.nests for d in unlooped(n, units)}
-        free = [d for d in dots or cut if size_class(d) not in units and d not in fixed]
-        results = _results(program)
-        rows, kept = (tuple(d for d in free if d in found) for found in results)
-        again, usual = repeated_dims(program), dict.fromkeys(cut, 0)
-        return _Roles(tuple(free), dots, rows, kept, again, usual, bare.sizes)
-
-    def least(self, dim: Dim) -> int:
-        """Lanes of a dim, at least."""
-        if dim not in self.dots:
-            return 1
-        if dim in self.again:
-            return min(WHOLE, self.most(dim))
-        return LEAST if dim in self.rows else min(NARROWEST, self.most(dim))
-
-    def most(self, dim: Dim) -> int:
-        """Lanes of a dim, at most."""
-        dot = dim in self.dots
-        size = power_of_two(self.sizes[size_class(dim)], LEAST if dot else 1)
-        return min(size, WIDEST if dot else LINE)
-
-    def wider(self, dim: Dim, lanes: int) -> int:
-        """Lanes to start from, too: of dots, twice those of results; else single rows, whole."""
-        if dim in self.dots:
-            return min(2 * lanes, self.most(dim)) if dim in self.kept else lanes
-        return self.most(dim) if dim in self.kept else 1
-
-
-def _results(program: TileProgram) -> tuple[dict[Dim, None], dict[Dim, None]]:
-    """The rows of dots, and all dims of their results; without dots none, and last axes."""
-    tiling, rows, found = Tiling({}, program.units), dict[Dim, None](), dict[Dim, None]()
-    lets = [s for n in program.nests for s in statements(n.body) if isinstance(s, Let)]
-    dots = [let for let in lets if is_matrix_dot(let, tiling)]
-    for let in dots or lets:
-        lanes = tiling.lanes(let.target)
-        rows.update(dict.fromkeys(lanes[:1] if dots else ()))
-        found.update(dict.fromkeys(lanes if dots else lanes[1:]))
-    return rows, found
 
 
 def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from blockbuster.emit.closing import order as closing
 from blockbuster.emit.schedule.base import Move
 from blockbuster.rules import Rule
 
@@ -19,13 +18,6 @@ def why(rule: Rule | Move) -> str:
     paragraphs = _paragraphs(rule)
     told = [p for p in paragraphs[1:] if not p.startswith(("before", "Source", " "))]
     return (told or paragraphs)[0].partition(" Source:")[0]
-
-
-def why_closing() -> str:
-    """What follows the moves of a kernel by itself, before it is printed."""
-    paragraphs = (closing.__doc__ or "").split("\n\n")
-    (told,) = (p for p in paragraphs if p.startswith("Before printing"))
-    return " ".join(told.split())
 
 
 def lead(rule: Rule | Move) -> str:

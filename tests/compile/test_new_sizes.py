@@ -36,7 +36,7 @@ def test_each_size_is_right_and_few_are_traced_or_compiled(decoding, monkeypatch
 
     assert len(traced) == 1
     (found,) = function._traced.values()
-    assert len(found.compiled) == 1
+    assert len(found.compiled) == 2  # small arrays have a text of their own
 
 
 def test_a_size_that_makes_another_program_is_traced():

@@ -276,7 +276,7 @@ def masked_rows(x):
 CAUSAL = bb.fuse(bb.lower(bb.trace(causal, q="H M D", k="H N D", v="H N L"))).final
 
 
-@pytest.mark.parametrize(("length", "long"), [(1024, False), (8192, True)])
+@pytest.mark.parametrize(("length", "long"), [(256, False), (1024, True)])
 def test_long_loops_of_dots_are_parted(length, long):
     sizes = {"H": 16, "M": length, "N": length, "D": 128, "L": 128}
     kernel = bb.emit(CAUSAL, sizes, "float16")
@@ -298,7 +298,7 @@ def test_why_a_loop_is_left_in_one_part():
 
     short = attention_at("causal", "", sizes=SIZES | {"M": 64, "N": 64})
     assert (
-        does_not_pay(short, Site(1, "N")) == "the mask leaves 1.5 blocks of N whole, fewer than 16"
+        does_not_pay(short, Site(1, "N")) == "the mask leaves 1.5 blocks of N whole, fewer than 3"
     )
     assert does_not_pay(short, Site(1, "M")) == "iterations over M run side by side on the grid"
 

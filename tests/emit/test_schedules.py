@@ -246,6 +246,6 @@ def test_every_place_and_argument_reads_back(move):
 
     nowhere = (
         "group-heads", "split", "finish", "narrow", "fill", "part", "keep", "spread", "overlap",
-        "split-float", "spell", "turn",
+        "split-float", "spell", "turn", "sink",
     )  # fmt: skip
     assert found or move.name in nowhere

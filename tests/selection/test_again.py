@@ -7,7 +7,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.runtime.launch import LaunchError, run_batch
-from blockbuster.selection.again import Again
+from blockbuster.selection.again import Again, values_again
 from blockbuster.selection.choice import Fused
 from tests.gradients import ATTENTION, LARGE, PROGRAMS, SMALL, drawn, sized, traced
 
@@ -130,6 +130,24 @@ def test_the_kernels_compute_the_program(name, wide):
 # larger values alone made again ---------------------------------------------------
 
 
+BY_KERNEL = """
+block D' 32 whole, D 32 whole
+keep nest 1 @12
+keep nest 1 @63
+split
+turn nest 2 @17
+block nest 1 S' 32, F 64 whole
+block nest 2 S' 16, F 32
+block nest 3 S 16, F 64 whole
+chunk nest 1 S' 2 at once
+chunk nest 3 S' 2 at once
+factor nest 3
+factor nest 5
+warps 4
+overlap
+"""
+
+
 def linear(q, k, v, p):
     """Attention by positive random features."""
 
@@ -169,10 +187,10 @@ def test_kernels_with_features_made_again_compute_the_program():
     for dtype, tolerance in (("float32", 1e-5), ("float16", 3e-3)):
         arrays = {n: draw.standard_normal(shape).astype(dtype) for n, shape in shapes.items()}
         (wanted,) = program.numpy({n: a.astype(float) for n, a in arrays.items()}).values()
-        found = one.consider(sizes, dtype, "sm_90")
-        made = [c for c in (found.best, *found.others) if " alone made again" in c.name]
-        kernels = [bb.emit(c.graph, sizes, dtype, schedule=c.scheduled.schedule) for c in made]
-        assert made
+        made = [values_again(one.derivation, dims, alone=True) for dims in ((), ("D",))]
+        texts = (None, BY_KERNEL if dtype == "float16" else None)
+        pairs = zip(made, texts, strict=True)
+        kernels = [bb.emit(again.graph, sizes, dtype, schedule=text) for again, text in pairs]
         for got in run_batch([(kernel, arrays) for kernel in kernels]):
             assert not isinstance(got, LaunchError), got
             (array,) = got.values()

@@ -41,7 +41,8 @@ def test_they_compute_the_same_and_leave_no_sum_beside_a_dot(name):
         whole = one.derivation.snapshots[made.number - 1]
         before = safe(whole) if made.normalized else whole
         assert made.derivation.start == (before if made.normalized else one.derivation.start)
-        assert 0 == sums_beside_dots(made.graph) < sums_beside_dots(whole)
+        assert sums_beside_dots(made.graph) == 0
+        assert sums_beside_dots(whole) or made is one.apart[-1]
         assert bb.prove_equal(before, made.graph).equal
         assert made.derivation.replay() == made.graph
         assert {step.rule for step in made.derivation.steps[-1:]} == {"materialize"}
@@ -55,6 +56,22 @@ def test_rows_that_are_normalized_before_the_dots_keep_their_digits():
     assert "outer(" in safe(plain.graph).show()
     assert "outer(" not in safe(normalized.graph).show()
     assert not any(made.loses_digits for made in fused("rmsnorm-matmul").apart)
+
+
+def test_the_last_one_has_kernels_of_its_own_for_sums_that_stand_before_the_dots():
+    *_, last = fused("rmsnorm-swiglu").apart
+    whole = last.derivation.snapshots[last.number - 1]
+    chunked, made = (
+        bb.emit(graph, dict(M=128, D=2048, K=8192, N=2048), "float16").schedule
+        for graph in (fused("rmsnorm-swiglu").derivation.snapshots[last.number - 1], last.graph)
+    )
+
+    assert last.number == 1
+    assert sums_beside_dots(whole) == 0
+    assert "chunk nest 1" in chunked
+    assert "chunk nest 1" not in made
+    assert "sink nest 2" in chunked
+    assert "sink nest 2" in made
 
 
 def test_a_program_whose_sums_must_stay_has_no_other_form():

@@ -1,4 +1,4 @@
-"""The PTX assemblers that are there: Triton's own, the toolkit's, those of NVIDIA's wheels."""
+"""The installed PTX assemblers: Triton's own, the toolkit's, those of NVIDIA's wheels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that matrix products decide: norms before them, feed-forward blocks, chains, and alone.
+"""Programs limited by matrix products: norms before them, feed-forward blocks, chains, and alone.
 
 Array code takes its functions as the first argument, so that ours and torch run the same.
 """

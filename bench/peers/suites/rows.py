@@ -1,4 +1,4 @@
-"""Programs that memory decides: rows, losses, Performer, and what no other suite names."""
+"""Programs limited by memory: rows, losses, Performer, and programs that no other suite names."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
 """The order of the passes that the compiler applies by itself, after each move and before printing.
 
-``tidied`` brings a draft into its normal form after every move. ``closed`` makes the program that
-is printed. Its passes fold groups under their leads first, guard reductions against padded lanes,
-give workspaces the dtype of the dots that read them, put each nest's outer loops on the grid, and
-compute the factors of a group once. Then they record facts that a printer needs: tiles that lie as
-columns, sums that the matrix units add to, how exact functions are, and workarounds for a
-compiler's faults. Last they place the waits between nests that overlap. A schedule cannot change
-any of this.
+``tidied`` brings a draft into its normal form after every move; ``closed`` makes the program that
+is printed.
+
+Before printing, running maxima are folded before the sums that depend on them, lanes past the end
+of a dim get values that change nothing, workspaces take the dtype of the dots that read them, the
+outer loops of each nest go onto the launch grid, and factors that several sums share are computed
+once. Then facts for the printer are recorded: how tiles lie in registers, which sums the matrix
+units add to, how exact functions are, and workarounds for a compiler's faults. Last, waits are
+placed where kernels overlap. A schedule cannot change any of this.
 """
 
 from __future__ import annotations

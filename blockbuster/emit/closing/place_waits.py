@@ -2,28 +2,29 @@
 
 before   nest 2, overlaps:                after   nest 1: release; ...
           t1 = load(I1[m])                        nest 2:
-          t2 = load(W[:])                          t2 = load(W[:])
-          ...                                      wait
+          for k in range(K):                       for k in range(K):
+           t3 = load(W[k])                          t3 = load(W[k])
+           t2 += t3                                 t2 += t3
+          store(t1 * t2,Y[m])                      wait
                                                    t1 = load(I1[m])
-                                                   ...
+                                                   store(t1 * t2,Y[m])
 
-The wait comes before all stores, and before all loads of arrays that earlier nests of its chain
-store. Loads of other arrays at the nest's beginning come before the wait, so that memory works
-meanwhile. A nest lets the next one begin as soon as it has waited itself. After this pass, a nest
-overlaps if and only if it holds a wait.
+All stores follow the wait, and all loads of what the nests before it in its chain store, with what
+is made of them. All else goes first, loops too: a product that is scaled by what the nest before
+makes is done by then. A nest lets the next one begin as soon as it has waited itself. Behind this
+pass a nest overlaps if it holds a wait.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import takewhile
 
-from blockbuster.emit.tile.program import Buffer, Iota, Load, Nest, Stmt, TileProgram
+from blockbuster.emit.tile.dataflow import defined, folded, operands, stored
+from blockbuster.emit.tile.program import Buffer, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.verify_waits import touching, unfinished
 from blockbuster.emit.tile.waits import Release, Wait
 
-STRAIGHT = (Load, Iota)
-"""What may run ahead of other statements of its body: it reads no tile."""
+Body = tuple[Stmt, ...]
 
 
 def place_waits(program: TileProgram) -> TileProgram:
@@ -41,14 +42,36 @@ def _placed(nest: Nest, written: dict[Buffer, None], *, releases: bool) -> Nest:
     release = (Release(),) if releases else ()
     if not nest.overlaps:
         return replace(nest, body=(*release, *nest.body))
-    early = tuple(takewhile(lambda stmt: not touching(stmt, written), nest.body))
-    late = nest.body[len(early) :]
-    ahead = tuple(_ahead(late, written))
-    late = tuple(stmt for stmt in late if stmt not in ahead)
-    return replace(nest, body=(*early, *ahead, Wait(), *release, *late), overlaps=False)
+    early, late = _parted(nest.body, written)
+    return replace(nest, body=(*early, Wait(), *release, *late), overlaps=False)
 
 
-def _ahead(body: tuple[Stmt, ...], written: dict[Buffer, None]) -> tuple[Stmt, ...]:
-    """The loads at the beginning of ``body`` that need not wait."""
-    straight = takewhile(lambda stmt: isinstance(stmt, STRAIGHT), body)
-    return tuple(stmt for stmt in straight if not touching(stmt, written))
+def _parted(body: Body, written: dict[Buffer, None]) -> tuple[Body, Body]:
+    """The statements that need not wait, and the others, each in order.
+
+    A statement waits, too, if it reads or folds what a waiting one makes, or folds what it reads.
+    """
+    early, late = list[Stmt](), list[Stmt]()
+    made, read, arrays = dict[Tile, None](), dict[Tile, None](), dict(written)
+    for stmt in body:
+        reads, makes = _read(stmt), _made(stmt)
+        free = made.keys().isdisjoint(reads) and {**made, **read}.keys().isdisjoint(makes)
+        if free and not touching(stmt, arrays):
+            early.append(stmt)
+            continue
+        late.append(stmt)
+        made.update(dict.fromkeys(makes))
+        read.update(dict.fromkeys(reads))
+        arrays.update(stored((stmt,)))
+    return tuple(early), tuple(late)
+
+
+def _read(stmt: Stmt) -> tuple[Tile, ...]:
+    """The tiles that ``stmt`` reads, or a statement in it."""
+    return tuple(tile for inner in statements((stmt,)) for tile in operands(inner))
+
+
+def _made(stmt: Stmt) -> tuple[Tile, ...]:
+    """The tiles that ``stmt`` makes or folds, or a statement in it."""
+    inside = tuple(statements((stmt,)))
+    return tuple(t for inner in inside for t in (defined(inner), *folded(inner)) if t is not None)

@@ -1,8 +1,8 @@
-"""What is drawn for proofs of tile programs, and what programs gave there.
+"""The draws for proofs of tile programs, and the results of programs on them.
 
 The proofs of a derivation's moves draw the same numbers at the same sizes and blocks. So a program
-is run once though it is compared with the one before and the one after, and what it has in common
-with those is computed once (``remembered.py``). An oracle that remembers its results may take a
+is run once though it is compared with the one before and the one after, and common parts of
+programs are computed once (``remembered.py``). An oracle that remembers its results may take a
 value for one of another program run in the same draw: the bound of each proof counts them all.
 """
 

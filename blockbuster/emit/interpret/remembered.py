@@ -1,8 +1,8 @@
-"""What nests of tile programs gave in one draw: one that meets the same arrays is not run again.
+"""The results of nests in one draw: a nest that reads the same arrays again is not run again.
 
-A move changes few nests of a program, and most of them meet what they met before. A semantics is a
-function of its arguments, so what is remembered is what a run would give. A nest that may begin
-before the one before it has ended always runs: who waits for whom shows in a run alone.
+A move changes few nests of a program, and most nests read the same arrays as before. A semantics is
+a function of its arguments, so the remembered result is the one that a run would compute. A nest
+that may begin before the one before it has ended always runs, because only a run shows its waits.
 """
 
 from __future__ import annotations

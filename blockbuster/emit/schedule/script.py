@@ -30,6 +30,7 @@ from blockbuster.emit.schedule.overlap import Overlap
 from blockbuster.emit.schedule.part import Part
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.sink import Sink
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.spell import Spell
 from blockbuster.emit.schedule.split import Split
@@ -46,7 +47,7 @@ from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
-    Narrow(), Fill(), ChunkLoop(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
+    Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
     SplitFloat(), OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""

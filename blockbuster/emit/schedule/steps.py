@@ -154,9 +154,7 @@ class KernelDerivation:
             if progress is not None:
                 progress(name)
             closing = name == CLOSED
-            proof = prove_tiles(
-                before, after, trials=trials, seed=seed, lanes=closing, draws=draws
-            )
+            proof = prove_tiles(before, after, trials=trials, seed=seed, lanes=closing, draws=draws)
             entries.append(Entry(name, proof))
         return ProofReport(tuple(entries))
 

@@ -1,4 +1,4 @@
-"""turn: a product is added up transposed, so that what a kernel computes is its left operand.
+"""turn: a product is accumulated transposed, so that its left operand is the computed one.
 
 before   for n in range(N):                   after   for n in range(N):
           t3 = exp(dot(p,x))     [F,N]                 t3 = exp(dot(p,x))     [F,N]
@@ -7,10 +7,10 @@ before   for n in range(N):                   after   for n in range(N):
           t1 += t5               [D,F]                 t1 += t5               [F,D]
          store(t1,P[f,d])                             store(t1,P[f,d])
 
-Matrix units of Hopper read a left operand from registers, where it was computed, and a right one
-from shared memory only, so that a computed one is stored there first and all warps wait for that.
-The sums are the same, element by element. Costs nothing where the accumulator is only stored: an
-array has the order of its axes, whatever that of the tile.
+Hopper's matrix units read a left operand from registers, where it was computed, but a right operand
+only from shared memory: a computed one is stored there first, and all warps wait for it. The sums
+are the same, element by element. Costs nothing if the accumulator is only stored: an array has its
+own order of axes, whatever that of the tile.
 """
 
 from __future__ import annotations

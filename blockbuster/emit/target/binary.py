@@ -24,6 +24,7 @@ PENDINGS = re.compile(r"warp_group_dot_wait\b[^\n]*?\bpendings = (\d+)")
 COMPLAINT = re.compile(r"^ptxas\S* (\w+) *: *(?:\((C\d+)\) *)?(.*)$", re.MULTILINE)
 SERIALIZED = "serialized"
 
+
 @dataclass(frozen=True)
 class Binary:
     """One compiled kernel.

@@ -110,6 +110,6 @@ ROWS = (
         reference=lambda x, n: (x[..., None] == np.arange(n)).astype(np.int64)),
     Row(diagonal, _GROUP, ("diagonal",), ("diagonal",), ("diagonal", "Tensor.diagonal"),
         (example("M M"),), note="Of a matrix, which it reads whole."),
-    Row(sum_of_diagonal, _GROUP, ("trace",), ("trace",), ("trace", "Tensor.trace"),
+    Row(sum_of_diagonal, _GROUP, ("trace",), (), ("trace",),
         (example("M M"),), note="Of a matrix, which it reads whole.", public=False),
 )  # fmt: skip

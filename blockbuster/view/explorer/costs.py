@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from blockbuster.emit.tile.array_dtypes import output_dtypes
 from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.value_dtypes import output_dtypes
 from blockbuster.interp.observers import Tensor
 from blockbuster.ir.dtypes import OWN, own_dtypes
 from blockbuster.ir.graph import Graph

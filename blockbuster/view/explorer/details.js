@@ -154,7 +154,9 @@ function showSizes() {
   }
   const columns = ["bytes", "loads", "flops", "footprint"];
   const states = [0, ...data.snapshots.filter((at) => at > 0), ...(data.snapshots.includes(last) ? [] : [last])];
-  const name = (at) => (at === 0 ? "start" : isSnapshot(at) ? `snapshot ${data.snapshots.indexOf(at) + 1}` : "what runs") + (at === data.chosen.state && data.chosen.kernels && isSnapshot(at) ? ", which runs" : "");
+  const snapshot = (at) => `snapshot ${data.snapshots.indexOf(at) + 1}`;
+  const other = ({ rule, from }) => (rule !== "safe" ? "what runs" : isSnapshot(from) ? `${snapshot(from)}, made safe` : "made safe");
+  const name = (at) => (at === 0 ? "start" : isSnapshot(at) ? snapshot(at) : other(data.steps[at - 1])) + (at === data.chosen.state && data.chosen.kernels && isSnapshot(at) ? ", which runs" : "");
   const row = (label, at) => h("tr", { "data-state": at }, h("td", {}, h("button", { type: "button", class: "link", onclick: () => go(at) }, label)), columns.map((metric) => cell(numbers(at)[metric], METRICS[metric][1], { class: metric })));
   $("totals").replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, ""), columns.map((metric) => h("th", {}, METRICS[metric][0])))),
     h("tbody", {}, states.map((at) => row(name(at), at)), states.includes(Math.min(now.at, last)) ? null : row(`step ${now.at}`, now.at))));

@@ -17,10 +17,18 @@ from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.explorer.states import Strings, text_data
 from blockbuster.view.explorer.steps import proof_data
 from blockbuster.view.explorer.texts import Text, changed
-from blockbuster.view.why import lead, why, why_closing
+from blockbuster.view.why import lead, why
 
 CLOSING = "close"
 CLOSING_LEAD = "what follows moves by itself, before the program is printed."
+CLOSING_WHY = (
+    "Before printing, running maxima are folded before the sums that depend on them, lanes past "
+    "the end of a dim get values that change nothing, workspaces take the dtype of the dots that "
+    "read them, the outer loops of each nest go onto the launch grid, and factors that several "
+    "sums share are computed once. Then it is noted how tiles lie in registers, which sums the "
+    "matrix units add to, how exact functions are, and what a compiler needs to be told; last, "
+    "where overlapping kernels wait for each other. No schedule can choose otherwise."
+)
 
 Data = dict[str, Any]
 
@@ -54,7 +62,7 @@ def moves_data(
     if final != programs[-1]:
         programs.append(final)
         costs.append(costs[-1])
-        steps.append({"move": CLOSING, "line": "", "lead": CLOSING_LEAD, "why": why_closing()})
+        steps.append({"move": CLOSING, "line": "", "lead": CLOSING_LEAD, "why": CLOSING_WHY})
     proofs = _proofs(derivation, setting, progress) if prove else [None] * (len(steps) + 2)
     for step, proof in zip(steps, proofs[1:], strict=False):  # the last is of what follows, if any
         step["proof"] = proof

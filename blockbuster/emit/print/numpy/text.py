@@ -25,6 +25,7 @@ from blockbuster.emit.print.numpy.spelling import (
     Spelling,
     aligned,
 )
+from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.names import note_of
 from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import (
@@ -51,9 +52,9 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
+from blockbuster.emit.tile.tried import Tried
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
-from blockbuster.ir.expr import Arg, Call
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
@@ -64,29 +65,23 @@ RUN_DOC = '''    """Outputs by name, for arrays of ``dtype`` by name.
     ``order`` puts the iterations of a parallel loop in order; ``empty`` makes arrays to fill.
     """
 '''
-SAFE_DOC = '''    """The same, whatever the operands of exp are."""
+SAFE_DOC = '''    """The same for numbers of any size."""
 '''
-
-LIMIT = 10_000
-"""What the squares of all operands of an exp sum up to, at most, where they are in range."""
 
 AGAIN = "safe(inputs, sizes, block_sizes, dtype=dtype, order=order, empty=empty)"
 
 
-def numpy_text(
-    program: TileProgram, *, padded: bool = False, in_range: TileProgram | None = None
-) -> str:
+def numpy_text(program: TileProgram, *, padded: bool = False, tried: Tried | None = None) -> str:
     """A module's source: ``run(inputs, sizes, block_sizes, *, dtype, order, empty)``.
 
     ``sizes`` is by size class, ``block_sizes`` by dim. ``padded``: tiles always have the full block
     size, loads put zeros past the end, stores cut, sums of sums are rounded at every step: what a
-    GPU's lanes do. ``in_range``: a program that gives the same where no operand of exp is large: it
-    is run first, and checks that.
+    GPU's lanes do. ``tried``: runs first, and gives way to ``program`` where it is not right.
     """
-    if in_range is None:
+    if tried is None:
         printer = Text(program, padded)
         return printer.module([DECORATOR, *printer.function("run", RUN_DOC)])
-    safe, printer = Text(program, padded), Text(in_range, padded, otherwise=AGAIN)
+    safe, printer = Text(program, padded), Text(tried.program, padded, tried=tried)
     found = [DECORATOR, *printer.function("run", RUN_DOC)]
     return printer.module(found, safe.function("safe", SAFE_DOC), safe.helpers())
 
@@ -94,16 +89,20 @@ def numpy_text(
 class Text(Operators):
     """The lines of a program. ``terse``: the plain text of a reference, with no order of loops.
 
-    ``otherwise``: what is returned where an operand of exp is not in range; empty where all are.
+    ``tried``: what its numbers are checked for; where they fail, the text calls ``safe``.
     """
 
     def __init__(
-        self, program: TileProgram, padded: bool, terse: bool = False, otherwise: str = ""
+        self,
+        program: TileProgram,
+        padded: bool,
+        terse: bool = False,
+        tried: Tried | None = None,
     ) -> None:
         self._program = program
         self._padded = padded
         self._terse = terse
-        self._otherwise = otherwise
+        self._tried = tried
         self._taken: dict[str, None] = dict.fromkeys(RESERVED)
         buffers = (*program.inputs, *program.outputs, *program.workspaces)
         self.names = {buffer: self._unique(buffer.name) for buffer in buffers}
@@ -201,10 +200,10 @@ class Text(Operators):
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
                 note = note_of(stmt) if isinstance(stmt, Let | Fold) else ""
-                yield from (scope.indent + line for line in self._check(stmt))
                 for line in self.written(stmt, scope):
                     yield f"{scope.indent}{line}{note}"
                     note = ""
+                yield from (scope.indent + line for line in self._check(defined(stmt)))
 
     def written(self, stmt: Stmt, scope: Scope) -> list[str]:
         """The lines of a statement that is no loop."""
@@ -354,12 +353,11 @@ class Text(Operators):
         text = self._into_memory(stmt, scope) or self.operator(stmt, scope)
         return [f"{stmt.target.name} = {text}"]
 
-    def _check(self, stmt: Stmt) -> Iterator[str]:
-        """What ends the function where an operand of exp is not in range, or no number."""
-        match stmt:
-            case Let(_, Pointwise(Call("exp", (Arg(0),))), (tile,)) if self._otherwise:
-                yield f"if not np.vdot({tile.name}, {tile.name}) < {LIMIT}:"
-                yield f"    return {self._otherwise}"
+    def _check(self, made: Tile | None) -> Iterator[str]:
+        """What ends the function where the numbers of a tile are not small."""
+        if made is not None and self._tried and made in self._tried.small:
+            yield f"if not np.vdot({made.name}, {made.name}) < {self._tried.limit}:"
+            yield f"    return {AGAIN}"
 
     def _into_memory(self, stmt: Let, scope: Scope) -> str:
         """The value of ``stmt`` made in memory that is there already; empty if none is."""

@@ -1,0 +1,104 @@
+"""What the dims of a program are to its dots: which blocks may vary, and how far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.program import Let, TileProgram, statements
+from blockbuster.emit.tile.tiling import Tiling, power_of_two
+from blockbuster.emit.tile.trips import dims_in
+from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.default_tiles import WHOLE, repeated_dims
+from blockbuster.selection.split_floats import split_floats
+from blockbuster.selection.split_tiles import split_tiles
+
+WIDEST = 256
+"""Lanes of a dim of dots, at most."""
+
+NARROWEST = 32
+"""Lanes of a dim of dots, at least, but of their rows: matrix units take half as many slowly."""
+
+LINE = 1 << 14
+"""Lanes of other dims, at most."""
+
+ROWS = 64
+"""Rows below which no kernel is cut by itself: as many as an instruction of Hopper's matrix units
+takes. By the closed form fewer are as good; on an H200 a chain of products took 5.6 microseconds
+with 32 rows in its second kernel, 4.8 and 5.3 with 64.
+"""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """``varying``: the dims whose lanes vary, those of ``dots`` if there are any. ``rows``: of
+    results of dots. ``kept``: those that start wider, too: of results of dots, or along rows.
+    ``again``: those whose blocks have dots done again; they are not cut further than usual. Scores
+    made twice for halves of their columns took self-attention 7.4 microseconds instead of 5.5.
+    ``usual``: no lanes asked for, for each dim; another of its size class would speak for it.
+    ``split``: its tiles, warps and stages are those of split products (split_tiles.py).
+    """
+
+    varying: tuple[Dim, ...]
+    dots: tuple[Dim, ...]
+    rows: tuple[Dim, ...]
+    kept: tuple[Dim, ...]
+    again: tuple[Dim, ...]
+    usual: Mapping[Dim, int]
+    sizes: Mapping[Dim, int]
+    split: bool
+
+    @staticmethod
+    def of(bare: Scheduled) -> Roles:
+        """Those of a program before the first move."""
+        program = bare.draft
+        units = program.units
+        dots = tuple(dict.fromkeys(d for n in program.nests for d in dims_of_dots(n, units)))
+        cut = dict.fromkeys(d for n in program.nests for d in dims_in(n))
+        fixed = {d for n in program.nests for d in unlooped(n, units)}
+        split = split_tiles(split_floats(bare).draft, bare.sizes, bare.target.processors)
+        fixed |= split.keys()
+        free = [d for d in dots or cut if size_class(d) not in units and d not in fixed]
+        results = _results(program)
+        rows, kept = (tuple(d for d in free if d in found) for found in results)
+        again, usual = repeated_dims(program), dict.fromkeys(cut, 0)
+        return Roles(tuple(free), dots, rows, kept, again, usual, bare.sizes, bool(split))
+
+    def least(self, dim: Dim) -> int:
+        """Lanes of a dim, at least."""
+        if dim not in self.dots:
+            return 1
+        if dim in self.again:
+            return min(WHOLE, self.most(dim))
+        return LEAST if dim in self.rows else min(NARROWEST, self.most(dim))
+
+    def least_alone(self, dim: Dim, now: int) -> int:
+        """The same where a single kernel is cut by itself, and has ``now``."""
+        return min(ROWS, now) if dim in self.rows else self.least(dim)
+
+    def most(self, dim: Dim) -> int:
+        """Lanes of a dim, at most."""
+        dot = dim in self.dots
+        size = power_of_two(self.sizes[size_class(dim)], LEAST if dot else 1)
+        return min(size, WIDEST if dot else LINE)
+
+    def wider(self, dim: Dim, lanes: int) -> int:
+        """Lanes to start from, too: of dots, twice those of results; else single rows, whole."""
+        if dim in self.dots:
+            return min(2 * lanes, self.most(dim)) if dim in self.kept else lanes
+        return self.most(dim) if dim in self.kept else 1
+
+
+def _results(program: TileProgram) -> tuple[dict[Dim, None], dict[Dim, None]]:
+    """The rows of dots, and all dims of their results; without dots none, and last axes."""
+    tiling, rows, found = Tiling({}, program.units), dict[Dim, None](), dict[Dim, None]()
+    lets = [s for n in program.nests for s in statements(n.body) if isinstance(s, Let)]
+    dots = [let for let in lets if is_matrix_dot(let, tiling)]
+    for let in dots or lets:
+        lanes = tiling.lanes(let.target)
+        rows.update(dict.fromkeys(lanes[:1] if dots else ()))
+        found.update(dict.fromkeys(lanes if dots else lanes[1:]))
+    return rows, found
