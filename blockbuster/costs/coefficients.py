@@ -4,7 +4,9 @@ They state how near our emitter's kernels come to a machine's rates, and how lon
 for its own results. ``python -m bench.costs.fit`` fits them to measured times: these to 255
 schedules of 13 programs, those that do not spill, on one NVIDIA H200, cold and warm
 (bench/results/2026-11-22-h200-costs). The fit starts where every rate is reached; its result is
-rounded. ``spill`` is set by eye.
+rounded. ``spill`` is that of those of their schedules which want more registers than there are
+(``SPARE`` in tiered.py). Instructions besides those of statements (phases.py) came later, fitted to
+binaries; with them a second fit of the coefficients ranked the judging programs no better.
 """
 
 from __future__ import annotations

@@ -21,7 +21,10 @@ from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
 
 SPARE = 1.25
-"""How many times the registers that there are an estimate may want: it is no better than that."""
+"""How many times the available registers an estimate may want before a kernel counts as spilling:
+of the fitted pairs that want 1.1 to 1.25 times as many most spill, and take 1.04 to 1.5 times as
+long as without; those that want more take up to 33 times as long.
+"""
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,10 @@ class Call:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[type[Call], tuple[str, tuple[Expr, ...]]]:
+        """Pickled without its hash, which is another in another process."""
+        return Call, (self.fn, self.args)
+
     def __eq__(self, other: object) -> bool:
         pairs: list[tuple[object, object]] = [(self, other)]
         while pairs:

@@ -8,10 +8,12 @@ import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import blockbuster as bb
 from bench.schedules.measure import emitted
 from bench.schedules.programs import BY_NAME
 from blockbuster.costs import work, work_of
-from blockbuster.costs.operands import PRODUCTS, TF32
+from blockbuster.costs.operands import LANES, PRODUCTS, TF32
+from blockbuster.costs.phases import besides
 from blockbuster.costs.scalars import scalar
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.observer import TileObserver
@@ -165,3 +167,39 @@ def test_of_very_many_programs_the_average_is_kept():
     (one,) = work_of(made.tile_program, made.sizes, made.target)
     assert one.phases[-1].each == ()
     assert one.phases[-1].runs == 1024 * 64 * 65 // 2
+
+
+# what a compiler makes of it ---------------------------------------------------------
+
+
+def row_softmax(warps):
+    """Rows of 2048 elements in one block: their exponentials stand in the program twice."""
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.softmax(x, axis=-1), x="M N"))).final
+    text = f"block M 1, N 2048 whole\nwarps {warps}\n"
+    made = bb.emit(graph, dict(M=64, N=2048), "float16", "sm_90", schedule=text)
+    (one,) = work_of(made.tile_program, made.sizes, made.target)
+    return one
+
+
+def test_equal_expressions_are_computed_once():
+    (phase,) = row_softmax(4).phases
+    assert phase.special == phase.repeated + 64 * 2049  # an exponential each, a quotient a row
+    assert phase.repeated == 64 * 2048
+
+
+def test_each_warp_issues_what_no_statement_asks_for():
+    few, many = row_softmax(2), row_softmax(8)
+    assert few.phases[0].instructions == many.phases[0].instructions
+    assert many.phases[0].besides > 3 * few.phases[0].besides
+    loop = emitted(BY_NAME["matmul"], None, dict(M=64, N=64, K=256))
+    (one,) = work_of(loop.tile_program, loop.sizes, loop.target)
+    outside, inside = one.phases
+    lanes = LANES * one.warps
+    assert outside.besides == outside.runs * lanes * besides(True, True, 1, False, 0, 0)
+    assert inside.besides == inside.runs * lanes * besides(False, False, 0, True, 0, 0)
+
+
+def test_what_no_statement_asks_for_is_not_repeated_by_warps_that_do_the_same():
+    (phase,) = row_softmax(4).phases
+    assert phase.issued(1) == phase.instructions + phase.besides
+    assert phase.issued(2) == 2 * phase.instructions + phase.besides
