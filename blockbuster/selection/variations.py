@@ -47,7 +47,7 @@ WALKED = 24
 OWN_WALKED = 40
 """And at most so many more with lanes of single kernels."""
 
-RECUT = 16
+RECUT = 32
 """And so many more for each kernel of dots whose blocks are recut."""
 
 REFINED = 2
@@ -209,10 +209,21 @@ class _Search:
             here = self._costed(best.arrangement, stages, in_groups=True)
             while here:
                 best, recuts = here, others_near(here.scheduled, number, here.arrangement.recut)
-                tried = (replace(here.arrangement, recut=recut) for recut in recuts)
+                tried = (
+                    replace(here.arrangement, recut=recut, chunks=chunks)
+                    for chunks in self._chunks_or_twice(here)
+                    for recut in recuts
+                )
                 costed = [self._costed(one, stages, in_groups=True) for one in tried]
                 better = [o for o in costed if o and o.microseconds < best.microseconds]
                 here = min(better, key=_microseconds, default=None)
+
+    def _chunks_or_twice(self, one: Variation) -> Iterator[Chunks]:
+        """As many chunks, and twice as many of one dim: wider blocks need more of them."""
+        yield one.arrangement.chunks
+        counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
+        for dim, count in counts.items() if self.default.chunks is None else ():
+            yield tuple({**counts, dim: 2 * count}.items())
 
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
