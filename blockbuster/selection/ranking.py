@@ -146,6 +146,14 @@ def _order(found: tuple[int, Place]) -> tuple[int, float, float]:
     return kind, float(sum(binary.spilled for binary in place.binaries)), place.first
 
 
+def closed_form_us(scheduled: Scheduled, device: Machine) -> float:
+    """Microseconds in a graph by the closed form; infinite if no program fits ``device``."""
+    try:
+        return _first(work(scheduled), device, "graph", warm=False)
+    except ValueError:
+        return float("inf")
+
+
 def _first(works: tuple[Work, ...], device: Machine, launch: str, warm: bool) -> float:
     """Microseconds by the closed form; infinite where it says that no program fits."""
     if any(each.footprint.misfit(device) for each in works):

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from math import inf
 
-from blockbuster.costs import cost, work
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.machines import Machine
 from blockbuster.selection.asked import Asked, rescheduled
 from blockbuster.selection.candidate import Choice
 from blockbuster.selection.grouped_grid import grouped
-from blockbuster.selection.ranking import BEST
+from blockbuster.selection.ranking import BEST, closed_form_us
 from blockbuster.selection.variations import variations
 
 FORMS = 3
@@ -41,17 +40,9 @@ def candidates(asked: Asked, *, machine: Machine, near: Nearby = nearby) -> list
     near_best = (one for one in asked.choices() if one.price <= WORST * default.price)
     for choice in islice(near_best, FORMS):
         found |= dict(_near(choice, near, asked))
-    times = {scheduled: _time(scheduled, machine) for scheduled in found}
+    times = {scheduled: closed_form_us(scheduled, machine) for scheduled in found}
     ranked = [found[one] for one in sorted(times, key=lambda one: times[one]) if times[one] < inf]
     return [default, *[choice for choice in ranked if choice.key != default.key][:BEST]]
-
-
-def _time(scheduled: Scheduled, machine: Machine) -> float:
-    """Microseconds in a graph by the closed form; infinite for what does not fit the machine."""
-    try:
-        return cost(work(scheduled), machine, launch="graph").time_us
-    except ValueError:
-        return inf
 
 
 def _near(choice: Choice, near: Nearby, asked: Asked) -> Iterator[tuple[Scheduled, Choice]]:
