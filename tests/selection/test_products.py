@@ -1,0 +1,74 @@
+"""Schedules of products: bytes under way, tiles of split ones, kernels with blocks of their own."""
+
+from functools import cache
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.emit.schedule.script import parsed
+from blockbuster.selection.recut_blocks import kernels_of_dots, near, with_recuts
+from blockbuster.selection.under_way import under_way
+
+PRODUCT = dict(x="M K", w="K N")
+
+
+@cache
+def product():
+    return bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, **PRODUCT))).final
+
+
+def scheduled(text, **sizes):
+    return bb.emit(product(), sizes, "float16", schedule=text).derivation.final
+
+
+def stages(made):
+    return [line.args["stages"] for line in parsed(made.schedule) if line.move.name == "stage"]
+
+
+CUT = "block M 16, K 64, N 64; warps 4; stage nest 1 K 3"
+
+
+def test_few_programs_have_more_under_way():
+    few = under_way(scheduled(CUT, M=16, K=4096, N=4096))  # 64 programs, 10 kB an iteration
+    wide = under_way(scheduled("block M 128, K 128, N 128; warps 8; stage nest 1 K 3",
+                               M=128, K=4096, N=4096))  # fmt: skip
+    many = under_way(scheduled(CUT, M=512, K=4096, N=4096))
+
+    assert [stages(few), stages(wide), stages(many)] == [[6], [3], [3]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tall"),
+    [(dict(M=1024, K=1024, N=1024), True), (dict(M=256, K=1024, N=256), False)],
+)
+def test_split_products_have_tall_tiles_where_these_are_enough(sizes, tall):
+    text = bb.emit(product(), sizes, "float32").schedule
+    assert "split-float" in text
+    assert ("block M 128, K 32, N 32\nwarps 4\nstage nest 1 K 3\n" in text) == tall
+
+
+def gated(x, w, v, u):
+    n = bb.rms_norm(x)
+    return (bb.silu(n @ w) * (n @ v)) @ u
+
+
+@cache
+def network():
+    graph = bb.fuse(bb.lower(bb.trace(gated, x="M D", w="D K", v="D K", u="K D"))).snapshots[0]
+    return bb.emit(graph, dict(M=128, D=256, K=512), "float16", chunks={}).derivation.final
+
+
+def test_what_is_summed_before_the_loop_is_not_made_in_every_program():
+    assert "sink" not in network().schedule
+
+
+def test_each_kernel_of_dots_is_recut_by_itself():
+    first, second = kernels_of_dots(network())
+    (change, *_) = near(network(), second)
+    made = with_recuts(network(), change)
+
+    assert made is not None
+    assert made.draft.nests[first - 1] == network().draft.nests[first - 1]
+    assert {number for number, _, _ in change} == {second}
+    assert with_recuts(network(), ((second, "nowhere", 64),)) is None
+    assert kernels_of_dots(scheduled(CUT, M=16, K=4096, N=4096)) == ()
