@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import blockbuster as bb
-from bench.peers.report import best, records_of, times_of
+from bench.peers.report import ratio, records_of, with_ours_of
 from blockbuster.frontend.functions.refused import BY_NAME
 from blockbuster.frontend.functions.table import PUBLIC
 from blockbuster.frontend.no_values import WORDS
@@ -178,12 +178,10 @@ def test_the_readme_quotes_the_raw_data(ratios):
 @pytest.fixture(scope="module")
 def ratios():
     """The fastest peer's time over ours, the last that was measured, by case."""
-    folder = ROOT / "bench" / "results" / "2026-11-22-h200-kernels"
+    folder = ROOT / "bench" / "results" / "2026-11-22-h200-later"
     lines = (folder / "again.jsonl").read_text(encoding="utf-8").splitlines()
     again = {record["key"]: record for record in map(json.loads, lines)}
-    return {
-        r["key"]: best(r)[1] / times_of(again.get(r["key"], r))["ours"] for r in records_of(folder)
-    }
+    return {r["key"]: ratio(with_ours_of(r, again.get(r["key"], r))) for r in records_of(folder)}
 
 
 def test_every_function_and_refusal_is_listed(generated):

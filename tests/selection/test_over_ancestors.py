@@ -55,8 +55,7 @@ EXTENDED = "snapshot 1 extended once over ancestors alone"
 def test_a_residual_block_is_two_kernels(dtype):
     """Beside it: three kernels without the extension, and products that are computed again.
 
-    In float32 the first of the three is faster with its sum in chunks, so three it is there; of
-    those that keep their default schedules the two kernels are the fastest.
+    In float32, too, since products of few rows combine their chunks in one tile.
     """
     workload = WORKLOADS["residual-block"]
     considered = fused("residual-block").consider(workload.sizes, dtype, "sm_90")
@@ -65,13 +64,7 @@ def test_a_residual_block_is_two_kernels(dtype):
 
     assert extended.kernels == 2
     assert len(extended.graph.buffered_edges()) == 1  # between the two products
-    if dtype == "float16":
-        assert considered.best is extended
-        return
-    assert (considered.best.name, considered.best.kernels) == ("snapshot 1", 3)
-    assert considered.best.program.chunks
-    assert considered.best.price < extended.price
-    assert all(c.price >= extended.price for c in found if "best of" not in c.schedules)
+    assert considered.best is extended
 
 
 def test_a_repeated_product_is_taken_where_it_costs_less():
