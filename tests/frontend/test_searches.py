@@ -98,7 +98,7 @@ def test_one_kernel_for_any_number_of_columns(name, sizes):
     fn, dims = PROGRAMS[name]
     program = bb.trace(fn, **dims)
     sizes = {dim: sizes[dim] for dim in program.dims}
-    kernel = bb.emit(bb.fuse(bb.lower(program)), sizes, "float32", chunks={})
+    kernel = bb.emit(bb.fuse(bb.lower(program)).final, sizes, "float32", chunks={})
     entries = load_module(kernel.source).KERNELS
 
     assert len(entries) == 1

@@ -138,7 +138,9 @@ def test_groups_of_iterations_move_and_compute_the_same(name):
     fine, *coarse = (run(made, group=group, launch="graph") for group in (1, 2, 4))
 
     for report in coarse:
-        assert report.bytes == fine.bytes
+        assert {**report.bytes, "hbm": 0} == {**fine.bytes, "hbm": 0}
+        # which blocks the cache still holds depends on the order in which groups come
+        assert report.bytes["hbm"] == pytest.approx(fine.bytes["hbm"], rel=0.02)
         assert report.time_us == pytest.approx(fine.time_us, rel=0.15)
 
 
