@@ -16,7 +16,7 @@ from blockbuster.emit.schedule.block import BlockDims, Cut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
 from blockbuster.emit.schedule.split import Split
-from blockbuster.emit.tile.trips import dims_in
+from blockbuster.emit.tile.trips import walked_in
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
 
@@ -44,7 +44,7 @@ def cut_apart(scheduled: Scheduled, cuts: Sequence[Cut], own: Own) -> Scheduled:
     the nests do not go together.
     """
     for number, nest in enumerate(scheduled.draft.nests, start=1):
-        here, mine = dims_in(nest), own.get(number, {})
+        here, mine = walked_in(nest), own.get(number, {})
         usual = (cut for cut in cuts if cut.dim in here and not cut.whole)
         chosen = tuple(_own(cut, mine, scheduled.sizes) for cut in usual)
         scheduled = BLOCK.apply(scheduled, Site(number), cuts=chosen) if chosen else scheduled

@@ -14,6 +14,7 @@ from blockbuster.emit.tile.program import (
     Let,
     Load,
     Nest,
+    Stmt,
     Store,
     TileProgram,
     statements,
@@ -84,18 +85,29 @@ def dims_in(nest: Nest) -> tuple[Dim, ...]:
     return tuple(dict.fromkeys(_dims_in(nest)))
 
 
+def walked_in(nest: Nest) -> tuple[Dim, ...]:
+    """The same without those of which only the size is read: they need no blocks."""
+    dims = (dim for stmt in statements(nest.body) for dim in _walked(stmt))
+    return tuple(dict.fromkeys((*nest.grid, *dims)))
+
+
 def _dims_in(nest: Nest) -> Iterator[Dim]:
     yield from nest.grid
     for stmt in statements(nest.body):
-        tile = defined(stmt)
-        for used in (*operands(stmt), *((tile,) if tile else ())):
-            yield from used.axes
-        if isinstance(stmt, For | Iota | BlockOf):
-            yield stmt.dim
-        elif isinstance(stmt, Load | Issue | Store):
-            yield from stmt.view.runs
-        elif isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
+        yield from _walked(stmt)
+        if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
             yield from sizes_in(stmt.op.expr)
+
+
+def _walked(stmt: Stmt) -> Iterator[Dim]:
+    """The dims of a statement's loop, tiles and access."""
+    tile = defined(stmt)
+    for used in (*operands(stmt), *((tile,) if tile else ())):
+        yield from used.axes
+    if isinstance(stmt, For | Iota | BlockOf):
+        yield stmt.dim
+    elif isinstance(stmt, Load | Issue | Store):
+        yield from stmt.view.runs
 
 
 @lru_cache(maxsize=4096)  # asked of the same expressions after every move
