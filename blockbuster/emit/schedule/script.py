@@ -41,7 +41,7 @@ from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.turn import Turn
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import conflicts
-from blockbuster.emit.tile.trips import dims_in
+from blockbuster.emit.tile.trips import walked_in
 from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
@@ -114,7 +114,7 @@ def not_complete(scheduled: Scheduled) -> str:
     draft = scheduled.draft
     for number, nest in enumerate(draft.nests, start=1):
         known = [block.dim for block in nest.blocks]
-        dims = (d for d in dims_in(nest) if size_class(d) not in draft.units)
+        dims = (d for d in walked_in(nest) if size_class(d) not in draft.units)
         missing = [dim for dim in dims if dim not in known]
         if missing:
             return f"nest {number} does not cut {', '.join(missing)}: add 'block {missing[0]} 64'"

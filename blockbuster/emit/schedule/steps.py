@@ -22,7 +22,7 @@ from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.traffic import traffic_by_nest
-from blockbuster.emit.tile.trips import dims_in
+from blockbuster.emit.tile.trips import walked_in
 from blockbuster.errors import EmitError, message
 from blockbuster.interp.report import Entry, Progress, ProofReport
 from blockbuster.ir.graph import Graph
@@ -77,7 +77,7 @@ def _of_nest(program: TileProgram, nest: Nest, scheduled: Scheduled) -> tuple[in
 
 def _is_cut(program: TileProgram, nest: Nest) -> bool:
     cut = tiling_of(program, nest).blocks
-    return all(dim in cut for dim in dims_in(nest) if size_class(dim) not in program.units)
+    return all(dim in cut for dim in walked_in(nest) if size_class(dim) not in program.units)
 
 
 @dataclass(frozen=True)
