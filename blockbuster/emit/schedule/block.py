@@ -28,6 +28,7 @@ from blockbuster.emit.tile.dataflow import defined, views
 from blockbuster.emit.tile.program import (
     Block,
     BlockOf,
+    Fold,
     For,
     Iota,
     Issue,
@@ -217,6 +218,8 @@ def not_one_iteration(nest: Nest, dim: Dim) -> str:
                 return f"the loop over {dim} runs in chunks, of which each takes its part"
             if any(isinstance(stmt, Issue) for stmt in loop.body):
                 return f"the loads of the loop over {dim} run ahead of its iterations"
+            if any(isinstance(stmt, Fold) and stmt.ahead for stmt in loop.body):
+                return f"a maximum of the loop over {dim} is folded first: cut it before 'factor'"
     return ""
 
 
