@@ -169,17 +169,6 @@ def _waiting(code: str) -> Server | None:
     return None
 
 
-def prepare(code: str, environment: Mapping[str, str]) -> None:
-    """Have a server for this code that waits for a job; it loads what it loads meanwhile."""
-    IDLE.append(take(code, environment))
-
-
-def dismiss(code: str) -> None:
-    """End the servers for this code that wait for a job."""
-    while (server := _waiting(code)) is not None:
-        server.end()
-
-
 @atexit.register
 def _end_all() -> None:
     while IDLE:
