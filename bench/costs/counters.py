@@ -18,11 +18,12 @@ import csv
 import io
 import json
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from blockbuster.costs.work import work
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
 UNITS = {"byte": 1, "Kbyte": 10**3, "Mbyte": 10**6, "Gbyte": 10**9}
 EVICTING = 256 << 20  # bytes that are read after a schedule: several times the cache
+NOTHING = 3  # runs of nothing, whose bytes are those of the reading itself
 WITHIN = 0.10
 COUNTING = 60.0  # seconds that are kept for the process whose kernels are counted
 
@@ -75,31 +77,37 @@ class Traffic:
 
 
 def run_counted(pairs: Sequence[Pair], place: Path) -> list[Record]:
-    """Run each schedule once between marks; the number of its kernels, in the order of runs.
+    """Run nothing, then each schedule; the number of kernels of each, in the order of runs."""
+    from bench.costs.launching import ready
+
+    done: list[Record] = []
+    for _ in range(NOTHING):
+        between_marks(lambda: None)
+        done.append({"key": "", "kernels": 0})
+    for pair in pairs:
+        workload = BY_NAME[pair.workload]
+        run = ready(place / f"{pair.key}.py", workload.drawn(workload.sizes, "cuda", seed=1))
+        run()
+        between_marks(run)
+        done.append({"key": pair.key, "kernels": len(run.starts)})
+    return done
+
+
+def between_marks(run: Callable[[], Any]) -> None:
+    """Run with a cache that holds nothing of use, then read the large array.
 
     The marks are those of the profiler's start and stop: other kernels are not counted.
     """
     import torch
 
-    from bench.costs.launching import ready
-
-    flushed = torch.empty(EVICTING, dtype=torch.int8, device="cuda")
-    evicting = torch.zeros(EVICTING // 4, dtype=torch.int32, device="cuda")
-    done = []
-    for pair in pairs:
-        workload = BY_NAME[pair.workload]
-        run = ready(place / f"{pair.key}.py", workload.drawn(workload.sizes, "cuda", seed=1))
-        run()
-        flushed.zero_()
-        evicting.max()
-        torch.cuda.synchronize()
-        torch.cuda.profiler.start()
-        run()
-        evicting.max()
-        torch.cuda.synchronize()
-        torch.cuda.profiler.stop()
-        done.append({"key": pair.key, "kernels": len(run.starts)})
-    return done
+    evicting = torch.zeros(EVICTING // 4, dtype=torch.int32, device="cuda")  # overwrites the cache
+    evicting.max()
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    run()
+    evicting.max()
+    torch.cuda.synchronize()
+    torch.cuda.profiler.stop()
 
 
 # around it -------------------------------------------------------------------------------
@@ -124,13 +132,25 @@ def counted(pairs: Sequence[Pair], place: Path) -> Iterator[Record]:
         said = " ".join((text[-600:] + ended.stdout[-400:] + ended.stderr[-600:]).split())
         raise RuntimeError(f"the counters could not be read: {said}")
     done = json.loads((place / "done.json").read_text(encoding="utf-8"))
-    launches = iter(by_launch(text))
+    yield from of_schedules(by_launch(text), done)
+
+
+def of_schedules(launches: Sequence[Mapping[str, int]], done: Sequence[Record]) -> list[Record]:
+    """The bytes of each schedule, of the counters of all launches in their order."""
+    number, rest = evicting_kernels(launches, done), iter(launches)
+    found = []
     for entry in done:
-        own = [next(launches) for _ in range(entry["kernels"])]
-        evicting = [next(launches) for _ in range(evicting_kernels(text, done))]
-        late = sum(one[WRITTEN] for one in evicting)
+        own = [next(rest) for _ in range(entry["kernels"])]
+        late = sum(next(rest)[WRITTEN] for _ in range(number))
         read, soon = (sum(one[name] for one in own) for name in (READ, WRITTEN))
-        yield {"key": entry["key"], "read": read, "written": soon + late, "late": late}
+        found.append({"key": entry["key"], "read": read, "soon": soon, "late": late})
+    usual = statistics.median(one["late"] for one in found if not one["key"])
+    rows = [one for one in found if one["key"]]
+    lates = [max(0, round(one["late"] - usual)) for one in rows]
+    return [
+        {"key": one["key"], "read": one["read"], "written": one["soon"] + late, "late": late}
+        for one, late in zip(rows, lates, strict=True)
+    ]
 
 
 def by_launch(text: str) -> list[Mapping[str, int]]:
@@ -143,11 +163,11 @@ def by_launch(text: str) -> list[Mapping[str, int]]:
     return list(found.values())
 
 
-def evicting_kernels(text: str, done: Sequence[Record]) -> int:
+def evicting_kernels(launches: Sequence[Mapping[str, int]], done: Sequence[Record]) -> int:
     """How many kernels the reading of the large array takes."""
-    others = len(by_launch(text)) - sum(entry["kernels"] for entry in done)
+    others = len(launches) - sum(entry["kernels"] for entry in done)
     if others % len(done):
-        raise RuntimeError(f"{others} kernels read the large array for {len(done)} schedules")
+        raise RuntimeError(f"{others} kernels read the large array in {len(done)} runs")
     return int(others // len(done))
 
 

@@ -10,6 +10,7 @@ from bench.costs.counters import (
     compared,
     counted,
     evicting_kernels,
+    of_schedules,
     said,
 )
 from bench.costs.pairs import read_pairs
@@ -36,12 +37,21 @@ def test_bytes_of_each_launch_are_read_in_their_units() -> None:
     ]
 
 
+def test_what_memory_takes_late_is_the_schedules_less_that_after_nothing() -> None:
+    nothing = ("byte", "256", "byte", "8")
+    text = table(nothing, nothing, ("byte", "100", "byte", "10"), ("byte", "256", "byte", "38"))
+    done = [{"key": "", "kernels": 0}] * 2 + [{"key": "a", "kernels": 1}]
+    assert of_schedules(by_launch(text), done) == [
+        {"key": "a", "read": 100, "written": 40, "late": 30}
+    ]
+
+
 def test_launches_that_read_the_large_array_are_the_rest() -> None:
-    text = table(*[("byte", "1", "byte", "1")] * 7)
+    launches = by_launch(table(*[("byte", "1", "byte", "1")] * 7))
     done = [{"key": "a", "kernels": 2}, {"key": "b", "kernels": 1}]
-    assert evicting_kernels(text, done) == 2
-    with pytest.raises(RuntimeError, match="5 kernels read the large array for 2"):
-        evicting_kernels(text, [{"key": "a", "kernels": 1}, {"key": "b", "kernels": 1}])
+    assert evicting_kernels(launches, done) == 2
+    with pytest.raises(RuntimeError, match="5 kernels read the large array in 2 runs"):
+        evicting_kernels(launches, [{"key": "a", "kernels": 1}, {"key": "b", "kernels": 1}])
 
 
 def test_a_machine_without_the_profiler_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
