@@ -29,9 +29,12 @@ counts know no better which programs run at a time.
 
 
 def grouped(scheduled: Scheduled) -> Scheduled:
-    """``scheduled``, complete but for groups, with those of each nest that save most."""
+    """``scheduled``, complete but for groups, with those of each nest that save most.
+
+    The order of programs does not matter for arrays without elements, whose work is not counted.
+    """
     sites = tuple(GROUP.sites(scheduled))
-    if not sites:
+    if not sites or not all(scheduled.known.values()):
         return scheduled
     machine = machine_of(scheduled.target.name)
     for at, alone in enumerate(work(scheduled), start=1):

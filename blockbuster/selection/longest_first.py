@@ -44,7 +44,8 @@ def is_rising(nest: Nest, dim: Dim, sizes: Mapping[Dim, int], blocks: Mapping[Di
         begin, end = known.of(loop)
         dims = (*(d for d in merged(begin, end) if d != dim), dim)
         counts = np.maximum(end.over(dims) - begin.over(dims), 0)
-        rise += float((counts[..., -1] - counts[..., 0]).mean())
+        if counts.size:  # else some dim has no element
+            rise += float((counts[..., -1] - counts[..., 0]).mean())
     return rise > 0
 
 

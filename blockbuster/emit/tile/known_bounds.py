@@ -107,10 +107,11 @@ class KnownBounds:
         return self._clipped(begin, unknown, count), self._clipped(end, count, count)
 
     def trips(self, loop: For) -> float:
-        """How many blocks ``loop`` runs over, on average over what is around it."""
+        """How many blocks ``loop`` runs over, on average over what is around it; 0 in no block."""
         begin, end = self.of(loop)
         dims = merged(begin, end)
-        return float(np.maximum(end.over(dims) - begin.over(dims), 0).mean())
+        counts = np.maximum(end.over(dims) - begin.over(dims), 0)
+        return float(counts.mean()) if counts.size else 0.0
 
     def _clipped(self, tile: Tile | None, usual: int, count: int) -> PerBlock:
         found = self.known.get(tile) if tile is not None else None
