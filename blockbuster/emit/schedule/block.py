@@ -40,7 +40,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import Tiling, is_ragged, tiling_of
-from blockbuster.emit.tile.trips import dims_in, dims_of
+from blockbuster.emit.tile.trips import dims_in, dims_of, walked_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
@@ -151,11 +151,11 @@ def _cut(dim: Dim, lanes: int, fixed: bool, scheduled: Scheduled) -> Cut:
 
 def _uncut(nest: Nest, units: tuple[Dim, ...]) -> tuple[Dim, ...]:
     cut = [block.dim for block in nest.blocks]
-    return tuple(d for d in dims_in(nest) if d not in cut and size_class(d) not in units)
+    return tuple(d for d in walked_in(nest) if d not in cut and size_class(d) not in units)
 
 
 def _with(nest: Nest, cuts: Sequence[Cut], scheduled: Scheduled) -> Nest:
-    here = dims_in(nest)
+    here = walked_in(nest)  # of other dims only the size is read, which no block changes
     blocks = tuple(
         Block(
             cut.dim,
