@@ -287,19 +287,17 @@ def _usual(shape: _Shape, start: _Start, processors: int) -> Callable[[Dim], int
 def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
     if start.tiling.is_unit(dim):
         return 1
-    size = start.size(dim)
+    lanes = power_of_two(start.size(dim), shape.least(dim))
     if dim in shape.unlooped:
-        return power_of_two(size, shape.least(dim))
+        return lanes
     if dim in shape.dots:
-        most = WHOLE if dim in shape.repeated else usual
-        lanes = power_of_two(size, shape.least(dim))
-        return lanes if lanes <= most else usual
+        return lanes if lanes <= (WHOLE if dim in shape.repeated else usual) else usual
     if dim in shape.columns:
         return _columns(dim, shape, start)
     if dim in shape.rows:
         widest = max(_columns(d, shape, start) for d in shape.columns)
-        return min(power_of_two(size), max(ELEMENTS // widest, 1))
-    return min(power_of_two(size), VECTOR)
+        return min(lanes, max(ELEMENTS // widest, 1))
+    return min(lanes, VECTOR)
 
 
 def _columns(dim: Dim, shape: _Shape, start: _Start) -> int:
@@ -365,7 +363,7 @@ def _with_whole(
 
 
 def _shape_of(program: TileProgram, tiling: Tiling) -> _Shape:
-    shape = _Shape({}, {}, {}, {}, {}, {}, {}, {}, {}, {})
+    shape = _Shape(*({} for _ in range(10)))
     for nest in program.nests:
         _note(nest.body, (), shape, tiling)
     return shape
@@ -396,6 +394,7 @@ def _note_tile(stmt: Let | Load, loops: tuple[For, ...], shape: _Shape, tiling: 
         dims = dict.fromkeys(d for arg in stmt.args for d in tiling.lanes(arg))
         shape.dots.update(dims)
         shape.kept.update(dict.fromkeys(lanes))
-        shape.deep.update({stmt.args[0].axes[-1]: None} if in_float8(stmt) else {})
-        shape.summed.update(dict.fromkeys(d for d in dims if d not in lanes))
+        summed = dict.fromkeys(d for d in dims if d not in lanes)
+        shape.deep.update(summed if in_float8(stmt) else {})
+        shape.summed.update(summed)
         shape.repeated.update(dict.fromkeys(d for d in walked if d not in dims))
