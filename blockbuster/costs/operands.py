@@ -11,15 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, PARTIAL
 from blockbuster.emit.tile.layouts import COLUMNS, GROUP, GROUP_ROWS, HOPPER, ROWS, Layouts
 from blockbuster.emit.tile.program import Let, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.dtypes import FLOAT8
 
 DEPTH = 16
-"""Elements of the sum that one instruction of matrix units takes."""
+"""Elements of the sum that one instruction of matrix units takes, of two bytes each."""
+
+RATES = {FLOAT8: "float8"}
+"""The names of dtypes in the data of machines, where they have others."""
 
 LANES = 32
 """Lanes of a warp."""
@@ -63,6 +68,10 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
     left, right = stmt.args
     rows, columns = (layouts.lanes(dim) for dim in layouts.tiling.lanes(stmt.target))
     depth = prod(map(layouts.lanes, layouts.tiling.lanes(left))) // rows
+    dtype, step = RATES.get(left.dtype, left.dtype), DEPTH
+    sums = 0  # additions of partial sums of float8 in float32
+    if left.dtype == FLOAT8:
+        step, sums = LEAST_DEPTH, rows * columns * -(-depth // PARTIAL)
     down, across = layouts.warps(stmt)
     loaded = any(tile == left for tile, _ in arrivals(layouts.nest.body))
     passed = 0 if loaded or across == 1 else tile_bytes(left, layouts.tiling)
@@ -73,19 +82,19 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
         return replace(split, passed=passed)
     if layouts.grouped(stmt):
         slices = -(-rows // GROUP_ROWS)
-        steps = slices * across * -(-depth // DEPTH)
-        instructions = steps * GROUP * LANES
-        return Dot("matrix", left.dtype, first + second * slices, instructions, passed=passed)
+        steps = slices * across * -(-depth // step)
+        instructions = steps * GROUP * LANES + sums
+        return Dot("matrix", dtype, first + second * slices, instructions, passed=passed)
     fetched = first + second * down
     if left.dtype == FLOAT:
         each = rows * columns / (layouts.number * LANES)
         products = rows * columns * depth
         instructions = int(products * (1 + READS / each**0.5))
         return Dot("vector", FLOAT, fetched, instructions, passed=passed)
-    steps = -(-rows // ROWS) * -(-columns // COLUMNS) * -(-depth // DEPTH)
+    steps = -(-rows // ROWS) * -(-columns // COLUMNS) * -(-depth // step)
     apart = layouts.target == HOPPER
-    instructions = steps * LANES + fetched // READ
-    return Dot("matrix", left.dtype, fetched, instructions, apart, passed=passed)
+    instructions = steps * LANES + fetched // READ + sums
+    return Dot("matrix", dtype, fetched, instructions, apart, passed=passed)
 
 
 def _split(stmt: Let, layouts: Layouts, shape: tuple[int, int, int], first: int) -> Dot:

@@ -28,6 +28,7 @@ from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.dtypes import FLOAT8
 
 ALWAYS, WITH_DOTS = 16, 10
 """Registers for indices and loops, and more of them where there are dots."""
@@ -43,7 +44,7 @@ SPLIT = 1.5
 HELD = 128
 """Words of operands that count at most: the rest is read from shared memory step by step."""
 
-WORDS = {"float16": 0.5, "bfloat16": 0.5, "bool": 0.25, "float64": 2.0}
+WORDS = {FLOAT8: 0.25, "float16": 0.5, "bfloat16": 0.5, "bool": 0.25, "float64": 2.0}
 """Words of 32 bits for an element; one for dtypes that are not here."""
 
 FEWEST = 16

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from blockbuster.frontend.kinds import MOVES
+from blockbuster.ir.dtypes import deciding
 from blockbuster.ir.graph import Value
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ def _of_result(equation: Equation, read: Sequence[str]) -> str:
     if equation.op == "cast":
         return str(equation.param("dtype"))
     floats = dict.fromkeys(name for name in read if "float" in name or not name)
+    if "" not in floats and equation.op not in MOVES:
+        floats = dict.fromkeys(deciding(floats))
     if len(floats) < 2:
         return next(iter(floats), "")
     return "" if "" in floats else "float64" if "float64" in floats else "float32"

@@ -29,7 +29,7 @@ from blockbuster.frontend.program import (
 )
 from blockbuster.frontend.shapes import SHAPES, WEIGHTED
 from blockbuster.frontend.source import Refused
-from blockbuster.ir.dtypes import OWN
+from blockbuster.ir.dtypes import FLOAT8, OWN
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, Call, Const, Expr, Size, calls, rewrite
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import ONE, Length, Lengths, in_order, size
@@ -107,7 +107,7 @@ SHAPE: Read[Shape] = items(_axis)
 
 
 def _input(data: Any) -> ArrayInput:
-    return ArrayInput(*row(data, text, SHAPE, one_of(("", *CASTS, *OWN))))
+    return ArrayInput(*row(data, text, SHAPE, one_of(("", FLOAT8, *CASTS, *OWN))))
 
 
 def _output(data: Any) -> ArrayOutput:

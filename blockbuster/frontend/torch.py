@@ -109,7 +109,7 @@ def _tensor(torch: Torch, x: Any, like: Tensor) -> Tensor:
 def _host(torch: Torch, x: Any) -> Any:
     if not is_tensor(x):
         return x
-    wide = x.float() if x.dtype == torch.bfloat16 else x  # which NumPy does not have
+    wide = x.float() if x.dtype in (torch.bfloat16, torch.float8_e4m3fn) else x  # NumPy has neither
     return wide.detach().cpu().numpy()
 
 

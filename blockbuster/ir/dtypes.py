@@ -1,6 +1,8 @@
-"""The dtypes of arrays that are not floating-point: masks and integers."""
+"""The dtypes of arrays that are not floating-point, and the float that only inputs have."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from blockbuster.ir.graph import Graph, Read
 
@@ -8,6 +10,25 @@ TRUTH = "bool"
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
 OWN = (TRUTH, *INTEGERS)
 """Dtypes that an array keeps, whatever floating dtype a program is compiled for."""
+
+FLOAT8, HALF = "float8_e4m3fn", "float16"
+"""A float of 8 bits, four of them of the exponent; and the narrowest float of results.
+
+Arrays of ``FLOAT8`` are inputs: they are read, and what is computed of them is wider. Every number
+of it is a number of all wider floats.
+"""
+
+
+def deciding(floats: Iterable[str]) -> list[str]:
+    """Of the dtypes of floats, those that decide where they meet; each once.
+
+    ``FLOAT8`` does not count beside others, and alone it is as ``HALF``.
+
+    >>> deciding([FLOAT8, "bfloat16"]), deciding([FLOAT8]), deciding(["float16", "float32"])
+    (['bfloat16'], ['float16'], ['float16', 'float32'])
+    """
+    distinct = list(dict.fromkeys(floats))
+    return [name for name in distinct if name != FLOAT8] or [HALF] * bool(distinct)
 
 
 def own_dtypes(graph: Graph) -> dict[str, str]:

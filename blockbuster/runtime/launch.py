@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import LaunchError, message
+from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.runtime import worker
 
 if TYPE_CHECKING:
@@ -188,9 +189,13 @@ def records_gradients() -> bool:
 
 
 def to_host(tensor: Any) -> Array:
-    """A tensor as a NumPy array: the same memory for a tensor on the CPU, but for bfloat16."""
+    """A tensor as a NumPy array: the same memory for a tensor on the CPU.
+
+    NumPy has neither bfloat16 nor float8: such a tensor is copied to float32, which is exact.
+    """
     tensor = tensor.detach()
-    wide = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+    unknown = str(tensor.dtype).removeprefix("torch.") in ("bfloat16", FLOAT8)
+    wide = tensor.float() if unknown else tensor
     array: Array = wide.cpu().numpy()
     return array
 

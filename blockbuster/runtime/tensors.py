@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from blockbuster.errors import LaunchError, message
-from blockbuster.ir.dtypes import OWN
+from blockbuster.ir.dtypes import FLOAT8, OWN, deciding
 from blockbuster.runtime.launch import records_gradients
 
-FLOATS = ("float16", "bfloat16", "float32", "float64")
+FLOATS = (FLOAT8, "float16", "bfloat16", "float32", "float64")
 KNOWN = (*FLOATS, *OWN)
 PLAIN = (np.ndarray, np.memmap)
 """Arrays without rules of their own: masked ones are summed without what they mask."""
@@ -90,7 +90,8 @@ def common_dtype(names: list[str]) -> str:
     >>> common_dtype(["float16", "float16"]), common_dtype(["float16", "bfloat16"])
     ('float16', 'float32')
     """
-    if len(dict.fromkeys(names)) == 1:
+    names = deciding(names)
+    if len(names) == 1:
         return names[0]
     return "float64" if "float64" in names else "float32"
 

@@ -18,7 +18,7 @@ from functools import cached_property
 
 from blockbuster.emit.tile.arithmetic import Arithmetic, arithmetic
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.uses import has_exact_dots
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import Dim, size_class
@@ -178,4 +178,4 @@ def repeated(
 ) -> Repeated:
     """The work of ``program``, the tiles of ``one``, beside that of ``once``, which is unfused."""
     work = arithmetic(program, sizes), arithmetic(once, sizes)
-    return Repeated(*work, exact=program.dtype == FLOAT, copied=one.copied)
+    return Repeated(*work, exact=has_exact_dots(program), copied=one.copied)

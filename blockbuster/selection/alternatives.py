@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.tile.result_dtypes import FLOAT
-from blockbuster.emit.tile.uses import SWIZZLED
+from blockbuster.emit.tile.uses import SWIZZLED, has_exact_dots
 from blockbuster.ir.types import Dim
 from blockbuster.selection.default_tiles import WARPS, padded_dims
 
@@ -37,8 +36,8 @@ def alternatives(scheduled: Scheduled) -> Iterator[Form]:
     """The forms beside the usual one, which gave ``scheduled``; only those that differ from it."""
     if all(nest.warps < MORE_WARPS for nest in scheduled.draft.nests):
         yield Form(warps=MORE_WARPS, words=f" with {MORE_WARPS} warps")
-    if scheduled.program.dtype == FLOAT:
-        return  # its dots are exact, which no matrix unit takes
+    if has_exact_dots(scheduled.program):
+        return  # no matrix unit takes them
     for padded in dict.fromkeys(_padded(scheduled, summed) for summed in (False, True)):
         if not padded:
             continue

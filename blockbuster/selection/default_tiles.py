@@ -13,6 +13,7 @@ from blockbuster.emit.schedule.block import LEAST, one_dim
 from blockbuster.emit.schedule.warps import MOST as MOST_WARPS
 from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.dtypes import Dtype
+from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, in_float8
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -26,7 +27,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.tiling import Tiling, fitted, power_of_two, tiling_of
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.emit.tile.uses import SWIZZLED, Uses, is_matrix_dot
+from blockbuster.emit.tile.uses import SWIZZLED, Uses, has_exact_dots, is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.split_tiles import split_tiles
@@ -59,6 +60,11 @@ class _Shape:
     repeated: dict[Dim, None]  # cut into blocks, work that does not depend on them is done again
     unlooped: dict[Dim, None]  # axis of a tile that no loop surrounds
     across: dict[Dim, None]  # last axis of a block, but not of the array that it is loaded from
+    deep: dict[Dim, None]  # summed by dots of float8, which take more lanes at least
+
+    def least(self, dim: Dim) -> int:
+        """The fewest lanes of a dim."""
+        return LEAST_DEPTH if dim in self.deep else LEAST if dim in self.dots else 1
 
     def is_line(self, dim: Dim) -> bool:
         """True if serial loops over ``dim`` read rows of memory, and what they give is a result.
@@ -100,7 +106,7 @@ def choose_tiling(
     shape = _shape_of(program, start.tiling)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
     lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
-    exact = dtype.name == "float32" and not any(let.split for let in lets)
+    exact = has_exact_dots(program) and not any(let.split for let in lets)
     usual = _usual(shape, start, device.processors) if exact else lambda _: USUAL
     tall = split_tiles(program, start.sizes, device.processors)
     blocks = {
@@ -112,7 +118,7 @@ def choose_tiling(
     _narrow(program, start, blocks, free, [d for d in shape.unlooped if d not in shape.dots])
     tiling = _with_whole(start, blocks, shape, chosen)
     while True:
-        free = [d for d in blocks if not chosen[d] and blocks[d] > LEAST and d in shape.dots]
+        free = [d for d in blocks if not chosen[d] and blocks[d] > shape.least(d) > 1]
         if footprint(program, tiling, dtype, STAGES) <= device.shared:
             wide = _wide_lanes(program, tiling) if shape.unlooped else ()
             free = [d for d in free if d in wide and d not in shape.unlooped]
@@ -154,7 +160,7 @@ def halved_tiles(program: TileProgram, blocks: Mapping[Dim, int], times: int) ->
     """The tiles of the dims that loops walk, halved so many times as they can be."""
     shape = _shape_of(program, Tiling({}, program.units))
     dims = [dim for dim in blocks if dim not in shape.unlooped]
-    return {dim: max(blocks[dim] >> times, LEAST if dim in shape.dots else 1) for dim in dims}
+    return {dim: max(blocks[dim] >> times, shape.least(dim)) for dim in dims}
 
 
 def padded_dims(program: TileProgram, *, summed: bool) -> tuple[Dim, ...]:
@@ -281,19 +287,17 @@ def _usual(shape: _Shape, start: _Start, processors: int) -> Callable[[Dim], int
 def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
     if start.tiling.is_unit(dim):
         return 1
-    size = start.size(dim)
+    lanes = power_of_two(start.size(dim), shape.least(dim))
     if dim in shape.unlooped:
-        return power_of_two(size, LEAST if dim in shape.dots else 1)
+        return lanes
     if dim in shape.dots:
-        most = WHOLE if dim in shape.repeated else usual
-        lanes = power_of_two(size, LEAST)
-        return lanes if lanes <= most else usual
+        return lanes if lanes <= (WHOLE if dim in shape.repeated else usual) else usual
     if dim in shape.columns:
         return _columns(dim, shape, start)
     if dim in shape.rows:
         widest = max(_columns(d, shape, start) for d in shape.columns)
-        return min(power_of_two(size), max(ELEMENTS // widest, 1))
-    return min(power_of_two(size), VECTOR)
+        return min(lanes, max(ELEMENTS // widest, 1))
+    return min(lanes, VECTOR)
 
 
 def _columns(dim: Dim, shape: _Shape, start: _Start) -> int:
@@ -359,7 +363,7 @@ def _with_whole(
 
 
 def _shape_of(program: TileProgram, tiling: Tiling) -> _Shape:
-    shape = _Shape({}, {}, {}, {}, {}, {}, {}, {}, {})
+    shape = _Shape(*({} for _ in range(10)))
     for nest in program.nests:
         _note(nest.body, (), shape, tiling)
     return shape
@@ -390,5 +394,7 @@ def _note_tile(stmt: Let | Load, loops: tuple[For, ...], shape: _Shape, tiling: 
         dims = dict.fromkeys(d for arg in stmt.args for d in tiling.lanes(arg))
         shape.dots.update(dims)
         shape.kept.update(dict.fromkeys(lanes))
-        shape.summed.update(dict.fromkeys(d for d in dims if d not in lanes))
+        summed = dict.fromkeys(d for d in dims if d not in lanes)
+        shape.deep.update(summed if in_float8(stmt) else {})
+        shape.summed.update(summed)
         shape.repeated.update(dict.fromkeys(d for d in walked if d not in dims))

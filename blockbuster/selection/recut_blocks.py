@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import permutations
 
-from blockbuster.emit.schedule.block import LEAST, dims_of_dots
+from blockbuster.emit.schedule.block import least_lanes
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
@@ -28,7 +28,7 @@ def kernels_of_dots(scheduled: Scheduled) -> tuple[int, ...]:
     """The numbers of the kernels with dots, if there are several; else none."""
     draft = scheduled.draft
     numbered = enumerate(draft.nests, start=1)
-    found = tuple(number for number, nest in numbered if dims_of_dots(nest, draft.units))
+    found = tuple(number for number, nest in numbered if least_lanes(nest, draft.units))
     return found if len(found) > 1 else ()
 
 
@@ -55,11 +55,11 @@ def others_near(scheduled: Scheduled, number: int, recuts: Recuts) -> list[Recut
 def near(scheduled: Scheduled, number: int) -> Iterator[Recuts]:
     """One dim of a kernel doubled or halved, or one doubled and another halved."""
     nest = scheduled.draft.nests[number - 1]
-    dots = dims_of_dots(nest, scheduled.draft.units)
+    dots = least_lanes(nest, scheduled.draft.units)
     lanes = {b.dim: b.lanes for b in nest.blocks if b.dim in dots and not b.whole}
-    most = {d: min(WIDEST, power_of_two(scheduled.sizes[size_class(d)], LEAST)) for d in lanes}
+    most = {d: min(WIDEST, power_of_two(scheduled.sizes[size_class(d)], dots[d])) for d in lanes}
     wider = {d: 2 * count for d, count in lanes.items() if 2 * count <= most[d]}
-    fewer = {d: count // 2 for d, count in lanes.items() if count // 2 >= LEAST}
+    fewer = {d: count // 2 for d, count in lanes.items() if count // 2 >= dots[d]}
     for changed in (wider, fewer):
         yield from (((number, dim, count),) for dim, count in changed.items())
     for one, other in permutations(lanes, 2):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
+from blockbuster.emit.schedule.block import least_lanes, unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.program import Fold, For, Let, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, power_of_two
@@ -47,6 +47,7 @@ class Roles:
     ``running``: those that loops with a running exponent walk.
     ``usual``: no lanes asked for, for each dim; another of its size class would speak for it.
     ``split``: its tiles, warps and stages are those of split products (split_tiles.py).
+    ``fewest``: the lanes that dots take of their dims, at least.
     """
 
     varying: tuple[Dim, ...]
@@ -58,13 +59,18 @@ class Roles:
     usual: Mapping[Dim, int]
     sizes: Mapping[Dim, int]
     split: bool
+    fewest: Mapping[Dim, int]
 
     @staticmethod
     def of(bare: Scheduled) -> Roles:
         """Those of a program before the first move."""
         program = bare.draft
         units = program.units
-        dots = tuple(dict.fromkeys(d for n in program.nests for d in dims_of_dots(n, units)))
+        fewest: dict[Dim, int] = {}
+        for nest in program.nests:
+            for dim, lanes in least_lanes(nest, units).items():
+                fewest[dim] = max(lanes, fewest.get(dim, 1))
+        dots = tuple(fewest)
         cut = dict.fromkeys(d for n in program.nests for d in dims_in(n))
         fixed = {d for n in program.nests for d in unlooped(n, units)}
         split = split_tiles(split_floats(bare).draft, bare.sizes, bare.target.processors)
@@ -74,7 +80,9 @@ class Roles:
         rows, kept = (tuple(d for d in free if d in found) for found in results)
         again, running = repeated_dims(program), _running(program)
         usual = dict.fromkeys(cut, 0)
-        return Roles(tuple(free), dots, rows, kept, again, running, usual, bare.sizes, bool(split))
+        return Roles(
+            tuple(free), dots, rows, kept, again, running, usual, bare.sizes, bool(split), fewest
+        )
 
     def least(self, dim: Dim) -> int:
         """Lanes of a dim, at least."""
@@ -83,7 +91,7 @@ class Roles:
         if dim in self.again:
             return min(WHOLE, self.most(dim))
         if dim in self.rows:
-            return LEAST
+            return self.fewest[dim]
         return min(RUNNING if dim in self.running else NARROWEST, self.most(dim))
 
     def least_alone(self, dim: Dim, now: int) -> int:
@@ -93,7 +101,7 @@ class Roles:
     def most(self, dim: Dim) -> int:
         """Lanes of a dim, at most."""
         dot = dim in self.dots
-        size = power_of_two(self.sizes[size_class(dim)], LEAST if dot else 1)
+        size = power_of_two(self.sizes[size_class(dim)], self.fewest.get(dim, 1))
         return min(size, WIDEST if dot else LINE)
 
     def wider(self, dim: Dim, lanes: int) -> int:

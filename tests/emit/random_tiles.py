@@ -9,7 +9,7 @@ from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.trips import dims_in, sized
+from blockbuster.emit.tile.trips import sized, walked_in
 from blockbuster.ir.lengths import fitted
 from blockbuster.ir.types import size_class
 from blockbuster.rules import WholeDim, fuse, safe
@@ -104,7 +104,7 @@ def _cut(scheduled, site, random):
     draft, move = scheduled.draft, BY_NAME["block"]
     nests = [draft.nests[at] for at in nests_at(draft, site)]
     fixed = {dim for nest in nests for dim in unlooped(nest, draft.units)}
-    dims = dict.fromkeys(d for n in nests for d in dims_in(n) if size_class(d) not in draft.units)
+    dims = dict.fromkeys(d for n in nests for d in walked_in(n) if size_class(d) not in draft.units)
     for share in (*[random.random()] * 10, 0.0):
         lanes = {size_class(dim): random.choice((16, 32, 64)) if share else 16 for dim in dims}
         cuts = []
@@ -121,7 +121,7 @@ def is_cut(scheduled):
     """True if every dim has a block in every nest."""
     units = scheduled.draft.units
     return all(
-        {d for d in dims_in(nest) if size_class(d) not in units} <= {b.dim for b in nest.blocks}
+        {d for d in walked_in(nest) if size_class(d) not in units} <= {b.dim for b in nest.blocks}
         for nest in scheduled.draft.nests
     )
 

@@ -197,6 +197,17 @@ def test_nests_cut_dims_in_their_own_way():
     assert "BLOCK_M=16," in kernel.source
 
 
+def test_a_nest_cuts_no_dim_of_which_it_reads_only_the_size():
+    graph = parse(
+        "graph(x: N[N], y: M[M]) { Y = map N (a in !x) { b = exp(a)  yield b }"
+        "  Z = map M (c in !y) { d = c * (1 / |N|)  yield d } return Y, Z }"
+    )
+    kernel = emit(graph, {"N": 100, "M": 100}, schedule="block N 16, M 32; warps 4")
+
+    blocks = [[block.dim for block in nest.blocks] for nest in kernel.tile_program.nests]
+    assert blocks == [["N"], ["M"]]
+
+
 def test_what_runs_ahead_is_awaited():
     kernel = emit(ATTENTION, SIZES, schedule=GOOD)
     (nest,) = kernel.tile_program.nests

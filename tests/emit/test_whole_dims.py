@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from blockbuster.emission import emit
@@ -34,6 +34,9 @@ def with_whole_dims(graph, random):
 
 
 @settings(max_examples=20, phases=UNSHRUNK)
+@example(Random(2))  # a loop in chunks, and a nest in front of it that does not walk its dim
+@example(Random(4))  # a nest that reads only the size of a dim
+@example(Random(22))
 @given(RANDOMS)
 def test_scheduled_at_random(random):
     kind = random.choice(("arrays", "norms", "matrices"))

@@ -29,9 +29,8 @@ from blockbuster.emit.tile.workarounds import FROM_ZERO
 
 def accumulate(program: TileProgram) -> TileProgram:
     """``program`` with its dots marked that the matrix units add to sums."""
-    apart = FROM_ZERO if program.dtype == FLOAT else ""
     nests = (
-        replace(nest, body=_marked(nest.body, Uses(nest, tiling_of(program, nest)), apart))
+        replace(nest, body=_marked(nest.body, Uses(nest, tiling_of(program, nest))))
         for nest in program.nests
     )
     return replace(program, nests=tuple(nests))
@@ -60,18 +59,19 @@ def not_accumulated(dot: Let, body: tuple[Stmt, ...], uses: Uses) -> str:
     return ""
 
 
-def _marked(body: tuple[Stmt, ...], uses: Uses, apart: str) -> tuple[Stmt, ...]:
+def _marked(body: tuple[Stmt, ...], uses: Uses) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
-    lets = (stmt for stmt in body if isinstance(stmt, Let))
+    lets = [stmt for stmt in body if isinstance(stmt, Let)]
     dots = [let.target for let in lets if not not_accumulated(let, body, uses)]
+    apart = [let.target for let in lets if let.target in dots and let.args[0].dtype == FLOAT]
     for stmt in body:
         if isinstance(stmt, For):
-            stmt = replace(stmt, body=_marked(stmt.body, uses, apart))
+            stmt = replace(stmt, body=_marked(stmt.body, uses))
         elif isinstance(stmt, Let) and stmt.target in dots:
             ((fold, _),) = uses.of(stmt.target)
             assert isinstance(fold, Fold)
-            stmt = stmt if apart else replace(stmt, into=fold.target)
-        elif isinstance(stmt, Fold) and apart and stmt.value in dots:
-            stmt = replace(stmt, apart=apart)
+            stmt = stmt if stmt.target in apart else replace(stmt, into=fold.target)
+        elif isinstance(stmt, Fold) and stmt.value in apart:
+            stmt = replace(stmt, apart=FROM_ZERO)
         out.append(stmt)
     return tuple(out)

@@ -25,6 +25,7 @@ from blockbuster.emit.schedule.drop_unit_loops import dropped_in, not_alone
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.tile.dataflow import defined, views
+from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, in_float8
 from blockbuster.emit.tile.program import (
     Block,
     BlockOf,
@@ -40,7 +41,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import Tiling, is_ragged, tiling_of
-from blockbuster.emit.tile.trips import dims_in, dims_of
+from blockbuster.emit.tile.trips import dims_in, dims_of, walked_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
@@ -151,11 +152,11 @@ def _cut(dim: Dim, lanes: int, fixed: bool, scheduled: Scheduled) -> Cut:
 
 def _uncut(nest: Nest, units: tuple[Dim, ...]) -> tuple[Dim, ...]:
     cut = [block.dim for block in nest.blocks]
-    return tuple(d for d in dims_in(nest) if d not in cut and size_class(d) not in units)
+    return tuple(d for d in walked_in(nest) if d not in cut and size_class(d) not in units)
 
 
 def _with(nest: Nest, cuts: Sequence[Cut], scheduled: Scheduled) -> Nest:
-    here = dims_in(nest)
+    here = walked_in(nest)  # of other dims only the size is read, which no block changes
     blocks = tuple(
         Block(
             cut.dim,
@@ -186,7 +187,7 @@ def _not_cuttable(cut: Cut, nests: Sequence[Nest], scheduled: Scheduled) -> str:
         return f"{cut.dim} is cut already"
     if any(cut.dim in spanning(nest) for nest in here):
         return f"spans of loops are of the blocks of {cut.dim} as they are: cut it before"
-    least = LEAST if any(cut.dim in dims_of_dots(nest, units) for nest in here) else 1
+    least = max(least_lanes(nest, units).get(cut.dim, 1) for nest in here)
     size = scheduled.sizes[size_class(cut.dim)]
     if cut.whole and size > cut.lanes:
         return f"{cut.dim} has {size} elements, more than one block of {cut.lanes}"
@@ -301,6 +302,15 @@ def dims_of_dots(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, None]:
     dots = (s for s in statements(nest.body) if is_matrix_dot(s, tiling))
     lets = (stmt for stmt in dots if isinstance(stmt, Let))
     return dict.fromkeys(dim for let in lets for arg in let.args for dim in tiling.lanes(arg))
+
+
+def least_lanes(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, int]:
+    """The fewest lanes of each dim that takes part in a matrix dot of ``nest``."""
+    found = dict.fromkeys(dims_of_dots(nest, units), LEAST)
+    for stmt in statements(nest.body):
+        if isinstance(stmt, Let) and in_float8(stmt) and is_matrix_dot(stmt, Tiling({}, units)):
+            found[stmt.args[0].axes[-1]] = LEAST_DEPTH
+    return found
 
 
 def whole_program_cut(

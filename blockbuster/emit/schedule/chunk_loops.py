@@ -67,7 +67,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.emit.tile.trips import dims_in, sized
+from blockbuster.emit.tile.trips import sized, walked_in
 from blockbuster.ir.lengths import Rule, whole
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
@@ -225,11 +225,13 @@ class _Writer:
             yield self._with_chunks(replace(nest, body=part))
 
     def _with_chunks(self, nest: Nest) -> Nest:
-        here = dims_in(nest)
-        known = [block.dim for block in nest.blocks]
+        """``nest`` with blocks for the dims that it walks: a part may walk fewer than the whole."""
+        here = walked_in(nest)
+        kept = tuple(block for block in nest.blocks if block.dim in here)
+        known = [block.dim for block in kept]
         lanes = (c for c in self.made if c.lanes in here and c.lanes not in known)
         more = tuple(Block(c.lanes, c.count, whole=True, ragged=False) for c in lanes)
-        return replace(nest, blocks=(*nest.blocks, *more))
+        return replace(nest, blocks=(*kept, *more))
 
     def finished(self, nests: tuple[Nest, ...]) -> TileProgram:
         """The whole program."""

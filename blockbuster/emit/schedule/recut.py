@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
-from blockbuster.emit.schedule.block import LEAST, dims_of_dots, not_agreeing, spanning
+from blockbuster.emit.schedule.block import LEAST, least_lanes, not_agreeing, spanning
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at
 from blockbuster.emit.tile.dataflow import views
@@ -54,7 +54,7 @@ class Recut(Move):
         nest = nest_at(draft, site)
         if nest is None:
             return no_such_place(self, site)
-        least = LEAST if dim in dims_of_dots(nest, draft.units) else 1
+        least = least_lanes(nest, draft.units).get(dim, 1)
         return (
             not_walked(nest, dim, lanes)
             or not_a_power_of_two(lanes, f"the block of {dim}", least)

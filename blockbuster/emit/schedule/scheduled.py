@@ -8,8 +8,10 @@ from functools import cached_property
 
 from blockbuster.emit.closing.order import closed
 from blockbuster.emit.schedule.site import Applied
-from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.target.compiler import Target, reads_float8
 from blockbuster.emit.tile.program import TileProgram
+from blockbuster.errors import EmitError, message
+from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
 
@@ -66,5 +68,12 @@ class Scheduled:
 
 
 def unscheduled(program: TileProgram, sizes: Mapping[Dim, int], target: Target) -> Scheduled:
-    """``program``, which has dtypes, before the first move, for these sizes (by size class)."""
+    """``program``, which has dtypes, before the first move, for these sizes (by size class).
+
+    Raises EmitError if kernels for the target cannot read one of its arrays.
+    """
+    for buffer in program.inputs:
+        if buffer.dtype == FLOAT8 and not reads_float8(target):
+            hint = f"cast {buffer.name} to float16, which holds all its numbers, before the call"
+            raise EmitError(message(f"kernels for {target.name} do not read {FLOAT8}", hint=hint))
     return Scheduled(program, program, sizes, target)

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
-from blockbuster.emit.schedule.block import LEAST, dims_of_dots
+from blockbuster.emit.schedule.block import LEAST, least_lanes
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at
 from blockbuster.emit.tile.dataflow import (
@@ -84,7 +84,7 @@ class SplitLanes(Move):
         nest = nest_at(draft, site)
         if nest is None:
             return no_such_place(self, site)
-        least = LEAST if dim in dims_of_dots(nest, draft.units) else 1
+        least = least_lanes(nest, draft.units).get(dim, 1)
         found = (not_in_parts(stmt, dim) for stmt in statements(nest.body))
         return (
             not_one_block(nest, dim)
@@ -98,7 +98,7 @@ class SplitLanes(Move):
         """The nest with each of its tiles in two parts."""
         draft, halves = scheduled.draft, Halves(args["dim"], args["lanes"])
         nests = list(draft.nests)
-        writer = _Writer(halves, fresh_names(draft))
+        writer = _Writer(halves, fresh_names(draft), draft.units)
         left = scheduled.sizes[size_class(halves.dim)] - halves.lanes
         nests[site.nest - 1] = writer.nest(nests[site.nest - 1], left)
         return replace(
@@ -154,14 +154,15 @@ class Halves:
 
 
 class _Writer:
-    def __init__(self, halves: Halves, names: Iterator[str]) -> None:
-        self._halves, self._names = halves, names
+    def __init__(self, halves: Halves, names: Iterator[str], units: tuple[Dim, ...]) -> None:
+        self._halves, self._names, self._units = halves, names, units
         self._parts: dict[Tile, tuple[Tile, Tile]] = {}
 
     def nest(self, nest: Nest, left: int) -> Nest:
         """``nest`` in parts, the second of which has ``left`` elements."""
         first, rest = self._halves.dims
-        lanes = power_of_two(left, LEAST)
+        fewest = least_lanes(nest, self._units).get(self._halves.dim, LEAST)
+        lanes = power_of_two(left, fewest)
         blocks = (
             Block(first, self._halves.lanes, whole=True, ragged=False),
             Block(rest, lanes, whole=True, ragged=left != lanes),

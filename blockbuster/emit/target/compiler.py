@@ -63,6 +63,16 @@ TARGETS: dict[str, Target] = {
 }
 
 
+def reads_float8(target: Target) -> bool:
+    """True if Triton reads float8_e4m3fn on a target: NVIDIA's from sm_89 on. AMD's gfx942 has
+    another float of 8 bits.
+    """
+    return target.backend == "cuda" and int(target.arch) >= FIRST_WITH_FLOAT8
+
+
+FIRST_WITH_FLOAT8 = 89
+
+
 @dataclass(frozen=True)
 class CompileReport:
     """A compiled function: bytes of shared memory, registers per thread, spilled bytes.

@@ -2,8 +2,9 @@
 
 - An input keeps its given dtype, and inputs of masks or integers have dtypes of their own. Inputs
   without a dtype have the common dtype of the others.
-- The *common* dtype is that of all inputs of floats if they agree, else float32. A kernel that is
-  a piece of a program has the program's. Dots take operands of this dtype.
+- The *common* dtype is that of all inputs of floats if they agree, else float32. Inputs of float8
+  do not count beside others; alone they give float16. A kernel that is a piece of a program has the
+  program's. Dots take operands of this dtype.
 - Arithmetic is float32.
 - An output has the common dtype. If the program ends in a cast, the output has the cast's dtype
   (value_dtypes.py). Truth values are bool.
@@ -23,7 +24,7 @@ from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.typed import typed
 from blockbuster.emit.tile.value_dtypes import output_dtypes
 from blockbuster.errors import message
-from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH, own_dtypes
+from blockbuster.ir.dtypes import FLOAT8, INTEGERS, OWN, TRUTH, deciding, own_dtypes
 from blockbuster.ir.graph import Graph
 
 
@@ -89,7 +90,7 @@ def _given_dtype(name: str, given: Given, own: Mapping[str, str], common: str) -
     """The dtype of an input. Raises ValueError for floats where it holds none, and the reverse."""
     asked, kind = given.arrays.get(name, own.get(name, common)), own.get(name, "")
     if not kind:
-        return dtype_of(asked).name
+        return FLOAT8 if asked == FLOAT8 else dtype_of(asked).name
     if (kind == TRUTH) != (asked == TRUTH) or asked not in OWN:
         held = "truth values" if kind == TRUTH else "integers"
         known = TRUTH if kind == TRUTH else ", ".join(INTEGERS)
@@ -101,6 +102,6 @@ def _common(program: TileProgram, given: Given, own: Mapping[str, str]) -> str:
     if given.common:
         return dtype_of(given.common).name
     named = {name: dtype for name, dtype in given.arrays.items() if name not in own}
-    names = dict.fromkeys(named[b.name] for b in program.inputs if b.name in named)
+    names = deciding(named[b.name] for b in program.inputs if b.name in named)
     kinds = [dtype_of(name).name for name in names]
     return kinds[0] if len(kinds) == 1 else FLOAT

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockbuster.errors import message
+from blockbuster.ir.dtypes import FLOAT8
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ DTYPES: dict[str, Dtype] = {
 }
 MEMORY: dict[str, Dtype] = {
     **DTYPES, "bool": BOOLEAN,
+    FLOAT8: Dtype(FLOAT8, "tl.float8e4nv", "*fp8e4nv", 1, 0.0),
     "int8": Dtype("int8", "tl.int8", "*i8", 1, 0.0),
     "uint8": Dtype("uint8", "tl.uint8", "*u8", 1, 0.0),
     "int16": Dtype("int16", "tl.int16", "*i16", 2, 0.0),

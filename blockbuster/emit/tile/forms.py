@@ -42,6 +42,7 @@ from blockbuster.emit.tile.program import (
     View,
 )
 from blockbuster.emit.tile.waits import Release, Wait
+from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.lengths import Rule
 
 STATEMENTS: dict[type, str] = {
@@ -90,6 +91,7 @@ SPACES = {"inputs": INPUT, "outputs": OUTPUT, "workspaces": WORKSPACE}
 
 SHORT = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+    FLOAT8: "f8",
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
 }  # fmt: skip
 """How dtypes are written; others as they are."""

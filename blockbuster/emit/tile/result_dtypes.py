@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from blockbuster.ir.dtypes import INTEGERS, TRUTH
+from blockbuster.ir.dtypes import FLOAT8, INTEGERS, TRUTH
 from blockbuster.ir.expr import PREDICATES, Arg, Call, Const, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 
@@ -28,7 +28,7 @@ LITERAL, WHOLE = "a number", "a whole number"
 
 WIDTHS = {
     **dict.fromkeys((TRUTH, INDEX, *INTEGERS), 0),
-    **{"bfloat16": 1, "float16": 1, "float32": 2, "float64": 3},
+    **{FLOAT8: 1, "bfloat16": 2, "float16": 2, "float32": 3, "float64": 4},
 }
 """The dtypes of tiles; every number of a narrower float is a number of a wider one."""
 

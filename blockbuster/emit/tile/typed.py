@@ -12,7 +12,8 @@ The rules:
   its array, indices and numbers of blocks "int", an accumulator the dtype of arithmetic.
 - ``result_dtypes.py`` gives the dtype of an operator's result.
 - A dot on the matrix units takes both operands in the program's dtype: an operand with another
-  dtype is cast first.
+  dtype is cast first. Two operands of float8 stay in it where the matrix units take them so, and
+  are float16 otherwise (float8_dots.py).
 - A workspace has the dtype of the tiles stored in it; if these differ, the dtype of arithmetic.
 
 Passes assign dtypes to the tiles and workspaces that they make. Passes that change the value of a
@@ -26,15 +27,18 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from blockbuster.emit.tile.dataflow import (
+    defined,
     folded,
     fresh_names,
     mapped,
+    operands,
     rebound,
     renamed,
     same_or,
     with_parts,
 )
 from blockbuster.emit.tile.dtypes import DTYPES
+from blockbuster.emit.tile.float8_dots import is_widening, not_in_float8
 from blockbuster.emit.tile.program import (
     WORKSPACE,
     Await,
@@ -57,15 +61,17 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, folded_dtype, value_dtype
-from blockbuster.emit.tile.rings import issues
+from blockbuster.emit.tile.rings import arrivals, issues
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import EmitError, message
-from blockbuster.ir.dtypes import INTEGERS
+from blockbuster.ir.dtypes import FLOAT8, HALF, INTEGERS
 from blockbuster.ir.ops import Cast, Functional
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 
 Holder = TypeVar("Holder", Tile, Buffer)
+Made = dict[tuple[Tile, str], Tile]
+"""Casts of tiles to dtypes that stand before a statement."""
 
 OPERAND = "operand of a dot"
 """What made a cast that no program asks for: the matrix units take the narrow dtype."""
@@ -217,7 +223,8 @@ def _of_dtype(typed: Holder, dtype: str) -> Holder:
 
 def filled_dtype(value: str, arithmetic: str = FLOAT) -> str:
     """The dtype of a tile with numbers in its padded lanes: its own, if that holds numbers."""
-    return value if not value or value in INTEGERS or WIDTHS[value] else arithmetic
+    keeps = not value or value in INTEGERS or (WIDTHS[value] and value != FLOAT8)
+    return value if keeps else arithmetic  # float8 has no infinity
 
 
 def stored_dtype(value: str, arithmetic: str = FLOAT) -> str:
@@ -255,9 +262,12 @@ class _Casts:
     program: TileProgram
     names: Iterator[str]
     changing: frozenset[Tile]
+    views: Mapping[Tile, View]
     alias: dict[Tile, Tile] = field(default_factory=dict)
+    widened: dict[Tile, Tile] = field(default_factory=dict)
+    """The tiles of float8 that other tiles are casts of."""
 
-    def body(self, body: tuple[Stmt, ...], outer: Mapping[Tile, Tile]) -> tuple[Stmt, ...]:
+    def body(self, body: tuple[Stmt, ...], outer: Made) -> tuple[Stmt, ...]:
         made, out = dict(outer), list[Stmt]()
         for stmt in body:
             if isinstance(stmt, For):
@@ -268,21 +278,33 @@ class _Casts:
             if isinstance(stmt, Let) and _changes_nothing(stmt):
                 self.alias[stmt.target] = stmt.args[0]
                 continue
+            if isinstance(stmt, Let) and is_widening(stmt):
+                self.widened[stmt.target] = stmt.args[0]
+                made[stmt.args[0], stmt.target.dtype] = stmt.target
             if isinstance(stmt, Let) and takes_matrix_units(stmt, self.program.units):
-                args = tuple(self._cast(arg, stmt, made, out) for arg in stmt.args)
-                stmt = with_parts(stmt, args=args)
+                stmt = self._dot(stmt, made, out)
             out.append(stmt)
         return same_or(body, tuple(out))
 
-    def _cast(self, arg: Tile, dot: Let, made: dict[Tile, Tile], out: list[Stmt]) -> Tile:
-        dtype = self.program.dtype
+    def _dot(self, dot: Let, made: Made, out: list[Stmt]) -> Let:
+        """A dot whose operands have the dtype in which the matrix units take them."""
+        args, dtype = dot.args, self.program.dtype
+        narrow = tuple(self.widened.get(arg, arg) for arg in args)
+        if dtype != "float64" and all(arg.dtype == FLOAT8 for arg in narrow):
+            if args == narrow:
+                dtype = HALF if not_in_float8(args, self.views) else FLOAT8
+            elif dtype == FLOAT or all(arg.dtype == HALF for arg in args):
+                args, dtype = narrow, HALF
+        return with_parts(dot, args=tuple(self._cast(arg, dtype, dot, made, out) for arg in args))
+
+    def _cast(self, arg: Tile, dtype: str, dot: Let, made: Made, out: list[Stmt]) -> Tile:
         if arg.dtype == dtype:
             return arg
-        if arg not in made or arg in self.changing:
-            made[arg] = Tile(next(self.names), arg.axes, arg.hint, dtype=dtype)
+        if (arg, dtype) not in made or arg in self.changing:
+            made[arg, dtype] = Tile(next(self.names), arg.axes, arg.hint, dtype=dtype)
             origin = Origin(OPERAND, (dot.origin,))
-            out.append(Let(made[arg], Cast(dtype), (arg,), origin))
-        return made[arg]
+            out.append(Let(made[arg, dtype], Cast(dtype), (arg,), origin))
+        return made[arg, dtype]
 
 
 def _changes_nothing(stmt: Let) -> bool:
@@ -295,9 +317,22 @@ def _cast(program: TileProgram) -> TileProgram:
     nests = []
     for nest in program.nests:
         changing = frozenset(tile for stmt in statements(nest.body) for tile in folded(stmt))
-        body = _Casts(program, names, changing).body(nest.body, {})
-        nests.append(with_parts(nest, body=body))
+        body = _Casts(program, names, changing, dict(arrivals(nest.body))).body(nest.body, {})
+        nests.append(with_parts(nest, body=_without_unread_casts(body)))
     return replace(program, nests=tuple(nests))
+
+
+def _without_unread_casts(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """``body`` without the casts of float8 that no dot reads any more."""
+    if not any(map(is_widening, statements(body))):
+        return body
+    read = {tile for stmt in statements(body) for tile in operands(stmt)}
+
+    def kept(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        parts = (with_parts(s, body=kept(s.body)) if isinstance(s, For) else s for s in body)
+        return tuple(s for s in parts if not is_widening(s) or defined(s) in read)
+
+    return kept(body)
 
 
 def _refuse_wide_casts(program: TileProgram, dtype: str) -> None:

@@ -13,8 +13,10 @@ from blockbuster.emit.tile.program import (
     Nest,
     Stmt,
     Tile,
+    TileProgram,
     statements,
 )
+from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.typed import takes_matrix_units
@@ -27,6 +29,13 @@ SWIZZLED = 64  # lanes of two bytes that the widest swizzle takes
 def is_matrix_dot(stmt: Stmt, tiling: Tiling) -> bool:
     """True if ``stmt`` is a dot of two blocks, which the matrix units take."""
     return takes_matrix_units(stmt, tiling.units)
+
+
+def has_exact_dots(program: TileProgram) -> bool:
+    """True if a dot takes float32: products of float8 alone do not, whatever is made of them."""
+    stmts = (stmt for nest in program.nests for stmt in statements(nest.body))
+    dots = (s for s in stmts if isinstance(s, Let) and takes_matrix_units(s, program.units))
+    return any(arg.dtype == FLOAT for dot in dots for arg in dot.args)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
+from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH, deciding
 from blockbuster.ir.expr import Arg, is_predicate
 from blockbuster.ir.graph import Graph, Input, Node, Read, Value
 from blockbuster.ir.ops import (
@@ -42,7 +42,7 @@ def met(dtypes: Iterable[str]) -> str:
     """
     distinct = dict.fromkeys(dtypes)
     integers = [name for name in distinct if name in INTEGERS]
-    numbers = [name for name in distinct if name not in OWN]
+    numbers = deciding(name for name in distinct if name not in OWN)
     if len(numbers) == 1:
         return numbers[0]
     if not numbers:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from blockbuster.emit.tile.dataflow import defined, folded
 from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.float8_dots import is_widening
 from blockbuster.emit.tile.program import (
     BlockOf,
     Buffer,
@@ -23,7 +24,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, value_dtype
 from blockbuster.emit.tile.rings import arrivals, issues
 from blockbuster.emit.tile.typed import arithmetic_of, filled_dtype, takes_matrix_units
-from blockbuster.ir.dtypes import INTEGERS
+from blockbuster.ir.dtypes import FLOAT8, INTEGERS
 
 Reasons = Iterator[str]
 
@@ -48,9 +49,16 @@ def loads_keep_the_dtype(program: TileProgram) -> Reasons:
 
 
 def dots_take_one_dtype(program: TileProgram) -> Reasons:
-    """Both operands of a dot on the matrix units are in the program's dtype, or stay wider sums."""
+    """Both operands of a dot on the matrix units are in the program's dtype, or stay wider sums.
+
+    Operands of float8 may be in it, or in the dtype that they are cast to.
+    """
+    widened = {stmt.target for stmt in _all(program) if isinstance(stmt, Let) and is_widening(stmt)}
     for stmt in _all(program):
         if isinstance(stmt, Let) and takes_matrix_units(stmt, program.units):
+            narrow = all(arg.dtype == FLOAT8 or arg in widened for arg in stmt.args)
+            if narrow and len({arg.dtype for arg in stmt.args}) == 1:
+                continue
             for arg in stmt.args:
                 if arg.dtype not in (program.dtype, "float64"):
                     yield f"{arg.name}, of {arg.dtype}, is read by a dot of {program.dtype}"

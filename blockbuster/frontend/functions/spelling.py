@@ -32,6 +32,7 @@ NO_METHODS = (
     "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack",
     "row_stack", "where", "zeros_like", "ones_like", "full_like",
     "cdist", "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
+    "_scaled_mm",
 )  # fmt: skip
 """Functions of torch's that tensors do not have as methods, or not with this first argument."""
 

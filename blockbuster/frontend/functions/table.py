@@ -24,6 +24,7 @@ from blockbuster.frontend.functions import (
     torch_layers,
     torch_losses,
     torch_pools,
+    torch_scaled,
     torch_tensors,
 )
 from blockbuster.frontend.functions.row import Row
@@ -36,11 +37,11 @@ GROUPS: tuple[ModuleType, ...] = (
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
-TORCH: tuple[Row, ...] = tuple(
-    row
-    for group in (torch_activations, torch_losses, torch_layers, torch_pools, torch_tensors)
-    for row in group.ROWS
-)
+TORCH_GROUPS: tuple[ModuleType, ...] = (
+    torch_activations, torch_losses, torch_layers, torch_pools, torch_scaled, torch_tensors,
+)  # fmt: skip
+
+TORCH: tuple[Row, ...] = tuple(row for group in TORCH_GROUPS for row in group.ROWS)
 """What torch's names mean where its arguments are its own: these rows come before the table's."""
 
 PUBLIC: Mapping[str, Row] = {row.name: row for row in TABLE if row.public}

@@ -180,7 +180,10 @@ class _KernelPrinter:
         args = [self._tiles[arg] for arg in stmt.args]
         if is_matrix_dot(stmt, self._tiling):
             columns = stmt.args[1] in self._columns
-            return self._ops.matrix_dot(args[0], args[1], columns, total, split=stmt.split)
+            depth = self._tiling.block(stmt.args[0].axes[-1])
+            return self._ops.matrix_dot(
+                args[0], args[1], columns, total, split=stmt.split, depth=depth
+            )
         return self._ops.text(stmt.op, args, lanes, apart=bool(stmt.apart))
 
     def _guard(self, stmt: Guard) -> None:

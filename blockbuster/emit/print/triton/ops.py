@@ -14,9 +14,10 @@ from blockbuster.emit.print.triton.scalars import (
     as_integer,
     is_literal,
 )
+from blockbuster.emit.tile.float8_dots import PARTIAL
 from blockbuster.emit.tile.result_dtypes import FLOAT, folded_dtype
 from blockbuster.emit.tile.workarounds import FROM_ZERO, TWO_STEPS
-from blockbuster.ir.dtypes import INTEGERS
+from blockbuster.ir.dtypes import FLOAT8, INTEGERS
 from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
@@ -100,13 +101,19 @@ class OpPrinter:
         return self.scalars.text(twice, [left, right])
 
     def matrix_dot(
-        self, a: Operand, b: Operand, columns: bool, total: str = "", *, split: bool = False
-    ) -> Text:
-        """A dot of two blocks, added to ``total``; ``columns``: b was loaded as columns."""
+        self, a: Operand, b: Operand, columns: bool, total: str = "", *, split: bool = False,
+        depth: int = 0,
+    ) -> Text:  # fmt: skip
+        """A dot of two blocks, added to ``total``; ``columns``: b was loaded as columns.
+
+        ``depth``: the products that each of its sums has.
+        """
         left, right = a.text, b.text if columns else _transposed(b.text)
         parts = [left.text, right.text, *([total] if total else [])]
         if left.dtype == FLOAT:
             parts.append(f'input_precision="{SPLIT if split else EXACT}"')
+        if left.dtype == FLOAT8:
+            parts.append(f"max_num_imprecise_acc={min(depth, PARTIAL)}")
         return Text(f"tl.dot({', '.join(parts)})")
 
     def _dot(self, a: Operand, b: Operand, lanes: Lanes, apart: bool) -> Text:

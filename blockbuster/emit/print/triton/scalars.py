@@ -23,7 +23,7 @@ from blockbuster.emit.tile.result_dtypes import (
     literal_dtype,
 )
 from blockbuster.ir.base_two import made_finite
-from blockbuster.ir.dtypes import INTEGERS, TRUTH
+from blockbuster.ir.dtypes import FLOAT8, INTEGERS, TRUTH
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.types import Dim
 
@@ -76,7 +76,7 @@ def as_dtype(text: Text, dtype: str) -> Text:
         return as_bool(text) if dtype == TRUTH else as_float(text)
     if dtype in INTEGERS:
         return as_integer(text, dtype)
-    number = text if text.dtype == TRUTH else as_float(text)
+    number = text if text.dtype in (TRUTH, FLOAT8) else as_float(text)
     return Text(f"{number.at(ATOM)}.to({MEMORY[dtype].triton})", dtype)
 
 
