@@ -71,10 +71,11 @@ class _Shape:
 
 @dataclass(frozen=True)
 class _Start:
-    """What is known before any block is chosen: sizes by size class, and list-only dims."""
+    """What is known before any block is chosen: sizes by size class, list-only dims, processors."""
 
     sizes: Mapping[Dim, int]
     units: tuple[Dim, ...]
+    processors: int
 
     @property
     def tiling(self) -> Tiling:
@@ -96,7 +97,7 @@ def choose_tiling(
     Defaults shrink until the copies that a loop keeps of what its dots read fit in the device's
     shared memory, and are large only where that leaves a program for each of its processors.
     """
-    start = _Start(sizes, program.units)
+    start = _Start(sizes, program.units, device.processors)
     shape = _shape_of(program, start.tiling)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
     lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
@@ -291,9 +292,21 @@ def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
     if dim in shape.columns:
         return _columns(dim, shape, start)
     if dim in shape.rows:
-        widest = max(_columns(d, shape, start) for d in shape.columns)
-        return min(power_of_two(size), max(ELEMENTS // widest, 1))
+        return _rows(dim, shape, start)
     return min(power_of_two(size), VECTOR)
+
+
+def _rows(dim: Dim, shape: _Shape, start: _Start) -> int:
+    """Rows of tiles that no matrix dot takes: as many as make a tile of usual size.
+
+    Rows that are read at once are worth a program each while there is a processor for each.
+    """
+    size, widest = start.size(dim), max(_columns(d, shape, start) for d in shape.columns)
+    most = max(ELEMENTS // widest, 1)
+    whole = (d for d in shape.columns if widest >= start.size(d))
+    if any(d in shape.unlooped or shape.is_line(d) for d in whole):
+        most = min(most, power_of_two(max(size // start.processors, 1)))
+    return min(power_of_two(size), most)
 
 
 def _columns(dim: Dim, shape: _Shape, start: _Start) -> int:

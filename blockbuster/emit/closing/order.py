@@ -8,8 +8,8 @@ of a dim get values that change nothing, workspaces take the dtype of the dots t
 outer loops of each nest go onto the launch grid, factors that several sums share are computed once,
 and loads begin before lanes are reduced. Then facts for the printer are recorded: how tiles lie in
 registers, which sums the matrix units add to, how exact functions are, and workarounds for a
-compiler's faults. Last, waits are placed where kernels overlap. A schedule cannot change any of
-this.
+compiler's faults. Last, waits are placed where kernels overlap, and sums are paired that
+need not wait for each other. A schedule cannot change any of this.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces
 from blockbuster.emit.closing.place_waits import place_waits
 from blockbuster.emit.closing.round_products import round_products
 from blockbuster.emit.closing.share_factors import share_factors
+from blockbuster.emit.closing.sum_together import sum_together
 from blockbuster.emit.closing.work_around_locality import work_around_locality
 from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.program import Nest, TileProgram
@@ -37,7 +38,7 @@ from blockbuster.emit.tile.typed import retyped
 
 REWRITES = (lead_first, guard_nests, narrow_workspaces, bind, share_factors, begin_loads)
 FACTS = (load_columns, accumulate, round_products, work_around_locality, accurate_functions)
-CLOSING = (*REWRITES, *FACTS, place_waits)
+CLOSING = (*REWRITES, *FACTS, place_waits, sum_together)
 
 
 def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgram:

@@ -211,6 +211,7 @@ class Let:
     ``apart``: why its products are rounded before they are added to others (workarounds.py).
     ``split``: a dot of float32 that the matrix units take, as three products of parts of its
     operands; it errs as one in float32 does, within a small factor.
+    ``beside``: a sum across lanes that is exchanged together with the one right behind it.
     """
 
     target: Tile
@@ -220,6 +221,7 @@ class Let:
     into: Tile | None = None
     apart: str = ""
     split: bool = False
+    beside: bool = False
 
 
 @dataclass(frozen=True)

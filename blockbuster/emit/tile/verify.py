@@ -256,6 +256,24 @@ def dots_are_added_once(program: TileProgram) -> Iterator[str]:
             yield f"{tile.name} is not what is added to {let.into.name if let.into else ''} once"
 
 
+def sums_beside_others(program: TileProgram) -> Iterator[str]:
+    """What is exchanged together are two sums of the same lanes, one right behind the other."""
+    for nest in program.nests:
+        stmts = [stmt for _, stmt in placed(nest)]
+        for stmt, after in zip(stmts, (*stmts[1:], None), strict=True):
+            if not (isinstance(stmt, Let) and stmt.beside):
+                continue
+            alike = isinstance(after, Let) and after.op == stmt.op == Functional("row_sum")
+            if not (alike and _axes_of_first(after) == _axes_of_first(stmt)):
+                yield f"{stmt.target.name} stands beside no sum of the same lanes"
+            elif stmt.target in operands(after) or after.beside:
+                yield f"{stmt.target.name} is no sum beside one other"
+
+
+def _axes_of_first(let: Let) -> tuple[Dim, ...]:
+    return let.args[0].axes
+
+
 def operators_are_of_tiles(program: TileProgram) -> Iterator[str]:
     """Every operator that applies a scalar function to elements is a ``Pointwise``."""
     for nest in program.nests:
@@ -317,6 +335,7 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     parallel_stores_are_apart,
     loads_read_what_is_there,
     dots_are_added_once,
+    sums_beside_others,
     operators_are_of_tiles,
     *rings.CHECKS,
     *WAIT_CHECKS,
