@@ -6,7 +6,7 @@ A starting point that compiles and runs everywhere; selection and tuning replace
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.emit.schedule.block import LEAST, one_dim
@@ -23,7 +23,7 @@ from blockbuster.emit.tile.program import (
     Tile,
     TileProgram,
     statements,
-)
+)  # fmt: skip
 from blockbuster.emit.tile.tiling import Tiling, fitted, power_of_two, tiling_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.uses import SWIZZLED, Uses, is_matrix_dot
@@ -139,7 +139,7 @@ def rows_too_wide(program: TileProgram) -> str:
     """Why a nest with whole rows, its dims cut, would spill or read single columns, or ""."""
     for nest in program.nests:
         tiling = tiling_of(program, nest)
-        for load in _loads(nest.body):
+        for load in (s for s in statements(nest.body) if isinstance(s, Load)):
             for dim in load.view.sliced(load.target)[-1:]:
                 few = not tiling.is_unit(dim) and tiling.blocks[dim] < ALONG
                 if few and dim not in tiling.whole and len(tiling.lanes(load.target)) > 1:
@@ -262,10 +262,6 @@ def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> in
     return bytes_in(nest.body, 1)
 
 
-def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
-    return (stmt for stmt in statements(body) if isinstance(stmt, Load))
-
-
 def _usual(shape: _Shape, start: _Start, processors: int) -> Callable[[Dim], int]:
     """Lanes of the dims of exact dots of float32.
 
@@ -297,10 +293,7 @@ def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
 
 
 def _rows(dim: Dim, shape: _Shape, start: _Start) -> int:
-    """Rows of tiles that no matrix dot takes: as many as make a tile of usual size.
-
-    Rows that are read at once are worth a program each while there is a processor for each.
-    """
+    """Rows of a tile of usual size; no more rows that are whole than leave no processor idle."""
     size, widest = start.size(dim), max(_columns(d, shape, start) for d in shape.columns)
     most = max(ELEMENTS // widest, 1)
     whole = (d for d in shape.columns if widest >= start.size(d))

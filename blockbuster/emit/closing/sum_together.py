@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from blockbuster.emit.tile.dataflow import defined, operands, same_or, with_parts
-from blockbuster.emit.tile.program import For, Guard, Iota, Let, Load, Nest, Stmt, TileProgram
+from blockbuster.emit.tile.dataflow import operands, same_or, with_parts
+from blockbuster.emit.tile.program import Guard, Iota, Let, Load, Nest, Stmt, TileProgram
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.ir.ops import Functional
 
@@ -31,9 +31,10 @@ def not_together(first: Stmt, second: Stmt, between: tuple[Stmt, ...]) -> str:
     """Why two statements, with others between them, are no sums to be exchanged together, or ""."""
     if not (isinstance(first, Let) and isinstance(second, Let) and first.op == second.op == SUM):
         return "one of them is no sum"
-    if first.args[0].axes != second.args[0].axes or first.args[0].per_lane != second.args[0].per_lane:
-        return f"{first.args[0].name} and {second.args[0].name} have other lanes"
-    if any(tile.dtype not in ("", FLOAT) for let in (first, second) for tile in (let.target,)):
+    (a,), (b,) = first.args, second.args
+    if (a.axes, a.per_lane) != (b.axes, b.per_lane):
+        return f"{a.name} and {b.name} have other lanes"
+    if any(let.target.dtype not in ("", FLOAT) for let in (first, second)):
         return "not both are in float32"
     made = {first.target}
     for stmt in (*between, second):

@@ -258,20 +258,16 @@ def dots_are_added_once(program: TileProgram) -> Iterator[str]:
 
 def sums_beside_others(program: TileProgram) -> Iterator[str]:
     """What is exchanged together are two sums of the same lanes, one right behind the other."""
+    total = Functional("row_sum")
     for nest in program.nests:
         stmts = [stmt for _, stmt in placed(nest)]
         for stmt, after in zip(stmts, (*stmts[1:], None), strict=True):
             if not (isinstance(stmt, Let) and stmt.beside):
                 continue
-            alike = isinstance(after, Let) and after.op == stmt.op == Functional("row_sum")
-            if not (alike and _axes_of_first(after) == _axes_of_first(stmt)):
-                yield f"{stmt.target.name} stands beside no sum of the same lanes"
-            elif stmt.target in operands(after) or after.beside:
-                yield f"{stmt.target.name} is no sum beside one other"
-
-
-def _axes_of_first(let: Let) -> tuple[Dim, ...]:
-    return let.args[0].axes
+            if not (isinstance(after, Let) and after.op == stmt.op == total and not after.beside):
+                yield f"{stmt.target.name} stands beside no other sum"
+            elif after.args[0].axes != stmt.args[0].axes or stmt.target in operands(after):
+                yield f"{stmt.target.name} and {after.target.name} are not summed together"
 
 
 def operators_are_of_tiles(program: TileProgram) -> Iterator[str]:
