@@ -38,8 +38,9 @@ from blockbuster.selection.candidate import (
 )
 from blockbuster.selection.considered import Considered, Refusals
 from blockbuster.selection.contest import at_other_sizes, best_of, contest
-from blockbuster.selection.default_tiles import halved_tiles, rows_too_wide
+from blockbuster.selection.default_tiles import halved_tiles
 from blockbuster.selection.glance import promising
+from blockbuster.selection.rows_too_wide import rows_too_wide
 from blockbuster.selection.whole import Whole, WholeDims
 
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot

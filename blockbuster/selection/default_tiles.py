@@ -6,8 +6,8 @@ A starting point that compiles and runs everywhere; selection and tuning replace
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from blockbuster.emit.schedule.block import LEAST, one_dim
 from blockbuster.emit.schedule.warps import MOST as MOST_WARPS
@@ -43,7 +43,6 @@ ROWS = 16  # of a matrix instruction: warps with fewer rows each issue as much a
 HELD = 32  # lanes of a tile to a thread: norms keep three such tiles, 60 to 100 of 255 registers
 COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
 LINE = 4096  # the most lanes of a row that is read once, instead of once per loop over it
-ALONG = 16  # lanes along the rows of memory, at least
 ACROSS = 128  # lanes across the rows of memory: leaves 16 along them, 32 bytes at least
 
 
@@ -77,10 +76,11 @@ class _Shape:
 
 @dataclass(frozen=True)
 class _Start:
-    """What is known before any block is chosen: sizes by size class, and list-only dims."""
+    """What is known before any block is chosen: sizes by size class, list-only dims, processors."""
 
     sizes: Mapping[Dim, int]
     units: tuple[Dim, ...]
+    processors: int
 
     @property
     def tiling(self) -> Tiling:
@@ -102,7 +102,7 @@ def choose_tiling(
     Defaults shrink until the copies that a loop keeps of what its dots read fit in the device's
     shared memory, and are large only where that leaves a program for each of its processors.
     """
-    start = _Start(sizes, program.units)
+    start = _Start(sizes, program.units, device.processors)
     shape = _shape_of(program, start.tiling)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
     lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
@@ -120,7 +120,7 @@ def choose_tiling(
     while True:
         free = [d for d in blocks if not chosen[d] and blocks[d] > shape.least(d) > 1]
         if footprint(program, tiling, dtype, STAGES) <= device.shared:
-            wide = _wide_lanes(program, tiling) if shape.unlooped else ()
+            wide = wide_lanes(program, tiling) if shape.unlooped else ()
             free = [d for d in free if d in wide and d not in shape.unlooped]
         if not free:
             break
@@ -130,7 +130,7 @@ def choose_tiling(
     return tiling
 
 
-def _wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
+def wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
     """The dims of the first tile that is computed and leaves others no room in the registers."""
     for nest in program.nests:
         threads = THREADS * choose_warps(nest, tiling)
@@ -138,22 +138,6 @@ def _wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
             if isinstance(stmt, Let) and _lanes(stmt.target, tiling) > WIDEST * threads:
                 return tiling.lanes(stmt.target)
     return ()
-
-
-def rows_too_wide(program: TileProgram) -> str:
-    """Why a nest with whole rows, its dims cut, would spill or read single columns, or ""."""
-    for nest in program.nests:
-        tiling = tiling_of(program, nest)
-        for load in _loads(nest.body):
-            for dim in load.view.sliced(load.target)[-1:]:
-                few = not tiling.is_unit(dim) and tiling.blocks[dim] < ALONG
-                if few and dim not in tiling.whole and len(tiling.lanes(load.target)) > 1:
-                    name = load.view.buffer.name
-                    return f"{name} would be read {tiling.blocks[dim]} elements of {dim} at a time"
-        if dims := _wide_lanes(replace(program, nests=(nest,)), tiling):
-            shown = ", ".join(f"{dim} {tiling.blocks[dim]}" for dim in dims)
-            return f"a tile of {shown} leaves others no room in the registers of a program"
-    return ""
 
 
 def halved_tiles(program: TileProgram, blocks: Mapping[Dim, int], times: int) -> dict[Dim, int]:
@@ -267,10 +251,6 @@ def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> in
     return bytes_in(nest.body, 1)
 
 
-def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
-    return (stmt for stmt in statements(body) if isinstance(stmt, Load))
-
-
 def _usual(shape: _Shape, start: _Start, processors: int) -> Callable[[Dim], int]:
     """Lanes of the dims of exact dots of float32.
 
@@ -295,9 +275,18 @@ def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
     if dim in shape.columns:
         return _columns(dim, shape, start)
     if dim in shape.rows:
-        widest = max(_columns(d, shape, start) for d in shape.columns)
-        return min(lanes, max(ELEMENTS // widest, 1))
+        return _rows(dim, shape, start)
     return min(lanes, VECTOR)
+
+
+def _rows(dim: Dim, shape: _Shape, start: _Start) -> int:
+    """Rows of a tile of usual size; no more rows that are whole than leave no processor idle."""
+    size, widest = start.size(dim), max(_columns(d, shape, start) for d in shape.columns)
+    most = max(ELEMENTS // widest, 1)
+    whole = (d for d in shape.columns if widest >= start.size(d))
+    if any(d in shape.unlooped or shape.is_line(d) for d in whole):
+        most = min(most, power_of_two(max(size // start.processors, 1)))
+    return min(power_of_two(size), most)
 
 
 def _columns(dim: Dim, shape: _Shape, start: _Start) -> int:

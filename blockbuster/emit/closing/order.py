@@ -5,10 +5,11 @@ is printed.
 
 Before printing, running maxima are folded before the sums that depend on them, lanes past the end
 of a dim get values that change nothing, workspaces take the dtype of the dots that read them, the
-outer loops of each nest go onto the launch grid, and factors that several sums share are computed
-once. Then facts for the printer are recorded: how tiles lie in registers, which sums the matrix
-units add to, how exact functions are, and workarounds for a compiler's faults. Last, waits are
-placed where kernels overlap. A schedule cannot change any of this.
+outer loops of each nest go onto the launch grid, factors that several sums share are computed once,
+and loads begin before lanes are reduced. Then facts for the printer are recorded: how tiles lie in
+registers, which sums the matrix units add to, how exact functions are, and workarounds for a
+compiler's faults. Last, waits are placed where kernels overlap, and sums are paired that
+need not wait for each other. A schedule cannot change any of this.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import replace
 
 from blockbuster.emit.closing.accumulate import accumulate
 from blockbuster.emit.closing.accurate_functions import accurate_functions
+from blockbuster.emit.closing.begin_loads import begin_loads
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.guard import guard_nests
 from blockbuster.emit.closing.hoist import hoisted
@@ -28,14 +30,15 @@ from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces
 from blockbuster.emit.closing.place_waits import place_waits
 from blockbuster.emit.closing.round_products import round_products
 from blockbuster.emit.closing.share_factors import share_factors
+from blockbuster.emit.closing.sum_together import sum_together
 from blockbuster.emit.closing.work_around_locality import work_around_locality
 from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.typed import retyped
 
-REWRITES = (lead_first, guard_nests, narrow_workspaces, bind, share_factors)
+REWRITES = (lead_first, guard_nests, narrow_workspaces, bind, share_factors, begin_loads)
 FACTS = (load_columns, accumulate, round_products, work_around_locality, accurate_functions)
-CLOSING = (*REWRITES, *FACTS, place_waits)
+CLOSING = (*REWRITES, *FACTS, place_waits, sum_together)
 
 
 def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgram:

@@ -54,7 +54,7 @@ STATEMENTS: dict[type, str] = {
     BlockOf: "{target:made} = block {dim:dim} of {value:tile}",
     Store: "store {view:view} = {value:tile}",
     Let: "{target:made} = {op,args:operator}~ into {into:tile}~~ apart {apart:word}~"
-    "~ split{split:flag}~",
+    "~ split{split:flag}~~ beside{beside:flag}~",
     Guard: "{target:made} = guard {value:tile} along {dim:dim} with {fill:scalar}",
     Init: "{target:made} = init {monoid:monoid}",
     Fold: "{target:tile} {monoid:monoid}= {value:tile}~ onto {onto:tile}~~ ahead{ahead:flag}~"

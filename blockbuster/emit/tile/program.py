@@ -201,7 +201,6 @@ class Let:
     """A block operator applied to tiles.
 
     ``op`` is local: Pointwise, a dot, a reduction of rows, Cast, Transpose, Relabel (pointwise.py).
-
     It computes in float32, or float64 where its target is that: operands are converted first, and
     the result is converted to the dtype of its target. Two cases are exact in narrower dtypes, and
     computed there: indices, which are added and compared as integers; and a dot on the matrix
@@ -209,8 +208,8 @@ class Let:
     ``result_dtypes.py`` says which dtype each operator gives: a cast its own, a comparison "bool".
     ``into``: a sum to which the matrix units add the dot, where a fold does; nothing else reads it.
     ``apart``: why its products are rounded before they are added to others (workarounds.py).
-    ``split``: a dot of float32 that the matrix units take, as three products of parts of its
-    operands; it errs as one in float32 does, within a small factor.
+    ``split``: a dot of float32 by matrix units, in three products of parts; it errs little more.
+    ``beside``: a sum across lanes that is exchanged together with the one right behind it.
     """
 
     target: Tile
@@ -220,6 +219,7 @@ class Let:
     into: Tile | None = None
     apart: str = ""
     split: bool = False
+    beside: bool = False
 
 
 @dataclass(frozen=True)

@@ -256,6 +256,20 @@ def dots_are_added_once(program: TileProgram) -> Iterator[str]:
             yield f"{tile.name} is not what is added to {let.into.name if let.into else ''} once"
 
 
+def sums_beside_others(program: TileProgram) -> Iterator[str]:
+    """What is exchanged together are two sums of the same lanes, one right behind the other."""
+    total = Functional("row_sum")
+    for nest in program.nests:
+        stmts = [stmt for _, stmt in placed(nest)]
+        for stmt, after in zip(stmts, (*stmts[1:], None), strict=True):
+            if not (isinstance(stmt, Let) and stmt.beside):
+                continue
+            if not (isinstance(after, Let) and after.op == stmt.op == total and not after.beside):
+                yield f"{stmt.target.name} stands beside no other sum"
+            elif after.args[0].axes != stmt.args[0].axes or stmt.target in operands(after):
+                yield f"{stmt.target.name} and {after.target.name} are not summed together"
+
+
 def operators_are_of_tiles(program: TileProgram) -> Iterator[str]:
     """Every operator that applies a scalar function to elements is a ``Pointwise``."""
     for nest in program.nests:
@@ -317,6 +331,7 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     parallel_stores_are_apart,
     loads_read_what_is_there,
     dots_are_added_once,
+    sums_beside_others,
     operators_are_of_tiles,
     *rings.CHECKS,
     *WAIT_CHECKS,

@@ -45,6 +45,14 @@ def _minimum(a, b):
 ''',
         (),
     ),
+    "_sums": (
+        '''
+def _sums(a, b, c, d):
+    """Two sums at once."""
+    return a + c, b + d
+''',
+        (),
+    ),
     "_relu": (
         """
 def _relu(x):

@@ -74,6 +74,7 @@ class _KernelPrinter:
         self._tiles: dict[Tile, Operand] = {}
         self._columns: dict[Tile, None] = {}
         self._joined: dict[Tile, Let] = {}
+        self._beside: Let | None = None
 
     def body(self) -> tuple[list[str], Parameters]:
         self._places.start(self._nest)
@@ -169,12 +170,18 @@ class _KernelPrinter:
         if stmt.into is not None:
             self._joined[stmt.target] = stmt  # spelled where it is added
             return
+        if stmt.beside:
+            self._beside = stmt  # spelled with the next one
+            return
         lanes = self._tiling.lanes(stmt.target)
         text = as_dtype(self._value(stmt, lanes), stmt.target.dtype)
         if isinstance(stmt.op, Cast) and stmt.args[0] in self._columns:
             self._columns[stmt.target] = None
-        name = self._define(stmt.target, lanes)
-        self._lines.line(f"{name} = {text.text}", stmt.origin)
+        first, self._beside = self._beside, None
+        if first is not None:
+            text = self._ops.sums([self._tiles[let.args[0]] for let in (first, stmt)], lanes)
+        names = [self._define(let.target, lanes) for let in (first, stmt) if let is not None]
+        self._lines.line(f"{', '.join(names)} = {text.text}", stmt.origin)
 
     def _value(self, stmt: Let, lanes: Lanes, total: str = "") -> Text:
         args = [self._tiles[arg] for arg in stmt.args]

@@ -139,6 +139,14 @@ class OpPrinter:
         self.scalars.helpers.setdefault(helper)
         return Text(f"tl.reduce({value.text}, {axis}, {helper})")
 
+    def sums(self, args: list[Operand], lanes: Lanes) -> Text:
+        """Two blocks or vectors added up along their last axis, in one exchange."""
+        values = ", ".join(as_float(arg.text).text for arg in args)
+        if args[0].lanes == lanes:
+            return Text(values)
+        self.scalars.helpers.setdefault("_sums")
+        return Text(f"tl.reduce(({values}), {len(lanes)}, _sums)")
+
     def _reduced_integers(self, kind: str, arg: Operand, lanes: Lanes) -> Text:
         """The same of integers: their sums are wider."""
         dtype = folded_dtype("+" if kind == "sum" else kind, [arg.text.dtype])
