@@ -286,7 +286,8 @@ def test_one_nest_waits_for_what_ran_before_the_program(sums):
     found = [type(stmt) for stmt in kernel.tile_program.nests[0].body]
     x = np.arange(64.0, dtype="float32").reshape(8, 8)
 
-    assert found.count(Wait) == 1 and Release not in found
+    assert found.count(Wait) == 1
+    assert Release not in found
     assert (run_interpreted(kernel, dict(x=x))["out"] == x.sum(axis=-1)).all()
     ((_, options),) = launched(kernel.source, True, dict(x="M N"), M=8, N=8)
     assert options["launch_pdl"] is True
