@@ -49,6 +49,7 @@ class Coefficients:
     begin: float = 1000.0
     alone: float = 0.9
     dot: float = 20.0
+    turn: float = 70.0
     fold: float = 18.0
     exchange: float = 196.0
     unrolled: float = 3.1

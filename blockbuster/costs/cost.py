@@ -123,9 +123,20 @@ def _launches(
     """Seconds in which no kernel runs."""
     befores = (None, *seconds[:-1])
     return sum(
-        launching(device, launch, before, overlaps=work.overlaps)
-        for work, before in zip(works, befores, strict=True)
+        launching(
+            device, launch, before, overlaps=work.overlaps and _begins_early(works, at, device)
+        )
+        for at, (work, before) in enumerate(zip(works, befores, strict=True))
     )
+
+
+def _begins_early(works: Sequence[Work], at: int, device: Machine) -> bool:
+    """True if a program of a kernel finds room beside those of the kernel before that still run."""
+    if not at:
+        return False
+    before, footprint = works[at - 1], works[at].footprint
+    running = -(-before.programs // device.processors)
+    return footprint.fits_beside(before.footprint, running, device)
 
 
 def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:

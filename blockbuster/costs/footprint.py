@@ -65,6 +65,15 @@ class Footprint:
         )
         return max(1, side_by_side)
 
+    def fits_beside(self, other: Footprint, count: int, machine: Machine) -> bool:
+        """True if a processor with ``count`` programs of another kernel, or as many as it runs side
+        by side, has shared memory and threads for a program.
+        """
+        limits, count = machine.limits, min(count, other.resident(machine))
+        shared = count * (other.shared + limits.reserved) + self.shared + limits.reserved
+        threads = (count * other.warps + self.warps) * limits.warp
+        return shared <= limits.shared_per_processor and threads <= limits.threads_per_processor
+
 
 def footprint(layouts: Layouts) -> Footprint:
     """The footprint of a program of the grid of a nest, whose tiles lie as ``layouts`` says."""

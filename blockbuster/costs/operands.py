@@ -51,7 +51,8 @@ class Dot:
     ``dtype``: what the unit multiplies, ``products``: how many times it makes the whole dot.
     ``apart``: each warp multiplies by itself, on units that four of them could use together.
     ``passed``: bytes of a computed left side that pass through shared memory, because warps lie
-    along the columns and each needs all of its rows.
+    along the columns and each needs all of its rows. ``turns``: instructions that add to the same
+    part of the result, each after the one before, if each warp multiplies by itself.
     """
 
     unit: str
@@ -61,6 +62,7 @@ class Dot:
     apart: bool = False
     products: int = 1
     passed: int = 0
+    turns: int = 0
 
 
 def dot_of(stmt: Let, layouts: Layouts) -> Dot:
@@ -94,7 +96,8 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
     steps = -(-rows // ROWS) * -(-columns // COLUMNS) * -(-depth // step)
     apart = layouts.target == HOPPER
     instructions = steps * LANES + fetched // READ + sums
-    return Dot("matrix", dtype, fetched, instructions, apart, passed=passed)
+    turns = -(-depth // step)
+    return Dot("matrix", dtype, fetched, instructions, apart, passed=passed, turns=turns)
 
 
 def _split(stmt: Let, layouts: Layouts, shape: tuple[int, int, int], first: int) -> Dot:

@@ -98,6 +98,7 @@ class Phase:
     dots: int = 0
     folds: int = 0
     exchanges: int = 0
+    turns: int = 0
     lines: int = 0
     sectors: int = 0
     each: tuple[int, ...] = ()
@@ -146,6 +147,7 @@ class Counts:
     dots: int = 0
     folds: int = 0
     exchanges: int = 0
+    turns: int = 0
     lines: int = 0
     sectors: int = 0
     made: set[Expr] = field(default_factory=set)
@@ -263,6 +265,7 @@ class Counting:
         sums.copied += runs * dot.passed
         sums.exchanges += 1 if dot.passed else 0
         sums.instructions += runs * dot.instructions
+        sums.turns += dot.turns
         sums.dots += 1
 
     def _let(self, stmt: Let, runs: int, sums: Counts) -> None:

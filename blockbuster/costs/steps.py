@@ -146,14 +146,19 @@ class Rates:
         if phase.waits:
             together = self.fitted.unrolled if phase.dims and not phase.dots else 1.0
             return found + coming / together + self._copying(phase)
-        return max(found, self._loaded_ahead(phase, each, found, coming)) if phase.ahead else found
+        if not phase.ahead:
+            return found
+        waited = max(found, self._loaded_ahead(phase, each, found, coming))
+        first = min(1.0, phase.ahead * self._entries(phase) / phase.runs)
+        return first * found + (1.0 - first) * waited
 
     def _own(self, phase: Phase, each: Mapping[str, float]) -> float:
         """The chain of a run whose loads are there already."""
         clock, fitted = self.machine.clock, self.fitted
         computing = self.issuing(phase, each)
         serial = phase.dots and not is_stream(phase)
-        found = each["matrix"] + computing if serial else max(each["matrix"], computing)
+        dots = max(each["matrix"], phase.turns * fitted.turn / clock)
+        found = dots + computing if serial else max(dots, computing)
         cycles = phase.dots * fitted.dot if serial else 0.0
         cycles += phase.folds * fitted.fold + phase.exchanges * fitted.exchange
         cycles += 0.0 if phase.dims else fitted.begin

@@ -1,8 +1,9 @@
-"""Which kernels begin before the kernel before has ended: those that read what that one wrote.
+"""Which kernels begin before the kernel before has ended: the first, and readers of that one.
 
 Programs of such a kernel start, compute their places and wait while the last programs of the kernel
 before run: measured, a chain of small kernels then takes 1 to 2 microseconds less per kernel. A
-kernel that reads nothing of the one before would compete with it instead of waiting.
+kernel that reads nothing of the one before would compete with it instead of waiting. The first
+kernel waits before it does anything, whatever ran before.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ OVERLAP = Overlap()
 
 
 def overlapped(scheduled: Scheduled) -> Scheduled:
-    """``scheduled`` with nests that overlap the one before, where they load what it stores."""
+    """``scheduled`` with a first nest that overlaps what ran before the program, and later nests
+    that overlap the one before, where they load what it stores.
+    """
     nests = scheduled.draft.nests
-    sites = [
-        Site(number)
+    readers = (
+        number
         for number, (before, nest) in enumerate(pairwise(nests), start=2)
         if not loaded(nest.body).keys().isdisjoint(stored(before.body))
-        and not OVERLAP.why_not(scheduled, Site(number))
-    ]
-    for site in sites:
-        scheduled = OVERLAP.apply(scheduled, site)
+    )
+    for site in map(Site, (1, *readers)):
+        if not OVERLAP.why_not(scheduled, site):
+            scheduled = OVERLAP.apply(scheduled, site)
     return scheduled

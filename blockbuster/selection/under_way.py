@@ -12,10 +12,12 @@ from dataclasses import replace
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import Line, parsed
+from blockbuster.emit.schedule.site import loop_at
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.tile.program import Issue, statements
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.ir.types import size_class
 from blockbuster.selection.combining import programs
 from blockbuster.selection.cost import cost_of
 
@@ -24,6 +26,10 @@ ENOUGH = 96 << 10
 
 MOST = 6
 """Stages, at most."""
+
+WORSE = 1.05
+"""How many times the time of a schedule the same with one more stage may take, by a closed form
+that knows nothing of what is under way: it may lose the room beside it for the next kernel."""
 
 
 def under_way(scheduled: Scheduled) -> Scheduled:
@@ -49,6 +55,8 @@ def _is_short(scheduled: Scheduled, line: Line) -> bool:
         return False
     if programs(scheduled, scheduled.draft.nests[number - 1]) > scheduled.target.processors:
         return False
+    if stages > _iterations(scheduled, line):
+        return False
     program = scheduled.program  # its workspaces have the dtype of the dots that read them
     nest = program.nests[number - 1]
     tiling = tiling_of(program, nest)
@@ -57,14 +65,26 @@ def _is_short(scheduled: Scheduled, line: Line) -> bool:
     return bool(each * (stages - 1) < ENOUGH)
 
 
+def _iterations(scheduled: Scheduled, line: Line) -> int:
+    """Of the loop of a stage in one program, at most."""
+    draft, loop = scheduled.draft, loop_at(scheduled.draft, line.site)
+    assert loop is not None
+    lanes = tiling_of(draft, draft.nests[line.site.nest - 1]).block(loop.dim)
+    blocks = -(-scheduled.sizes[size_class(loop.dim)] // lanes)
+    counts = [chunks.count for chunks in draft.chunks if chunks.number == loop.chunk]
+    return -(-blocks // counts[0]) if counts else blocks
+
+
 def _replayed(scheduled: Scheduled, lines: list[Line]) -> Scheduled | None:
-    """The schedule of these lines; None where it does not fit."""
+    """The schedule of these lines; None where it does not fit, or takes longer."""
     made = replace(scheduled, draft=scheduled.start, moves=())
     for line in lines:
         if line.move.why_not(made, line.site, **line.args):
             return None
         made = line.move.apply(made, line.site, **line.args)
     try:
-        return None if cost_of(made).spills else made
+        cost = cost_of(made)
+        worse = cost.microseconds > WORSE * cost_of(scheduled).microseconds
+        return None if worse or cost.spills else made
     except ValueError:
         return None

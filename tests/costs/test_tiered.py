@@ -12,6 +12,7 @@ from bench.schedules.measure import emitted
 from bench.schedules.programs import BY_NAME
 from blockbuster.costs import cost, time_of, work_of
 from blockbuster.costs.coefficients import FITTED
+from blockbuster.costs.footprint import Footprint
 from blockbuster.costs.report import LATENCY
 from blockbuster.costs.steps import Rates, Step
 from blockbuster.machines import machine
@@ -172,6 +173,35 @@ def test_dependent_launches_are_those_of_kernels_that_overlap():
     assert len(times) == 1
 
 
+def test_a_kernel_without_room_beside_the_one_before_begins_when_that_has_ended():
+    """With 3 stages of each a processor holds programs of both kernels, with 6 it does not."""
+    text = BY_NAME["chain-two-kernels"].alternatives()["overlap"]
+    deep = text.replace("nest 1 K 3", "nest 1 K 6").replace("nest 2 N 3", "nest 2 N 6")
+
+    def launched(schedule):
+        kernels = works("chain-two-kernels", schedule)
+        early = (kernels[0], replace(kernels[1], overlaps=False))
+        times = [cost(made, H200, launch="graph").time_us for made in (early, kernels)]
+        return times[0] - times[1]
+
+    saved = H200.launch.graph - H200.launch.dependent
+    assert launched(text) == pytest.approx(1e6 * saved)
+    assert launched(deep) == 0.0
+
+
+def test_programs_fit_beside_as_many_as_shared_memory_and_threads_allow():
+    small = Footprint(shared=40_000, registers=64, warps=4)
+    large = Footprint(shared=150_000, registers=64, warps=4)
+    wide = Footprint(shared=1_000, registers=16, warps=32)
+
+    assert small.fits_beside(large, 1, H200)
+    assert small.fits_beside(large, 9, H200)  # of which a processor runs one
+    assert not large.fits_beside(large, 1, H200)
+    assert not small.fits_beside(small, 5, H200)
+    assert small.fits_beside(wide, 1, H200)
+    assert not wide.fits_beside(wide, 2, H200)
+
+
 def test_a_warm_cache_saves_what_it_holds():
     cold, warm = kernel("row-softmax").cost(), kernel("row-softmax").cost(warm=True)
     assert warm.bytes["hbm"] < cold.bytes["hbm"]
@@ -186,7 +216,8 @@ def test_a_workspace_that_fits_is_not_read_from_memory():
 
 @pytest.mark.parametrize("name", ["a100", "h100", "rtx3080", "rtx6000ada", "mi300x"])
 def test_other_machines_have_what_it_takes(name):
-    small = bb.emit(BY_NAME["matmul"].graph(), {"M": 256, "K": 256, "N": 256})
+    blocks = {"M": 64, "K": 64, "N": 64}
+    small = bb.emit(BY_NAME["matmul"].graph(), {"M": 256, "K": 256, "N": 256}, tiles=blocks)
     assert small.cost(name).time_us > 0
 
 
@@ -280,6 +311,41 @@ def test_loads_one_ahead_of_a_softmax_wait_for_their_latency():
     assert one > two + H200.tiers[1].latency
     assert two == pytest.approx(three, rel=0.05)
     assert chain(texts[0], quick) < one - H200.tiers[1].latency
+
+
+def test_iterations_whose_loads_began_before_the_loop_wait_no_second_time():
+    """Of few iterations with as many stages all loads are under way at once."""
+
+    def waits(stages, depth):
+        text = f"block M 64, K {depth}, N 64; warps 4; stage nest 1 K {stages}"
+        sizes = {"M": 512, "K": 256, "N": 512}
+        made = emit_product(text, sizes)
+        (one,) = work_of(made.tile_program, made.sizes, made.target)
+        step = Rates(one, H200, FITTED, dict.fromkeys(one.loaded, 0)).steps(64)[1]
+        return step.chain * step.runs
+
+    latency = FITTED.queue * H200.tiers[1].latency
+    assert waits(2, 128) > waits(3, 128) + 0.5 * latency
+    assert waits(4, 128) == pytest.approx(waits(3, 128))
+    assert waits(3, 64) > waits(5, 64) + 0.5 * latency
+
+
+def emit_product(text, sizes):
+    return bb.emit(BY_NAME["matmul"].graph(), sizes, schedule=text)
+
+
+def test_warps_that_multiply_alone_wait_for_each_instruction():
+    """Tiles of 64 rows are multiplied by four warps together, tiles of 32 by each alone."""
+
+    def turns(rows, depth):
+        text = f"block M {rows}, K {depth}, N 32; warps 4; stage nest 1 K 3"
+        made = emit_product(text, {"M": 512, "K": 512, "N": 512})
+        (one,) = work_of(made.tile_program, made.sizes, made.target)
+        step = Rates(one, H200, FITTED, dict.fromkeys(one.loaded, 0)).steps(132)[1]
+        assert step.chain * H200.clock >= FITTED.turn * one.phases[1].turns
+        return one.phases[1].turns
+
+    assert [turns(64, 128), turns(32, 128), turns(16, 64)] == [0, 8, 4]
 
 
 def test_a_kernel_that_wants_more_registers_than_there_are_is_slower():

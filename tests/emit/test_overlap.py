@@ -42,8 +42,14 @@ def scheduled(graph, more="overlap", **options):
     return emit(graph, SIZES, "float32", schedule=f"{MOVES}; {more}", **options)
 
 
-def two(*second, first="release", between=""):
-    """Row sums, then a nest of these lines; ``between`` is the text of a nest between the two."""
+ROW = "t1: f32[N] = load X[M, N]"
+
+
+def two(*second, first="release", between="", row=ROW):
+    """Row sums, then a nest of these lines; ``between`` is the text of a nest between the two.
+
+    ``first`` stands before the lines ``row``, which load what is summed.
+    """
     number = 3 if between else 2
     return parse_tiles(f"""
 tiles {{
@@ -55,7 +61,7 @@ tiles {{
   nest 1 {{
     grid M warps 4
     {first}
-    t1: f32[N] = load X[M, N]
+    {row}
     t2: f32[] = row_sum(t1)
     store I1[M] = t2
   }}
@@ -80,6 +86,7 @@ FOLDING = two(
     EARLY, OF_I1, "t6: f32[] = init +", OF_W, "t6 += t3", "t5: f32[] = t4 * t6", "t6 += t3",
     "t7: f32[] = t5 + t6", "store Y[M] = t7", "}", first="",
 )  # fmt: skip
+TOUCHES = re.compile(r"\b(?:ld|st)\.global|cp\.async\.c|griddepcontrol\.wait")
 X, W = np.arange(6.0).reshape(2, 3), np.array([2.0, 3.0])
 
 
@@ -96,8 +103,18 @@ def test_a_nest_that_waits_in_time_is_right():
     assert listing(RIGHT).count("wait") == listing(RIGHT).count("release") == 1
 
 
+WAITING = (GRID, OF_W, "wait", OF_I1, PRODUCT, STORE)
+
+
+def test_the_first_nest_may_wait_for_what_ran_before():
+    program = two(*WAITING, first="wait release")
+    verify_tiles(program)
+    assert ran(program).tolist() == [6.0, 36.0]
+
+
 LOADS = two(GRID, OF_W, OF_I1, "wait", PRODUCT, STORE)
 STORES = two(GRID, OF_W, "t5: f32[] = t3 + 1", STORE, "wait", OF_I1)
+LATE = two(*WAITING, first="", row=f"{ROW} wait release")
 NEVER = two(GRID, OF_W, "t5: f32[] = t3 + 1", "t8: int[] = index M at first",
             "for N from 0 to t8 {", "wait", "}")  # fmt: skip
 
@@ -109,7 +126,9 @@ NEVER = two(GRID, OF_W, "t5: f32[] = t3 + 1", "t8: int[] = index M at first",
         (STORES, "Y is stored in nest 2 before it waits"),
         (NEVER, "nest 2 waits inside a loop, which may have no iteration"),
         (two(GRID, "wait", OF_W, "wait", OF_I1, PRODUCT, STORE), "nest 2 waits 2 times"),
-        (two(GRID, OF_W, "wait", OF_I1, PRODUCT, STORE, first="wait"), "no nest is before it"),
+        (LATE, "X is loaded in nest 1 before it waits for the nest before"),
+        (two(*WAITING, first="release wait"), "nest 1 releases the next nest twice, or before"),
+        (two(*WAITING, "release"), "nest 2 releases a nest that does not wait"),
         (two(GRID, OF_W, OF_I1, PRODUCT, STORE), "nest 1 releases a nest that does not wait"),
         (two(GRID, "release", "wait", OF_W, OF_I1, PRODUCT, STORE), "nest 2 releases"),
         (
@@ -129,6 +148,7 @@ def test_ill_formed(program, reason):
         (LOADS, r"I1\[[01]\] is read before the wait: a nest before may not have written it"),
         (STORES, "Y is written before the wait: a nest before may read it yet"),
         (NEVER, "a program of nest 2 never waits"),  # no iteration for the first row
+        (LATE, "X is read before the wait: it may not be complete yet"),
     ],
 )
 def test_a_run_finds_what_comes_too_early(program, reason):
@@ -237,7 +257,7 @@ def test_moves_may_follow(graph):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("overlap nest 1", "nest 1 is the first"),
+        ("overlap nest 1; overlap nest 1", "nest 1 overlaps the one before already"),
         ("overlap nest 3", "there is no nest 3"),
         ("overlap; overlap nest 2", "nest 2 overlaps the one before already"),
         ("overlap nest 2; overlap", "every nest overlaps the one before already"),
@@ -248,10 +268,51 @@ def test_refusals(graph, line, reason):
         scheduled(graph, line)
 
 
-def test_one_nest_has_none_before_it():
-    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.sum(x, axis=-1), x="M N"))).final
-    with pytest.raises(EmitError, match="nest 1 is the first"):
-        emit(graph, dict(M=8, N=8), "float32", schedule="block M 4, N 8; warps 4; overlap")
+ROWS = "block M 4, N 8; warps 4; overlap"
+
+
+@pytest.fixture(scope="module")
+def sums():
+    return bb.fuse(bb.lower(bb.trace(lambda x: bb.sum(x, axis=-1), x="M N"))).final
+
+
+def test_one_nest_has_none_before_it(sums):
+    with pytest.raises(EmitError, match="nest 1 is the only one: name it"):
+        emit(sums, dict(M=8, N=8), "float32", schedule=ROWS)
+
+
+def test_one_nest_waits_for_what_ran_before_the_program(sums):
+    kernel = emit(sums, dict(M=8, N=8), "float32", schedule=f"{ROWS} nest 1")
+    found = [type(stmt) for stmt in kernel.tile_program.nests[0].body]
+    x = np.arange(64.0, dtype="float32").reshape(8, 8)
+
+    assert found.count(Wait) == 1
+    assert Release not in found
+    assert (run_interpreted(kernel, dict(x=x))["out"] == x.sum(axis=-1)).all()
+    ((_, options),) = launched(kernel.source, True, dict(x="M N"), M=8, N=8)
+    assert options["launch_pdl"] is True
+    ptx = compiled_entry(load_module(kernel.source).KERNELS[0], target_of("sm_90"))[0].asm["ptx"]
+    assert TOUCHES.search(ptx)[0] == "griddepcontrol.wait"
+
+
+def test_the_first_of_several_waits_before_it_touches_memory(graph):
+    kernel = scheduled(graph, "overlap nest 1; overlap")
+    entry, _ = load_module(kernel.source).KERNELS
+    ptx = compiled_entry(entry, target_of("sm_90"))[0].asm["ptx"]
+
+    assert [verify_waits.is_dependent(nest) for nest in kernel.tile_program.nests] == [True] * 2
+    assert kernel.source.count("gdc_wait()") == 2
+    assert kernel.source.count("gdc_launch_dependents()") == 1
+    assert TOUCHES.search(ptx)[0] == "griddepcontrol.wait"
+    assert check_schedule(graph, kernel.schedule, sizes=SIZES)
+
+
+def test_a_kernel_behind_one_that_is_not_started_begins_as_usual(graph):
+    """It loads arrays before it waits, which what the caller launched before may still write."""
+    source = scheduled(graph, "overlap nest 1; overlap").source
+    ((name, options),) = launched(source, True, **{**SIZES, "N": 0})
+    assert name == "out_kernel"
+    assert "launch_pdl" not in options
 
 
 @pytest.mark.parametrize("target", ["sm_80", "gfx942"])
@@ -316,7 +377,7 @@ def test_a_kernel_that_begins_early_waits_and_the_first_begins_as_usual(graph):
     assert "early = {}\n        grid" in kernel.source
 
 
-def launched(source, overlaps, **sizes):
+def launched(source, overlaps, inputs=DIMS, **sizes):
     """Each kernel that the launcher starts for arrays of these sizes, with what it is told."""
     module, found = load_module(source), []
 
@@ -328,7 +389,7 @@ def launched(source, overlaps, **sizes):
     stubs = {name: Kernel(name=name) for name in names}
     stubs |= {"check_array": noted_sizes, "can_overlap": lambda _: overlaps}
     launch = FunctionType(module.launch.__code__, {**vars(module), **stubs}, argdefs=(None,))
-    launch(*(np.zeros([sizes[d] for d in dims.split()], "float32") for dims in DIMS.values()))
+    launch(*(np.zeros([sizes[d] for d in dims.split()], "float32") for dims in inputs.values()))
     return found
 
 
@@ -362,7 +423,7 @@ def test_without_the_move_nothing_of_it_is_printed(graph):
 
 
 def test_by_default_kernels_overlap_where_they_read_what_the_one_before_wrote(graph):
-    assert emit(graph, SIZES, "float32").schedule.endswith("overlap nest 2\n")
+    assert emit(graph, SIZES, "float32").schedule.endswith("overlap nest 1\noverlap nest 2\n")
     assert "overlap" not in emit(graph, SIZES, "float32", target="sm_80").schedule
 
 
@@ -371,8 +432,7 @@ def test_machine_code_waits_before_it_touches_memory(graph):
     kernel = scheduled(graph)
     _, entry = load_module(kernel.source).KERNELS
     ptx = compiled_entry(entry, target_of("sm_90"))[0].asm["ptx"]
-    touches = re.compile(r"\b(?:ld|st)\.global|cp\.async\.c|griddepcontrol\.wait")
 
-    assert touches.search(ptx)[0] == "griddepcontrol.wait"
+    assert TOUCHES.search(ptx)[0] == "griddepcontrol.wait"
     older = compiled_entry(entry, target_of("sm_80"))[0].asm["ptx"]
     assert "griddepcontrol" not in older

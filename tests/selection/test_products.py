@@ -37,6 +37,32 @@ def test_few_programs_have_more_under_way():
     assert [stages(few), stages(wide), stages(many)] == [[6], [3], [3]]
 
 
+def test_a_loop_of_few_iterations_has_all_its_loads_under_way():
+    made = under_way(scheduled(CUT, M=16, K=128, N=4096))
+    assert stages(made) == [3], "two iterations"
+    made = under_way(scheduled(CUT, M=16, K=256, N=4096))
+    assert stages(made) == [5], "four"
+
+
+def chain(x, w, u):
+    return (x @ w) @ u
+
+
+def test_stages_leave_room_for_the_next_kernel():
+    """Without dependent launches each kernel has as many bytes under way as it can."""
+    graph = bb.fuse(bb.lower(bb.trace(chain, x="M K", w="K N", u="N H"))).snapshots[0]
+    text = """split; block nest 1 M 64, K 128, N 32; block nest 2 M 64, N 128, H 32; warps 4
+    stage nest 1 K 3; stage nest 2 N 3"""
+    sizes = dict(M=512, K=1024, N=512, H=256)
+    alone, beside = (
+        under_way(bb.emit(graph, sizes, schedule=text + more).derivation.final)
+        for more in ("", "; overlap")
+    )
+
+    assert stages(alone) == [5, 5]
+    assert sum(stages(beside)) < sum(stages(alone))
+
+
 @pytest.mark.parametrize(
     ("sizes", "tall"),
     [(dict(M=1024, K=1024, N=1024), True), (dict(M=256, K=1024, N=256), False)],

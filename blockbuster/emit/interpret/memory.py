@@ -41,6 +41,7 @@ class Memory:
     _paths: list[Path] = field(default_factory=list)
     _first: int = 0
     _begun: int = 0
+    _nests: int = 0
     waited: bool = True
 
     def give(self, buffer: Buffer, array: Array) -> None:
@@ -55,8 +56,10 @@ class Memory:
     def new_nest(self, *, overlaps: bool = False) -> None:
         """All stores so far are complete, whatever is parallel from here on.
 
-        To a nest that ``overlaps`` the one before, only those are that came before its chain.
+        To a nest that ``overlaps`` the one before, only those are that came before its chain. Of
+        what the first nest overlaps nothing is known: no array is complete until it has waited.
         """
+        self._nests += 1
         self._first = len(self._paths)
         if not overlaps:
             self._begun = self._first
@@ -104,6 +107,8 @@ class Memory:
         return _first_where(self.writers[buffer] == NOBODY)
 
     def _check(self, buffer: Buffer, index: Index, path: Path, what: str) -> None:
+        if not self.waited and self._nests == 1 and what == "reads":
+            raise Hazard(f"{buffer.name} is read before the wait: it may not be complete yet")
         writers = self.writers.get(buffer)
         if writers is None:
             return

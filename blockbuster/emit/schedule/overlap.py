@@ -13,10 +13,13 @@ two kernels, and the loads at the second one's beginning. Costs nothing, unless 
 take the place of others.
 
 The place of the wait follows from the arrays that a nest reads and writes
-(``closing/place_waits.py``), so the move is legal on every nest but the first. The first nest
-begins when everything launched before this program has ended; then all memory that the program may
-write is free. A later nest waits for the one before, which has waited itself, so all earlier nests
-have ended by then, too.
+(``closing/place_waits.py``), so the move is legal on every nest. The first nest, if it is named,
+overlaps whatever was launched before this program: it waits before it touches any array, since a
+kernel before may still write or read each of them. Otherwise it begins when everything launched
+before has ended. Either way all memory that the program may write is free behind its first wait. A
+later nest waits for the one before, which has waited itself, so all earlier nests have ended by
+then, too. The last nest releases nothing: measured, programs of the next call that begin beside its
+own take up to a microsecond from them, and what follows gains no more than from its end.
 """
 
 from __future__ import annotations
@@ -33,35 +36,41 @@ from blockbuster.emit.tile.program import TileProgram
 
 
 class Overlap(Move):
-    """Let a nest, or all nests but the first, begin before the nest before it has ended."""
+    """Let a nest begin before the one before it has ended; everywhere: all nests but the first."""
 
     name: ClassVar[str] = "overlap"
     takes: ClassVar[str] = NEST
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """All nests but the first, and each of them."""
-        places = (EVERYWHERE, *(Site(at) for at in range(2, len(scheduled.draft.nests) + 1)))
+        """All nests but the first, and each nest."""
+        places = (EVERYWHERE, *(Site(at) for at in range(1, len(scheduled.draft.nests) + 1)))
         yield from (site for site in places if not self.why_not(scheduled, site))
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
-        """Some nest before it is of the same program, and the device has dependent launches."""
-        found = nests_at(scheduled.draft, site)
+        """There is such a nest, it does not overlap yet, and the device has dependent launches."""
+        found = _overlapping(scheduled.draft, site)
+        if not found and site == EVERYWHERE:
+            return "nest 1 is the only one: name it to overlap what runs before this program"
         if not found:
             return no_such_place(self, site)
-        if found[-1] == 0:
-            return "nest 1 is the first: it begins when all before this program has ended"
-        if all(scheduled.draft.nests[at].overlaps for at in found[found[0] == 0 :]):
+        if all(scheduled.draft.nests[at].overlaps for at in found):
             return f"{'every nest' if site == EVERYWHERE else site} overlaps the one before already"
         return no_dependent_launch(scheduled.target)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft in which these nests overlap."""
-        draft, found = scheduled.draft, nests_at(scheduled.draft, site)
+        draft, found = scheduled.draft, _overlapping(scheduled.draft, site)
         nests = (
-            replace(nest, overlaps=nest.overlaps or (at > 0 and at in found))
+            replace(nest, overlaps=nest.overlaps or at in found)
             for at, nest in enumerate(draft.nests)
         )
         return replace(draft, nests=tuple(nests))
+
+
+def _overlapping(draft: TileProgram, site: Site) -> tuple[int, ...]:
+    """Positions of the nests that are to overlap: without a number, all but the first."""
+    found = tuple(nests_at(draft, site))
+    return found[1:] if site == EVERYWHERE else found
 
 
 def no_dependent_launch(target: Target) -> str:

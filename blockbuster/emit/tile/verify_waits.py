@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from blockbuster.emit.tile.dataflow import stored
+from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.program import (
     Buffer,
     Issue,
@@ -31,12 +31,16 @@ def waits(program: TileProgram) -> bool:
 def unfinished(
     nests: tuple[Nest, ...], dependent: Callable[[Nest], bool]
 ) -> Iterator[tuple[Nest, dict[Buffer, None]]]:
-    """Each nest with the arrays that the nests before it in its chain write."""
+    """Each nest with the arrays that the nests before it in its chain write.
+
+    What runs before the first nest may write each of its arrays.
+    """
     written: dict[Buffer, None] = {}
-    for nest in nests:
+    for number, nest in enumerate(nests):
         if not dependent(nest):
             written = {}
-        yield nest, written
+        leads = not number and dependent(nest)
+        yield nest, {**loaded(nest.body), **stored(nest.body)} if leads else written
         written = {**written, **stored(nest.body)}
 
 
@@ -58,8 +62,6 @@ def nests_wait_in_time(program: TileProgram) -> Iterator[str]:
         found = sum(isinstance(stmt, Wait) for stmt in statements(nest.body))
         if not found:
             continue
-        if number == 1:
-            yield "nest 1 waits, and no nest is before it"
         if found > 1:
             yield f"nest {number} waits {found} times"
         if not any(isinstance(stmt, Wait) for stmt in nest.body):

@@ -6,7 +6,8 @@ without a ``Wait`` begins when all nests before it have ended.
 
 So nests form *chains*: one nest without a ``Wait``, followed by nests that hold one. Each of them
 waits before it ends, and a wait ends when the nest before has ended completely, so all earlier
-nests have ended by then, too.
+nests have ended by then, too. If the first nest of a program holds a ``Wait``, its chain goes on
+from whatever ran before the program, of which nothing is known: until then no array is touched.
 """
 
 from __future__ import annotations

@@ -115,7 +115,8 @@ class _Launcher:
 
     def _launch(self, at: int) -> list[str]:
         """The launch of a kernel. ``early``: how one is launched behind one that did start, if it
-        may begin before that has ended; the first of a chain begins when all has ended.
+        may begin before that has ended; the first of a chain begins when all has ended, unless it
+        is the first of all and waits for whatever the caller launched before.
         """
         kernel, dependent, leads = self._kernels[at], *self._dependent[at : at + 2]
         p = kernel.parameters
@@ -129,9 +130,10 @@ class _Launcher:
         ]
         constants += ["INDEX=index", *([f"{OVERLAPS}=overlaps"] if p.overlaps else [])]
         options = [f"{name}={value}" for name, value in kernel.options.items()]
-        options += ["**early"] if dependent else []
-        begun = ['            early = {"launch_pdl": True} if overlaps else {}']
-        lines = ["        early = {}"] if leads and not dependent else []
+        early = '{"launch_pdl": True} if overlaps else {}'
+        options += ["**early"] if dependent and at else [f"**({early})"] if dependent else []
+        begun = [f"            early = {early}"]
+        lines = ["        early = {}"] if leads and not (dependent and at) else []
         lines += [f"        grid = {' * '.join(counts) or '1'}"]
         lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
         for group in (arrays, list(p.sizes.values()), steps, described, constants, options):
