@@ -42,7 +42,7 @@ class Case:
     dry run. ``graph``: launches are what it is about, so it is timed by CUDA graph at any size.
     ``quick``: it is in the short selection. ``matrices``: inputs that are drawn smaller, so that
     products stay near one; ``special``: inputs that are drawn otherwise, by a function of a random
-    generator and the shape.
+    generator and the shape; ``own``: the dtypes of inputs that do not have the case's.
     """
 
     suite: str
@@ -60,6 +60,7 @@ class Case:
     quick: bool = False
     matrices: tuple[str, ...] = ("w", "v", "y", "u")
     special: Mapping[str, Draw] = field(default_factory=dict)
+    own: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -81,9 +82,9 @@ class Case:
         import torch
 
         random = torch.Generator(device=device).manual_seed(seed)
-        dtype = getattr(torch, self.dtype)
         made = {}
         for name in self.inputs:
+            dtype = getattr(torch, self.own.get(name, self.dtype))
             shape = self.shape(name, sizes)
             if name in self.special:
                 made[name] = self.special[name](random, shape).to(dtype)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from bench.peers.case import Case
-from bench.peers.suites import attention, matmuls, rows
+from bench.peers.suites import attention, float8, matmuls, rows
 
 CASES: tuple[Case, ...] = tuple(
-    sorted((*attention.CASES, *matmuls.CASES, *rows.CASES), key=lambda case: not case.quick)
+    sorted(
+        (*attention.CASES, *matmuls.CASES, *rows.CASES, *float8.CASES),
+        key=lambda case: not case.quick,
+    )
 )
 BY_KEY = {case.key: case for case in CASES}
 SUITES = tuple(dict.fromkeys(case.suite for case in CASES))

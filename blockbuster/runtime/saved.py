@@ -24,7 +24,7 @@ from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.emit.target.disk import write_whole
 from blockbuster.emit.tile.dtypes import DTYPES
 from blockbuster.errors import LaunchError, message, shown
-from blockbuster.ir.dtypes import OWN
+from blockbuster.ir.dtypes import FLOAT8, OWN
 from blockbuster.ir.reading import (
     Read,
     Wrong,
@@ -168,7 +168,8 @@ def _plan(data: Any, classes: Classes) -> Plan:
         inputs=items(lambda given: row(given, text, AXES)), sizes=mapping(COUNT),
         steps=items(lambda step: _step(step, classes)), names=_names, results=items(_seen),
         dtypes=mapping(one_of((*dtypes, *OWN))), arithmetic=one_of(("float32", "float64")),
-        notes=items(text), rules=items(read_rule), input_dtypes=mapping(one_of((*dtypes, *OWN))),
+        notes=items(text), rules=items(read_rule),
+        input_dtypes=mapping(one_of((FLOAT8, *dtypes, *OWN))),
     )  # fmt: skip
     _names([name for name, _ in found["inputs"]])
     plan = Plan(**{**found, "inputs": dict(found["inputs"])})

@@ -112,3 +112,11 @@ def test_the_dtype_of_a_traced_array(arrays):
 
     look(x, w, rows)
     assert seen == [f"torch.{name}" for name in (FLOAT8, FLOAT8, "float16", "float32")]
+
+
+def test_a_saved_program_reads_float8_again(arrays, tmp_path):
+    compiled = bb.jit(scaled).compiled_for(*arrays)
+    loaded = bb.load(compiled.save(tmp_path / "scaled.json"))
+
+    assert loaded.plan == compiled.plan
+    assert (loaded(*arrays) == compiled(*arrays)).all()

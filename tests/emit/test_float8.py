@@ -73,6 +73,7 @@ def dtypes_of(fn, dtype, **dims):
         (rows_by_columns, BOTH, "float16", "float16"),  # its last axis is not summed
         (rows_by_rows, {"x": "bfloat16", "w": FLOAT8}, "bfloat16", "bfloat16"),
         (rows_by_rows, {"x": FLOAT8, "w": "float32"}, "float32", "float32"),
+        (rows_by_rows, {**BOTH, "out": "float32"}, "float16", "float32"),  # it shows the error
         (casted, BOTH, "float16", "float32"),  # the program asks for sums of float16
     ],
 )

@@ -6,15 +6,16 @@ have the summed axis last. Other dots of float8 are made in float16, which holds
 float8: their products and sums are the same.
 
 Sums in float8 are less precise: within ``PARTIAL`` products, an H200 keeps 14 bits of them. So such
-partial sums are added in float32. Where a program casts float8 to a wider float before a dot, it
-asks for more precise sums: the dot is then made in float16, or in the dtype of the program.
+partial sums are added in float32, which is enough for results of 16 bits. Results in float32 would
+show the error, and where a program casts float8 to a wider float before a dot, it asks for more
+precise sums: the dot is then made in float16, or in the dtype of the program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from blockbuster.emit.tile.program import Let, Stmt, Tile, View
+from blockbuster.emit.tile.program import Buffer, Let, Stmt, Tile, View
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.ops import Cast
 
@@ -37,6 +38,12 @@ def is_widening(stmt: Stmt) -> bool:
 def in_float8(dot: Let) -> bool:
     """True for a dot of blocks that the matrix units take in float8."""
     return all(arg.dtype == FLOAT8 for arg in dot.args)
+
+
+def not_precise(outputs: Sequence[Buffer]) -> str:
+    """Why sums of float8 would not be precise enough for these results of a kernel, or ""."""
+    wide = [buffer for buffer in outputs if buffer.dtype in ("float32", "float64")]
+    return f"{wide[0].name} is {wide[0].dtype}: it shows how sums were rounded" if wide else ""
 
 
 def not_in_float8(operands: Sequence[Tile], views: Mapping[Tile, View]) -> str:

@@ -38,7 +38,7 @@ from blockbuster.emit.tile.dataflow import (
     with_parts,
 )
 from blockbuster.emit.tile.dtypes import DTYPES
-from blockbuster.emit.tile.float8_dots import is_widening, not_in_float8
+from blockbuster.emit.tile.float8_dots import is_widening, not_in_float8, not_precise
 from blockbuster.emit.tile.program import (
     WORKSPACE,
     Await,
@@ -292,7 +292,8 @@ class _Casts:
         narrow = tuple(self.widened.get(arg, arg) for arg in args)
         if dtype != "float64" and all(arg.dtype == FLOAT8 for arg in narrow):
             if args == narrow:
-                dtype = HALF if not_in_float8(args, self.views) else FLOAT8
+                reason = not_precise(self.program.outputs) or not_in_float8(args, self.views)
+                dtype = HALF if reason else FLOAT8
             elif dtype == FLOAT or all(arg.dtype == HALF for arg in args):
                 args, dtype = narrow, HALF
         return with_parts(dot, args=tuple(self._cast(arg, dtype, dot, made, out) for arg in args))
