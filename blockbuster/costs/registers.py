@@ -19,12 +19,12 @@ from blockbuster.emit.tile.program import (
     For,
     Init,
     Let,
+    Load,
     Nest,
     Stmt,
     Tile,
     statements,
 )
-from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
@@ -58,7 +58,6 @@ def registers(layouts: Layouts) -> int:
     inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
     totals = sum(_words(tile, tiling) for tile in inits) / threads
     others = max(0.0, _peak(layouts) / threads - totals)
-    loads = (tile_bytes(tile, tiling) / VECTOR / threads for tile, _ in arrivals(nest.body))
     found = (
         ALWAYS
         + (WITH_DOTS if dots else 0)
@@ -66,9 +65,20 @@ def registers(layouts: Layouts) -> int:
         + OTHERS * others
         + FRAGMENTS * min(HELD, _fragments(dots, layouts))
         + SPLIT * max((_to_split(dot, tiling) / threads for dot in dots), default=0.0)
-        + PLACES * sum(max(1.0, load) for load in loads)
+        + PLACES * _places(nest.body, tiling, threads)
     )
     return int(max(FEWEST, found))
+
+
+def _places(body: tuple[Stmt, ...], tiling: Tiling, threads: int) -> float:
+    """What a thread loads in ``body``, in units of 16 bytes, at least 1 for a tile.
+
+    Of loops that follow each other the largest counts: each has addresses of its own.
+    """
+    tiles = (stmt.target for stmt in body if isinstance(stmt, Load | Await))
+    own = sum(max(1.0, tile_bytes(tile, tiling) / VECTOR / threads) for tile in tiles)
+    inner = (_places(stmt.body, tiling, threads) for stmt in body if isinstance(stmt, For))
+    return own + max(inner, default=0.0)
 
 
 def _fragments(dots: list[Let], layouts: Layouts) -> float:

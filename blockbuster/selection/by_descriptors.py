@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from blockbuster.costs import time_of
+from blockbuster.emit.schedule.descriptors import not_described
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import Line, parsed
 from blockbuster.emit.schedule.site import loop_at
@@ -32,7 +33,7 @@ each, took 160 microseconds by pointers and 176 by descriptors."""
 def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
     """``scheduled``, which costs ``cost``, with the stages of long kernels by descriptors.
 
-    Loops whose arrays no descriptor takes keep their pointers.
+    Loops of which no descriptor takes an array keep their pointers.
     """
     times = [time_of(work, cost.machine).seconds * 1e6 for work in cost.works]
     long = [number for number, time in enumerate(times, start=1) if time >= LONG]
@@ -55,8 +56,10 @@ def _is_stage(line: Line, nests: list[int]) -> bool:
 
 
 def _are_wide(scheduled: Scheduled, line: Line) -> bool:
-    """True if the tiles that the loop of ``line`` loads ahead are wide enough."""
+    """True if the tiles that the loop of ``line`` loads ahead by descriptors are wide enough."""
     loop = loop_at(scheduled.draft, line.site)
     assert loop is not None
     tiling = tiling_of(scheduled.draft, scheduled.draft.nests[line.site.nest - 1])
-    return all(tile_bytes(load.target, tiling) >= WIDE for load in staged_loads(loop, tiling))
+    loads = staged_loads(loop, tiling)
+    taken = (load for load in loads if not not_described(load, tiling, scheduled.target))
+    return all(tile_bytes(load.target, tiling) >= WIDE for load in taken)

@@ -15,6 +15,8 @@ infinite. Rounding differs: products with the scale are not rounded, but the sca
 the same amount for all elements. In 16 bits this does not show; results in float32 had 1.5 times
 the error of eager on an H200, so the default schedule does not apply this move to them.
 
+A running maximum that nothing else reads is kept in base 2 as well (lead_bits.py).
+
 The leads of groups are folded first, and their factors become statements, as before printing. Masks
 stay where they are: where(mask, c * s, -inf) is c * where(mask, s, -inf).
 """
@@ -28,6 +30,7 @@ from typing import Any, ClassVar, TypeAlias
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.share_factors import share_factors
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
+from blockbuster.emit.schedule.lead_bits import with_lead_bits
 from blockbuster.emit.schedule.lets import lets_of, readers_of, replaced, without_unread
 from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -164,7 +167,7 @@ def factored(nest: Nest, names: Iterator[str]) -> Nest:
     lets = lets_of(nest.body)
     writer = _Writer(lets, readers_of(nest.body), names)
     body = writer.with_maxima(writer.walked(nest.body, {}))
-    return replace(nest, body=without_unread(body, nest.body))
+    return replace(nest, body=with_lead_bits(without_unread(body, nest.body)))
 
 
 @dataclass

@@ -12,13 +12,13 @@ pipeliner takes the same.
 
 ``by descriptors``, one thread asks the memory unit for a whole tile, instead of all threads for
 some elements each: no addresses and masks in the loop, fewer registers, and zeros past the end for
-free. Costs the host about a microsecond per launch to make each descriptor. A kernel keeps its
-pointers for arrays whose strides or addresses do not suit a descriptor.
+free. Costs the host about a microsecond per launch to make each descriptor. Vectors keep their
+pointers, and so do arrays whose strides or addresses do not suit a descriptor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -86,8 +86,12 @@ class Stage(Move):
         )
 
     def _not_described(self, scheduled: Scheduled, loop: For, tiling: Tiling) -> str:
+        """Why no matrix of ``loop`` can use a descriptor, or not all can, or ""."""
         loads = staged_loads(loop, tiling)
-        reasons = (not_described(load, tiling, scheduled.target) for load in loads)
+        matrices = [load for load in loads if len(tiling.lanes(load.target)) > 1]
+        reasons = (
+            not_described(load, tiling, scheduled.target) for load in matrices or loads
+        )
         return next(filter(None, reasons), "")
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
@@ -95,7 +99,13 @@ class Stage(Move):
         draft = scheduled.draft
         loop, nest = loop_at(draft, site), draft.nests[site.nest - 1]
         assert loop is not None
-        made = _staged(loop, nest, args, tiling_of(draft, nest))
+        tiling = tiling_of(draft, nest)
+        ahead = {load.target: load for load in staged_loads(loop, tiling)}
+        described = {
+            tile: args.get("described", False) and not not_described(load, tiling, scheduled.target)
+            for tile, load in ahead.items()
+        }
+        made = _staged(loop, nest, args["stages"], ahead, described)
         return with_body(draft, site, _replaced(nest.body, loop, made))
 
     def show(self, **args: Any) -> str:
@@ -159,12 +169,12 @@ def used_twice(loop: For, nest: Nest, tiling: Tiling) -> str:
     return f"{name} feeds the matrix units and arithmetic: Triton's pipeliner races" if name else ""
 
 
-def _staged(loop: For, nest: Nest, args: Args, tiling: Tiling) -> For:
-    stages, described = args["stages"], args.get("described", False)
-    ahead = {load.target: load for load in staged_loads(loop, tiling)}
+def _staged(
+    loop: For, nest: Nest, stages: int, ahead: Mapping[Tile, Load], described: Mapping[Tile, bool]
+) -> For:
     tokens = dict(zip(ahead, _tokens(ahead.values(), nest), strict=False))
     issues = tuple(
-        Issue(tokens[tile], tile, load.view, stages - 1, stages, load.origin, described)
+        Issue(tokens[tile], tile, load.view, stages - 1, stages, load.origin, described[tile])
         for tile, load in ahead.items()
     )
     waited = (
