@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from blockbuster.costs import Report, Work, cost, work
+from blockbuster.costs.coefficients import FITTED
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.arithmetic import Arithmetic
 from blockbuster.machines import Machine, choice_weights, machine_of
@@ -44,6 +45,11 @@ class Cost:
     def microseconds(self) -> float:
         """The time of the kernels, with launches and waits for partial results."""
         return self.report.time_us + COMBINING * self.combined
+
+    @property
+    def launching(self) -> float:
+        """The part of the time that kernels take to begin, whatever they do."""
+        return (self.machine.launch.graph + FITTED.start) * len(self.works) * 1e6
 
     @cached_property
     def moved(self) -> int:
