@@ -51,7 +51,8 @@ class Dot:
     ``dtype``: what the unit multiplies, ``products``: how many times it makes the whole dot.
     ``apart``: each warp multiplies by itself, on units that four of them could use together.
     ``passed``: bytes of a computed left side that pass through shared memory, because warps lie
-    along the columns and each needs all of its rows.
+    along the columns and each needs all of its rows. ``partial``: additions of partial sums on
+    vector units, which wait for the matrix units.
     """
 
     unit: str
@@ -61,6 +62,7 @@ class Dot:
     apart: bool = False
     products: int = 1
     passed: int = 0
+    partial: int = 0
 
 
 def dot_of(stmt: Let, layouts: Layouts) -> Dot:
@@ -84,7 +86,9 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
         slices = -(-rows // GROUP_ROWS)
         steps = slices * across * -(-depth // step)
         instructions = steps * GROUP * LANES + sums
-        return Dot("matrix", dtype, first + second * slices, instructions, passed=passed)
+        return Dot(
+            "matrix", dtype, first + second * slices, instructions, passed=passed, partial=sums
+        )
     fetched = first + second * down
     if left.dtype == FLOAT:
         each = rows * columns / (layouts.number * LANES)
@@ -94,7 +98,7 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
     steps = -(-rows // ROWS) * -(-columns // COLUMNS) * -(-depth // step)
     apart = layouts.target == HOPPER
     instructions = steps * LANES + fetched // READ + sums
-    return Dot("matrix", dtype, fetched, instructions, apart, passed=passed)
+    return Dot("matrix", dtype, fetched, instructions, apart, passed=passed, partial=sums)
 
 
 def _split(stmt: Let, layouts: Layouts, shape: tuple[int, int, int], first: int) -> Dot:
