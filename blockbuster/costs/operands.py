@@ -52,7 +52,8 @@ class Dot:
     ``apart``: each warp multiplies by itself, on units that four of them could use together.
     ``passed``: bytes of a computed left side that pass through shared memory, because warps lie
     along the columns and each needs all of its rows. ``turns``: instructions that add to the same
-    part of the result, each after the one before, if each warp multiplies by itself.
+    part of the result, each after the one before, if each warp multiplies by itself. ``partial``:
+    additions of partial sums on vector units, which wait for the matrix units.
     """
 
     unit: str
@@ -63,6 +64,7 @@ class Dot:
     products: int = 1
     passed: int = 0
     turns: int = 0
+    partial: int = 0
 
 
 def dot_of(stmt: Let, layouts: Layouts) -> Dot:
@@ -86,7 +88,9 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
         slices = -(-rows // GROUP_ROWS)
         steps = slices * across * -(-depth // step)
         instructions = steps * GROUP * LANES + sums
-        return Dot("matrix", dtype, first + second * slices, instructions, passed=passed)
+        return Dot(
+            "matrix", dtype, first + second * slices, instructions, passed=passed, partial=sums
+        )
     fetched = first + second * down
     if left.dtype == FLOAT:
         each = rows * columns / (layouts.number * LANES)
@@ -97,7 +101,9 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
     apart = layouts.target == HOPPER
     instructions = steps * LANES + fetched // READ + sums
     turns = -(-depth // step)
-    return Dot("matrix", dtype, fetched, instructions, apart, passed=passed, turns=turns)
+    return Dot(
+        "matrix", dtype, fetched, instructions, apart, passed=passed, turns=turns, partial=sums
+    )
 
 
 def _split(stmt: Let, layouts: Layouts, shape: tuple[int, int, int], first: int) -> Dot:

@@ -260,6 +260,8 @@ class Counting:
         dot = dot_of(stmt, self.layouts)
         operations = 2 * runs * self.lanes(*stmt.args) * dot.products
         sums.operations[dot.unit, dot.dtype] += operations
+        if dot.partial:
+            sums.operations["vector", self.arithmetic] += runs * dot.partial
         sums.apart += operations if dot.apart else 0
         sums.fetched += runs * dot.fetched
         sums.copied += runs * dot.passed

@@ -12,6 +12,7 @@ from math import prod
 
 from blockbuster.costs.operands import LANES
 from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.float8_dots import in_float8
 from blockbuster.emit.tile.layouts import VECTOR, WORD, Layouts
 from blockbuster.emit.tile.program import (
     Await,
@@ -101,13 +102,15 @@ def _peak(layouts: Layouts) -> float:
 
     What a loop reads of tiles made outside lives until it ends. An operand that dies where a tile
     of its axes is made gives its registers to that tile, and a total to its rescaled value. What
-    arrives ahead of dots is in shared memory, and what they add to a total needs no registers.
+    arrives ahead of dots is in shared memory, and what they add to a total needs no registers, but
+    for partial sums of float8, which have registers of their own.
     """
     nest, tiling, uses = layouts.nest, layouts.tiling, layouts.uses
     live = _Lives(nest)
     awaits = (s.target for s in statements(nest.body) if isinstance(s, Await))
     none = {tile for tile in awaits if uses.only_in_dots(tile)}
-    none.update(s.target for s in statements(nest.body) if isinstance(s, Let) and s.into)
+    lets = (s for s in statements(nest.body) if isinstance(s, Let) and s.into)
+    none.update(let.target for let in lets if not in_float8(let))
     none.update(s.onto for s in statements(nest.body) if isinstance(s, Fold) and s.onto)
     words = {tile: 0.0 if tile in none else _words(tile, tiling) for tile in live.made}
     return max((sum(map(words.__getitem__, held)) for held in live.held()), default=0.0)

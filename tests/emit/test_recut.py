@@ -57,7 +57,7 @@ def test_a_block_that_fits_is_not_ragged(graph):
     ("text", "reason"),
     [
         ("recut nest 3 M 1", "there is no nest 3"),
-        ("recut nest 2 L 1", "L is not cut here; cut are: M, K, N"),
+        ("recut nest 2 L 1", "L is not cut here; cut are: M, N"),
         ("recut nest 2 M 16", "the blocks of M have 16 lanes already"),
         ("recut nest 2 M 3", "the block of M is 3, expected a power of two of at least 1"),
         ("recut nest 1 M 8", "the block of M is 8, expected a power of two of at least 16"),
