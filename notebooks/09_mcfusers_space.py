@@ -367,11 +367,11 @@ assert apart.time_us < times[fastest] * 1e6
 # Not here: `C` has 2 MiB, which the cache holds, and the fused kernel computes it eight times. A
 # chain is worth fusing if `k` and `h` are small, which makes `C` large beside everything else. That
 # is the source's G10, with 128 for both. Its schedules were measured on an H200
-# ([pairs.jsonl](../bench/results/2026-11-22-h200-costs/pairs.jsonl)):
+# ([pairs.jsonl](../bench/results/2026-11-23-h200-costs/pairs.jsonl)):
 
 # %%
 measured = {"one kernel": [], "two kernels": []}
-for line in Path("../bench/results/2026-11-22-h200-costs/pairs.jsonl").read_text().splitlines():
+for line in Path("../bench/results/2026-11-23-h200-costs/pairs.jsonl").read_text().splitlines():
     record = json.loads(line)
     if record["workload"] == "chain-G10" and "warm" in record:
         form = "two kernels" if "split" in record["schedule"] else "one kernel"

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -72,8 +73,10 @@ def _lines(
         reader = threading.Thread(target=lambda: errors.extend(child.stderr or ()), daemon=True)
         reader.start()
         watch = _Watch(child, silence, end)
-        child.stdin.write(json.dumps([asdict(pair) for pair in pairs]))
-        child.stdin.close()
+        with suppress(BrokenPipeError):  # it ended before it has read them
+            child.stdin.write(json.dumps([asdict(pair) for pair in pairs]))
+        with suppress(BrokenPipeError):
+            child.stdin.close()
         for line in child.stdout:
             watch.heard()
             if line.startswith('{"key"'):

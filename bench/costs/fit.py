@@ -26,7 +26,7 @@ import numpy as np
 
 from bench.costs.judge import by_workload
 from bench.costs.measured import WAYS, Measured, measured
-from bench.costs.workloads import FITTED
+from bench.costs.workloads import FIT_WORKLOADS
 from blockbuster.costs.binary_model import BinaryCoefficients
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.machines import machine
@@ -130,7 +130,7 @@ def main() -> int:
     parser.add_argument("--binaries", action="store_true", help="the stage that knows binaries")
     options = parser.parse_args()
     device = machine(options.machine)
-    names = tuple(workload.name for workload in FITTED)
+    names = tuple(workload.name for workload in FIT_WORKLOADS)
     groups = list(by_workload(list(measured(options.folder / "pairs.jsonl", names))).values())
 
     def closed(pair: Measured, way: str, fitted: Coefficients) -> float:

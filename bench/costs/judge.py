@@ -36,7 +36,7 @@ Model = Callable[[Measured, Machine, str], float]
 
 MODELS: Mapping[str, Model] = {
     "closed form": lambda pair, on, way: pair.closed(on, way, coefficients.FITTED),
-    "binaries": lambda pair, on, way: pair.compiled(on, way, binary_model.FITTED),
+    "binaries": lambda pair, on, way: pair.compiled(on, way, binary_model.FITTED_TO_BINARIES),
 }
 
 

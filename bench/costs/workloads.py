@@ -1,8 +1,8 @@
 """The workloads to which cost models are fitted, and those that judge them: code, sizes, dtype.
 
-Workloads in ``FITTED`` may set coefficients; those in ``JUDGED`` take no part in that. Both hold
-loops of dots limited by arithmetic, dots limited by memory, and programs that only move data, short
-and long ones.
+Workloads in ``FIT_WORKLOADS`` may set coefficients; those in ``JUDGED`` take no part in that. Both
+hold loops of dots limited by arithmetic, dots limited by memory, and programs that only move data,
+short and long ones.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _few(inputs: Mapping[str, str]) -> dict[str, int]:
     return {dim: size for dim, size in FEW.items() if dim in dims}
 
 
-FITTED = (
+FIT_WORKLOADS = (
     Workload("matmul", FIT, scheduled.matmul, MATMUL, dict(M=2048, K=4096, N=4096), _few(MATMUL),
              starts=_default_and("matmul")),
     Workload("matmul-few-rows", FIT, scheduled.matmul, MATMUL, dict(M=16, K=4096, N=4096),
@@ -186,5 +186,5 @@ JUDGED = (
              dict(M=4096, N=4096, D=64, L=64), dict(M=64, N=96, D=64, L=64)),
 )  # fmt: skip
 
-WORKLOADS = (*FITTED, *JUDGED)
+WORKLOADS = (*FIT_WORKLOADS, *JUDGED)
 BY_NAME = {workload.name: workload for workload in WORKLOADS}

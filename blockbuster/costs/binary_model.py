@@ -74,7 +74,7 @@ class BinaryCoefficients:
         return Coefficients(memory=self.memory, cache=self.cache, burst=self.burst)
 
 
-FITTED = BinaryCoefficients()
+FITTED_TO_BINARIES = BinaryCoefficients()
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ def time_of_binary(
     machine: Machine,
     *,
     held: Collection[str] = (),
-    coefficients: BinaryCoefficients = FITTED,
+    coefficients: BinaryCoefficients = FITTED_TO_BINARIES,
 ) -> NestTime:
     """The time of one compiled kernel; ``held`` are arrays that the cache has before it begins.
 

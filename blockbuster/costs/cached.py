@@ -27,7 +27,7 @@ def from_memory(
     waves = -(-work.programs // wave)
     found = {}
     for name, loaded in work.loaded.items():
-        each = loaded / work.programs * together(work, name, min(wave, work.programs))
+        each = loaded / work.programs * parts_of_wave(work, name, min(wave, work.programs))
         found[name] = int(min(max(waves * each, needed[name]), loaded))
     return found
 
@@ -46,7 +46,7 @@ def room_of(work: Work, cache: Tier) -> dict[str, int]:
     }
 
 
-def together(work: Work, name: str, wave: int) -> int:
+def parts_of_wave(work: Work, name: str, wave: int) -> int:
     """How many different parts of an array ``wave`` programs read that follow one another."""
     left, spans = wave, dict.fromkeys((dim for dim, _ in work.grid), 1)
     for dim, blocks in reversed(work.grid):

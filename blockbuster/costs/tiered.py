@@ -93,13 +93,13 @@ def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> tup
     found = last = 0.0
     if full:
         round_ = rates.steps(machine.processors)
-        found += together(round_, resident) + (full - 1) * overlapped(round_, resident)
+        found += begun_at_once(round_, resident) + (full - 1) * overlapped(round_, resident)
     if left:
-        last = together(rates.steps(left), -(-left // machine.processors))
+        last = begun_at_once(rates.steps(left), -(-left // machine.processors))
     return found + last, last * max(0.0, 1.0 - left / machine.processors)
 
 
-def together(steps: tuple[Step, ...], programs: int) -> float:
+def begun_at_once(steps: tuple[Step, ...], programs: int) -> float:
     """Seconds of so many programs that begin at once."""
     return sum(step.runs * step.seconds(programs) for step in steps)
 
@@ -107,7 +107,7 @@ def together(steps: tuple[Step, ...], programs: int) -> float:
 def overlapped(steps: tuple[Step, ...], programs: int) -> float:
     """Seconds in which so many programs pass, some of which begin while others compute."""
     if programs == 1:
-        return together(steps, 1)
+        return begun_at_once(steps, 1)
     names = dict.fromkeys(name for step in steps for name in step.resources)
     busy = [sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names]
     chain = sum(step.runs * step.chain for step in steps)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -35,6 +35,9 @@ from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import array_dim
+
+ByDim = tuple[tuple[Dim, int], ...]
+"""A number for each dim."""
 
 
 @dataclass(frozen=True)
@@ -109,14 +112,6 @@ def _at_own_sizes(scheduled: Scheduled) -> tuple[Work, ...]:
     return work_of(program, own_sizes(program, scheduled.known), scheduled.target.name)
 
 
-def work_of_nest(scheduled: Scheduled, number: int) -> Work:
-    """The work of kernel ``number``, counted from 1. Raises as ``work`` does."""
-    program, target = scheduled.program, scheduled.target.name
-    known = fitting(program, own_sizes(program, scheduled.known))
-    blocks = bound_blocks(program, known)
-    return _of_nest(program, program.nests[number - 1], known, blocks, target)
-
-
 def work_of(program: TileProgram, sizes: Mapping[Dim, int], target: str) -> tuple[Work, ...]:
     """The same for a closed tile program with dtypes, compiled for ``target``."""
     known = fitting(program, sizes)
@@ -131,7 +126,15 @@ def _of_nest(
     blocks: Mapping[Dim, int],
     target: str,
 ) -> Work:
-    extents = Extents(nest, sizes, blocks_in(nest, blocks))
+    alone = replace(program, nests=(nest,))
+    return _of_one(alone, tuple(sizes.items()), tuple(blocks.items()), target)
+
+
+@lru_cache(maxsize=2048)  # schedules of several kernels differ in some of them
+def _of_one(program: TileProgram, sizes: ByDim, blocks: ByDim, target: str) -> Work:
+    """The work of a program's only nest."""
+    (nest,) = program.nests
+    extents = Extents(nest, dict(sizes), blocks_in(nest, dict(blocks)))
     layouts = layouts_of(program, nest, target)
     found = phases(program, layouts, extents)
     unique = _unique(nest, extents, found)

@@ -7,14 +7,16 @@ fit in the cache and more programs are started than run at a time. The counts of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from operator import itemgetter
+from dataclasses import replace
 
 from blockbuster.costs.cached import fits, from_memory
-from blockbuster.costs.work import Work, work, work_of_nest
+from blockbuster.costs.work import Work, work
 from blockbuster.emit.schedule.group_blocks import GroupBlocks
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.tile.grid_order import walked
+from blockbuster.emit.tile.group import Group
+from blockbuster.emit.tile.program import Nest
 from blockbuster.machines import Machine, machine_of
 
 GROUP = GroupBlocks()
@@ -36,21 +38,22 @@ def grouped(scheduled: Scheduled) -> Scheduled:
     sites = tuple(GROUP.sites(scheduled))
     if not sites or not all(scheduled.known.values()):
         return scheduled
-    machine = machine_of(scheduled.target.name)
-    for at, alone in enumerate(work(scheduled), start=1):
+    machine, nests = machine_of(scheduled.target.name), scheduled.program.nests
+    for at, (alone, nest) in enumerate(zip(work(scheduled), nests, strict=True), start=1):
         before = _loaded(alone, machine)
-        here = [site for site in sites if site.nest == at]
-        made = [one for site in here if before for one in _candidates(scheduled, site)]
-        loaded = [(_loaded(work_of_nest(one, at), machine), one) for one in made]
-        bytes_, least = min(loaded, key=itemgetter(0), default=(0, None))
-        if least and bytes_ <= ENOUGH * before:
-            scheduled = least
+        here = [(site, size) for site in sites if site.nest == at for size in SIZES if before]
+        loaded = [_loaded(_walked(alone, nest, *one), machine) for one in here]
+        least = min(range(len(here)), key=loaded.__getitem__, default=None)
+        if least is not None and loaded[least] <= ENOUGH * before:
+            site, size = here[least]
+            scheduled = GROUP.apply(scheduled, site, blocks=size)
     return scheduled
 
 
-def _candidates(scheduled: Scheduled, site: Site) -> Iterator[Scheduled]:
-    for blocks in SIZES:
-        yield GROUP.apply(scheduled, site, blocks=blocks)
+def _walked(alone: Work, nest: Nest, site: Site, blocks: int) -> Work:
+    """The work of ``nest``, as it is printed, with groups: its grid is walked in another order."""
+    in_groups = replace(nest, group=Group(site.loop, blocks))
+    return replace(alone, grid=walked(in_groups, dict(alone.grid)))
 
 
 def _loaded(alone: Work, machine: Machine) -> int:

@@ -15,7 +15,7 @@ FEWEST = 4
 """Groups of the longest loop, at least: loads and arithmetic overlap between groups."""
 
 
-def together(work: Work) -> int:
+def iterations_of_group(work: Work) -> int:
     """As few iterations as ``JOBS`` allows, but so that the longest loop has ``FEWEST`` groups."""
     inside = [phase for phase in work.phases if phase.dims]
     runs = sum(phase.runs for phase in inside)

@@ -22,7 +22,7 @@ from blockbuster.simulator.clock import Actor
 from blockbuster.simulator.coefficients import REACHED, SLOW, UNWRITTEN
 from blockbuster.simulator.demand import LOCAL
 from blockbuster.simulator.device import Device
-from blockbuster.simulator.grain import together
+from blockbuster.simulator.grain import iterations_of_group
 from blockbuster.simulator.grid import places
 from blockbuster.simulator.programs import Programs
 from blockbuster.simulator.summary import Ran, summary
@@ -146,7 +146,7 @@ def _plan(
         launched = device.clock.now
         if cost:
             yield device.clock.job((), least=cost)
-        length = group or together(kernel.work)
+        length = group or iterations_of_group(kernel.work)
         programs = Programs(device, kernel.body, length)
         start = device.clock.now
         if not warm:

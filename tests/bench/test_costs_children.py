@@ -71,6 +71,14 @@ def test_a_process_that_cannot_start_is_tried_twice():
     assert found["one#0"]["reason"].startswith("its process ended with code 3")
 
 
+def test_a_process_that_reads_nothing_does_not_stop_the_run():
+    """More than a pipe holds is written to it when it has ended."""
+    pairs = [pair("one" * 40, number) for number in range(2000)]
+    found = through(pairs, child="import os; os.close(0); os._exit(3)")
+
+    assert {record["state"] for record in found.values()} == {"failed"}
+
+
 def test_what_was_only_checked_is_done_again():
     child = """
 import json, os, sys

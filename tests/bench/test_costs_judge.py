@@ -9,7 +9,7 @@ import pytest
 from bench.costs.judge import _rows, judged, spearman
 from bench.costs.pairs import KEPT_FILE, read_pairs
 from bench.costs.variations import pairs_of, scheduled
-from bench.costs.workloads import BY_NAME, FIT, FITTED, JUDGE, JUDGED, WORKLOADS
+from bench.costs.workloads import BY_NAME, FIT, FIT_WORKLOADS, JUDGE, JUDGED, WORKLOADS
 
 WAY = "cold"
 
@@ -110,9 +110,9 @@ def test_too_few_pairs_are_not_judged():
 
 
 def test_workloads_are_fitted_or_judge():
-    assert all(w.part == FIT for w in FITTED)
+    assert all(w.part == FIT for w in FIT_WORKLOADS)
     assert all(w.part == JUDGE for w in JUDGED)
-    assert len(FITTED) >= 8
+    assert len(FIT_WORKLOADS) >= 8
     assert len(JUDGED) >= 8
     assert len(BY_NAME) == len(WORKLOADS)
 

@@ -5,7 +5,7 @@ from itertools import islice, product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockbuster.costs.cached import fits, from_memory, room_of, together
+from blockbuster.costs.cached import fits, from_memory, parts_of_wave, room_of
 from blockbuster.costs.cost import used
 from blockbuster.costs.footprint import Footprint
 from blockbuster.costs.phases import Phase
@@ -37,8 +37,8 @@ def test_what_a_wave_reads_is_no_less_than_its_different_parts(blocks, data):
     parts = {tuple(cell[dims.index(d)] for d in among) for cell in islice(cells, wave)}
 
     one = loads(grid, {"x": among}, {"x": 8}, {"x": 8 * len(cells)})
-    assert together(one, "x", wave) >= len(parts)
-    assert together(one, "x", len(cells)) == len(
+    assert parts_of_wave(one, "x", wave) >= len(parts)
+    assert parts_of_wave(one, "x", len(cells)) == len(
         {tuple(c[dims.index(d)] for d in among) for c in cells}
     )
 
@@ -46,8 +46,8 @@ def test_what_a_wave_reads_is_no_less_than_its_different_parts(blocks, data):
 def test_waves_that_end_with_a_row_of_the_grid_are_counted_exactly():
     one = loads({"M": 6, "N": 4}, {"x": ("M",), "w": ("N",)}, {"x": 1, "w": 1}, {"x": 1, "w": 1})
 
-    assert [together(one, "x", wave) for wave in (1, 4, 8, 12, 24)] == [1, 1, 2, 3, 6]
-    assert [together(one, "w", wave) for wave in (1, 3, 4, 8)] == [1, 3, 4, 4]
+    assert [parts_of_wave(one, "x", wave) for wave in (1, 4, 8, 12, 24)] == [1, 1, 2, 3, 6]
+    assert [parts_of_wave(one, "w", wave) for wave in (1, 3, 4, 8)] == [1, 3, 4, 4]
 
 
 def test_what_the_cache_holds_is_read_once():

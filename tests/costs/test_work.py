@@ -203,3 +203,14 @@ def test_what_no_statement_asks_for_is_not_repeated_by_warps_that_do_the_same():
     (phase,) = row_softmax(4).phases
     assert phase.issued(1) == phase.instructions + phase.besides
     assert phase.issued(2) == 2 * phase.instructions + phase.besides
+
+
+def test_equal_kernels_of_two_programs_are_counted_once():
+    """A schedule that changes one kernel leaves the work of the other as it is."""
+    case = BY_NAME["chain-two-kernels"]
+    texts = [case.text.replace("warps 4", f"warps nest 1 4\nwarps nest 2 {n}") for n in (4, 8)]
+    made = [emitted(case, text, case.sizes) for text in texts]
+    before, after = (work_of(one.tile_program, one.sizes, one.target) for one in made)
+
+    assert before[0] is after[0]
+    assert before[1] != after[1]

@@ -3,7 +3,8 @@
 import pytest
 
 import blockbuster as bb
-from blockbuster.selection.grouped_grid import grouped
+from blockbuster.costs import work
+from blockbuster.selection.grouped_grid import GROUP, SIZES, _walked, grouped
 
 BLOCKS = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
 
@@ -52,3 +53,14 @@ def test_a_grid_of_heads_and_rows_is_left_as_it_is():
 
 def test_default_schedules_say_it(product):
     assert "group nest 1 M" in bb.emit(product, dict(M=16384, K=8192, N=16384), "float16").schedule
+
+
+@pytest.mark.parametrize("blocks", SIZES)
+def test_the_work_of_a_grid_in_groups_is_that_of_the_schedule(product, blocks):
+    """It is known without the schedule: only the order of the grid is another."""
+    start = scheduled(product, BLOCKS, M=8192, K=8192, N=2048)
+    (site,) = GROUP.sites(start)
+    (alone,), (nest,) = work(start), start.program.nests
+    (made,) = work(GROUP.apply(start, site, blocks=blocks))
+
+    assert _walked(alone, nest, site, blocks) == made != alone

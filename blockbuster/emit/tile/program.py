@@ -1,20 +1,18 @@
 """The tile program: loops over tiles, from which every text of a kernel is printed.
 
 A block program states what is computed; a tile program states also when, and from where. Every
-decision about a kernel is a pass over this data. Listing, NumPy text and Triton text are printed
-from it, and printers decide nothing.
+decision about a kernel is a pass over this data, and the printers of its texts decide nothing.
 
 A *tile* is the local item of the current iteration: along each of its axes it is the block of that
 dim at which the enclosing loop stands. Without such a loop it is the whole dim; for an accumulator
-it holds partial results.
+it holds partial results. Each tile is defined once in a nest; an ``Init`` is followed by ``Fold``s
+of its target.
 
 The place of an access follows from its axes. An element axis whose dim is among the tile's axes is
 the slice of the current block (the whole axis if no loop or grid dim runs over it). An element axis
 of another dim is list-only, with block size 1: it is the current iteration's one element. A
 per-block axis is the current iteration's number (0 without a loop); an axis without a dim is
 element 0. The tile's axes may stand in another order than the buffer's: a transposed read.
-
-Each tile is defined once in a nest; an ``Init`` is followed by ``Fold``s of its target.
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from blockbuster.emit.tile.group import Group
+from blockbuster.emit.tile.hashed import HashedOnce
 from blockbuster.emit.tile.waits import Between
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import Rule
@@ -274,11 +273,8 @@ class Fold:
     apart: str = ""
 
 
-Span: TypeAlias = "tuple[Tile | None, Tile | None]"
-
-
 @dataclass(frozen=True)
-class For:
+class For(HashedOnce):
     """A loop over the blocks of ``dim``; parallel iterations may run in any order or at once.
 
     ``chunk``: a list-only dim that a loop around this one walks. The blocks are then cut into as
@@ -298,6 +294,7 @@ class For:
     settled: tuple[Tile, ...] = ()
     span: Span | None = None
     full: bool = False
+    __hash__ = HashedOnce.__hash__
 
     @property
     def bounds(self) -> tuple[Tile, ...]:
@@ -324,6 +321,7 @@ class Chunks:
 
 
 Stmt = Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For | Between
+Span: TypeAlias = "tuple[Tile | None, Tile | None]"
 
 
 @dataclass(frozen=True)
@@ -341,7 +339,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Nest:
+class Nest(HashedOnce):
     """A group of statements, one kernel: it runs after all earlier nests, or waits for them inside.
 
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
@@ -360,6 +358,7 @@ class Nest:
     last_first: tuple[Dim, ...] = ()
     overlaps: bool = False
     group: Group | None = None
+    __hash__ = HashedOnce.__hash__
 
 
 @dataclass(frozen=True)

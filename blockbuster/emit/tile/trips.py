@@ -26,6 +26,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
 
+@lru_cache(maxsize=512)  # sizes, blocks and names of a program each ask for it
 def dims_of(program: TileProgram) -> tuple[Dim, ...]:
     """Every dim of ``program``, each once: of loops, arrays, tiles and expressions.
 
@@ -80,6 +81,7 @@ def _dims(program: TileProgram) -> Iterator[Dim]:
         yield from _dims_in(nest)
 
 
+@lru_cache(maxsize=1024)  # asked of the same nests by several moves
 def dims_in(nest: Nest) -> tuple[Dim, ...]:
     """Every dim of loops, tiles, accesses and expressions of ``nest``, each once."""
     return tuple(dict.fromkeys(_dims_in(nest)))
