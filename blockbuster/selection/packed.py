@@ -48,8 +48,9 @@ def packed(scheduled: Scheduled) -> Scheduled:
         cuts = tuple(Cut(dim, lanes) for dim, lanes in blocks.items())
         scheduled = BLOCK.apply(scheduled, copying, cuts=cuts)
         scheduled = WARPS.apply(scheduled, copying, count=COPYING)
-        if not OVERLAP.why_not(scheduled, copying):
-            scheduled = OVERLAP.apply(scheduled, copying)
+        for early in (copying, Site(site.nest + 1)):
+            if not OVERLAP.why_not(scheduled, early):
+                scheduled = OVERLAP.apply(scheduled, early)
     return scheduled
 
 
