@@ -11,6 +11,7 @@ from blockbuster.errors import EmitError
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.packed import told_apart
 from blockbuster.selection.size_classes import (
     Blocks,
     Sizes,
@@ -122,13 +123,15 @@ class PlanClasses:
 
 def blocks_of(choices: Sequence[Choice]) -> Blocks:
     """The numbers of lanes of each size class; kernels have no masks if these divide its size.
-    NumPy text never has masks.
+    NumPy text never has masks. Besides, what decides whether an array is copied (packed.py).
     """
     found: dict[Dim, dict[int, None]] = {}
     for choice in choices:
         for nest in choice.scheduled.draft.nests if choice.scheduled else ():
             for block in nest.blocks:
                 found.setdefault(size_class(block.dim), {}).setdefault(block.lanes)
+        for dim, lanes in told_apart(choice.scheduled) if choice.scheduled else ():
+            found.setdefault(dim, {}).setdefault(lanes)
     return {dim: tuple(sorted(n for n in lanes if n > 1)) for dim, lanes in found.items()}
 
 

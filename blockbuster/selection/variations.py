@@ -37,6 +37,7 @@ from blockbuster.selection.settings import (
     with_settings,
     with_stages,
 )
+from blockbuster.selection.wider_chunks import wider_in_chunks
 
 MOST = 96
 """Schedules that are costed, at most."""
@@ -146,6 +147,7 @@ def variations(
     search.vary_chunks()
     search.vary_kernels()
     search.recut_kernels()
+    search.widen_in_chunks()
     search.vary_settings()
     search.vary_chunks()
     return search.ranked()
@@ -223,6 +225,18 @@ class _Search:
                 costed = [self._costed(one, stages, in_groups=True) for one in tried]
                 better = [o for o in costed if o and o.microseconds < best.microseconds]
                 here = min(better, key=_microseconds, default=None)
+
+    def widen_in_chunks(self) -> None:
+        """Wider blocks with more chunks for kernels of few programs, of the same programs."""
+        best = next(iter(self.ranked()), None)
+        if best is None or self.default.chunks is not None or len(self.bare.draft.nests) == 1:
+            return
+        here = best.arrangement
+        for chunks, lanes, recut in wider_in_chunks(best.scheduled, here.recut):
+            self.most += 1
+            steps = tuple({**dict(self._lanes(here)), **lanes}.items())
+            made = replace(here, lanes=steps, chunks=tuple(chunks.items()), recut=recut)
+            self._costed(made, best.settings, in_groups=True)
 
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""

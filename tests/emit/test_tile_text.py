@@ -103,7 +103,9 @@ M, N = "M", "N'"
 IN = Buffer("X", (BufferAxis("M"), BufferAxis(None), BufferAxis("N")), INPUT, dtype="bfloat16")
 MASK = Buffer("odd name", (BufferAxis("M"), BufferAxis("N")), "shared", "bool")
 OUT = Buffer("out", (BufferAxis("M"), BufferAxis("N")), OUTPUT, dtype="float32")
-KEPT = Buffer("I1", (BufferAxis("M", per_block=True), BufferAxis("C")), WORKSPACE, dtype="int32")
+KEPT = Buffer(
+    "I1", (BufferAxis("M", per_block=True), BufferAxis("C")), WORKSPACE, dtype="int32", pitch=16
+)
 HALF = Strided("N", (Run(N, size("N") * share_of(2), whole(2)),), whole(1), size("N"))
 A = Tile("t1", (M, N), "x", dtype="bfloat16")
 B = Tile("t2", (M, N), "a b", (N,), "float32")

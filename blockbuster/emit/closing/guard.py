@@ -12,7 +12,7 @@ fixed tile sizes need this pass; it changes nothing where tiles are slices.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -25,6 +25,7 @@ from blockbuster.emit.tile.program import (
     Let,
     Nest,
     Stmt,
+    Store,
     Tile,
     TileProgram,
     statements,
@@ -54,6 +55,39 @@ def guard_nests(program: TileProgram) -> TileProgram:
         ragged = [block.dim for block in nest.blocks if block.ragged]
         nests.append(_Writer(LaneState(ragged), names).nest(nest))
     return replace(program, nests=tuple(nests))
+
+
+def guarded_stores(program: TileProgram, arrays: Collection[str]) -> TileProgram:
+    """``program`` with zeros past the end of the rows of tiles that it stores in ``arrays``."""
+    names = fresh_names(program)
+    nests = []
+    for nest in program.nests:
+        lanes = LaneState([block.dim for block in nest.blocks if block.ragged])
+        body = _with_stores_guarded(nest.body, arrays, lanes, names)
+        nests.append(replace(nest, body=body))
+    return replace(program, nests=tuple(nests))
+
+
+def _with_stores_guarded(
+    body: tuple[Stmt, ...], arrays: Collection[str], lanes: LaneState, names: Iterator[str]
+) -> tuple[Stmt, ...]:
+    out: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, For):
+            with lanes.inside(stmt):
+                inner = _with_stores_guarded(stmt.body, arrays, lanes, names)
+            out.append(replace(stmt, body=inner))
+            continue
+        if isinstance(stmt, Store) and stmt.view.buffer.name in arrays:
+            dim, value = stmt.view.dims[-1], stmt.value
+            assert isinstance(dim, str), "rows of a part of an axis have no lanes past their end"
+            if dim in lanes.ragged and lanes.lane(value, dim) != 0.0:
+                target = replace(value, name=next(names), dtype=filled_dtype(value.dtype))
+                out.append(Guard(target, value, dim, 0.0, stmt.origin))
+                stmt = replace(stmt, value=target)
+        lanes.step(stmt)
+        out.append(stmt)
+    return tuple(out)
 
 
 def unguarded(stmt: Let | Fold, lanes: LaneState) -> Iterator[tuple[int, Dim, float]]:

@@ -4,12 +4,13 @@
 is printed.
 
 Before printing, running maxima are folded before the sums that depend on them, lanes past the end
-of a dim get values that change nothing, workspaces take the dtype of the dots that read them, the
-outer loops of each nest go onto the launch grid, factors that several sums share are computed once,
-and loads begin before lanes are reduced. Then facts for the printer are recorded: how tiles lie in
-registers, which sums the matrix units add to, how exact functions are, and workarounds for a
-compiler's faults. Last, waits are placed where kernels overlap, and sums are paired that
-need not wait for each other. A schedule cannot change any of this.
+of a dim get values that change nothing, workspaces take the dtype of the dots that read them, and
+rows that begin where wide copies can; the outer loops of each nest go onto the launch grid, factors
+that several sums share are computed once, and loads begin before lanes are reduced. Then facts for
+the printer are recorded: how tiles lie in registers, which sums the matrix units add to, how exact
+functions are, and workarounds for a compiler's faults. Last, waits are placed where kernels
+overlap, and sums are paired that need not wait for each other. A schedule cannot change any of
+this.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.load_columns import load_columns
 from blockbuster.emit.closing.merge_repeats import merged
 from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces
+from blockbuster.emit.closing.pad_pitches import pad_pitches
 from blockbuster.emit.closing.place_waits import place_waits
 from blockbuster.emit.closing.round_products import round_products
 from blockbuster.emit.closing.share_factors import share_factors
@@ -36,7 +38,9 @@ from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.typed import retyped
 
-REWRITES = (lead_first, guard_nests, narrow_workspaces, bind, share_factors, begin_loads)
+REWRITES = (
+    lead_first, guard_nests, narrow_workspaces, pad_pitches, bind, share_factors, begin_loads,
+)  # fmt: skip
 FACTS = (load_columns, accumulate, round_products, work_around_locality, accurate_functions)
 CLOSING = (*REWRITES, *FACTS, place_waits, sum_together)
 

@@ -69,7 +69,8 @@ FORMS: dict[type, str] = STATEMENTS | {
     Member: "with {target:tile} {monoid:monoid}= {value:tile} by {factor:factor}",
     Tile: "{name,hint:tile name}: {dtype:dtype}[{axes:blocks}]~ lanes {per_lane:dims}~",
     View: "{buffer:array}[{dims:axes}]~ as {hint:word}~",
-    Buffer: "{name:word}: {dtype:dtype}[{axes:array axes}]~ in {space:word}~",
+    Buffer: "{name:word}: {dtype:dtype}[{axes:array axes}]~ pitch {pitch:number}~"
+    "~ in {space:word}~",
     BufferAxis: "{dim:axis}~ blocks{per_block:flag}~",
     Block: "{dim:dim} {lanes:number}~?{ragged:flag}~~ whole{whole:flag}~",
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",

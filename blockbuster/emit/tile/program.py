@@ -52,21 +52,21 @@ class Buffer:
     """An array in global memory: a graph's input or output, or a workspace between nests.
 
     ``dtype``: of its elements in memory, as NumPy names it; empty in a program without dtypes.
-    Truth values ("bool") take a byte each.
+    Truth values ("bool") take a byte each. ``pitch``: rows lie a multiple of it apart, in elements.
     """
 
     name: str
     axes: tuple[BufferAxis, ...]
     space: str
     dtype: str = ""
+    pitch: int = 1
 
 
 @dataclass(frozen=True)
 class View:
     """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs.
 
-    The dim is not the buffer's if the axis is relabeled, or strided for slices and split axes.
-    """
+    The dim is not the buffer's if the axis is relabeled, or strided for slices and split axes."""
 
     buffer: Buffer
     dims: tuple[AxisView, ...]

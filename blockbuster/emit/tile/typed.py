@@ -22,7 +22,7 @@ tile (loaded instead of computed, read before it is folded) call ``retyped`` to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -237,6 +237,12 @@ def with_dtypes(program: TileProgram, dtypes: Mapping[str, str]) -> TileProgram:
 
     def of(buffer: Buffer) -> Buffer:
         return _of_dtype(buffer, dtypes.get(buffer.name, buffer.dtype))
+
+    return with_arrays(program, of)
+
+
+def with_arrays(program: TileProgram, of: Callable[[Buffer], Buffer]) -> TileProgram:
+    """``program`` with ``of(buffer)`` for each of its arrays."""
 
     def change(stmt: Stmt) -> Stmt:
         if isinstance(stmt, Load | Issue | Store):

@@ -107,7 +107,7 @@ class _KernelPrinter:
             self._columns[target] = None
             lanes = lanes[::-1]
         args = [self._places.address(view, lanes)]
-        if mask := self._places.mask(lanes, lanes):
+        if mask := self._places.mask(lanes, lanes, view):
             args += [f"mask={mask}", "other=0" if buffer.dtype in OWN else "other=0.0"]
         end = ") != 0" if buffer.dtype == TRUTH else ")"
         if not (isinstance(stmt, Await) and self._issues[stmt.token].described):
@@ -146,7 +146,7 @@ class _KernelPrinter:
         if buffer.dtype == TRUTH:
             value = Text(f"{value.at(ATOM)}.to({MEMORY[TRUTH].triton})")
         args = [self._places.address(stmt.view, operand.lanes), value.text]
-        if mask := self._places.mask(operand.lanes, operand.lanes):
+        if mask := self._places.mask(operand.lanes, operand.lanes, stmt.view):
             args.append(f"mask={mask}")
         self._lines.call("tl.store(", args, ")", stmt.origin)
 

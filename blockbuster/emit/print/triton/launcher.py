@@ -103,6 +103,8 @@ class _Launcher:
         users = (kernel.tiling for kernel in self._kernels if buffer in kernel.parameters.buffers)
         user = next(users, None)
         extents = [self._extent(a.dim, user if a.per_block else None) for a in buffer.axes]
+        if buffer.pitch > 1:
+            extents[-1] = f"triton.cdiv({extents[-1]}, {buffer.pitch}) * {buffer.pitch}"
         return f"({extents[0]},)" if len(extents) == 1 else f"({', '.join(extents)})"
 
     def _extent(self, dim: Dim | None, tiling: Tiling | None) -> str:

@@ -30,7 +30,7 @@ from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.ir.views import Strided
+from blockbuster.ir.views import AxisView, Strided
 
 ENDS = ("first", "stop")  # of a chunk, or of a span
 NEARER = ("tl.maximum", "tl.minimum")  # the end that leaves out more
@@ -54,6 +54,7 @@ class Places:
         self._indices: dict[Dim, str] = {}
         self._full: dict[Dim, None] = {}  # of which the current block has no lanes past the end
         self._extents: dict[Dim, str] = {}
+        self._pitches: dict[AxisView, dict[int, None]] = {}  # of the rows of accesses along a dim
         self._wide: dict[Dim, None] = {}  # of which loops begin at positions, perhaps of 64 bits
         self.parameters = Parameters()
 
@@ -98,6 +99,9 @@ class Places:
 
     def start(self, nest: Nest) -> None:
         """Blocks of the grid's dims, and of the dims that no loop of the kernel walks."""
+        for view in (s.view for s in statements(nest.body) if isinstance(s, Load | Issue | Store)):
+            if view.buffer.pitch > 1:
+                self._pitches.setdefault(view.dims[-1], {}).setdefault(view.buffer.pitch)
         self._grid(nest)
         looped = {s.dim for s in statements(nest.body) if isinstance(s, For)}
         for dim in self._addressed(nest.body):
@@ -227,6 +231,9 @@ class Places:
         self._lines.line(f"{self.offsets(dim)} = {vector}.to(INDEX)")
         if self._ragged(dim):
             self._lines.line(f"{self._inside(dim)} = {self.offsets(dim)} < {self.size(dim)}")
+            for pitch in self._pitches.get(dim, ()):
+                end = padded(self.size(dim), pitch)
+                self._lines.line(f"{self._inside(dim, pitch)} = {self.offsets(dim)} < {end}")
 
     def _addressed(self, body: tuple[Stmt, ...]) -> dict[Dim, None]:
         """The dims along whose lanes statements of ``body`` address memory, guard or count."""
@@ -249,16 +256,25 @@ class Places:
         """The position of the current element of a list-only dim."""
         return self._indices.get(dim, "tl.full((), 0, INDEX)")
 
-    def _inside(self, dim: Dim) -> str:
-        return self._names.of(("mask", dim), f"mask_{dim_word(dim).lower()}")
+    def _inside(self, dim: Dim, pitch: int = 1) -> str:
+        """The mask of a dim, or of what its rows are padded to."""
+        word = dim_word(dim).lower()
+        if pitch > 1:
+            return self._names.of(("mask", dim, pitch), f"mask_{word}_padded")
+        return self._names.of(("mask", dim), f"mask_{word}")
 
     def _ragged(self, dim: Dim) -> bool:
         return self._tiling.ragged(dim) and dim not in self._full
 
-    def mask(self, dims: Lanes, lanes: Lanes) -> str:
-        """The lanes of a tile that lie inside each of ``dims``; empty if all do."""
+    def mask(self, dims: Lanes, lanes: Lanes, view: View | None = None) -> str:
+        """The lanes of a tile that lie inside each of ``dims``; empty if all do.
+
+        ``view``: as it is loaded or stored; then lanes that lie behind a padded row are inside.
+        """
+        pitches = dict.fromkeys(view.dims[-1:], view.buffer.pitch) if view else {}
         ragged = [dim for dim in lanes if dim in dims and self._ragged(dim)]
-        return " & ".join(f"{self._inside(dim)}{spread((dim,), lanes)}" for dim in ragged)
+        names = {dim: self._inside(dim, pitches.get(dim, 1)) for dim in ragged}
+        return " & ".join(f"{name}{spread((dim,), lanes)}" for dim, name in names.items())
 
     def address(self, view: View, lanes: Lanes) -> str:
         """The pointers to the elements of a tile with ``lanes``."""
@@ -325,6 +341,11 @@ class Places:
             start = axis.start.python(self.size)
             terms.append(start if terms else f"tl.full((), {start}, INDEX)")
         return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
+
+
+def padded(size: str, pitch: int) -> str:
+    """The elements from one row of an array to the next."""
+    return f"tl.cdiv({size}, {pitch}) * {pitch}"
 
 
 def _turned_at_once(nest: Nest) -> tuple[Dim, ...]:

@@ -53,7 +53,10 @@ def _numbers(file: File, kernel: Kernel) -> Iterator[tuple[str, int]]:
     for dim, name in kernel.parameters.sizes.items():
         yield name, file.sizes[dim]
     for (buffer, axis), name in kernel.parameters.strides.items():
-        yield name, math.prod(map(extent, buffer.axes[axis + 1 :]))
+        within = [extent(inner) for inner in buffer.axes[axis + 1 :]]
+        if within:
+            within[-1] = -(-within[-1] // buffer.pitch) * buffer.pitch
+        yield name, math.prod(within)
 
 
 def _dict(name: str, entries: Mapping[str, object]) -> list[str]:
