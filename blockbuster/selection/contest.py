@@ -121,6 +121,8 @@ def _at_its_best(
         return replace(choice, schedules=f"the default schedule: {reason}")
     other = best.price / choice.weight if best else inf
     found = variations(choice.scheduled, in_chunks=setting.in_chunks, other=other)
+    if not found:
+        return _described(choice, refused)
     for one in preferred(found)[:TRIED]:
         words = f"the best of {len(found)} schedules by the closed form"
         made = replace(with_schedule(choice, _laid_out(one), one.cost), schedules=words)
@@ -129,6 +131,15 @@ def _at_its_best(
         elif setting.in_chunks or made.kernels == choice.kernels:
             return made
     return choice
+
+
+def _described(choice: Choice, refused: Mapping[Key, str]) -> Choice:
+    """``choice`` by descriptors, where no schedule near its own is estimated to fit."""
+    if choice.cost is None or choice.scheduled is None:
+        return choice
+    made = with_schedule(choice, by_descriptors(choice.scheduled, choice.cost), choice.cost)
+    words = "the default schedule: those near it are estimated to want more than a program can have"
+    return replace(choice if made.key in refused else made, schedules=words)
 
 
 def at_other_sizes(choice: Choice, sizes: Mapping[Dim, int]) -> Choice | None:

@@ -13,7 +13,9 @@ pipeliner takes the same.
 ``by descriptors``, one thread asks the memory unit for a whole tile, instead of all threads for
 some elements each: no addresses and masks in the loop, fewer registers, and zeros past the end for
 free. Costs the host about a microsecond per launch to make each descriptor. Vectors keep their
-pointers, and so do arrays whose strides or addresses do not suit a descriptor.
+pointers, and so do arrays whose strides or addresses do not suit a descriptor. A wait for such a
+tile is a loop of its own, across which an assembler moves no instruction: where one would stand
+among operators, all stand where an iteration begins.
 """
 
 from __future__ import annotations
@@ -89,9 +91,7 @@ class Stage(Move):
         """Why no matrix of ``loop`` can use a descriptor, or not all can, or ""."""
         loads = staged_loads(loop, tiling)
         matrices = [load for load in loads if len(tiling.lanes(load.target)) > 1]
-        reasons = (
-            not_described(load, tiling, scheduled.target) for load in matrices or loads
-        )
+        reasons = (not_described(load, tiling, scheduled.target) for load in matrices or loads)
         return next(filter(None, reasons), "")
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
@@ -100,12 +100,12 @@ class Stage(Move):
         loop, nest = loop_at(draft, site), draft.nests[site.nest - 1]
         assert loop is not None
         tiling = tiling_of(draft, nest)
-        ahead = {load.target: load for load in staged_loads(loop, tiling)}
+        asked = args.get("described", False)
         described = {
-            tile: args.get("described", False) and not not_described(load, tiling, scheduled.target)
-            for tile, load in ahead.items()
+            load.target: asked and not not_described(load, tiling, scheduled.target)
+            for load in staged_loads(loop, tiling)
         }
-        made = _staged(loop, nest, args["stages"], ahead, described)
+        made = _staged(loop, nest, args["stages"], described, tiling)
         return with_body(draft, site, _replaced(nest.body, loop, made))
 
     def show(self, **args: Any) -> str:
@@ -170,20 +170,31 @@ def used_twice(loop: For, nest: Nest, tiling: Tiling) -> str:
 
 
 def _staged(
-    loop: For, nest: Nest, stages: int, ahead: Mapping[Tile, Load], described: Mapping[Tile, bool]
+    loop: For, nest: Nest, stages: int, described: Mapping[Tile, bool], tiling: Tiling
 ) -> For:
+    """``loop`` with the loads of the tiles that ``described`` has as issues and awaits."""
+    ahead = {load.target: load for load in staged_loads(loop, tiling)}
     tokens = dict(zip(ahead, _tokens(ahead.values(), nest), strict=False))
     issues = tuple(
         Issue(tokens[tile], tile, load.view, stages - 1, stages, load.origin, described[tile])
         for tile, load in ahead.items()
     )
-    waited = (
-        Await(stmt.target, tokens[stmt.target], stmt.origin)
-        if isinstance(stmt, Load) and stmt.target in ahead
-        else stmt
-        for stmt in loop.body
-    )
-    return replace(loop, body=(*issues, *waited))
+    awaits = {tile: Await(tile, token, ahead[tile].origin) for tile, token in tokens.items()}
+    body = tuple(_waited(stmt, awaits) for stmt in loop.body)
+    first = tuple(awaits[tile] for tile in awaits if described[tile])
+    if _cut_arithmetic(body, first, tiling):
+        body = (*first, *(stmt for stmt in body if stmt not in first))
+    return replace(loop, body=(*issues, *body))
+
+
+def _cut_arithmetic(body: tuple[Stmt, ...], awaits: tuple[Await, ...], tiling: Tiling) -> bool:
+    """True if one of ``awaits`` stands behind an operator that is no dot."""
+    last = max((at for at, stmt in enumerate(body) if stmt in awaits), default=0)
+    return any(isinstance(stmt, Let) and not is_matrix_dot(stmt, tiling) for stmt in body[:last])
+
+
+def _waited(stmt: Stmt, awaits: Mapping[Tile, Await]) -> Stmt:
+    return awaits.get(stmt.target, stmt) if isinstance(stmt, Load) else stmt
 
 
 def _tokens(loads: Iterable[Load], nest: Nest) -> Iterator[str]:
