@@ -39,6 +39,7 @@ from blockbuster.emit.schedule.split_lanes import SplitLanes
 from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.turn import Turn
+from blockbuster.emit.schedule.walk import Walk
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.trips import walked_in
@@ -48,7 +49,7 @@ from blockbuster.ir.types import size_class
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
     Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
-    SplitFloat(), OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
+    SplitFloat(), OrderBlocks(), Walk(), GroupBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 
