@@ -25,7 +25,13 @@ from blockbuster.selection.default_schedule import arranged, divided
 from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.overlapping import overlapped
 from blockbuster.selection.own_blocks import Own
-from blockbuster.selection.recut_blocks import Recuts, kernels_of_dots, others_near, with_recuts
+from blockbuster.selection.recut_blocks import (
+    Recuts,
+    joined,
+    kernels_of_dots,
+    others_near,
+    with_recuts,
+)
 from blockbuster.selection.roles import Roles
 from blockbuster.selection.settings import (
     STAGES,
@@ -37,6 +43,7 @@ from blockbuster.selection.settings import (
     with_settings,
     with_stages,
 )
+from blockbuster.selection.walked_grids import Walks, walks_near, with_walks
 
 MOST = 96
 """Schedules that are costed, at most."""
@@ -49,6 +56,9 @@ OWN_WALKED = 40
 
 RECUT = 16
 """And so many more for each kernel of dots whose blocks are recut."""
+
+AHEAD = (3, 2)
+"""Stages of a loop over blocks of the grid."""
 
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
@@ -74,6 +84,7 @@ class Arrangement:
     chunks: Chunks = None
     own: tuple[tuple[int, Lanes], ...] = ()
     recut: Recuts = ()
+    walks: Walks = ()
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,7 @@ def variations(
     search.recut_kernels()
     search.vary_settings()
     search.vary_chunks()
+    search.walk_grids()
     return search.ranked()
 
 
@@ -228,6 +240,31 @@ class _Search:
                 tried += [made] if made else []
             self._costed(one.arrangement, _best_of_each(tried))
 
+    def walk_grids(self) -> None:
+        """From the best to fewer programs of single kernels, each of which takes several blocks."""
+        here = next(iter(self.ranked()), None)
+        while here is not None:
+            tried = [
+                self._walked(here, recuts, walks, stages)
+                for recuts, walks in walks_near(here.scheduled)
+                for stages in AHEAD
+            ]
+            better = [one for one in tried if one and one.microseconds < here.microseconds]
+            here = min(better, key=_microseconds, default=None)
+
+    def _walked(
+        self, here: Variation, recuts: Recuts, walks: Walks, stages: int
+    ) -> Variation | None:
+        old = here.arrangement
+        near = replace(old, recut=joined(old.recut, recuts), walks=(*old.walks, *walks))
+        made = self._arranged(near)
+        if made is None:
+            return None
+        at, settings = walks[0][0] - 1, list(here.settings)
+        settings[at] = KernelSetting(usual(made)[at].warps, stages)
+        self.most += 1
+        return self._costed(near, tuple(settings))
+
     def _best_arrangements(self) -> list[Variation]:
         best: dict[Arrangement, Variation] = {}
         for one in self.ranked():
@@ -256,7 +293,7 @@ class _Search:
         scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
         if text not in self.found and len(self.found) < self.most:
-            cost = _fitting(scheduled)
+            cost = _fitting(scheduled, [number for number, *_ in arrangement.walks])
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one
@@ -268,6 +305,9 @@ class _Search:
         return self.arranged[arrangement]
 
     def _arrange(self, arrangement: Arrangement) -> Scheduled | None:
+        if arrangement.walks:
+            made = self._arranged(replace(arrangement, walks=()))
+            return with_walks(made, arrangement.walks) if made else None
         if arrangement.recut:
             made = self._arranged(replace(arrangement, recut=()))
             return with_recuts(made, arrangement.recut) if made else None
@@ -349,12 +389,15 @@ def _seconds(at: int, one: Variation) -> float:
     return time_of(one.cost.works[at], one.cost.machine).seconds
 
 
-def _fitting(scheduled: Scheduled) -> Cost | None:
-    """What a schedule costs; None if a program does not fit, or no rate is known for it."""
+def _fitting(scheduled: Scheduled, walked: Sequence[int]) -> Cost | None:
+    """What a schedule costs; None if a program does not fit, or no rate is known for it.
+
+    ``walked``: kernels, by number, that may want all registers of a thread.
+    """
     if not is_held(scheduled):
         return None
     try:
         cost = cost_of(scheduled)
     except ValueError:
         return None
-    return None if cost.spills else cost
+    return None if cost.spills_beside(walked) else cost
