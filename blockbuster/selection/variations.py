@@ -9,7 +9,7 @@ order is fixed: the same program and sizes give the same schedules on any comput
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -18,6 +18,7 @@ from math import inf
 from blockbuster.costs import time_of
 from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.program import Nest
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost, cost_of
@@ -43,7 +44,7 @@ from blockbuster.selection.settings import (
     with_settings,
     with_stages,
 )
-from blockbuster.selection.walked_grids import Walks, walks_near, with_walks
+from blockbuster.selection.walked_grids import AHEAD, Walks, walks_near, with_walks
 
 MOST = 96
 """Schedules that are costed, at most."""
@@ -57,9 +58,6 @@ OWN_WALKED = 40
 RECUT = 16
 """And so many more for each kernel of dots whose blocks are recut."""
 
-AHEAD = (3, 2)
-"""Stages of a loop over blocks of the grid."""
-
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
 
@@ -68,6 +66,7 @@ HOPELESS = 1.6
 
 Lanes = tuple[tuple[Dim, int], ...]
 Chunks = tuple[tuple[Dim, int], ...] | None
+Near = Callable[[Nest], Iterator[dict[Dim, int]]]
 
 
 @dataclass(frozen=True)
@@ -196,11 +195,17 @@ class _Search:
                     self._costed(replace(one.arrangement, chunks=chunks), settings)
 
     def vary_kernels(self) -> None:
-        """From the best to other lanes for single kernels: one dim of each kernel at a time."""
+        """From the best to other lanes for single kernels: one dim of each kernel at a time, and
+        when none is left that helps, two dims, one wider and another narrower.
+        """
+        for near in (self.roles.alone, self.roles.traded)[: 2 if self.roles.dots else 1]:
+            self._vary_kernels(near)
+
+    def _vary_kernels(self, near: Near) -> None:
         here, limit = next(iter(self.ranked()), None), len(self.found) + OWN_WALKED
         while here is not None and len(self.found) < limit:
             better: dict[int, Variation] = {}
-            for number, arrangement in self._with_own(here.arrangement):
+            for number, arrangement in self._with_own(here.arrangement, near):
                 one, best = self._costed(arrangement), better.get(number, here)
                 if one is not None and one.microseconds < best.microseconds:
                     better[number] = one
@@ -335,24 +340,16 @@ class _Search:
                 blocks |= {block.dim: block.lanes for block in nest.blocks}
         return tuple((dim, blocks[dim]) for dim in self.roles.varying if dim in blocks)
 
-    def _with_own(self, arrangement: Arrangement) -> Iterator[tuple[int, Arrangement]]:
-        """The same with one dim of one kernel doubled, halved, or in as few blocks as can be; and
-        the number of that kernel.
-        """
+    def _with_own(self, arrangement: Arrangement, near: Near) -> Iterator[tuple[int, Arrangement]]:
+        """The same with lanes ``near`` those of one kernel, and the number of that kernel."""
         if len(self.bare.draft.nests) > 1 or self._arranged(arrangement) is None:
             return
         known = dict(arrangement.own)
         nests = divided(self.bare, *self._asked(arrangement)).draft.nests
         for number, nest in enumerate(nests if len(nests) > 1 else (), start=1):
-            blocks = {block.dim: block.lanes for block in nest.blocks if not block.whole}
-            for dim in filter(blocks.__contains__, self.roles.varying):
-                most, now = self.roles.most(dim), blocks[dim]
-                least = self.roles.least_alone(dim, now)
-                for other in dict.fromkeys((2 * now, now // 2, most)):
-                    if least <= other <= most and other != now:
-                        mine = {**dict(known.get(number, ())), dim: other}
-                        own = {**known, number: tuple(mine.items())}
-                        yield number, replace(arrangement, own=tuple(sorted(own.items())))
+            for lanes in near(nest):
+                own = {**known, number: tuple({**dict(known.get(number, ())), **lanes}.items())}
+                yield number, replace(arrangement, own=tuple(sorted(own.items())))
 
     def _neighbours(self, arrangement: Arrangement) -> Iterator[Arrangement]:
         """The same with one dim doubled or halved."""

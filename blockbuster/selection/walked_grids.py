@@ -28,6 +28,9 @@ WALK = Walk()
 TO_A_PROCESSOR = (2, 1)
 """How many programs a processor has, about."""
 
+AHEAD = (3, 2)
+"""Stages of a loop over blocks of the grid."""
+
 Walks = tuple[tuple[int, Dim, int], ...]
 """Kernels by number, from 1, with a dim of their grid and how many programs walk it."""
 
