@@ -1,8 +1,9 @@
 """An estimate of a thread's registers: accumulators, other tiles alive at once, and data movement.
 
-The estimate is linear in these quantities. It is fitted to kernels that were compiled for sm_90 and
-sm_80 and do not spill (tests/golden/footprints.json); two of three are within a quarter of the
-assembler's number. It only serves to tell how many programs run side by side.
+The estimate is linear in these quantities, but no less than what dots leave in registers: matrix
+units write a result whole, whatever becomes of it then. It is fitted to kernels that were compiled
+for sm_90 and sm_80 and do not spill (tests/golden/footprints.json); two of three are within a
+quarter of the assembler's number. It only serves to tell how many programs run side by side.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def registers(layouts: Layouts) -> int:
     inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
     totals = sum(_words(tile, tiling) for tile in inits) / threads
     others = max(0.0, _peak(layouts) / threads - totals)
+    made = max((_words(dot.target, tiling) for dot in dots if not dot.into), default=0) / threads
     found = (
         ALWAYS
         + (WITH_DOTS if dots else 0)
@@ -68,7 +70,8 @@ def registers(layouts: Layouts) -> int:
         + SPLIT * max((_to_split(dot, tiling) / threads for dot in dots), default=0.0)
         + PLACES * _places(nest.body, tiling, threads)
     )
-    return int(max(FEWEST, found))
+    least = ALWAYS + (WITH_DOTS if dots else 0) + TOTALS * (totals + made)
+    return int(max(FEWEST, found, least))
 
 
 def _places(body: tuple[Stmt, ...], tiling: Tiling, threads: int) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from blockbuster.emit.schedule.factor import Factor
+from blockbuster.emit.schedule.numbered_chunks import is_walked
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.steps import derived
 from blockbuster.emit.tile.between import in_bytes, width
@@ -143,7 +144,13 @@ def _file(file: File, plan: Plan) -> list[str]:
     lines += [f"    {said}" for said in masks]
     if best.again is not None:
         lines.append(f"    {best.again.words}: stored, they would move more")
-    for chunks in best.program.chunks:
+    walked = [c for c in best.program.chunks if is_walked(best.program, c)]
+    for chunks in walked:
+        lines.append(
+            f"    {chunks.count} programs take the blocks of {chunks.dim} in turn:"
+            " what all blocks share is loaded once for each program"
+        )
+    for chunks in (chunks for chunks in best.program.chunks if chunks not in walked):
         what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
         lines.append(f"    {what}: whole, it would leave most of {best.processors} processors idle")
     return lines

@@ -9,7 +9,7 @@ order is fixed: the same program and sizes give the same schedules on any comput
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -18,6 +18,7 @@ from math import inf
 from blockbuster.costs import time_of
 from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.program import Nest
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost, cost_of
@@ -25,7 +26,13 @@ from blockbuster.selection.default_schedule import arranged, divided
 from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.overlapping import overlapped
 from blockbuster.selection.own_blocks import Own
-from blockbuster.selection.recut_blocks import Recuts, kernels_of_dots, others_near, with_recuts
+from blockbuster.selection.recut_blocks import (
+    Recuts,
+    joined,
+    kernels_of_dots,
+    others_near,
+    with_recuts,
+)
 from blockbuster.selection.roles import Roles
 from blockbuster.selection.settings import (
     STAGES,
@@ -37,6 +44,7 @@ from blockbuster.selection.settings import (
     with_settings,
     with_stages,
 )
+from blockbuster.selection.walked_grids import AHEAD, Walks, walks_near, with_walks
 from blockbuster.selection.wider_chunks import wider_in_chunks
 
 MOST = 96
@@ -59,6 +67,7 @@ HOPELESS = 1.6
 
 Lanes = tuple[tuple[Dim, int], ...]
 Chunks = tuple[tuple[Dim, int], ...] | None
+Near = Callable[[Nest], Iterator[dict[Dim, int]]]
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,7 @@ class Arrangement:
     chunks: Chunks = None
     own: tuple[tuple[int, Lanes], ...] = ()
     recut: Recuts = ()
+    walks: Walks = ()
 
 
 @dataclass(frozen=True)
@@ -150,6 +160,7 @@ def variations(
     search.widen_in_chunks()
     search.vary_settings()
     search.vary_chunks()
+    search.walk_grids()
     return search.ranked()
 
 
@@ -196,11 +207,17 @@ class _Search:
                     self._costed(replace(one.arrangement, chunks=chunks), settings)
 
     def vary_kernels(self) -> None:
-        """From the best to other lanes for single kernels: one dim of each kernel at a time."""
+        """From the best to other lanes for single kernels: one dim of each kernel at a time, and
+        when none is left that helps, two dims, one wider and another narrower.
+        """
+        for near in (self.roles.alone, self.roles.traded)[: 2 if self.roles.dots else 1]:
+            self._vary_kernels(near)
+
+    def _vary_kernels(self, near: Near) -> None:
         here, limit = next(iter(self.ranked()), None), len(self.found) + OWN_WALKED
         while here is not None and len(self.found) < limit:
             better: dict[int, Variation] = {}
-            for number, arrangement in self._with_own(here.arrangement):
+            for number, arrangement in self._with_own(here.arrangement, near):
                 one, best = self._costed(arrangement), better.get(number, here)
                 if one is not None and one.microseconds < best.microseconds:
                     better[number] = one
@@ -252,6 +269,31 @@ class _Search:
                 tried += [made] if made else []
             self._costed(one.arrangement, _best_of_each(tried))
 
+    def walk_grids(self) -> None:
+        """From the best to fewer programs of single kernels, each of which takes several blocks."""
+        here = next(iter(self.ranked()), None)
+        while here is not None:
+            tried = [
+                self._walked(here, recuts, walks, stages)
+                for recuts, walks in walks_near(here.scheduled)
+                for stages in AHEAD
+            ]
+            better = [one for one in tried if one and one.microseconds < here.microseconds]
+            here = min(better, key=_microseconds, default=None)
+
+    def _walked(
+        self, here: Variation, recuts: Recuts, walks: Walks, stages: int
+    ) -> Variation | None:
+        old = here.arrangement
+        near = replace(old, recut=joined(old.recut, recuts), walks=(*old.walks, *walks))
+        made = self._arranged(near)
+        if made is None:
+            return None
+        at, settings = walks[0][0] - 1, list(here.settings)
+        settings[at] = KernelSetting(usual(made)[at].warps, stages)
+        self.most += 1
+        return self._costed(near, tuple(settings))
+
     def _best_arrangements(self) -> list[Variation]:
         best: dict[Arrangement, Variation] = {}
         for one in self.ranked():
@@ -280,7 +322,7 @@ class _Search:
         scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
         if text not in self.found and len(self.found) < self.most:
-            cost = _fitting(scheduled)
+            cost = _fitting(scheduled, [number for number, *_ in arrangement.walks])
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one
@@ -292,6 +334,9 @@ class _Search:
         return self.arranged[arrangement]
 
     def _arrange(self, arrangement: Arrangement) -> Scheduled | None:
+        if arrangement.walks:
+            made = self._arranged(replace(arrangement, walks=()))
+            return with_walks(made, arrangement.walks) if made else None
         if arrangement.recut:
             made = self._arranged(replace(arrangement, recut=()))
             return with_recuts(made, arrangement.recut) if made else None
@@ -319,24 +364,16 @@ class _Search:
                 blocks |= {block.dim: block.lanes for block in nest.blocks}
         return tuple((dim, blocks[dim]) for dim in self.roles.varying if dim in blocks)
 
-    def _with_own(self, arrangement: Arrangement) -> Iterator[tuple[int, Arrangement]]:
-        """The same with one dim of one kernel doubled, halved, or in as few blocks as can be; and
-        the number of that kernel.
-        """
+    def _with_own(self, arrangement: Arrangement, near: Near) -> Iterator[tuple[int, Arrangement]]:
+        """The same with lanes ``near`` those of one kernel, and the number of that kernel."""
         if len(self.bare.draft.nests) > 1 or self._arranged(arrangement) is None:
             return
         known = dict(arrangement.own)
         nests = divided(self.bare, *self._asked(arrangement)).draft.nests
         for number, nest in enumerate(nests if len(nests) > 1 else (), start=1):
-            blocks = {block.dim: block.lanes for block in nest.blocks if not block.whole}
-            for dim in filter(blocks.__contains__, self.roles.varying):
-                most, now = self.roles.most(dim), blocks[dim]
-                least = self.roles.least_alone(dim, now)
-                for other in dict.fromkeys((2 * now, now // 2, most)):
-                    if least <= other <= most and other != now:
-                        mine = {**dict(known.get(number, ())), dim: other}
-                        own = {**known, number: tuple(mine.items())}
-                        yield number, replace(arrangement, own=tuple(sorted(own.items())))
+            for lanes in near(nest):
+                own = {**known, number: tuple({**dict(known.get(number, ())), **lanes}.items())}
+                yield number, replace(arrangement, own=tuple(sorted(own.items())))
 
     def _neighbours(self, arrangement: Arrangement) -> Iterator[Arrangement]:
         """The same with one dim doubled or halved."""
@@ -373,12 +410,15 @@ def _seconds(at: int, one: Variation) -> float:
     return time_of(one.cost.works[at], one.cost.machine).seconds
 
 
-def _fitting(scheduled: Scheduled) -> Cost | None:
-    """What a schedule costs; None if a program does not fit, or no rate is known for it."""
+def _fitting(scheduled: Scheduled, walked: Sequence[int]) -> Cost | None:
+    """What a schedule costs; None if a program does not fit, or no rate is known for it.
+
+    ``walked``: kernels, by number, that may want all registers of a thread.
+    """
     if not is_held(scheduled):
         return None
     try:
         cost = cost_of(scheduled)
     except ValueError:
         return None
-    return None if cost.spills else cost
+    return None if cost.spills_beside(walked) else cost

@@ -39,6 +39,7 @@ from blockbuster.emit.schedule.chunkable import (
     totals_of,
 )
 from blockbuster.emit.schedule.combine import AT_ONCE, combined, no_rows
+from blockbuster.emit.schedule.numbered_chunks import numbered, with_chunks
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
@@ -50,7 +51,6 @@ from blockbuster.emit.tile.dataflow import (
     reads,
     workspaces_in_order,
 )
-from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
     Block,
     BlockOf,
@@ -67,8 +67,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.emit.tile.trips import sized, walked_in
-from blockbuster.ir.lengths import Rule, whole
+from blockbuster.emit.tile.trips import walked_in
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 
@@ -211,7 +210,6 @@ class _Writer:
         arrays = (*self.program.inputs, *self.program.outputs, *self.program.workspaces)
         self._spaces = Workspaces(self.program.units, dict.fromkeys(b.name for b in arrays))
         self._names = fresh_names(self.program)
-        self._taken = dict.fromkeys(sized(self.program))
 
     def nest(self, nest: Nest) -> Iterator[Nest]:
         """The nests that take the place of one."""
@@ -235,18 +233,9 @@ class _Writer:
 
     def finished(self, nests: tuple[Nest, ...]) -> TileProgram:
         """The whole program."""
-        new = tuple(c for c in self.made if c not in self.program.chunks)
-        counts = {dim: c.count for c in new for dim in (c.number, c.lanes)}
-        program = replace(
-            self.program,
-            nests=nests,
-            workspaces=(*self.program.workspaces, *self._spaces.made),
-            units=(*self.program.units, *(c.number for c in new)),
-            whole=(*self.program.whole, *(c.lanes for c in new)),
-            rules=(*self.program.rules, *(Rule(d, whole(n)) for d, n in counts.items())),
-            chunks=(*self.program.chunks, *new),
-        )
-        return workspaces_in_order(program)
+        spaces = (*self.program.workspaces, *self._spaces.made)
+        program = replace(self.program, nests=nests, workspaces=spaces)
+        return workspaces_in_order(with_chunks(program, self.made))
 
     def _parts(self, body: Body, path: tuple[Dim, ...]) -> list[Part]:
         """``body``, which runs inside parallel loops over ``path``, in parts that run in turn."""
@@ -299,14 +288,9 @@ class _Writer:
 
     def _chunks(self, dim: Dim) -> Chunks:
         """Chunks of ``dim``, with dims of their own."""
-        for known in self.program.chunks:
-            if (known.dim, known.count) == (dim, self.count):
-                self.made.append(known)
-                return known
-        words = (f"{dim_word(dim)}_chunk{number}" for number in ("", *range(2, 1000)))
-        word = next(w for w in words if w not in self._taken and f"{w}s" not in self._taken)
-        self.made.append(Chunks(dim, self.count, word, f"{word}s"))
-        self._spaces.units += (word,)
+        self.made.append(numbered(self.program, dim, self.count))
+        if self.made[-1] not in self.program.chunks:
+            self._spaces.units += (self.made[-1].number,)
         return self.made[-1]
 
 

@@ -46,8 +46,8 @@ ROW_MAX = Functional("row_max")
 BITS = "bits"
 """What a value in base 2 is called in texts."""
 
-Shifts: TypeAlias = dict[tuple[Tile, bool], Tile]
-"""What is subtracted: by z, and by whether infinite x stay what they are."""
+Shifts: TypeAlias = dict[tuple[Tile, bool, Tile | None], Tile]
+"""What is subtracted: by z, by whether infinite x stay what they are, and by what is added to x."""
 
 
 class Factor(Move):
@@ -85,7 +85,7 @@ class Factor(Move):
 class Power:
     """exp(x - z): ``x`` is an expression over ``args``. ``safe``: infinite x stay what they are.
 
-    ``added``: it is exp(x + z).
+    ``added``: it is exp(x + z). ``row``: another value of the row, which is added to x.
     """
 
     x: Expr
@@ -93,6 +93,7 @@ class Power:
     z: Tile
     safe: bool
     added: bool = False
+    row: Tile | None = None
 
 
 def powers_in(let: Let, lets: Mapping[Tile, Let]) -> dict[Expr, Power]:
@@ -185,16 +186,15 @@ class _Writer:
         for stmt in body:
             if isinstance(stmt, For):
                 changing = {tile for inner in statements(stmt.body) for tile in folded(inner)}
-                known = {by: shift for by, shift in known.items() if by[0] not in changing}
+                known = {by: shift for by, shift in known.items() if not {by[0], by[2]} & changing}
                 out.append(replace(stmt, body=self.walked(stmt.body, known)))
                 continue
             if isinstance(stmt, Let):
                 out += self._in_base_two(stmt, known)
             else:
                 out.append(stmt)
-            for tile in folded(stmt):
-                known.pop((tile, True), None)
-                known.pop((tile, False), None)
+            changed = folded(stmt)
+            known = {by: shift for by, shift in known.items() if not {by[0], by[2]} & {*changed}}
         return tuple(out)
 
     def _in_base_two(self, let: Let, known: Shifts) -> Iterator[Stmt]:
@@ -202,9 +202,11 @@ class _Writer:
         pool = {tile: Arg(index) for index, tile in enumerate(let.args)}
         made = dict[Expr, Expr]()
         for expr, power in powers_in(let, self.lets).items():
-            by = power.z, power.safe
+            power = self._gathered(power, let.target)
+            by = power.z, power.safe, power.row
             if by not in known and is_by_row(power, let.target):
-                known[by] = self._made(power.z, "shift" if power.safe else BITS)
+                like = max(power.z, power.row or power.z, key=lambda tile: len(_lanes(tile)))
+                known[by] = self._made(like, "shift" if power.safe else BITS)
                 yield from self._shift(power, known[by], let.origin)
             if by in known:
                 made[expr] = self._power(power, known[by], pool)
@@ -214,10 +216,31 @@ class _Writer:
             let = replace(let, op=replace(let.op, expr=expr), args=args)
         yield let
 
+    def _gathered(self, power: Power, target: Tile) -> Power:
+        """exp((x + r) - z) as exp(x - (z - r)), where r has an entry per row, too.
+
+        Not where infinite x stay what they are: z - r may be infinite where z is not.
+        """
+        let = self.lets.get(power.args[power.x.index]) if isinstance(power.x, Arg) else None
+        if power.safe or let is None or not self._is_read_once(let.target):
+            return power
+        match let.op:
+            case Pointwise(Call("add", (Arg(first), Arg(second)))):
+                wide, row = sorted((let.args[first], let.args[second]), key=_few_lanes)
+            case _:
+                return power
+        rows = _lanes(row) | _lanes(power.z)
+        nested = rows in (_lanes(row), _lanes(power.z)) and rows < _lanes(target)
+        if not nested or wide.axes != target.axes or row.dtype != power.z.dtype:
+            return power
+        return replace(power, x=Arg(0), args=(wide,), row=row)
+
     def _shift(self, power: Power, shift: Tile, origin: Origin) -> Iterator[Stmt]:
         """``shift`` is z in base 2; where infinite x are kept, it is finite."""
         scaled = self._made(power.z, BITS) if power.safe else shift
-        yield Let(scaled, Pointwise(call("mul", Arg(0), LOG2_E), scaled.axes), (power.z,), origin)
+        rows = (power.z, power.row) if power.row else (power.z,)
+        total: Expr = call("add" if power.added else "sub", Arg(0), Arg(1)) if power.row else Arg(0)
+        yield Let(scaled, Pointwise(call("mul", total, LOG2_E), scaled.axes), rows, origin)
         if power.safe:
             yield Let(shift, Pointwise(finite(Arg(0)), shift.axes), (scaled,), origin)
 

@@ -40,6 +40,7 @@ from blockbuster.emit.schedule.split_lanes import SplitLanes
 from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.turn import Turn
+from blockbuster.emit.schedule.walk import Walk
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.trips import walked_in
@@ -49,7 +50,7 @@ from blockbuster.ir.types import size_class
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
     Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
-    SplitFloat(), OrderBlocks(), GroupBlocks(), Warps(), Stage(), Pack(), Overlap(),
+    SplitFloat(), OrderBlocks(), Walk(), GroupBlocks(), Warps(), Stage(), Pack(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -1,0 +1,89 @@
+"""walk: a program of the grid takes several blocks of a dim, one after the other.
+
+before   forall m in range(M):            after   forall c in range(M_chunk):
+          t1 = load(X[m])                          t2 = load(W[:])
+          t2 = load(W[:])                          for m in chunk c of range(M):
+          t3 = dot(t1,t2)                           t1 = load(X[m])
+          store(t3,O[m])                            t3 = dot(t1,t2)
+                                                    store(t3,O[m])
+
+What all blocks share is loaded once per program, and ``stage`` lets the loads of the next block run
+ahead of the arithmetic of this one. Costs programs: with too few of them processors idle, and the
+last ones have longer to go. Parallel loops inside the walked one go around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import (
+    LOOP,
+    Args,
+    Move,
+    no_such_place,
+    not_a_power_of_two,
+    read_number,
+)
+from blockbuster.emit.schedule.chunk_loops import body_inside_grid
+from blockbuster.emit.schedule.numbered_chunks import numbered, with_chunks
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
+
+
+class Walk(Move):
+    """Run the blocks of a loop of the grid by ``count`` programs, each its chunk in turn."""
+
+    name: ClassVar[str] = "walk"
+    takes: ClassVar[str] = LOOP
+    form: ClassVar[str] = "COUNT"
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """Loops that the grid runs block by block."""
+        for site, _ in loops_of(scheduled.draft):
+            if not self.why_not(scheduled, site, count=2):
+                yield site
+
+    def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Powers of two."""
+        for power in range(1, 11):
+            yield {"count": 1 << power}
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """The loop is one of the grid's, whose order nothing else has decided."""
+        loop = loop_at(scheduled.draft, site)
+        if loop is None:
+            return no_such_place(self, site)
+        if reason := not_a_power_of_two(args["count"], "the number of programs", 2):
+            return reason
+        return not_on_the_grid(loop, scheduled.draft.nests[site.nest - 1])
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The draft with the loop over its chunks around the loop, as the last of the grid."""
+        draft, loop = scheduled.draft, loop_at(scheduled.draft, site)
+        assert loop is not None
+        chunks = numbered(draft, loop.dim, args["count"])
+        around, inside = body_inside_grid(draft.nests[site.nest - 1])
+        walked = replace(loop, parallel=False, body=inside, chunk=chunks.number)
+        body: tuple[Stmt, ...] = (For(chunks.number, True, (walked,), loop.origin),)
+        for outer in reversed(around):
+            if outer is not loop:
+                body = (replace(outer, body=body),)
+        return with_chunks(with_body(draft, site, body), (chunks,))
+
+    def read(self, words: Sequence[str]) -> Args:
+        """One number."""
+        return {"count": read_number(words, "the number of programs")}
+
+
+def not_on_the_grid(loop: For, nest: Nest) -> str:
+    """Why ``loop`` is none that the grid of ``nest`` runs block by block in any order, or ""."""
+    if not any(loop is outer for outer in body_inside_grid(nest)[0]):
+        return f"the loop over {loop.dim} is not on the grid"
+    if loop.span is not None:
+        return f"the loop over {loop.dim} runs over a part of its blocks"
+    if loop.dim in nest.last_first or nest.group is not None:
+        return f"the order of the grid over {loop.dim} is decided already"
+    return ""
