@@ -340,13 +340,15 @@ MUTANTS = [
     (verify_waits, "if isinstance(inner, Store):", "if False:"),
     (verify_waits, "inner.view.buffer in written:", "False:"),
     (verify_waits, "written = {**written, **stored(nest.body)}", "written = {}"),
+    (verify_waits, "leads = not number and dependent(nest)", "leads = False"),
 ]
 
 
 @pytest.mark.parametrize(("module", "old", "new"), MUTANTS, ids=[old for _, old, _ in MUTANTS])
 def test_a_wait_at_another_place_is_caught(monkeypatch, graph, module, old, new):
-    draft = scheduled(graph).derivation.final.draft
-    drafts = (bind(draft), bind(DRAFT), bind(STORING), bind(FOLDING))
+    made = (scheduled(graph, more) for more in ("overlap", "overlap nest 1"))
+    drafts = [bind(kernel.derivation.final.draft) for kernel in made]
+    drafts += [bind(DRAFT), bind(STORING), bind(FOLDING)]
 
     def right():
         found = []
@@ -357,7 +359,7 @@ def test_a_wait_at_another_place_is_caught(monkeypatch, graph, module, old, new)
                 found.append(False)
         return found
 
-    assert right() == [True] * 4
+    assert right() == [True] * 5
     mutated(monkeypatch, module, old, new)
     assert False in right()
 
