@@ -130,7 +130,7 @@ def _of_nest(
     return _of_one(alone, tuple(sizes.items()), tuple(blocks.items()), target)
 
 
-@lru_cache(maxsize=2048)  # schedules of several kernels differ in some of them
+@lru_cache(maxsize=512)  # schedules of several kernels differ in some of them
 def _of_one(program: TileProgram, sizes: ByDim, blocks: ByDim, target: str) -> Work:
     """The work of a program's only nest."""
     (nest,) = program.nests
