@@ -95,6 +95,17 @@ def test_results_of_float8_are_refused(arrays):
         bb.jit(lambda x, w, s: torch._scaled_mm(x, w.T, s, s))(x, w, torch.tensor(1.0))
 
 
+def test_casts_that_change_numbers_stay(arrays):
+    x, w, *_ = arrays
+
+    @bb.jit
+    def whole(x, w):
+        return (x.to(torch.int8) @ w.to(torch.int8).T).to(torch.float32)
+
+    right = x.float().to(torch.int8).double() @ w.float().to(torch.int8).double().T
+    assert (whole(x, w).double() == right).all()
+
+
 def test_where_floats_meet():
     assert common_dtype([FLOAT8, "float32", "float16"]) == "float32"
     assert common_dtype([FLOAT8, FLOAT8]) == "float16"

@@ -17,10 +17,10 @@ from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.target.compiler import compile_kernel, target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
-from blockbuster.emit.tile.float8_dots import in_float8, not_in_float8
+from blockbuster.emit.tile.float8_dots import in_float8, is_widening, not_in_float8
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.program import Let, statements
+from blockbuster.emit.tile.program import Let, Tile, statements
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.trips import sized
 from blockbuster.emit.tile.typed import takes_matrix_units
@@ -79,6 +79,15 @@ def dtypes_of(fn, dtype, **dims):
 )
 def test_the_dtype_of_a_dot(fn, dtype, operands, result):
     assert dtypes_of(fn, dtype) == ([operands] * 2, result)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8", "bool"])
+def test_casts_that_change_no_number(dtype):
+    narrow = Tile("t1", ("M", "K"), dtype=FLOAT8)
+    cast = Let(Tile("t2", ("M", "K"), dtype=dtype), Cast(dtype), (narrow,))
+
+    assert is_widening(cast) is ("float" in dtype)
+    assert not is_widening(replace(cast, args=(replace(narrow, dtype="float16"),)))
 
 
 def scaled(x, w, s):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from blockbuster.emit.tile.dtypes import DTYPES
 from blockbuster.emit.tile.program import Buffer, Let, Stmt, Tile, View
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.ops import Cast
@@ -31,8 +32,10 @@ LEAST_DEPTH = 32
 
 
 def is_widening(stmt: Stmt) -> bool:
-    """True for a cast of float8 to another float, which changes no number."""
-    return isinstance(stmt, Let) and isinstance(stmt.op, Cast) and stmt.args[0].dtype == FLOAT8
+    """True for a cast of float8 to a wider float, which changes no number."""
+    if not (isinstance(stmt, Let) and isinstance(stmt.op, Cast)):
+        return False
+    return stmt.args[0].dtype == FLOAT8 and stmt.op.dtype in (*DTYPES, "float64")
 
 
 def in_float8(dot: Let) -> bool:
