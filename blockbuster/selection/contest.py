@@ -20,6 +20,7 @@ from blockbuster.selection.candidate import Choice, Key, Setting, candidate
 from blockbuster.selection.considered import Refusals, is_tie
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.grouped_grid import grouped
+from blockbuster.selection.persistent import persistent
 from blockbuster.selection.under_way import under_way
 from blockbuster.selection.variations import Variation, preferred, variations
 
@@ -75,7 +76,7 @@ def best_schedule(default: Scheduled) -> Scheduled:
 
 def _laid_out(one: Variation) -> Scheduled:
     """A chosen schedule with what the closed form does not tell apart."""
-    return by_descriptors(under_way(grouped(one.scheduled)), one.cost)
+    return persistent(by_descriptors(under_way(grouped(one.scheduled)), one.cost))
 
 
 def why_default(scheduled: Scheduled, cost: Cost | None) -> str:

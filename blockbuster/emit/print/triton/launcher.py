@@ -132,7 +132,8 @@ class _Launcher:
         options += ["**early"] if dependent else []
         begun = ['            early = {"launch_pdl": True} if overlaps else {}']
         lines = ["        early = {}"] if leads and not dependent else []
-        lines += [f"        grid = {' * '.join(counts) or '1'}"]
+        blocks, most = " * ".join(counts) or "1", kernel.nest.programs
+        lines += [f"        grid = {f'min({blocks}, {most})' if most else blocks}"]
         lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
         for group in (arrays, list(p.sizes.values()), steps, described, constants, options):
             lines += wrapped(group, 16)
