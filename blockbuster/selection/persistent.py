@@ -13,9 +13,12 @@ from blockbuster.emit.schedule.persist import Persist
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.layouts import layouts_of
-from blockbuster.emit.tile.program import For, Issue, Nest, statements
+from blockbuster.emit.tile.program import For, Issue, Nest, TileProgram, statements
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.uses import Uses
 from blockbuster.machines import machine_of
 from blockbuster.selection.combining import programs
+from blockbuster.selection.default_tiles import ROWS
 
 PERSIST = Persist()
 
@@ -34,12 +37,21 @@ def _takes_turns(scheduled: Scheduled, number: int) -> bool:
     nest, processors = scheduled.draft.nests[number - 1], scheduled.target.processors
     if PERSIST.why_not(scheduled, Site(number), programs=processors):
         return False
-    several = programs(scheduled, nest) > processors
-    return several and _is_product(scheduled.program.nests[number - 1])
+    program = scheduled.program
+    if programs(scheduled, nest) <= processors or not _is_alone(scheduled, number):
+        return False
+    return _is_product(program, program.nests[number - 1])
 
 
-def _is_product(nest: Nest) -> bool:
-    """True if all that the programs of a closed nest repeat is one loop of described loads."""
+def _is_product(program: TileProgram, nest: Nest) -> bool:
+    """True if all that the programs of a closed nest repeat is one loop of described loads, and
+    each four warps multiply as many rows as they do at once.
+
+    With twice the rows, 256 x 128 results, a product of 2048 x 4096 x 4096 took an H200 110
+    microseconds instead of 104; with 128 x 256 results 99.7 instead of 101.4.
+    """
+    if Uses(nest, tiling_of(program, nest)).fewest_rows() > ROWS * nest.warps:
+        return False
     loops = [stmt for stmt in statements(nest.body) if isinstance(stmt, For)]
     issues = [stmt for stmt in statements(nest.body) if isinstance(stmt, Issue)]
     return len(loops) == 1 and bool(issues) and all(issue.described for issue in issues)

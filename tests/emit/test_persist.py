@@ -5,9 +5,12 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emission import check_schedule, emit
+from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.runtime.launch import run_interpreted
+from blockbuster.runtime.relaunch import Relaunch
+from tests.compile.stand_ins import Device
 
 SIZES = dict(M=80, K=40, N=100)
 BLOCKS = "block M 16, K 16, N 32\n"
@@ -59,7 +62,8 @@ def test_a_grid_of_one_dim_whose_kernel_uses_a_size():
     text = "block M 16, K 16\npersist nest 1 2\nwarps 4\n"
     x = np.random.default_rng(0).integers(-4, 5, (80, 40)).astype("float32")
 
-    (found,) = run_interpreted(emit(graph, dict(M=80, K=40), "float32", schedule=text), dict(x=x)).values()
+    kernel = emit(graph, dict(M=80, K=40), "float32", schedule=text)
+    (found,) = run_interpreted(kernel, dict(x=x)).values()
 
     np.testing.assert_allclose(found, x.mean(1), rtol=1e-6)
 
@@ -90,3 +94,15 @@ def test_one_program_has_no_places_to_take():
 def test_the_programs_are_a_number(product):
     with pytest.raises(ParseError, match="the number of programs, one whole number"):
         emitted(product, "persist nest 1 all\n")
+
+
+def test_a_new_layout_is_started_with_as_many_programs(product):
+    """The grid is computed again without the launcher: the lesser of places and programs."""
+    torch = pytest.importorskip("torch")
+    module = load_module(emitted(product, "persist nest 1 12\n").source)
+    relaunch = Relaunch(module, Device(torch))
+
+    for m, n in ((80, 100), (32, 64), (16, 32)):
+        sizes = dict(M=m, K=48, N=n)
+        *_, ((grid, _),) = relaunch._arithmetic([(48, 1), (n, 1)], sizes)
+        assert grid == min(-(-m // 16) * -(-n // 32), 12)

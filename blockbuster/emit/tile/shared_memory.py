@@ -1,8 +1,9 @@
 """The peak of a kernel's shared memory: the sum of what lies there at the same time.
 
-- Each slot of a ring, while its loop runs; all the time, if programs take several places of a grid:
-  the loop's loads for the next place begin before this place's results are stored. The awaited iteration has a slot of its own only if
-  matrix units read it there: other readers have it in registers before the next load starts.
+- Each slot of a ring, while its loop runs. The awaited iteration has a slot of its own only if
+  matrix units read it there: other readers have it in registers before the next load starts. If
+  programs take several places of a grid, all the time: the loads of the next place begin before
+  this place's results are stored.
 - A tile that is loaded for dots, from its load to the last dot that reads it.
 - An operand of dots that is computed, unless it has the layout that matrix units require of their
   first operand.
