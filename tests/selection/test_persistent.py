@@ -45,6 +45,18 @@ def test_others_do_not(product, text, sizes):
     assert persistent(start) is start
 
 
+def test_a_loop_that_computes_between_its_dots_does_not():
+    def attention(q, k, v):
+        return bb.softmax(q @ k.T) @ v
+
+    graph = bb.fuse(bb.lower(bb.trace(attention, q="M D", k="N D", v="N D"))).final
+    text = "block M 128, D whole, N 64, D' whole\nwarps 8\nstage nest 1 N 2 by descriptors\n"
+    text = text.replace("D whole", "D 256 whole").replace("D' whole", "D' 256 whole")
+    start = scheduled(graph, text, M=1 << 16, N=4096, D=256)
+
+    assert persistent(start) is start
+
+
 def test_the_ring_is_there_while_results_are_stored(product):
     """Triton takes as much and 24 bytes for barriers: a ring of 3 slots, and a quarter of the
     results as float16."""
