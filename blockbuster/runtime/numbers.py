@@ -13,10 +13,10 @@ from typing import Any
 from blockbuster.ir.formula import function_of, sum_of
 from blockbuster.ir.types import Dim
 
-SIZE, STEP, NUMBER, TIMES, BLOCKS = range(5)
+SIZE, STEP, NUMBER, TIMES, BLOCKS, LEAST = range(6)
 Note = tuple[int, Any, Any]
 """How a number is made: the size of a dim, a stride (array, axis), itself, a product of two earlier
-ones, or a quotient of two that is rounded up.
+ones, a quotient of two that is rounded up, or the lesser of two.
 """
 
 Pairs = Sequence[tuple[int, int]]
@@ -97,6 +97,8 @@ class _Texts:
                 yield f"(n{at} := {self.name(one)} * {self.name(other)})"
             elif kind == BLOCKS:
                 yield f"(n{at} := -(-{self.name(one)} // {self.name(other)}))"
+            elif kind == LEAST:
+                yield f"(n{at} := min({self.name(one)}, {self.name(other)}))"
 
     def told(self, places: Iterable[int]) -> Iterator[str]:
         """What Triton tells of those that change, each once."""

@@ -22,6 +22,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.runtime.launches import Kernel, Laid
 from blockbuster.runtime.numbers import (
     BLOCKS,
+    LEAST,
     NUMBER,
     SIZE,
     STEP,
@@ -140,6 +141,10 @@ class _Term:
         """The number of blocks of so many lanes."""
         return self.notes.of(BLOCKS, self.at, self.notes.term(lanes).at)
 
+    def least(self, most: int) -> _Term:
+        """The number, but at most this one."""
+        return self.notes.of(LEAST, self.at, self.notes.term(most).at)
+
 
 class _Notes(list[Note]):
     """How numbers are made, each once, in an order in which they can be."""
@@ -202,6 +207,7 @@ class _Noting:
             "on_device": lambda array: contextlib.nullcontext(),
             "argument": lambda array: array,
             "strides": lambda array: array.steps,
+            "min": lambda one, most: self.notes.term(one).least(most),
             "triton": SimpleNamespace(cdiv=lambda size, lanes: self.notes.term(size).blocks(lanes)),
         }
         own = module.launch

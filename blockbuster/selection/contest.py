@@ -21,6 +21,7 @@ from blockbuster.selection.considered import Refusals, is_tie
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.packed import packed
+from blockbuster.selection.persistent import persistent
 from blockbuster.selection.under_way import under_way
 from blockbuster.selection.variations import Variation, preferred, variations
 
@@ -76,7 +77,8 @@ def best_schedule(default: Scheduled) -> Scheduled:
 
 def _laid_out(one: Variation) -> Scheduled:
     """A chosen schedule with what the closed form does not tell apart."""
-    return packed(by_descriptors(under_way(grouped(one.scheduled)), one.cost))
+    described = by_descriptors(under_way(grouped(one.scheduled)), one.cost)
+    return packed(persistent(described))
 
 
 def why_default(scheduled: Scheduled, cost: Cost | None) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from math import inf
 
 from blockbuster.costs import time_of
@@ -116,9 +116,10 @@ one, and 2.0 and 1.8 microseconds on an H200.
 def preferred(found: Sequence[Variation]) -> list[Variation]:
     """Variations, the cheapest of which is the first, in the order in which they are taken.
 
-    First those that cost about as little: of them, the one that moves least between memory and
-    processors, in tenths of the least, then the one with the more usual numbers of warps, then the
-    cheapest.
+    First those that cost about as little: of them, those whose warps multiply together, four by
+    four, then the one that moves least between memory and processors, in tenths of the least, then
+    the one with the more usual numbers of warps, then the cheapest. Of two that cost the same,
+    the one whose dots read less: 128 x 256 results rather than 256 x 128.
     """
     limit = _limit(found[0].cost) if found else 0.0
     near = [one for one in found if one.microseconds <= limit]
@@ -133,9 +134,16 @@ def _limit(least: Cost) -> float:
     return began + NEAR * (least.microseconds - began)
 
 
-def _preference(least: int, one: Variation) -> tuple[int, int, float, int]:
+def _preference(least: int, one: Variation) -> tuple[bool, int, int, float, int, int]:
     stages = sum(STAGES.index(setting.stages) for setting in one.settings)
-    return 10 * one.cost.moved // least, one.unusual, one.microseconds, stages
+    read = sum(phase.fetched for work in one.cost.works for phase in work.phases)
+    moved = 10 * one.cost.moved // least
+    return _apart(one), moved, one.unusual, one.microseconds, read, stages
+
+
+def _apart(one: Variation) -> bool:
+    """True if warps multiply alone that could do so together, with more rows."""
+    return any(phase.apart for work in one.cost.works for phase in work.phases)
 
 
 def variations(
@@ -295,10 +303,15 @@ class _Search:
         return self._costed(near, tuple(settings))
 
     def _best_arrangements(self) -> list[Variation]:
+        """The best few, and the best one whose warps multiply together: on an H200 a product of
+        128 rows took 5.4 microseconds in tiles of 64 rows, 6.3 to 8.4 in tiles of 32.
+        """
         best: dict[Arrangement, Variation] = {}
         for one in self.ranked():
             best.setdefault(one.arrangement, one)
-        return list(best.values())[:REFINED]
+        first, others = list(best.values())[:REFINED], list(best.values())[REFINED:]
+        together = (one for one in others if not _apart(one))
+        return [*first, *islice(together, 1 if all(map(_apart, first)) else 0)]
 
     def _costed(
         self,

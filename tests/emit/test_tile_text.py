@@ -126,6 +126,7 @@ ALL = TileProgram(
             last_first=("C", M),
             overlaps=True,
             group=Group(M, 8),
+            programs=132,
             body=(
                 Release(),
                 Init(B, "max"),

@@ -11,9 +11,10 @@ before   nest 2, overlaps:                after   nest 1: release; ...
 
 All stores follow the wait, and all loads of what the nests before it in its chain store, with what
 is made of them. All else goes first, loops too: a product that is scaled by what the nest before
-makes is done by then. The first nest waits for what ran before its program, which may have written
-any array, so all its loads follow the wait. A nest lets the next one begin as soon as it has waited
-itself. Behind this pass a nest overlaps if it holds a wait.
+makes is done by then. If that is nothing but totals at their start, programs that take several
+places of the grid wait once, in front of the first. The first nest waits for what ran before its
+program, which may have written any array, so all its loads follow the wait. A nest lets the next
+one begin as soon as it has waited itself. Behind this pass a nest overlaps if it holds a wait.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from blockbuster.emit.tile.dataflow import defined, folded, operands, stored
-from blockbuster.emit.tile.program import Buffer, Nest, Stmt, Tile, TileProgram, statements
+from blockbuster.emit.tile.program import Buffer, Init, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.verify_waits import touching, unfinished
 from blockbuster.emit.tile.waits import Release, Wait
 
@@ -44,6 +45,8 @@ def _placed(nest: Nest, written: dict[Buffer, None], *, releases: bool) -> Nest:
     if not nest.overlaps:
         return replace(nest, body=(*release, *nest.body))
     early, late = _parted(nest.body, written)
+    if nest.programs and all(isinstance(stmt, Init) for stmt in early):
+        early, late = (), nest.body
     return replace(nest, body=(*early, Wait(), *release, *late), overlaps=False)
 
 

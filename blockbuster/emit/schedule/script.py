@@ -29,6 +29,7 @@ from blockbuster.emit.schedule.order_blocks import OrderBlocks
 from blockbuster.emit.schedule.overlap import Overlap
 from blockbuster.emit.schedule.pack import Pack
 from blockbuster.emit.schedule.part import Part
+from blockbuster.emit.schedule.persist import Persist
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.sink import Sink
@@ -50,7 +51,8 @@ from blockbuster.ir.types import size_class
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
     Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
-    SplitFloat(), OrderBlocks(), Walk(), GroupBlocks(), Warps(), Stage(), Pack(), Overlap(),
+    SplitFloat(), OrderBlocks(), Walk(), GroupBlocks(), Persist(), Warps(), Stage(), Pack(),
+    Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -345,9 +345,10 @@ class Nest(HashedOnce):
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
     ``last_first``: parallel dims whose blocks the grid takes from the last to the first. ``group``:
-    a parallel dim, not the last on the grid, whose blocks it takes in groups. ``warps``: of a
-    program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are as accurate as
-    float32; others are approximations. ``overlaps``: it begins before the nest before has ended.
+    a parallel dim, not the last on the grid, whose blocks it takes in groups. ``programs``: at most
+    so many run, each of which takes one place of the grid after the other; 0: a program each.
+    ``warps``: of a program; 0 until ``warps``. ``accurate``: scalar functions that are as accurate
+    as float32; others are approximations. ``overlaps``: it begins before the nest before has ended.
     """
 
     body: tuple[Stmt, ...]
@@ -358,6 +359,7 @@ class Nest(HashedOnce):
     last_first: tuple[Dim, ...] = ()
     overlaps: bool = False
     group: Group | None = None
+    programs: int = 0
     __hash__ = HashedOnce.__hash__
 
 

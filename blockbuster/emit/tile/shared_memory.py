@@ -1,7 +1,9 @@
 """The peak of a kernel's shared memory: the sum of what lies there at the same time.
 
 - Each slot of a ring, while its loop runs. The awaited iteration has a slot of its own only if
-  matrix units read it there: other readers have it in registers before the next load starts.
+  matrix units read it there: other readers have it in registers before the next load starts. If
+  programs take several places of a grid, all the time: the loads of the next place begin before
+  this place's results are stored.
 - A tile that is loaded for dots, from its load to the last dot that reads it.
 - An operand of dots that is computed, unless it has the layout that matrix units require of their
   first operand.
@@ -104,7 +106,10 @@ class _Memory:
         for at, (stmt, loops) in enumerate(self.order):
             match stmt:
                 case Issue():
-                    yield Held(loops[-1], self.ends[loops[-1]], self._ring(stmt))
+                    span = (loops[-1], self.ends[loops[-1]])
+                    if self.layouts.nest.programs:
+                        span = (0, len(self.order) - 1)
+                    yield Held(*span, self._ring(stmt))
                 case Load(target) if any(self._dots_of(target)):
                     yield self._until_read(target, at)
                 case Let(target, Cast()) if self._in_memory(target):

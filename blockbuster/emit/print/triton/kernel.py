@@ -7,6 +7,7 @@ dim that may have lanes past its end is masked.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
 from blockbuster.emit.print.integers import integer_literal
@@ -59,6 +60,13 @@ def kernel_body(nest: Nest, tiling: Tiling, file: File) -> tuple[list[str], Para
     return _KernelPrinter(nest, tiling, file).body()
 
 
+def _parted(nest: Nest) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
+    """What a program does once, in front of its loop over places if it has one, and the rest."""
+    first = takewhile(lambda stmt: isinstance(stmt, Wait | Release), nest.body)
+    once = tuple(first) if nest.programs else ()
+    return once, nest.body[len(once) :]
+
+
 class _KernelPrinter:
     def __init__(self, nest: Nest, tiling: Tiling, file: File) -> None:
         self._nest = nest
@@ -77,9 +85,11 @@ class _KernelPrinter:
         self._beside: Let | None = None
 
     def body(self) -> tuple[list[str], Parameters]:
+        once, body = _parted(self._nest)
+        self._statements(once)
         self._places.start(self._nest)
-        at = len(self._lines.text)
-        self._statements(self._nest.body)
+        at = 0 if self._nest.programs else len(self._lines.text)  # in front of a loop over places
+        self._statements(body)
         self._lines.text[at:at] = self._places.extent_lines()
         return self._lines.text, self._places.parameters
 

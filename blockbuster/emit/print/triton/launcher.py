@@ -136,7 +136,8 @@ class _Launcher:
         options += ["**early"] if dependent and at else [f"**({early})"] if dependent else []
         begun = [f"            early = {early}"]
         lines = ["        early = {}"] if leads and not (dependent and at) else []
-        lines += [f"        grid = {' * '.join(counts) or '1'}"]
+        blocks, most = " * ".join(counts) or "1", kernel.nest.programs
+        lines += [f"        grid = {f'min({blocks}, {most})' if most else blocks}"]
         lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
         for group in (arrays, list(p.sizes.values()), steps, described, constants, options):
             lines += wrapped(group, 16)

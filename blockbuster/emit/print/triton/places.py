@@ -110,15 +110,19 @@ class Places:
 
     def _grid(self, nest: Nest) -> None:
         """From the program's number to the block of each dim of the grid; the last runs fastest."""
+        pid = "tl.program_id(0)"
+        if nest.programs:
+            pid = self._names.of("place", "place")
+            self._walk(pid, " * ".join(map(self._count, nest.grid)))
         if len(nest.grid) > 1:
-            self._lines.line("pid = tl.program_id(0)")
+            self._lines.line(f"pid = {pid}")
         for dim in reversed(nest.grid):
             number = self._names.of(("number", dim), f"pid_{dim_word(dim).lower()}")
             self._numbers[dim] = number
             count = self._count(dim)
             counted = f"{count} - 1 - " if dim in _turned_at_once(nest) else ""
             if dim == nest.grid[0]:
-                first = "pid" if len(nest.grid) > 1 else "tl.program_id(0)"
+                first = "pid" if len(nest.grid) > 1 else pid
                 self._lines.line(f"{number} = {counted}{first}")
                 continue
             self._lines.line(f"{number} = {counted}pid % {count}")
@@ -127,6 +131,17 @@ class Places:
             self._grouped(nest, nest.group)
         for dim in nest.grid:
             self._block_at(dim, nest.body, f"{self._numbers[dim]} * {{}}")
+
+    def _walk(self, place: str, places: str) -> None:
+        """The head of the loop in which a program takes one of so many places after the other.
+
+        It becomes one loop with those inside it, so that the loads of the next place begin before
+        the results of this one are stored.
+        """
+        self._lines.line(f"places = {places}")
+        steps = "tl.program_id(0), places, tl.num_programs(0), flatten=True"
+        self._lines.line(f"for {place} in tl.range({steps}):")
+        self._lines.depth += 1
 
     def _count(self, dim: Dim) -> str:
         """How many blocks ``dim`` has."""

@@ -1,0 +1,108 @@
+"""The move persist: every place of a grid is taken once, by as many programs as are asked for."""
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.emission import check_schedule, emit
+from blockbuster.emit.target.load import load_module
+from blockbuster.emit.tile.parse import parse_tiles
+from blockbuster.errors import EmitError, ParseError
+from blockbuster.runtime.launch import run_interpreted
+from blockbuster.runtime.relaunch import Relaunch
+from tests.compile.stand_ins import Device
+
+SIZES = dict(M=80, K=40, N=100)
+BLOCKS = "block M 16, K 16, N 32\n"
+REST = "warps 4\nstage nest 1 K 2\n"
+PLACES = 20  # 5 blocks of M and 4 of N
+
+
+@pytest.fixture(scope="module")
+def product():
+    program = bb.trace(lambda x, w: x @ w, x="M K", w="K N")
+    return bb.fuse(bb.lower(program)).final
+
+
+def emitted(graph, *lines):
+    return emit(graph, SIZES, "float32", schedule=BLOCKS + "".join(lines) + REST)
+
+
+def drawn():
+    random, dims = np.random.default_rng(0), dict(x="MK", w="KN")
+    return {
+        name: random.integers(-4, 5, [SIZES[d] for d in axes]).astype("float32")
+        for name, axes in dims.items()
+    }
+
+
+def test_a_nest_says_how_many_programs_it_has(product):
+    kernel = emitted(product, "persist nest 1 3\n")
+
+    assert "persist nest 1 3\n" in kernel.schedule
+    assert kernel.tile_program.nests[0].programs == 3
+    assert "grid = min(triton.cdiv(M, 16) * triton.cdiv(N, 32), 3)" in kernel.source
+    assert parse_tiles(str(kernel.tile_program)) == kernel.tile_program
+
+
+@pytest.mark.parametrize("programs", [1, 3, PLACES - 1, PLACES, PLACES + 1])
+@pytest.mark.parametrize("more", ["", "group nest 1 M 2\n", "order nest 1 M last first\n"])
+def test_the_results_are_those_of_a_program_for_each_place(product, programs, more):
+    arrays = drawn()
+
+    kernel = emitted(product, more, f"persist nest 1 {programs}\n")
+
+    (found,) = run_interpreted(kernel, arrays).values()
+    assert (found == arrays["x"] @ arrays["w"]).all()
+
+
+def test_a_grid_of_one_dim_whose_kernel_uses_a_size():
+    """The size as a number is made in front of the loop over places."""
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.mean(x, axis=1), x="M K"))).final
+    text = "block M 16, K 16\npersist nest 1 2\nwarps 4\n"
+    x = np.random.default_rng(0).integers(-4, 5, (80, 40)).astype("float32")
+
+    kernel = emit(graph, dict(M=80, K=40), "float32", schedule=text)
+    (found,) = run_interpreted(kernel, dict(x=x)).values()
+
+    np.testing.assert_allclose(found, x.mean(1), rtol=1e-6)
+
+
+def test_the_schedule_is_proved(product):
+    assert check_schedule(product, BLOCKS + "persist nest 1 3\n" + REST, sizes=SIZES)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("persist nest 2 8", "there is no nest 2"),
+        ("persist nest 1 8\npersist nest 1 8", "8 programs take the places of nest 1 already"),
+    ],
+)
+def test_refusals(product, lines, reason):
+    with pytest.raises(EmitError, match=reason):
+        emitted(product, lines + "\n")
+
+
+def test_one_program_has_no_places_to_take():
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.sum(x), x="K"))).final
+
+    with pytest.raises(EmitError, match="nest 1 has no grid"):
+        emit(graph, dict(K=40), schedule="block K 16\npersist nest 1 8\nwarps 4\n")
+
+
+def test_the_programs_are_a_number(product):
+    with pytest.raises(ParseError, match="the number of programs, one whole number"):
+        emitted(product, "persist nest 1 all\n")
+
+
+def test_a_new_layout_is_started_with_as_many_programs(product):
+    """The grid is computed again without the launcher: the lesser of places and programs."""
+    torch = pytest.importorskip("torch")
+    module = load_module(emitted(product, "persist nest 1 12\n").source)
+    relaunch = Relaunch(module, Device(torch))
+
+    for m, n in ((80, 100), (32, 64), (16, 32)):
+        sizes = dict(M=m, K=48, N=n)
+        *_, ((grid, _),) = relaunch._arithmetic([(48, 1), (n, 1)], sizes)
+        assert grid == min(-(-m // 16) * -(-n // 32), 12)

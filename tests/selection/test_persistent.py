@@ -1,0 +1,78 @@
+"""Products whose programs are alone on their processors have as many programs as processors."""
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.emit.tile.shared_memory import shared_bytes
+from blockbuster.selection.persistent import persistent
+
+LARGE = dict(M=8192, K=1024, N=1024)
+ALONE = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3 by descriptors\n"
+
+
+@pytest.fixture(scope="module")
+def product():
+    return bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, x="M K", w="K N"))).final
+
+
+def scheduled(graph, text, target="sm_90", **sizes):
+    return bb.emit(graph, sizes, "float16", target, schedule=text).derivation.final
+
+
+def test_a_product_of_several_rounds_does(product):
+    start = scheduled(product, ALONE, **LARGE)
+    made = persistent(start)
+
+    assert made.schedule == f"{ALONE}persist nest 1 {start.target.processors}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        pytest.param(ALONE, LARGE | dict(M=2048), id="no more programs than processors"),
+        pytest.param(ALONE.replace(" by descriptors", ""), LARGE, id="pointers"),
+        pytest.param(
+            ALONE.replace("N 256", "N 128").replace("warps 8", "warps 4"), LARGE, id="two at once"
+        ),
+        pytest.param(
+            ALONE.replace("N 256", "N 128").replace("M 128", "M 256"), LARGE, id="too many rows"
+        ),
+    ],
+)
+def test_others_do_not(product, text, sizes):
+    start = scheduled(product, text, **sizes)
+
+    assert persistent(start) is start
+
+
+def test_a_loop_that_computes_between_its_dots_does_not():
+    def attention(q, k, v):
+        return bb.softmax(q @ k.T) @ v
+
+    graph = bb.fuse(bb.lower(bb.trace(attention, q="M D", k="N D", v="N D"))).final
+    text = "block M 128, D whole, N 64, D' whole\nwarps 8\nstage nest 1 N 2 by descriptors\n"
+    text = text.replace("D whole", "D 256 whole").replace("D' whole", "D' 256 whole")
+    start = scheduled(graph, text, M=1 << 16, N=4096, D=256)
+
+    assert persistent(start) is start
+
+
+def test_the_ring_is_there_while_results_are_stored(product):
+    """Triton takes as much and 24 bytes for barriers: a ring of 3 slots, and a quarter of the
+    results as float16."""
+    start = scheduled(product, ALONE, **LARGE)
+    before, after = (one.program for one in (start, persistent(start)))
+
+    assert shared_bytes(before, before.nests[0]) == 3 * 49152
+    assert shared_bytes(after, after.nests[0]) == 3 * 49152 + 32768
+
+
+def test_programs_wait_once_for_the_kernel_before():
+    def fn(x, w):
+        return bb.layer_norm(x) @ w
+
+    kernel = bb.emit(bb.fuse(bb.lower(bb.trace(fn, x="M K", w="K N"))), LARGE)
+    text = kernel.source[kernel.source.index("def out_kernel") :]
+
+    assert "persist nest 2 132" in kernel.schedule
+    assert 0 < text.index("gdc_wait()") < text.index("for place in")
