@@ -12,8 +12,8 @@ import pytest
 from blockbuster.emission import emit
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.guard import guard
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.interpret.proof import prove_tiles
+from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.defer_lane_sums import not_deferrable
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.listing import listing
