@@ -12,6 +12,7 @@ import pytest
 from blockbuster.emission import emit
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.guard import guard
+from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.defer_lane_sums import not_deferrable
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
@@ -27,7 +28,7 @@ from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.parse import parse
 from blockbuster.runtime.launch import run_batch
 from blockbuster.selection.default_tiles import choose_warps
-from blockbuster.selection.deferral import MOST, does_not_pay
+from blockbuster.selection.deferral import BESIDE_DOTS, MOST, does_not_pay
 from blockbuster.selection.deferral import deferred as deferred_where_it_pays
 from tests.emit.cases import FOLDER, defer_lane_sums, graph_of, scheduled_of
 
@@ -210,7 +211,7 @@ def test_accumulators_that_are_not_the_loops_own_stay():
         (ROWS, {"size": 2}, "the loop over N has one iteration"),
         (ROWS, {"block": 1}, "has one lane along its last axis"),
         (ROWS, {"block": 128}, f"lanes, more than {MOST}"),
-        (PRODUCTS, {}, "the loop holds a dot"),
+        (PRODUCTS, {"block": 64}, "the loop holds a dot"),
     ],
 )
 def test_reasons_that_it_does_not_pay(text, options, why):
@@ -223,6 +224,15 @@ def test_reasons_that_it_does_not_pay(text, options, why):
 
     assert why in does_not_pay(fold, loop, tiling, scheduled.sizes)
     assert defer_lane_sums(program, **{"size": 1000} | options) == program
+
+
+def test_beside_a_dot_few_lanes_are_folded():
+    program = lowered(PRODUCTS)
+    made = defer_lane_sums(program, size=1000, block=16)
+
+    assert BESIDE_DOTS >= 16 * 16
+    assert made != program
+    assert prove_tiles(program, made, trials=3).equal
 
 
 def test_accumulators_share_the_registers():

@@ -5,6 +5,7 @@ import pytest
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule import walk
+from blockbuster.emit.schedule.numbered_chunks import is_walked
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.site import Site
@@ -80,6 +81,14 @@ def test_an_inner_loop_of_the_grid_goes_around_the_walked_one():
 
     assert bind(made).nests[0].grid == ("H", "M_chunk")
     assert prove_tiles(start, made, trials=3).equal
+
+
+def test_chunks_that_are_combined_are_not_walked():
+    walked = replayed(of(PLAIN), "block M 16\nwalk nest 1 M 2").draft
+    chunked = replayed(of(program(*SUM)), "block M 16, N 4\nchunk nest 1 N 2").draft
+
+    assert is_walked(walked, *walked.chunks)
+    assert not is_walked(chunked, *chunked.chunks)
 
 
 def test_its_places():
