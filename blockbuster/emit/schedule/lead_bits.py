@@ -106,8 +106,8 @@ def _scaled(let: Let) -> Let:
     """``let`` times log2 e."""
     assert isinstance(let.op, Pointwise)
     found = scaled_of(let.op.expr, let.args, {}, lambda tile: False)
-    expr = call("mul", found.expr, found.scaling(Const(LOG2_E)))
-    expr, args = compacted(expr, found.args)
+    scaled = call("mul", found.expr, found.scaling(Const(LOG2_E)))
+    expr, args = compacted(scaled, found.args)
     return replace(let, op=replace(let.op, expr=expr), args=args)
 
 
