@@ -71,8 +71,10 @@ def best_schedule(default: Scheduled) -> Scheduled:
         cost = cost_of(default)
     except ValueError:  # a program does not fit, which its compiler says
         return default
-    found = () if why_default(default, cost) else preferred(variations(default))
-    return _laid_out(found[0]) if found else default
+    if why_default(default, cost):
+        return default
+    found = preferred(variations(default))
+    return _laid_out(found[0]) if found else by_descriptors(default, cost)
 
 
 def _laid_out(one: Variation) -> Scheduled:

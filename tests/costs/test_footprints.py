@@ -4,12 +4,15 @@ tests/golden/footprints.json was written by ``python -m bench.costs.footprints``
 """
 
 from functools import cache
+from math import inf
 from statistics import median
 
 import pytest
 
+import blockbuster as bb
 from bench.costs.footprints import estimated, records
-from blockbuster.costs.footprint import Footprint
+from blockbuster.costs.footprint import Footprint, footprint
+from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.machines import machine
 
 
@@ -83,3 +86,18 @@ def test_registers_that_are_not_there_are_spilled():
     assert wide.available(machine("h200")) == 128
     assert wide.resident(machine("h200")) == 1
     assert Footprint(shared=0, registers=300, warps=4).available(machine("h200")) == 256
+
+
+def test_of_loops_in_a_row_the_largest_takes_registers_for_its_addresses():
+    def causal(q, k, v):
+        seen = bb.arange(q.shape[-2])[:, None] >= bb.arange(k.shape[-2])
+        return bb.softmax(bb.where(seen, q @ k.T, -inf), axis=-1) @ v
+
+    graph = bb.fuse(bb.lower(bb.trace(causal, q="M D", k="N D", v="N L"))).final
+    sizes = dict(M=2048, N=2048, D=128, L=128)
+    blocks = "block M 64, D 128 whole, N 64, L 128 whole\nnarrow nest 1 N\n"
+    texts = (blocks + "warps 4\n", blocks + "part nest 1 N\nwarps 4\n")
+
+    programs = (bb.emit(graph, sizes, schedule=text).tile_program for text in texts)
+    one, two = (footprint(layouts_of(p, p.nests[0], "sm_90")) for p in programs)
+    assert two.registers == one.registers

@@ -181,3 +181,21 @@ def test_it_compiles_and_needs_fewer_registers():
 
     assert plain.spills == described.spills == 0
     assert described.registers < plain.registers
+
+
+def test_waits_do_not_stand_among_operators(attention):
+    made = emit(attention, SIZES, schedule=DESCRIPTORS).source
+    loop = made[made.index("for n0 in") :]
+
+    assert loop.index("v_desc.load(") < loop.index("tl.dot("), "else the softmax is cut in two"
+
+
+def test_waits_among_dots_alone_stay_where_they_are():
+    def gated(x, w, v):
+        return (x @ w) * (x @ v)
+
+    text = "block M 16, K 16, N 16\nwarps 4\nstage nest 1 K 3 by descriptors\n"
+    made = emit(fused(gated, x="M K", w="K N", v="K N"), dict(M=64, K=64, N=64), schedule=text)
+    loop = made.source[made.source.index("for k0 in") :]
+
+    assert loop.index("tl.dot(") < loop.index("v_desc.load(")

@@ -156,7 +156,7 @@ MUTANTS = [
      [of(FINISHED.replace("{use}", "t5 * t4"))]),
     (stage, "load.view, stages - 1, stages, load.origin", "load.view, stages, stages, load.origin",
      moved("stage", stages=2), [of(RUNNING)]),
-    (stage, "Await(stmt.target, tokens[stmt.target], stmt.origin)", "stmt",
+    (stage, "awaits.get(stmt.target, stmt)", "stmt",
      moved("stage", stages=2), [of(RUNNING)]),
     (stage, "if load.view.buffer in written:", "if False:", moved("stage", stages=2),
      [of(STORED)]),

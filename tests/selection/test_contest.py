@@ -7,6 +7,7 @@ from math import inf
 import pytest
 
 import blockbuster as bb
+from blockbuster.selection import contest
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import NEAR
 from blockbuster.selection.contest import TRIED, at_other_sizes, best_of
@@ -119,3 +120,17 @@ def test_what_does_not_apply_at_other_sizes_is_chosen_anew():
 
     assert "whole" in best.scheduled.schedule
     assert at_other_sizes(best, dict(M=256, N=4096)) is None
+
+
+def test_where_no_schedule_is_estimated_to_fit_the_default_one_goes_by_descriptors(monkeypatch):
+    monkeypatch.setattr(contest, "variations", lambda *args, **options: ())
+
+    def attention(q, k, v):
+        return bb.softmax(q @ k.T, axis=-1) @ v
+
+    program = bb.lower(bb.trace(attention, q="M D", k="N D", v="N L"))
+    sizes = dict(M=4096, N=4096, D=128, L=128)
+    best = Fused(program).consider(sizes, "float16", "sm_90").best
+
+    assert best.schedules.startswith("the default schedule: those near it are estimated")
+    assert "by descriptors" in best.scheduled.schedule

@@ -84,7 +84,7 @@ def _without(expr: Expr, at: int, other: Expr) -> Expr:
 
 
 def _in_bits(lead: Tile, body: tuple[Stmt, ...]) -> dict[Let, Let]:
-    """What becomes of the operators that make or read ``lead``."""
+    """The operators that make the values of ``lead`` or read it, as they are with it in base 2."""
     lets, readers, made = lets_of(body), readers_of(body), dict[Let, Let]()
     folds = [stmt for stmt in statements(body) if isinstance(stmt, Fold) and stmt.target == lead]
     for fold in folds:
@@ -106,8 +106,8 @@ def _scaled(let: Let) -> Let:
     """``let`` times log2 e."""
     assert isinstance(let.op, Pointwise)
     found = scaled_of(let.op.expr, let.args, {}, lambda tile: False)
-    scaled = call("mul", found.expr, found.scaling(Const(LOG2_E)))
-    expr, args = compacted(scaled, found.args)
+    product = call("mul", found.expr, found.scaling(Const(LOG2_E)))
+    expr, args = compacted(product, found.args)
     return replace(let, op=replace(let.op, expr=expr), args=args)
 
 
