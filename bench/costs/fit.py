@@ -39,6 +39,7 @@ BOUNDS = {
     "matrix": (0.6, 1.1), "apart": (0.3, 1.0), "memory": (0.85, 1.0), "cache": (0.8, 1.6),
     "issue": (0.5, 1.0), "burst": (1.0, 6.0), "overlap": (1.5, 8.0), "streams": (1.5, 16.0),
     "queue": (1.0, 3.0), "begin": (100.0, 1000.0), "alone": (0.5, 4.0), "dot": (20.0, 400.0),
+    "turn": (10.0, 100.0),
     "fold": (2.0, 60.0), "exchange": (10.0, 600.0), "unrolled": (1.0, 8.0), "start": (1e-7, 5e-7),
 }  # fmt: skip
 """Between which values a coefficient of the closed form makes sense. Kernels that read the same
