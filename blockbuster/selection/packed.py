@@ -9,7 +9,6 @@ and 15.8 and 50.9 with weights whose rows are padded.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from math import prod
 
 from blockbuster.emit.schedule.block import BlockDims, Cut
@@ -40,18 +39,25 @@ COPIED, COPYING = 1 << 13, 4
 
 def packed(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with copies of such arrays, before the first nest of dots that reads them."""
-    while found := next(filter(partial(_is_odd, scheduled), _read_often(scheduled)), None):
-        site, view = found
-        blocks = _blocks(scheduled, view)
-        scheduled = PACK.apply(scheduled, site)
-        copying = Site(site.nest)
-        cuts = tuple(Cut(dim, lanes) for dim, lanes in blocks.items())
-        scheduled = BLOCK.apply(scheduled, copying, cuts=cuts)
-        scheduled = WARPS.apply(scheduled, copying, count=COPYING)
-        for early in (copying, Site(site.nest + 1)):
-            if not OVERLAP.why_not(scheduled, early):
-                scheduled = OVERLAP.apply(scheduled, early)
-    return scheduled
+    while True:
+        odd = (found for found in _read_often(scheduled) if _is_odd(scheduled, found[1]))
+        made = next(filter(None, (_copied(scheduled, *found) for found in odd)), None)
+        if made is None:
+            return scheduled
+        scheduled = made
+
+
+def _copied(scheduled: Scheduled, site: Site, view: View) -> Scheduled | None:
+    """``scheduled`` with a copy of an array; None if it cannot be cut as its copy is."""
+    cuts = tuple(Cut(dim, lanes) for dim, lanes in _blocks(scheduled, view).items())
+    made, copying = PACK.apply(scheduled, site), Site(site.nest)
+    if BLOCK.why_not(made, copying, cuts=cuts):
+        return None
+    made = WARPS.apply(BLOCK.apply(made, copying, cuts=cuts), copying, count=COPYING)
+    for early in (copying, Site(site.nest + 1)):
+        if not OVERLAP.why_not(made, early):
+            made = OVERLAP.apply(made, early)
+    return made
 
 
 def told_apart(scheduled: Scheduled) -> Iterator[tuple[Dim, int]]:
@@ -88,9 +94,8 @@ def _blocks(scheduled: Scheduled, view: View) -> dict[Dim, int]:
     return {rows: fewest, columns: max(fits, default=min(known[size_class(columns)]))}
 
 
-def _is_odd(scheduled: Scheduled, found: tuple[Site, View]) -> bool:
+def _is_odd(scheduled: Scheduled, view: View) -> bool:
     """True if not all rows of an array begin where wide copies can."""
-    _, view = found
     columns = scheduled.sizes[size_class(_last(view))]
     return columns * MEMORY[view.buffer.dtype].bytes % WIDE != 0
 

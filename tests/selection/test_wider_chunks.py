@@ -28,32 +28,46 @@ def chosen(derivation, **sizes):
     return kernel.derivation.final
 
 
-def test_few_rows_are_one_block_and_their_long_sum_runs_in_more_chunks(derivation):
-    made = chosen(derivation, M=128, D=2048, K=8192)
+@pytest.mark.parametrize(("features", "hidden", "chunks"), [(2048, 8192, 4), (4096, 14336, 2)])
+def test_few_rows_are_one_block_and_their_long_sum_runs_in_more_chunks(
+    derivation, features, hidden, chunks
+):
+    made = chosen(derivation, M=128, D=features, K=hidden)
     *_, product = kernels_of_dots(made)
     nest = made.draft.nests[product - 1]
     lanes = {block.dim: block.lanes for block in nest.blocks}
 
-    assert lanes["M"] == 128
-    assert [chunks.count for chunks in made.draft.chunks] == [4]
+    assert (lanes["M"], lanes["D"]) == (128, 64)
+    assert [one.count for one in made.draft.chunks] == [chunks]
     assert programs(made, nest) <= made.target.processors
 
 
-def test_blocks_and_chunks_grow_by_the_same(derivation):
-    made = chosen(derivation, M=128, D=2048, K=8192)
-    before = {c.dim: c.count for c in made.draft.chunks}
-    found = list(wider_in_chunks(made, ()))
+HALF = """
+block nest 2 M 64, D' 64, K 128, D 64
+block nest 1 M 1, D' 2048 whole, D 1024
+split
+chunk nest 3 K 2 all at once
+warps 4
+"""
 
-    assert found
-    for chunks, steps, recuts in found:
-        (walked,) = steps
-        widened = [
-            (number, dim)
-            for number, dim, lanes in recuts
-            if dim != walked
-            and lanes == 2 * {b.dim: b.lanes for b in made.draft.nests[number - 1].blocks}[dim]
-        ]
-        assert chunks[walked] == before.get(walked, 1) << len(widened)
+
+def test_blocks_grow_where_the_weights_are_read_again_and_chunks_by_as_much(derivation):
+    sizes = dict(M=128, D=2048, K=8192)
+    made = emit(derivation, sizes, schedule=HALF).derivation.final
+    found = list(wider_in_chunks(made, ((2, "K", 64),)))
+
+    assert [chunks for chunks, _, recuts in found if (3, "M", 128) in recuts] == [{"K": 4}] * 3
+    assert [steps["K"] for _, steps, recuts in found if (3, "M", 128) in recuts] == [128, 64, 32]
+    assert not any((3, "D", 128) in recuts for _, _, recuts in found)
+
+
+def test_other_kernels_keep_their_steps(derivation):
+    sizes = dict(M=128, D=2048, K=8192)
+    made = emit(derivation, sizes, schedule=HALF).derivation.final
+
+    for _, steps, recuts in wider_in_chunks(made, ()):
+        if (3, "M", 128) in recuts:
+            assert ((2, "K", 128) in recuts) == (steps["K"] != 128)
 
 
 def test_kernels_of_many_programs_keep_their_blocks(derivation):
