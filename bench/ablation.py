@@ -215,7 +215,8 @@ def _line(one: Variant, whole: Variant, known: Mapping[str, Any]) -> str:
     if one is whole:
         estimate, found = f"{one.estimate:.1f} us", f"{base:.1f} us" if base else ""
     else:
-        estimate = f"{one.estimate / whole.estimate:.2f}" if one.source else one.reason
+        known_time = math.isfinite(one.estimate)
+        estimate = f"{one.estimate / whole.estimate:.2f}" if known_time else one.reason
         found = f"{time / base:.2f}" if time and base else known["failed"].get(one.left_out, "")
     cells = (one.key, one.left_out, estimate, found, "; ".join(one.fell))
     return f"| {' | '.join(cell.replace('|', '/').replace(chr(10), ' ') for cell in cells)} |"
