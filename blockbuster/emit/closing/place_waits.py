@@ -11,9 +11,9 @@ before   nest 2, overlaps:                after   nest 1: release; ...
 
 All stores follow the wait, and all loads of what the nests before it in its chain store, with what
 is made of them. All else goes first, loops too: a product that is scaled by what the nest before
-makes is done by then. If that is nothing but totals at their start, programs that take several places of
-the grid wait once, in front of the first. A nest lets the next one begin as soon as it has waited itself. Behind this
-pass a nest overlaps if it holds a wait.
+makes is done by then. If that is nothing but totals at their start, programs that take several
+places of the grid wait once, in front of the first. A nest lets the next one begin as soon as it
+has waited itself. Behind this pass a nest overlaps if it holds a wait.
 """
 
 from __future__ import annotations
