@@ -57,6 +57,18 @@ def test_a_loop_that_computes_between_its_dots_does_not():
     assert persistent(start) is start
 
 
+def test_a_loop_of_two_dots_does_not():
+    def gated(x, w, v):
+        return (x @ w) * (x @ v)
+
+    graph = bb.fuse(bb.lower(bb.trace(gated, x="M K", w="K N", v="K N"))).final
+    text = ALONE.replace("N 256", "N 128")
+
+    start = scheduled(graph, text, **LARGE)
+
+    assert persistent(start) is start
+
+
 def test_the_ring_is_there_while_results_are_stored(product):
     """Triton takes as much and 24 bytes for barriers: a ring of 3 slots, and a quarter of the
     results as float16."""

@@ -342,13 +342,11 @@ class Block:
 class Nest(HashedOnce):
     """A group of statements, one kernel: it runs after all earlier nests, or waits for them inside.
 
-    ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
-    ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
-    ``last_first``: parallel dims whose blocks the grid takes from the last to the first. ``group``:
-    a parallel dim, not the last on the grid, whose blocks it takes in groups. ``programs``: at most
-    so many run, each of which takes one place of the grid after the other; 0: a program each.
-    ``warps``: of a program; 0 until ``warps``. ``accurate``: scalar functions that are as accurate
-    as float32; others are approximations. ``overlaps``: it begins before the nest before has ended.
+    ``grid``: the parallel loops bound to the launch grid, outermost first. ``blocks``: how it cuts
+    the dims whose blocks are more than one element. Both are empty until ``bind`` and ``block``.
+    ``last_first``: dims whose blocks the grid takes from the last to the first. ``group``: a dim,
+    not its last, whose blocks it takes in groups. ``programs``: so many take its places; 0: one for
+    each. ``warps``: of one. ``accurate``: functions that are. ``overlaps``: it begins early.
     """
 
     body: tuple[Stmt, ...]
