@@ -23,7 +23,7 @@ from blockbuster.emit.tile.program import (
     Tile,
     TileProgram,
     statements,
-)  # fmt: skip
+)
 from blockbuster.emit.tile.tiling import Tiling, fitted, power_of_two, tiling_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.uses import SWIZZLED, Uses, is_matrix_dot
