@@ -7,28 +7,30 @@ before   t2 = load(X[m,:])                after   t2 = load(X[m,:])
 
 The warps of a program meet where they reduce across lanes, and compilers move no load past such a
 place: a load behind it would begin when the first ones have arrived, and take as long again. No
-load passes a loop, or a store to its array. Nests with matrix dots stay as they are: what they load
-behind their loops would take registers meanwhile.
+load passes a loop, or a store to its array. What is loaded early takes registers meanwhile: so
+nests with matrix dots, iterations of loops, and programs that would hold more than ``MOST`` bytes
+stay as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 
 from blockbuster.emit.tile.dataflow import same_or, stored, with_parts
-from blockbuster.emit.tile.program import (
-    Buffer,
-    For,
-    Let,
-    Load,
-    Nest,
-    Stmt,
-    TileProgram,
-    statements,
-)
-from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt, TileProgram, statements
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.ops import Functional
+
+MOST = 64 << 10
+"""Bytes that a program loads outside loops, at most, for its loads to begin early. With 96 kB,
+LayerNorm of 256 rows of 16384 took an H200 6.0 microseconds instead of 4.9: its registers left room
+for one program on a processor instead of two. The maximum of a scaled row, with 64 kB, took 2.4
+instead of 2.5.
+"""
 
 REDUCTIONS = (Functional("row_sum"), Functional("row_max"), Functional("row_min"))
 
@@ -42,22 +44,32 @@ def _begun(nest: Nest, program: TileProgram) -> Nest:
     tiling = tiling_of(program, nest)
     if any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body)):
         return nest
-    return with_parts(nest, body=_ahead(nest.body, stored(nest.body)))
+    if sum(_bytes(nest.body, tiling)) > MOST:
+        return nest
+    return with_parts(nest, body=_ahead(nest))
 
 
-def _ahead(body: tuple[Stmt, ...], written: dict[Buffer, None]) -> tuple[Stmt, ...]:
-    """The statements of one level, in another order; those of its loops likewise."""
-    out: list[Stmt] = []
-    first: int | None = None  # the place of the first reduction since the last loop
+def _bytes(body: tuple[Stmt, ...], tiling: Tiling) -> Iterator[int]:
+    """The bytes of each load of a program outside its loops."""
     for stmt in body:
-        if isinstance(stmt, For):
-            out.append(with_parts(stmt, body=_ahead(stmt.body, written)))
-            first = None
-        elif isinstance(stmt, Load) and first is not None and stmt.view.buffer not in written:
+        if isinstance(stmt, Load):
+            dtype = MEMORY.get(stmt.view.buffer.dtype)
+            lanes = prod(map(tiling.block, tiling.lanes(stmt.target)))
+            yield lanes * (dtype.bytes if dtype else 0)
+
+
+def _ahead(nest: Nest) -> tuple[Stmt, ...]:
+    """The statements of a nest, in another order."""
+    out, written = list[Stmt](), stored(nest.body)
+    first: int | None = None  # the place of the first reduction since the last loop
+    for stmt in nest.body:
+        if isinstance(stmt, Load) and first is not None and stmt.view.buffer not in written:
             out.insert(first, stmt)
             first += 1
-        else:
-            if first is None and isinstance(stmt, Let) and stmt.op in REDUCTIONS:
-                first = len(out)
-            out.append(stmt)
-    return same_or(body, tuple(out))
+            continue
+        if isinstance(stmt, For):
+            first = None
+        elif first is None and isinstance(stmt, Let) and stmt.op in REDUCTIONS:
+            first = len(out)
+        out.append(stmt)
+    return same_or(nest.body, tuple(out))

@@ -184,14 +184,20 @@ class _KernelPrinter:
             self._beside = stmt  # spelled with the next one
             return
         lanes = self._tiling.lanes(stmt.target)
+        if self._beside is not None:
+            self._two_sums(self._beside, stmt, lanes)
+            return
         text = as_dtype(self._value(stmt, lanes), stmt.target.dtype)
         if isinstance(stmt.op, Cast) and stmt.args[0] in self._columns:
             self._columns[stmt.target] = None
-        first, self._beside = self._beside, None
-        if first is not None:
-            text = self._ops.sums([self._tiles[let.args[0]] for let in (first, stmt)], lanes)
-        names = [self._define(let.target, lanes) for let in (first, stmt) if let is not None]
-        self._lines.line(f"{', '.join(names)} = {text.text}", stmt.origin)
+        name = self._define(stmt.target, lanes)
+        self._lines.line(f"{name} = {text.text}", stmt.origin)
+
+    def _two_sums(self, first: Let, second: Let, lanes: Lanes) -> None:
+        self._beside = None
+        text = self._ops.sums([self._tiles[let.args[0]] for let in (first, second)], lanes)
+        names = [self._define(let.target, lanes) for let in (first, second)]
+        self._lines.line(f"{', '.join(names)} = {text.text}", second.origin)
 
     def _value(self, stmt: Let, lanes: Lanes, total: str = "") -> Text:
         args = [self._tiles[arg] for arg in stmt.args]
