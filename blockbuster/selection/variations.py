@@ -9,29 +9,24 @@ order is fixed: the same program and sizes give the same schedules on any comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, zip_longest
 from math import inf
 
 from blockbuster.costs import time_of
-from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.tile.program import Nest
-from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
+from blockbuster.selection.arrangements import Arrangement, Arrangements, Chunks, Near
 from blockbuster.selection.cost import Cost, cost_of
-from blockbuster.selection.default_schedule import arranged, divided
 from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.overlapping import overlapped
-from blockbuster.selection.own_blocks import Own
 from blockbuster.selection.recut_blocks import (
     Recuts,
     joined,
     kernels_of_dots,
     others_near,
-    with_recuts,
 )
 from blockbuster.selection.roles import Roles
 from blockbuster.selection.settings import (
@@ -44,7 +39,7 @@ from blockbuster.selection.settings import (
     with_settings,
     with_stages,
 )
-from blockbuster.selection.walked_grids import AHEAD, Walks, walks_near, with_walks
+from blockbuster.selection.walked_grids import AHEAD, Walks, walks_near
 from blockbuster.selection.wider_chunks import wider_in_chunks
 
 MOST = 96
@@ -64,28 +59,6 @@ REFINED = 2
 
 HOPELESS = 1.6
 """How many times as long as another program the first schedules may take for more to be tried."""
-
-Lanes = tuple[tuple[Dim, int], ...]
-Chunks = tuple[tuple[Dim, int], ...] | None
-Near = Callable[[Nest], Iterator[dict[Dim, int]]]
-
-
-@dataclass(frozen=True)
-class Arrangement:
-    """The facts on which the moves before warps and stages depend.
-
-    ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
-    loops over some dims are run; None: as many as the default schedule has. ``own``: lanes of
-    single kernels, by their numbers before loops are run in chunks. ``recut``: blocks of single
-    kernels, after all that.
-    """
-
-    lanes: Lanes = ()
-    chunks: Chunks = None
-    own: tuple[tuple[int, Lanes], ...] = ()
-    recut: Recuts = ()
-    walks: Walks = ()
-
 
 @dataclass(frozen=True)
 class Variation:
@@ -180,7 +153,7 @@ class _Search:
         self.bare = bare
         self.default = Arrangement(chunks=None if in_chunks else ())
         self.roles, self.most = Roles.of(bare), MOST
-        self.arranged: dict[Arrangement, Scheduled | None] = {}
+        self.arranged = Arrangements(bare, self.roles)
         self.texts: dict[tuple[str, tuple[KernelSetting, ...], bool], str] = {}
         self.found: dict[str, Variation | None] = {}
 
@@ -192,7 +165,7 @@ class _Search:
     def starts(self) -> list[Variation]:
         """The default arrangement and a wider one, as far as they fit."""
         first = self._costed(self.default)
-        lanes = dict(self._lanes(self.default))
+        lanes = dict(self.arranged.lanes(self.default))
         wide = {dim: self.roles.wider(dim, count) for dim, count in lanes.items()}
         second = self._costed(replace(self.default, lanes=tuple(wide.items())))
         return [one for one in (first, second) if one is not None]
@@ -200,7 +173,7 @@ class _Search:
     def walk(self, here: Variation | None) -> None:
         """From a start to better lanes, one dim at a time."""
         while here is not None and len(self.found) < WALKED:
-            near = [self._costed(one) for one in self._neighbours(here.arrangement)]
+            near = [self._costed(one) for one in self.arranged.neighbours(here.arrangement)]
             better = [one for one in near if one and one.microseconds < here.microseconds]
             here = min(better, key=lambda one: one.microseconds, default=None)
 
@@ -225,7 +198,7 @@ class _Search:
         here, limit = next(iter(self.ranked()), None), len(self.found) + OWN_WALKED
         while here is not None and len(self.found) < limit:
             better: dict[int, Variation] = {}
-            for number, arrangement in self._with_own(here.arrangement, near):
+            for number, arrangement in self.arranged.with_own(here.arrangement, near):
                 one, best = self._costed(arrangement), better.get(number, here)
                 if one is not None and one.microseconds < best.microseconds:
                     better[number] = one
@@ -259,7 +232,7 @@ class _Search:
         here = best.arrangement
         for chunks, lanes, recut in wider_in_chunks(best.scheduled, here.recut):
             self.most += 1
-            steps = tuple({**dict(self._lanes(here)), **lanes}.items())
+            steps = tuple({**dict(self.arranged.lanes(here)), **lanes}.items())
             made = replace(here, lanes=steps, chunks=tuple(chunks.items()), recut=recut)
             self._costed(made, best.settings, in_groups=True)
 
@@ -294,7 +267,7 @@ class _Search:
     ) -> Variation | None:
         old = here.arrangement
         near = replace(old, recut=joined(old.recut, recuts), walks=(*old.walks, *walks))
-        made = self._arranged(near)
+        made = self.arranged.at(near)
         if made is None:
             return None
         at, settings = walks[0][0] - 1, list(here.settings)
@@ -322,7 +295,7 @@ class _Search:
     ) -> Variation | None:
         """The schedule, costed unless it was before, or ``MOST`` were. ``in_groups``: its grids
         are in groups where that saves loads, and only the stages of ``settings`` are taken."""
-        made = self._arranged(arrangement)
+        made = self.arranged.at(arrangement)
         if made is None:
             return None
         known = usual(made)
@@ -340,63 +313,6 @@ class _Search:
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one
         return self.found.get(text)
-
-    def _arranged(self, arrangement: Arrangement) -> Scheduled | None:
-        if arrangement not in self.arranged:
-            self.arranged[arrangement] = self._arrange(arrangement)
-        return self.arranged[arrangement]
-
-    def _arrange(self, arrangement: Arrangement) -> Scheduled | None:
-        if arrangement.walks:
-            made = self._arranged(replace(arrangement, walks=()))
-            return with_walks(made, arrangement.walks) if made else None
-        if arrangement.recut:
-            made = self._arranged(replace(arrangement, recut=()))
-            return with_recuts(made, arrangement.recut) if made else None
-        chunks = None if arrangement.chunks is None else dict(arrangement.chunks)
-        plain, dots, own = self._asked(arrangement)
-        try:
-            return arranged(self.bare, tiles=plain, of_dots=dots, chunks=chunks, own=own)
-        except EmitError:  # these lanes do not go together, or no such loop can be in chunks
-            return None
-
-    def _asked(self, arrangement: Arrangement) -> tuple[Mapping[Dim, int], Mapping[Dim, int], Own]:
-        """The lanes of an arrangement: of all nests, of those with dots, and of single ones."""
-        lanes = {**self.roles.usual, **dict(arrangement.lanes)} if arrangement.lanes else {}
-        own = {number: dict(mine) for number, mine in arrangement.own}
-        return (*((lanes, {}) if not self.roles.dots else ({}, lanes)), own)
-
-    def _lanes(self, arrangement: Arrangement) -> Lanes:
-        """The lanes of the dims that vary, as they are in an arrangement."""
-        made = self._arranged(arrangement)
-        if made is None:
-            return ()
-        blocks: dict[Dim, int] = {}
-        for nest in made.draft.nests:
-            if not self.roles.dots or dims_of_dots(nest, made.draft.units):
-                blocks |= {block.dim: block.lanes for block in nest.blocks}
-        return tuple((dim, blocks[dim]) for dim in self.roles.varying if dim in blocks)
-
-    def _with_own(self, arrangement: Arrangement, near: Near) -> Iterator[tuple[int, Arrangement]]:
-        """The same with lanes ``near`` those of one kernel, and the number of that kernel."""
-        if len(self.bare.draft.nests) > 1 or self._arranged(arrangement) is None:
-            return
-        known = dict(arrangement.own)
-        nests = divided(self.bare, *self._asked(arrangement)).draft.nests
-        for number, nest in enumerate(nests if len(nests) > 1 else (), start=1):
-            for lanes in near(nest):
-                own = {**known, number: tuple({**dict(known.get(number, ())), **lanes}.items())}
-                yield number, replace(arrangement, own=tuple(sorted(own.items())))
-
-    def _neighbours(self, arrangement: Arrangement) -> Iterator[Arrangement]:
-        """The same with one dim doubled or halved."""
-        lanes = self._lanes(arrangement)
-        for at, (dim, count) in enumerate(lanes):
-            for other in (2 * count, count // 2):
-                if self.roles.least(dim) <= other <= self.roles.most(dim):
-                    changed = (*lanes[:at], (dim, other), *lanes[at + 1 :])
-                    yield replace(arrangement, lanes=changed)
-
 
 def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
     """None of them, and one of them doubled or halved."""
