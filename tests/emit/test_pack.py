@@ -140,6 +140,16 @@ def test_rows_that_no_dot_reads_stay():
     assert "_padded" not in source
 
 
+def test_a_workspace_of_one_number_has_no_rows():
+    vector = bb.fuse(bb.lower(bb.trace(lambda x: bb.softmax(x, axis=0), x="N"))).snapshots[0]
+    made = emit(vector, dict(N=64), "float32", schedule="block N 16\nwarps 4\n")
+
+    assert any(not buffer.axes for buffer in made.tile_program.workspaces)
+    assert all(buffer.pitch == 1 for buffer in made.tile_program.workspaces)
+
+
+
+
 def test_what_lies_behind_a_row_is_zero(monkeypatch):
     graph, (x, w, v, u) = unfused(inverse), numbers().values()
     exact = (1 / ((x @ w) * (x @ v))) @ u

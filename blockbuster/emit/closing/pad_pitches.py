@@ -52,8 +52,7 @@ def pad_pitches(program: TileProgram) -> TileProgram:
 
 def not_padded(program: TileProgram, buffer: Buffer) -> str:
     """Why the rows of a workspace stay as they are, or ""."""
-    *rows, last = buffer.axes
-    if not rows or last.dim is None or last.per_block:
+    if len(buffer.axes) < 2 or buffer.axes[-1].dim is None or buffer.axes[-1].per_block:
         return f"{buffer.name} has no rows of elements"
     found = [
         (view, tiling) for view, tiling in _accesses(program) if view.buffer.name == buffer.name
@@ -64,7 +63,7 @@ def not_padded(program: TileProgram, buffer: Buffer) -> str:
     if not all(isinstance(dim, str) and _fits(dim, tiling) for dim, tiling in columns):
         return f"{buffer.name} is not walked along its rows in blocks of {PITCH} elements"
     if not any(isinstance(dim, str) and tiling.ragged(dim) for dim, tiling in columns):
-        return f"the blocks of {last.dim} are full"
+        return f"the blocks of {buffer.axes[-1].dim} are full"
     if not any(_feeds_a_dot(program, nest, buffer) for nest in program.nests):
         return f"no matrix product reads {buffer.name}"
     return ""
