@@ -21,7 +21,7 @@ CLOSE = 6e-4  # of the result, as a root mean square: half precision gives 2e-4 
 NAMES = [case.name for case in CASES]
 COMPILED = ["attention", "few-rows-matmul"]
 BY_DEFAULT = ("row-softmax",)
-"""The schedules that programs have without being asked."""
+"""The schedules that programs have without being asked, but for the early start of a program."""
 
 
 def emitted(case, sizes):
@@ -45,7 +45,8 @@ def test_a_schedule_is_what_its_kernel_shows(name):
     again = bb.emit(case.graph(), case.sizes, schedule=kernel.schedule)
 
     assert again.source == kernel.source
-    asked_for = kernel.source != bb.emit(case.graph(), case.sizes).source
+    default = bb.emit(case.graph(), case.sizes).schedule.replace("overlap nest 1\n", "")
+    asked_for = kernel.schedule != default
     assert asked_for == (name not in BY_DEFAULT)
 
 

@@ -92,9 +92,10 @@ def some_moves(scheduled, random, most=4, moves=MOVES):
 
 def all_cut(scheduled, random):
     """``scheduled`` with blocks for every dim: in all nests alike, or nest by nest."""
-    at_once = random.random() < 0.5
-    sites = [Site(at) for at in range(1, len(scheduled.draft.nests) + 1)]
-    for site in [EVERYWHERE] if at_once else sites:
+    at_once, nests = random.random() < 0.5, scheduled.draft.nests
+    uncut = [nest for nest in nests if not _has_blocks(nest, scheduled.draft.units)]
+    sites = [Site(at) for at, nest in enumerate(nests, start=1) if nest in uncut]
+    for site in [EVERYWHERE] if at_once and len(uncut) == len(nests) else sites:
         scheduled = _cut(scheduled, site, random)
     return scheduled
 
@@ -119,11 +120,12 @@ def _cut(scheduled, site, random):
 
 def is_cut(scheduled):
     """True if every dim has a block in every nest."""
-    units = scheduled.draft.units
-    return all(
-        {d for d in walked_in(nest) if size_class(d) not in units} <= {b.dim for b in nest.blocks}
-        for nest in scheduled.draft.nests
-    )
+    return all(_has_blocks(nest, scheduled.draft.units) for nest in scheduled.draft.nests)
+
+
+def _has_blocks(nest, units):
+    dims = {dim for dim in walked_in(nest) if size_class(dim) not in units}
+    return dims <= {block.dim for block in nest.blocks}
 
 
 def start_of(graph, random, most=4):

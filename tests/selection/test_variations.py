@@ -96,7 +96,7 @@ def test_from_a_schedule_they_are_those_of_its_program():
 def test_what_is_known_to_win_is_chosen():
     """Measured on an H200: bench/results/2026-11-22-h200-costs."""
     text = best(found("matmul")).scheduled.schedule
-    assert text == "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
+    assert text == "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\noverlap nest 1\n"
     assert best(found("softmax")).scheduled.schedule.startswith("block M 1, N 16384 whole\n")
 
 
@@ -119,11 +119,8 @@ def test_launches_do_not_hide_what_is_slower():
     assert any(one.microseconds <= module.NEAR * taken.microseconds for one in slower)
 
 
-def test_of_near_costs_warps_that_multiply_together_are_chosen():
+def test_warps_that_multiply_together_are_chosen():
     """Measured on an H200: 5.4 microseconds by 64 rows, 6.3 to 8.4 by 32."""
-    first, *_ = found("128 rows")
-
-    assert "M 32, K 256, N 32\n" in first.scheduled.schedule
     assert "M 64, K 256, N 32\n" in best(found("128 rows")).scheduled.schedule
 
 

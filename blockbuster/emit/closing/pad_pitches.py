@@ -79,7 +79,8 @@ def _accesses(program: TileProgram) -> Iterator[tuple[View, Tiling]]:
 
 def _fits(dim: Dim, tiling: Tiling) -> bool:
     """True if blocks of ``dim`` hold all elements behind a row, or none of them."""
-    return not tiling.is_unit(dim) and tiling.blocks[dim] % PITCH == 0
+    cut = not tiling.is_unit(dim) and dim in tiling.blocks
+    return cut and tiling.blocks[dim] % PITCH == 0
 
 
 def _feeds_a_dot(program: TileProgram, nest: Nest, buffer: Buffer) -> bool:

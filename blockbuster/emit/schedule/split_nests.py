@@ -22,6 +22,7 @@ from dataclasses import replace
 from blockbuster.emit.tile.cut import Workspaces, pieces
 from blockbuster.emit.tile.dataflow import conflicts, loaded, stored, workspaces_in_order
 from blockbuster.emit.tile.program import Buffer, For, Nest, Stmt, TileProgram
+from blockbuster.emit.tile.trips import walked_in
 from blockbuster.ir.types import Dim
 
 Body = tuple[Stmt, ...]
@@ -34,9 +35,16 @@ def split_nests(program: TileProgram) -> TileProgram:
     nests: list[Nest] = []
     for nest in program.nests:
         assert not nest.grid or not conflicts(nest.body), "split nests before binding them"
-        nests += [replace(nest, body=body) for body in _split(nest.body, nest.grid, spaces)]
+        nests += [_part(nest, body) for body in _split(nest.body, nest.grid, spaces)]
     split = replace(program, nests=tuple(nests), workspaces=(*program.workspaces, *spaces.made))
     return workspaces_in_order(split)
+
+
+def _part(nest: Nest, body: Body) -> Nest:
+    """``nest`` with a part of its statements, and blocks for the dims that these walk."""
+    part = replace(nest, body=body)
+    here = walked_in(part)
+    return replace(part, blocks=tuple(block for block in nest.blocks if block.dim in here))
 
 
 def _split(body: Body, path: tuple[Dim, ...], spaces: Workspaces) -> tuple[Body, ...]:
