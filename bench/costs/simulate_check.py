@@ -5,10 +5,10 @@
     python -m bench.costs.simulate_check --measured FILE --machine h200.toml --pairs 8 --csv out.csv
 
 Cold times are of calls that find nothing in the cache, launched from the host; warm times are of
-consecutive calls in a CUDA graph. Bytes from memory cannot be read without hardware counters (ncu
-needs rights that a container rarely has). Instead, the last column of the file of --csv is a
-bandwidth, simulated bytes over measured cold time; these bytes include those that reach memory only
-after the kernel has ended. Kernels that spill registers are left out: a machine without their
+consecutive calls in a CUDA graph. Bytes from memory are for counters.py,
+which needs rights that a container rarely has. The last column of the file of --csv is a bandwidth,
+simulated bytes over measured cold time; these bytes include those that reach memory only after the
+kernel has ended. Kernels that spill registers are left out: a machine without their
 registers runs another program.
 """
 
