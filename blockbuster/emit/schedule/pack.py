@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, statements_of
-from blockbuster.emit.tile.dataflow import fresh_names, mapped, with_parts
+from blockbuster.emit.tile.dataflow import bodies, fresh_names, mapped, with_parts
 from blockbuster.emit.tile.program import (
     INPUT,
     WORKSPACE,
@@ -44,7 +44,6 @@ from blockbuster.emit.tile.program import (
     Tile,
     TileProgram,
     View,
-    statements,
 )
 from blockbuster.ir.types import Dim, size_class
 
@@ -106,16 +105,11 @@ def _beside(program: TileProgram, site: Site) -> tuple[View, ...]:
     """How the arrays that are copied together are read in the nest of a load."""
     nest, stmt = program.nests[site.nest - 1], statement_at(program, site)
     assert isinstance(stmt, Load | Issue)
-    body = next(body for body in _bodies(nest) if any(one is stmt for one in body))
+    body = next(body for body in bodies(nest.body) if any(one is stmt for one in body))
     loads = (s.view for s in body if isinstance(s, Load | Issue))
     same = (v for v in loads if v.dims == stmt.view.dims and not not_a_matrix(v, program.units))
     found = {view.buffer: view for view in same}
     return tuple(found.values())
-
-
-def _bodies(nest: Nest) -> Iterator[tuple[Stmt, ...]]:
-    yield nest.body
-    yield from (stmt.body for stmt in statements(nest.body) if isinstance(stmt, For))
 
 
 def _fresh_arrays(program: TileProgram) -> Iterator[str]:

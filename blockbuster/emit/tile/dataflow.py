@@ -179,6 +179,14 @@ def folded_here(body: tuple[Stmt, ...]) -> dict[Tile, None]:
     return {tile: None for stmt in body if not isinstance(stmt, For) for tile in folded(stmt)}
 
 
+def bodies(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
+    """``body``, and those of the loops inside, each before its inner ones."""
+    yield body
+    for stmt in body:
+        if isinstance(stmt, For):
+            yield from bodies(stmt.body)
+
+
 def mapped(body: tuple[Stmt, ...], change: Callable[[Stmt], Stmt]) -> tuple[Stmt, ...]:
     """``body`` with every statement replaced by ``change(statement)``, from first to last.
 

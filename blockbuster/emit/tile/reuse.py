@@ -11,11 +11,11 @@ an array, and operators that only relabel, transpose or pass on a tile share its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from blockbuster.emit.tile.dataflow import loaded, operands, reads
-from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Store, Tile, statements
+from blockbuster.emit.tile.dataflow import bodies, loaded, operands, reads
+from blockbuster.emit.tile.program import Let, Nest, Stmt, Store, Tile, statements
 from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.ir.expr import Call, arguments, is_predicate
 from blockbuster.ir.ops import Functional, Pointwise
@@ -39,7 +39,7 @@ def reuse_in(nest: Nest) -> Reuse:
             readers.setdefault(tile, []).append(stmt)
     taken: dict[Tile, Tile] = {}
     stored: dict[Tile, Store] = {}
-    for body in _bodies(nest.body):
+    for body in bodies(nest.body):
         last = {tile: at for at, stmt in enumerate(body) for tile in reads((stmt,))}
         made: dict[Tile, int] = {}
         for at, stmt in enumerate(body):
@@ -54,13 +54,6 @@ def reuse_in(nest: Nest) -> Reuse:
                 if readers[stmt.value] == [stmt] and _as_it_lies(stmt, between):
                     stored[stmt.value] = stmt
     return Reuse(taken, stored)
-
-
-def _bodies(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
-    yield body
-    for stmt in body:
-        if isinstance(stmt, For):
-            yield from _bodies(stmt.body)
 
 
 def _is_array(stmt: Let) -> bool:
