@@ -93,7 +93,7 @@ def some_moves(scheduled, random, most=4, moves=MOVES):
 def all_cut(scheduled, random):
     """``scheduled`` with blocks for every dim: in all nests alike, or nest by nest."""
     at_once, nests = random.random() < 0.5, scheduled.draft.nests
-    uncut = [nest for nest in nests if not _has_blocks(nest, scheduled.draft.units)]
+    uncut = [nest for nest in nests if _uncut(nest, scheduled.draft.units)]
     sites = [Site(at) for at, nest in enumerate(nests, start=1) if nest in uncut]
     for site in [EVERYWHERE] if at_once and len(uncut) == len(nests) else sites:
         scheduled = _cut(scheduled, site, random)
@@ -101,11 +101,13 @@ def all_cut(scheduled, random):
 
 
 def _cut(scheduled, site, random):
-    """Blocks for the dims of nests; of ten draws the first that is legal, else 16 lanes each."""
+    """Blocks for the dims of nests that have none: of ten draws the first that is legal, else 16
+    lanes each.
+    """
     draft, move = scheduled.draft, BY_NAME["block"]
     nests = [draft.nests[at] for at in nests_at(draft, site)]
     fixed = {dim for nest in nests for dim in unlooped(nest, draft.units)}
-    dims = dict.fromkeys(d for n in nests for d in walked_in(n) if size_class(d) not in draft.units)
+    dims = dict.fromkeys(dim for nest in nests for dim in _uncut(nest, draft.units))
     for share in (*[random.random()] * 10, 0.0):
         lanes = {size_class(dim): random.choice((16, 32, 64)) if share else 16 for dim in dims}
         cuts = []
@@ -120,12 +122,14 @@ def _cut(scheduled, site, random):
 
 def is_cut(scheduled):
     """True if every dim has a block in every nest."""
-    return all(_has_blocks(nest, scheduled.draft.units) for nest in scheduled.draft.nests)
+    return not any(_uncut(nest, scheduled.draft.units) for nest in scheduled.draft.nests)
 
 
-def _has_blocks(nest, units):
-    dims = {dim for dim in walked_in(nest) if size_class(dim) not in units}
-    return dims <= {block.dim for block in nest.blocks}
+def _uncut(nest, units):
+    """The dims that a nest walks and has no blocks for, each once, in order."""
+    cut = [block.dim for block in nest.blocks]
+    walked = (dim for dim in walked_in(nest) if dim not in cut and size_class(dim) not in units)
+    return tuple(dict.fromkeys(walked))
 
 
 def start_of(graph, random, most=4):

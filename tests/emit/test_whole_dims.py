@@ -37,6 +37,7 @@ def with_whole_dims(graph, random):
 @example(Random(2))  # a loop in chunks, and a nest in front of it that does not walk its dim
 @example(Random(4))  # a nest that reads only the size of a dim
 @example(Random(22))
+@example(Random(136))  # a loop in chunks before any block: the chunks are one block already
 @given(RANDOMS)
 def test_scheduled_at_random(random):
     kind = random.choice(("arrays", "norms", "matrices"))
@@ -48,7 +49,7 @@ def test_scheduled_at_random(random):
 
     end = start_of(graph, random)
     end = end if is_cut(end) else all_cut(end, random)
-
+    assert is_cut(end), end.schedule
     for nest in end.draft.nests:
         looped = {stmt.dim for stmt in statements(nest.body) if isinstance(stmt, For)}
         for block in nest.blocks:

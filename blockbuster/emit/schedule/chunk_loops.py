@@ -47,6 +47,7 @@ from blockbuster.emit.tile.dataflow import (
     defined,
     folded,
     fresh_names,
+    fresh_workspace_names,
     operands,
     reads,
     workspaces_in_order,
@@ -207,8 +208,7 @@ class _Writer:
     made: list[Chunks] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        arrays = (*self.program.inputs, *self.program.outputs, *self.program.workspaces)
-        self._spaces = Workspaces(self.program.units, dict.fromkeys(b.name for b in arrays))
+        self._spaces = Workspaces(self.program.units, fresh_workspace_names(self.program))
         self._names = fresh_names(self.program)
 
     def nest(self, nest: Nest) -> Iterator[Nest]:

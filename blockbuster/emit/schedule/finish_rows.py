@@ -20,13 +20,17 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import count, islice
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, statements_of
-from blockbuster.emit.tile.dataflow import fresh_names, operands, workspaces_in_order
+from blockbuster.emit.tile.dataflow import (
+    fresh_names,
+    fresh_workspace_names,
+    operands,
+    workspaces_in_order,
+)
 from blockbuster.emit.tile.program import (
     WORKSPACE,
     Buffer,
@@ -236,13 +240,11 @@ def _rewritten(
 
 def _finished(program: TileProgram, let: Let, finish: Finish, names: Iterator[str]) -> TileProgram:
     """``program`` with the parts of a value in its place, in workspaces too."""
-    taken = [b.name for b in (*program.inputs, *program.outputs, *program.workspaces)]
-    spaces: dict[Buffer, tuple[Buffer, ...]] = {}
-    for buffer in _workspaces_of(let, program):
-        free = (name for i in count(1) if (name := f"I{i}") not in taken)
-        more = tuple(replace(buffer, name=name) for name in islice(free, len(finish.parts) - 1))
-        taken += [other.name for other in more]
-        spaces[buffer] = (buffer, *more)
+    arrays = fresh_workspace_names(program)
+    spaces = {
+        buffer: (buffer, *(replace(buffer, name=next(arrays)) for _ in finish.parts[1:]))
+        for buffer in _workspaces_of(let, program)
+    }
     nests = []
     for nest in program.nests:
         parts = {

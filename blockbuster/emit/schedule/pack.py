@@ -24,13 +24,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, statements_of
-from blockbuster.emit.tile.dataflow import bodies, fresh_names, mapped, with_parts
+from blockbuster.emit.tile.dataflow import (
+    bodies,
+    fresh_names,
+    fresh_workspace_names,
+    mapped,
+    with_parts,
+)
 from blockbuster.emit.tile.program import (
     INPUT,
     WORKSPACE,
@@ -77,7 +82,7 @@ class Pack(Move):
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with a nest that copies, and loads of the copies behind it."""
         draft, at = scheduled.draft, site.nest - 1
-        tiles, arrays = fresh_names(draft), _fresh_arrays(draft)
+        tiles, arrays = fresh_names(draft), fresh_workspace_names(draft)
         copies = {
             view.buffer: replace(view.buffer, name=next(arrays), space=WORKSPACE)
             for view in _beside(draft, site)
@@ -110,11 +115,6 @@ def _beside(program: TileProgram, site: Site) -> tuple[View, ...]:
     same = (v for v in loads if v.dims == stmt.view.dims and not not_a_matrix(v, program.units))
     found = {view.buffer: view for view in same}
     return tuple(found.values())
-
-
-def _fresh_arrays(program: TileProgram) -> Iterator[str]:
-    taken = {b.name for b in (*program.inputs, *program.outputs, *program.workspaces)}
-    yield from (name for number in count(1) if (name := f"I{number}") not in taken)
 
 
 def not_a_matrix(view: View, units: tuple[Dim, ...]) -> str:

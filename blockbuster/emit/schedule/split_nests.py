@@ -20,7 +20,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from blockbuster.emit.tile.cut import Workspaces, pieces
-from blockbuster.emit.tile.dataflow import conflicts, loaded, stored, workspaces_in_order
+from blockbuster.emit.tile.dataflow import (
+    conflicts,
+    fresh_workspace_names,
+    loaded,
+    stored,
+    workspaces_in_order,
+)
 from blockbuster.emit.tile.program import Buffer, For, Nest, Stmt, TileProgram
 from blockbuster.emit.tile.trips import walked_in
 from blockbuster.ir.types import Dim
@@ -30,8 +36,7 @@ Body = tuple[Stmt, ...]
 
 def split_nests(program: TileProgram) -> TileProgram:
     """``program`` whose nests load nothing that they store."""
-    names = (b.name for b in (*program.inputs, *program.outputs, *program.workspaces))
-    spaces = Workspaces(program.units, dict.fromkeys(names))
+    spaces = Workspaces(program.units, fresh_workspace_names(program))
     nests: list[Nest] = []
     for nest in program.nests:
         assert not nest.grid or not conflicts(nest.body), "split nests before binding them"

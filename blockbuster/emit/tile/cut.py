@@ -35,10 +35,10 @@ Body = tuple[Stmt, ...]
 
 @dataclass
 class Workspaces:
-    """Names and shapes of workspaces while a program is being made."""
+    """The workspaces that a program gets while it is being made, with ``names`` one by one."""
 
     units: tuple[Dim, ...]
-    taken: dict[str, None]
+    names: Iterator[str]
     made: list[Buffer] = field(default_factory=list)
 
     def axis(self, dim: Dim, axes: tuple[Dim, ...]) -> BufferAxis:
@@ -50,13 +50,9 @@ class Workspaces:
 
         Without a ``dtype`` it has none yet: ``typed.py`` gives it that of what is stored in it.
         """
-        number = len(self.made) + 1
-        while f"I{number}" in self.taken:
-            number += 1
         dims = tuple(dict.fromkeys((*lists, *axes)))
         shape = tuple(self.axis(dim, axes) for dim in dims)
-        buffer = Buffer(f"I{number}", shape, WORKSPACE, dtype)
-        self.taken[buffer.name] = None
+        buffer = Buffer(next(self.names), shape, WORKSPACE, dtype)
         self.made.append(buffer)
         return View(buffer, dims)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from operator import is_
@@ -211,9 +211,8 @@ def workspaces_in_order(program: TileProgram) -> TileProgram:
     """The workspaces that are used, renumbered in the order of their first store."""
     written = (b for nest in program.nests for b in stored(nest.body) if b.space == WORKSPACE)
     old = tuple(dict.fromkeys(written))
-    taken = {b.name for b in (*program.inputs, *program.outputs)}
-    numbers = (n for n in count(1) if f"I{n}" not in taken)
-    new = {buffer: replace(buffer, name=f"I{n}") for buffer, n in zip(old, numbers, strict=False)}
+    names = workspace_names({b.name for b in (*program.inputs, *program.outputs)})
+    new = {buffer: replace(buffer, name=name) for buffer, name in zip(old, names, strict=False)}
     other = {buffer: made for buffer, made in new.items() if made != buffer}
 
     def change(stmt: Stmt) -> Stmt:
@@ -225,6 +224,17 @@ def workspaces_in_order(program: TileProgram) -> TileProgram:
     if other:
         nests = tuple(with_parts(nest, body=mapped(nest.body, change)) for nest in nests)
     return replace(program, nests=nests, workspaces=tuple(new.values()))
+
+
+def workspace_names(taken: Container[str]) -> Iterator[str]:
+    """I1, I2 and so on, without names that are ``taken`` when the next one is asked for."""
+    return (name for number in count(1) if (name := f"I{number}") not in taken)
+
+
+def fresh_workspace_names(program: TileProgram) -> Iterator[str]:
+    """Names of workspaces that no array of ``program`` has."""
+    arrays = (*program.inputs, *program.outputs, *program.workspaces)
+    return workspace_names({buffer.name for buffer in arrays})
 
 
 def fresh_names(program: TileProgram) -> Iterator[str]:

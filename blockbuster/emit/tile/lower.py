@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.cut import Workspaces, pieces
-from blockbuster.emit.tile.dataflow import defined, workspaces_in_order
+from blockbuster.emit.tile.dataflow import defined, workspace_names, workspaces_in_order
 from blockbuster.emit.tile.monoids import kept_empty
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
@@ -102,7 +102,8 @@ class _Lowering:
         self._values: dict[Value, Tile | Stored] = {
             Value(-1, port): self._given(port) for port in range(len(graph.inputs))
         }
-        self._spaces = Workspaces(list_only(graph), dict.fromkeys(self._inputs))
+        self._taken = dict.fromkeys(self._inputs)  # names of the program's arrays
+        self._spaces = Workspaces(list_only(graph), workspace_names(self._taken))
 
     def program(self) -> TileProgram:
         """The whole program."""
@@ -152,9 +153,9 @@ class _Lowering:
         name = self._graph.output_names[position]
         if name in outputs:  # another part of one array
             return View(outputs[name], dims)
-        while name in self._spaces.taken:
+        while name in self._taken:
             name += "_out"
-        self._spaces.taken[name] = None
+        self._taken[name] = None
         return View(Buffer(name, tuple(axes), OUTPUT), dims)
 
     # levels --------------------------------------------------------------------
