@@ -16,7 +16,7 @@ from typing import Any, overload
 
 from blockbuster.check.loading import axes_of, comparison
 from blockbuster.emit.tile.dtypes import dtype_of
-from blockbuster.errors import FusionError, message
+from blockbuster.errors import FusionError, a_kind, message
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.arguments import (
     Leaf,
@@ -301,7 +301,7 @@ def jit(
     if fn is None:
         return functools.partial(jit, **options)
     if not callable(fn):
-        raise TypeError(f"bb.jit takes a function, not a {type(fn).__name__}")
+        raise TypeError(f"bb.jit takes a function, not {a_kind(fn)}")
     return Jitted(fn, **options)
 
 

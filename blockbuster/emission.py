@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 
 from blockbuster.emit.kernel import Kernel, written
 from blockbuster.emit.schedule.block import LEAST
@@ -14,7 +15,7 @@ from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of, named, sized
-from blockbuster.errors import EmitError, ParseError, message
+from blockbuster.errors import EmitError, ParseError, among, message
 from blockbuster.interp.report import ProofReport
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
@@ -196,7 +197,7 @@ def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:
     for dim, count in chunks.items():
         if dim not in (*dims, *map(size_class, dims)):
             raise ValueError(
-                message(f"unknown dim {dim!r} in chunks", hint=f"known: {', '.join(dims)}")
+                message(f"unknown dim {dim!r} in chunks", hint=among(dim, dims))
             )
         if count < 2 or count & (count - 1):
             raise ValueError(f"{dim} in {count} chunks, expected a power of two of at least 2")
@@ -206,10 +207,10 @@ def _check_known(program: TileProgram, what: str, given: Mapping[Dim, int]) -> N
     known = named(program)
     for dim, number in given.items():
         if dim not in known:
-            hint = f"known: {', '.join(known)}; other dims are read by no kernel"
+            hint = f"{among(dim, known)}; other dims are read by no kernel"
             raise ValueError(message(f"unknown dim {dim!r} in {what}", hint=hint))
-        if number < 0:
-            raise ValueError(f"{what} has {number} for {dim}, expected a count")
+        if not isinstance(number, Integral) or number < 0:
+            raise ValueError(f"{what} has {number!r} for {dim}, expected a whole number")
 
 
 def _check_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> None:

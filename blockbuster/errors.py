@@ -6,6 +6,8 @@ with the same format.
 """
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 NOT_TAKEN = (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError)
 """What torch, or a user's function, raises where it does not take the arrays that it is given."""
@@ -91,6 +93,30 @@ def message(
     if hint is not None:
         lines += _paragraph("hint: ", hint)
     return "\n".join(lines)
+
+
+def a_kind(value: object) -> str:
+    """The type of a value with its article, or None.
+
+    >>> a_kind("text"), a_kind(3), a_kind(None)
+    ('a str', 'an int', 'None')
+    """
+    if value is None:
+        return "None"
+    kind = type(value).__name__
+    return f"{'an' if kind[0].lower() in 'aeio' else 'a'} {kind}"
+
+
+def among(word: str, known: Iterable[str]) -> str:
+    """A hint that lists the ``known`` names, and first the one that ``word`` is nearly.
+
+    >>> among("h300", ["h200", "a100"]), among("tpu", ["h200", "a100"])
+    ("did you mean 'h200'? known: h200, a100", 'known: h200, a100')
+    """
+    names = list(dict.fromkeys(known))
+    close = get_close_matches(word, names, n=1)
+    near = f"did you mean {close[0]!r}? " if close else ""
+    return f"{near}known: {', '.join(names)}"
 
 
 def shown(text: str, longest: int | None = None) -> str:

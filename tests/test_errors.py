@@ -81,10 +81,10 @@ TAKE_GRAPHS = [
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        (rows, r"a function is no block program[\s\S]*bb\.lower\(bb\.trace\(fn"),
-        (PROGRAM, r"a ArrayProgram is no block program[\s\S]*bb\.lower\(program\)"),
-        (3, r"a int is no block program[\s\S]*bb\.lower\(bb\.trace\(fn"),
-        (GRAPH.show(), r"a str is no block program[\s\S]*bb\.parse\(text\)"),
+        (rows, r"expected a block program, got a function[\s\S]*bb\.lower\(bb\.trace\(fn"),
+        (PROGRAM, r"expected a block program, got an ArrayProgram[\s\S]*bb\.lower\(program\)"),
+        (3, r"expected a block program, got an int[\s\S]*bb\.lower\(bb\.trace\(fn"),
+        (GRAPH.show(), r"expected a block program, got a str[\s\S]*bb\.parse\(text\)"),
     ],
 )
 def test_what_is_no_block_program_is_told_by_its_name(function, given, text):
@@ -94,15 +94,16 @@ def test_what_is_no_block_program_is_told_by_its_name(function, given, text):
 
 @pytest.mark.parametrize("function", TAKE_GRAPHS)
 def test_a_derivation_is_a_block_program_to_emit_alone(function):
-    text = r"a Derivation is no block program[\s\S]*derivation\.final"
+    text = r"expected a block program, got a Derivation[\s\S]*derivation\.final"
     with pytest.raises(TypeError, match=text):
         function(bb.fuse(GRAPH), {})
 
 
 def test_what_is_no_array_program_or_function():
-    with pytest.raises(TypeError, match=r"a function is no array program[\s\S]*bb\.trace"):
+    text = r"expected an array program, got a function[\s\S]*bb\.trace"
+    with pytest.raises(TypeError, match=text):
         bb.lower(rows)
-    with pytest.raises(TypeError, match=r"a Graph is no array program"):
+    with pytest.raises(TypeError, match=r"expected an array program, got a Graph"):
         bb.compile(GRAPH, {})
     with pytest.raises(TypeError, match=r"bb\.jit takes a function, not a Graph"):
         bb.jit(GRAPH)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.errors import a_kind
 from blockbuster.frontend.source import Refused
 from blockbuster.frontend.torch import is_tensor
 from blockbuster.frontend.trees import container_of
@@ -33,7 +34,7 @@ _PLAIN = (np.ndarray, np.memmap)
 def check_capture(array: Any) -> None:
     """Raise Refused for an array that is not what its memory says."""
     if isinstance(array, np.ndarray) and type(array) not in _PLAIN:
-        what = f"a {type(array).__name__} is read: plain arrays are needed"
+        what = f"{a_kind(array)} is read: plain arrays are needed"
         raise Refused(what, "read np.asarray(array), or array.filled(value) where it is masked")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from blockbuster.errors import a_kind
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.source import Refused
@@ -40,7 +41,7 @@ def from_example(dims: DimTable, given: Any) -> tuple[Shape, str]:
     """Fresh dims for the axes of an example array or tensor, and its dtype."""
     if not hasattr(given, "shape") or not hasattr(given, "dtype"):
         raise Refused(
-            f"a {type(given).__name__} is neither a dim string nor an array",
+            f"{a_kind(given)} is neither a dim string nor an array",
             "bind other arguments beforehand: functools.partial(fn, option=value)",
         )
     dtype = str(getattr(given.dtype, "name", given.dtype)).removeprefix("torch.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.errors import a_kind
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.program import Axis, Equation
@@ -87,7 +88,7 @@ def spread(key: tuple[Any, ...], rank: int) -> list[Any]:
             or isinstance(entry, slice | SizeExpr)
             or _is_int(entry)
         ):
-            raise Refused(f"a {type(entry).__name__} as an index", _FORMS)
+            raise Refused(f"{a_kind(entry)} as an index", _FORMS)
     dots = sum(entry is Ellipsis for entry in key)
     taken = sum(entry is not None and entry is not Ellipsis for entry in key)
     if dots > 1 or taken > rank:

@@ -19,20 +19,20 @@ def parameter_names(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     plain = [p for p in parameters.values() if p.kind is not p.VAR_KEYWORD]
     shown = f"{getattr(fn, '__name__', 'the function')}{inspect.signature(fn)}"
+    known = [p.name for p in plain]
+    for name in inputs:
+        if name not in known and not takes_any:
+            raise trace_error(
+                f"{shown} has no parameter {name!r}",
+                hint=f"it takes {', '.join(known) or 'nothing'}",
+                where=where,
+            )
     for parameter in plain:
         needed = parameter.default is parameter.empty and parameter.kind is not _MANY
         if needed and parameter.name not in inputs:
             raise trace_error(
                 f"{shown} needs the input {parameter.name!r}",
                 hint=f'give its dims or an example: bb.trace(fn, {parameter.name}="M N")',
-                where=where,
-            )
-    known = [p.name for p in plain]
-    for name in inputs:
-        if name not in known and not takes_any:
-            raise trace_error(
-                f"{shown} has no parameter {name!r}",
-                hint=f"it takes {', '.join(known)}",
                 where=where,
             )
     return (*(n for n in known if n in inputs), *(n for n in inputs if n not in known))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from blockbuster.errors import message, shown
+from blockbuster.errors import a_kind, message, shown
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.frontend.torch import on_host
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
@@ -309,4 +309,4 @@ def check_program(value: object) -> None:
     """Raise TypeError where ``value`` is no array program, with what makes one of a function."""
     if not isinstance(value, ArrayProgram):
         hint = 'bb.trace(fn, x="M N") makes one of a function'
-        raise TypeError(message(f"a {type(value).__name__} is no array program", hint=hint))
+        raise TypeError(message(f"expected an array program, got {a_kind(value)}", hint=hint))

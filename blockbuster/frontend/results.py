@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from blockbuster.errors import a_kind
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.trees import Tree, container_of, distinct, result_apart
@@ -19,7 +20,7 @@ def named_results(result: Any) -> list[tuple[str, TracedArray]]:
     for name, value in named:
         if not isinstance(value, TracedArray):
             raise trace_error(
-                f"the function returned a {type(value).__name__} for {name}",
+                f"the function returned {a_kind(value)} for {name}",
                 hint="return traced arrays: one, a tuple of them, or a dict of them",
             )
     return named

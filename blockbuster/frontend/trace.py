@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from blockbuster.errors import TraceError
+from blockbuster.errors import TraceError, a_kind
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.captured import UNNAMED, check_capture, word_for
 from blockbuster.frontend.decompose import decompose
@@ -306,7 +306,7 @@ class Trace:
         """A number or a size as an expression."""
         found = scalar(value)
         if found is None:
-            raise trace_error(f"a {type(value).__name__} is neither an array nor a number")
+            raise trace_error(f"{a_kind(value)} is neither an array nor a number")
         return found
 
     def finish(self, name: str, results: Sequence[tuple[str, TracedArray]]) -> ArrayProgram:
@@ -379,7 +379,9 @@ class Trace:
         if isinstance(given, np.ndarray | np.generic):  # of one element, or it were captured
             number = held_exactly(given.item(), Const(float(given.item())))
             return number, (1,) * given.ndim, scalar_kind(given)
-        raise Refused(f"a {type(given).__name__} is neither an array nor a number")
+        hint = 'take an array of it; the dims of one array are one text, "M N"'
+        hint = hint if isinstance(given, tuple) else ""
+        raise Refused(f"{a_kind(given)} is neither an array nor a number", hint)
 
     def _checked(self, work: Callable[[], _T], op: str, *arrays: TracedArray) -> _T:
         try:

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from blockbuster.errors import a_kind
 from blockbuster.interp.layout import Array, Layout
 from blockbuster.ir.dtypes import INTEGERS, own_dtypes
 from blockbuster.ir.graph import Graph, Index, Input, Read
@@ -56,7 +57,7 @@ def checked(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
         if name not in needed:
             raise ValueError(f"unknown input {name}: {names}")
         if not isinstance(array, np.ndarray | np.generic):
-            raise TypeError(f"input {name} is a {type(array).__name__}, expected a NumPy array")
+            raise TypeError(f"input {name} is {a_kind(array)}, expected a NumPy array")
         if array.dtype.kind in "iu" and own.get(name) in INTEGERS:
             continue
         if array.dtype.kind in "iu":

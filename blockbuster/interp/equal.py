@@ -180,7 +180,7 @@ def _grown(
 ) -> Outcome | None:
     """``outcome`` with as many sizes more as powers of positions and sizes take, if these agree."""
     try:
-        degree = power(a) + power(b)
+        degree = power(a, b)
     except TooLarge:
         return outcome
     if outcome is None or degree > HIGHEST:
@@ -204,7 +204,7 @@ def _hidden(a: Graph, b: Graph, cases: Cases | None, outcome: Outcome | None) ->
     tried = cases.settings if cases else trials
     try:
         found = unseen(a, b, [setting.sizes for setting in tried])
-        degree = power(a) + power(b)
+        degree = power(a, b)
     except TooLarge:
         return "the programs are too large to tell which positions they compare"
     sizes = [setting.sizes for setting in (*tried, *trials)]

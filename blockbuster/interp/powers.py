@@ -6,31 +6,43 @@ unknown that is zero at d + 1 values is zero; so that many have to be tried.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
+from itertools import zip_longest
 
 from blockbuster.interp.binding import dims_of
 from blockbuster.interp.positions import elements
-from blockbuster.interp.terms import Terms, below
+from blockbuster.interp.terms import Term, Terms, below
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.types import size_class
+from blockbuster.ir.types import Dim, size_class
 
 
 @lru_cache(maxsize=64)
-def power(graph: Graph) -> int:
-    """The degree in positions and sizes of what a program computes, at most. Raises TooLarge.
+def power(a: Graph, b: Graph) -> int:
+    """The degree in positions and sizes of the difference of two programs, at most.
 
-    Of a quotient, the degrees of both parts together; of other functions, that of an argument. An
-    output that no position or size enters does not count.
+    Elements of outputs that are one term in both programs do not count, nor do elements that no
+    position or size enters. Raises TooLarge.
     """
     terms = Terms(anywhere=True)
-    dims = {d for dim in dims_of(graph) for d in (dim, size_class(dim))}
-    outputs = elements(graph, terms)
+    dims = {d for graph in (a, b) for dim in dims_of(graph) for d in (dim, size_class(dim))}
+    pairs = list(zip_longest(elements(a, terms), elements(b, terms)))
+    apart = [tuple(filter(None, pair)) for pair in pairs if pair[0] is not pair[1]]
+    degrees = _degrees(tuple(term for pair in apart for term in pair), dims)
+    return max((sum(degrees[term] for term in pair) for pair in apart), default=0)
+
+
+def _degrees(outputs: tuple[Term, ...], dims: Collection[Dim]) -> dict[Term, int]:
+    """The degree of each output in ``dims``: of a quotient, the degrees of both parts together; of
+    functions without a rule here, that of an argument; 0 if no position or size enters.
+    """
     known: dict[int, tuple[int, int]] = {}
     entered: set[int] = set()
     for term in sorted(below(*outputs), key=lambda term: term.number):
         args = [known[part.number] for part in term.parts]
+        own = term.fn == "input" and term.args[0][0] in dims
         if term.fn == "input":
-            made = (int(term.args[0][0] in dims), 0)
+            made = (int(own), 0)
         elif term.fn == "mul":
             made = (sum(n for n, _ in args), sum(d for _, d in args))
         elif term.fn == "inverse":
@@ -41,10 +53,9 @@ def power(graph: Graph) -> int:
         else:
             made = (max((n for n, _ in args), default=0), max((d for _, d in args), default=0))
         known[term.number] = made
-        own = term.fn == "input" and term.args[0][0] in dims
         if own or any(part.number in entered for part in term.parts):
             entered.add(term.number)
-    return max((sum(known[t.number]) for t in outputs if t.number in entered), default=0)
+    return {t: sum(known[t.number]) if t.number in entered else 0 for t in outputs}
 
 
 def _added(args: list[tuple[int, int]]) -> tuple[int, int]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from blockbuster.errors import among
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
 from blockbuster.ir.lengths import ONE, Length, length_of, whole
 from blockbuster.ir.ops import Cast, Elementwise, Op, Pointwise, Relabel, Transpose
 from blockbuster.ir.show import FACTOR_NAMES
+from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.tokens import TokenReader
 from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.views import AxisView, Run, Strided
@@ -151,6 +153,9 @@ class PhraseReader(TokenReader):
             if len(args) != FUNCTIONS[name]:
                 self._refuse(f"{name} takes {FUNCTIONS[name]} arguments, got {len(args)}")
             return Call(name, tuple(args))
+        if self._next == "(":
+            hint = among(name, (*FUNCTIONS, *FUNCTIONALS))
+            self._refuse(f"unknown operator {name!r}", hint=hint)
         return leaf(name)
 
 

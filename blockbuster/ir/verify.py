@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
-from blockbuster.errors import VerifyError, message
+from blockbuster.errors import VerifyError, a_kind, message
 from blockbuster.ir.expr import Arg, Call, Expr
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
 from blockbuster.ir.level import Level
@@ -53,9 +53,10 @@ def check_graph(value: object) -> None:
     """Raise TypeError where ``value`` is no graph, with what makes one of it."""
     if isinstance(value, Graph):
         return
-    kind = type(value).__name__
-    hint = INSTEAD.get(kind, 'bb.lower(bb.trace(fn, x="M N")) makes one of a function')
-    raise TypeError(message(f"a {kind} is no block program", hint=hint))
+    hint = INSTEAD.get(
+        type(value).__name__, 'bb.lower(bb.trace(fn, x="M N")) makes one of a function'
+    )
+    raise TypeError(message(f"expected a block program, got {a_kind(value)}", hint=hint))
 
 
 def verify(graph: Graph, known: Known | None = None) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
-from blockbuster.errors import message, shown
+from blockbuster.errors import among, message, shown
 from blockbuster.machines.data_file import read_machine
 from blockbuster.machines.machine import Choice, Machine
 from blockbuster.machines.measured import measured
@@ -46,10 +45,7 @@ vector float64
         return _present()
     if name in NAMES:
         return built_in(name)
-    close = get_close_matches(name, NAMES, n=1)
-    near = f"did you mean {close[0]!r}? " if close else ""
-    known = ", ".join((AUTO, *NAMES))
-    hint = f"{near}known: {known}, or the path of a .toml file"
+    hint = f"{among(name, (AUTO, *NAMES))}, or the path of a .toml file"
     raise ValueError(message(f"unknown machine {shown(name)!r}", hint=hint))
 
 

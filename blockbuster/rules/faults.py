@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from blockbuster.errors import RuleError, VerifyError, message
+from blockbuster.errors import RuleError, VerifyError, a_kind, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.level import Level
 from blockbuster.ir.types import Type
@@ -18,13 +18,13 @@ def check_rules(rules: object) -> None:
         raise TypeError(f"rules is one rule, {rules!r}: pass a sequence, rules=[{rules!r}]")
     if not isinstance(rules, Sequence) or isinstance(rules, str):
         hint = "bb.RULES and bb.PAPER_RULES are such"
-        raise TypeError(message(f"a {type(rules).__name__} is no sequence of rules", hint=hint))
+        raise TypeError(message(f"expected a sequence of rules, got {a_kind(rules)}", hint=hint))
     for rule in rules:
         if not isinstance(rule, Rule):
             hint = "a rule is an instance of a subclass of bb.Rule, as bb.RULES[0] is"
             if isinstance(rule, type):
                 hint = f"pass an instance, {rule.__name__}()"
-            what = f"among the rules is a {type(rule).__name__}"
+            what = f"among the rules is {a_kind(rule)}"
             raise TypeError(message(what, value=rule, hint=hint))
         if not getattr(rule, "name", ""):
             kind = type(rule).__name__
@@ -40,7 +40,7 @@ def raised(rule: Rule, method: str, error: Exception, graph: Graph) -> RuleError
 def check_match(rule: Rule, found: object, graph: Graph | Level) -> None:
     """A rule must find matches, of nodes that are there."""
     if not isinstance(found, Match):
-        wrong = f"a {type(found).__name__} instead of a Match"
+        wrong = f"{a_kind(found)} instead of a Match"
     elif not isinstance(found.nodes, Mapping):
         wrong = f"nodes without roles ({found.nodes!r})"
     elif absent := [f"{role}: {at}" for role, at in found.nodes.items() if at not in graph.rank]:
@@ -68,7 +68,7 @@ def check_rewritten(graph: Graph, found: Match, known: Known | None = None) -> N
 
 def no_graph(rule: Rule, made: object, graph: Graph) -> RuleError:
     """The error where ``apply`` gave something else than the rewritten graph."""
-    what = f"{rule.name}.apply returned a {type(made).__name__}, not the rewritten graph"
+    what = f"{rule.name}.apply returned {a_kind(made)}, not the rewritten graph"
     hint = "return edit.finish(), of edit = match.edit()"
     return RuleError(message(what, listing=shown(graph), hint=hint))
 

@@ -18,7 +18,7 @@ from typing import Any
 from blockbuster.emit.target.compiler import Compilation, Refusal, target_of
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
-from blockbuster.errors import NOT_TAKEN, LaunchError, message, shown_lines
+from blockbuster.errors import NOT_TAKEN, LaunchError, a_kind, message, shown_lines
 from blockbuster.runtime.first_launch import Compare, FirstChecks
 from blockbuster.runtime.launch import from_host, to_host
 from blockbuster.runtime.launches import Described, Kernel, Laid
@@ -338,7 +338,7 @@ class DeviceCall:
         results = list(made) if isinstance(made, tuple) else [made]
         for result in results:
             if not hasattr(result, "data_ptr") or result.device != operands[0].device:
-                raise TypeError(f"{self._call.name} gave a {type(result).__name__}, not a tensor")
+                raise TypeError(f"{self._call.name} gave {a_kind(result)}, not a tensor")
         check_results(self._call, results, self._sizes)
         return results
 

@@ -23,7 +23,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.target.binary import Binary, binary_of
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.target.load import load_module
-from blockbuster.errors import EmitError, message
+from blockbuster.errors import EmitError, a_kind, message
 from blockbuster.machines import Machine, machine
 
 KEPT, BEST = 32, 8
@@ -111,7 +111,7 @@ def _check_schedules(schedules: Sequence[Scheduled]) -> None:
         raise ValueError(message("there is no schedule to rank", hint="give at least one"))
     for at, each in enumerate(schedules):
         if not isinstance(each, Scheduled):
-            what = f"schedule {at} is a {type(each).__name__}, expected a Scheduled"
+            what = f"schedule {at} is {a_kind(each)}, expected a Scheduled"
             raise TypeError(message(what, hint="of a kernel, give kernel.derivation.final"))
 
 

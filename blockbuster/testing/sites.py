@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
 
-from blockbuster.errors import BlockbusterError, VerifyError
+from blockbuster.errors import BlockbusterError, VerifyError, a_kind
 from blockbuster.interp import equal
 from blockbuster.interp.equal import prove_equal
 from blockbuster.interp.trials import Trials, Unsettled
@@ -193,7 +193,7 @@ def does_not_apply(site: Site) -> str:
     except Exception as error:
         return f"apply raised {raised(error)}"
     if not isinstance(rewritten, Graph):
-        return f"apply returned a {type(rewritten).__name__}, not a Graph"
+        return f"apply returned {a_kind(rewritten)}, not a Graph"
     return "" if rewritten == again else "apply gives two different graphs when called twice"
 
 

@@ -350,7 +350,7 @@ def test_sizes_that_disagree_after_a_trace_name_the_line():
 
 
 def test_what_is_not_an_array_is_refused_at_the_users_line():
-    with pytest.raises(bb.TraceError, match=r"(?s)returned a int for out.*test_jit.py:\d+: "):
+    with pytest.raises(bb.TraceError, match=r"(?s)returned an int for out.*test_jit.py:\d+: "):
         bb.jit(lambda x: 3)(X)
 
 

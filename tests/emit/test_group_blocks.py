@@ -122,7 +122,7 @@ def test_fewer_bytes_come_from_memory_in_groups():
         ("group nest 1 K 8", "the loop over K is not on the grid"),
         ("group nest 1 L 8", "there is no nest 1 L"),
         ("group nest 1 N 8", "the loop over N is the last of the grid"),
-        ("group nest 1 M 1", "groups of 1 are none"),
+        ("group nest 1 M 1", "a group has 1 blocks, expected at least 2"),
         ("group nest 1 M 8\ngroup nest 1 B 8", "groups of 8 blocks of M already"),
     ],
 )

@@ -80,7 +80,7 @@ def test_the_second_loop_over_a_dim_has_a_number():
 @pytest.mark.parametrize(
     ("text", "why", "column"),
     [
-        ("blok M 64", "unknown move 'blok'; moves: group-heads, spread", 0),
+        ("blok M 64", "unknown move 'blok'", 0),
         ("  warps four", "expected the number of warps, one whole number", 8),
         ("warps 4 8", "expected the number of warps, one whole number", 6),
         ("warps", "expected the number of warps, one whole number", 5),
@@ -102,6 +102,17 @@ def test_mistakes_are_pointed_at(text, why, column):
     assert f"    {text}\n    {' ' * column}^" in said
 
 
+def test_a_move_that_is_nearly_named_is_suggested():
+    said = refused(f"{GOOD}blok M 64", error=ParseError)
+
+    assert "hint: did you mean 'block'? known: group-heads, spread" in said
+
+
+def test_the_loops_are_listed_for_one_that_is_not_there():
+    assert "hint: the loops are nest 1 M, nest 1 N" in refused(f"{GOOD}stage nest 1 Q 2")
+    assert "the loops are" not in refused(f"{GOOD}stage nest 1 N 1")
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -114,7 +125,7 @@ def test_mistakes_are_pointed_at(text, why, column):
         ("block M 64 whole", "M has 256 elements, more than one block of 64"),
         ("split", "no nest loads what it stores"),
         ("stage nest 1 Q 2", "there is no nest 1 Q: stage takes a loop"),
-        ("stage nest 1 N 1", "1 stages are none: expected at least 2"),
+        ("stage nest 1 N 1", "with 1 stages no load runs ahead: give at least 2"),
         ("stage nest 1 M 2", "the iterations over M are parallel: none runs before another"),
         ("stage nest 1 N 2", "the loop over N holds another loop"),
         ("chunk nest 1 N 3", "the number of chunks is 3, expected a power of two of at least 2"),

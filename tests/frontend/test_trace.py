@@ -152,8 +152,8 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: np.exp(x, where=False), r"np.exp with where cannot be traced"),
         (lambda x, y: x + np.ma.ones(3), "a MaskedArray is read: plain arrays are needed"),
         (lambda x, y: x + "a", "a str is neither an array nor a number"),
-        (lambda x, y: x + None, "add of .*: a NoneType is neither an array nor a number"),
-        (lambda x, y: x == None, "eq of .*: a NoneType is neither an array"),  # noqa: E711
+        (lambda x, y: x + None, "add of .*: None is neither an array nor a number"),
+        (lambda x, y: x == None, "eq of .*: None is neither an array"),  # noqa: E711
         (lambda x, y: x * 10**400, "too large for float64"),
         (lambda x, y: x.sum((0, -2)), r"sum: an axis stands twice in \(0, -2\)"),
         (lambda x, y: x.sum(1.0), "sum: axis must be an int, got 1.0"),
@@ -163,7 +163,7 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: x.astype(np.uint64), "a cast to uint64 cannot be traced"),
         (lambda x, y: bb.custom(np.flip, x, shape=(3,)), "3 is not the size of a dim"),
         (lambda x, y: bb.custom(np.add, x, 1, shape=x.shape), "add takes traced arrays only"),
-        (lambda x, y: None, "returned a NoneType for out"),
+        (lambda x, y: None, "returned None for out"),
         (lambda x, y: (x, 2.0), "returned a float for out1"),
         (lambda x, y: (), "returned no array"),
     ],
@@ -197,7 +197,7 @@ def test_sizes_of_examples_stand_for_their_dims():
         ({"x": "M=2", "y": "M=3"}, r"input y: M has sizes 2 and 3"),
         ({"x": "M", "y": np.arange(3, dtype=np.uint64)}, "an array of uint64 cannot be traced"),
         ({"x": "M", "y": "float16: M"}, "'float16' in 'float16: M' is no dtype"),
-        ({"x": "M", "y": 3}, "a int is neither a dim string nor an array"),
+        ({"x": "M", "y": 3}, "an int is neither a dim string nor an array"),
     ],
 )  # fmt: skip
 def test_errors_about_inputs(inputs, message):

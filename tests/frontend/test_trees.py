@@ -123,7 +123,7 @@ def test_methods_and_partial_functions():
 
 @pytest.mark.parametrize(("inputs", "message"), [
     ({"x": {"w": "M 0"}}, r"input x\['w'\]: '0' in 'M 0' is no dim"),
-    ({"x": Pair("M", object())}, r"input x.b: a object is neither a dim string nor an array"),
+    ({"x": Pair("M", object())}, r"input x.b: an object is neither a dim string nor an array"),
     ({"x": [np.ones(2, complex)]}, r"input x\[0\]: "),
 ])  # fmt: skip
 def test_errors_show_the_path(inputs, message):
@@ -135,7 +135,7 @@ def test_errors_show_the_path(inputs, message):
     ([], "returned no array"),
     ({"a": {0: 1}}, "an array under the key 0"),
     ({"a": (1.0, 2.0)}, "returned a float for a_0"),
-    (None, "returned a NoneType for out"),
+    (None, "returned None for out"),
 ])  # fmt: skip
 def test_results_that_are_no_arrays(result, message):
     with pytest.raises(bb.TraceError, match=message):

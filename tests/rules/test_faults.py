@@ -104,7 +104,7 @@ def an_output_that_is_not_there(match):
 
 
 WRONG = {
-    (lambda match: None): "mine.apply returned a NoneType, not the rewritten graph",
+    (lambda match: None): "mine.apply returned None, not the rewritten graph",
     (
         lambda match: match.graph.nodes
     ): "mine.apply returned a (tuple|dict), not the rewritten graph",
@@ -211,9 +211,9 @@ NO_RULES = {
     "one rule": (FuseMaps(), r"rules is one rule, FuseMaps\(\): pass .* rules=\[FuseMaps\(\)\]"),
     "a name": (["a"], r"among the rules is a str\n  value: 'a'\n  hint: a rule is an instance"),
     "a class": ([FuseMaps], r"among the rules is a type[\s\S]*pass an instance, FuseMaps\(\)"),
-    "text": ("fuse-maps", "a str is no sequence of rules"),
-    "nothing": (None, "a NoneType is no sequence of rules"),
-    "an iterator": (iter(RULES), "a tuple_iterator is no sequence of rules"),
+    "text": ("fuse-maps", "expected a sequence of rules, got a str"),
+    "nothing": (None, "expected a sequence of rules, got None"),
+    "an iterator": (iter(RULES), "expected a sequence of rules, got a tuple_iterator"),
     "a rule without a name": ([Nameless()], "Nameless has no name: write name: ClassVar"),
 }
 

@@ -48,7 +48,7 @@ class GroupBlocks(Move):
         if loop is None:
             return no_such_place(self, site)
         if args["blocks"] < FEWEST:
-            return f"groups of {args['blocks']} are none: expected at least {FEWEST} blocks"
+            return f"a group has {args['blocks']} blocks, expected at least {FEWEST}"
         nest = scheduled.draft.nests[site.nest - 1]
         grid = body_inside_grid(nest)[0]
         if not any(loop is other for other in grid):

@@ -33,7 +33,7 @@ from blockbuster.emit.schedule.persist import Persist
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.sink import Sink
-from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.schedule.site import Site, loops_of
 from blockbuster.emit.schedule.spell import Spell
 from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.split_float import SplitFloat
@@ -45,7 +45,7 @@ from blockbuster.emit.schedule.walk import Walk
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.trips import walked_in
-from blockbuster.errors import EmitError, ParseError, message
+from blockbuster.errors import EmitError, ParseError, among, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
@@ -101,7 +101,8 @@ def replayed(scheduled: Scheduled, text: str) -> Scheduled:
     """
     for line in parsed(text):
         if reason := line.move.why_not(scheduled, line.site, **line.args):
-            raise EmitError(message(f"line {line.number} of the schedule, '{line.text}': {reason}"))
+            what = f"line {line.number} of the schedule, '{line.text}': {reason}"
+            raise EmitError(message(what, hint=_places(scheduled, line)))
         scheduled = line.move.apply(scheduled, line.site, **line.args)
     return scheduled
 
@@ -129,12 +130,20 @@ def not_complete(scheduled: Scheduled) -> str:
     return ""
 
 
+def _places(scheduled: Scheduled, line: Line) -> str | None:
+    """The loops of the program, for a line that names one that is not there."""
+    loops = [str(site) for site, _ in loops_of(scheduled.draft)]
+    if line.move.takes != LOOP or str(line.site) in loops:
+        return None
+    return f"the loops are {', '.join(loops)}" if loops else "the program has no loop"
+
+
 def _line(number: int, whole: str, text: str, words: list[_Word]) -> Line:
     name, rest = words[0], words[1:]
     move = BY_NAME.get(name.text)
     if move is None:
-        known = ", ".join(BY_NAME)
-        raise _error(f"unknown move {name.text!r}; moves: {known}", number, whole, name.column)
+        hint = among(name.text, BY_NAME)
+        raise _error(f"unknown move {name.text!r}", number, whole, name.column, hint=hint)
     site, rest = _site(move, number, whole, name, rest)
     column = rest[0].column if rest else len(whole.rstrip())
     try:
@@ -172,6 +181,8 @@ def _joined(words: list[_Word]) -> list[str]:
     return [word.text for word in words]
 
 
-def _error(reason: str, number: int, line: str, column: int) -> ParseError:
+def _error(
+    reason: str, number: int, line: str, column: int, *, hint: str | None = None
+) -> ParseError:
     where = f"{line}\n{' ' * column}^"
-    return ParseError(message(f"line {number} of the schedule: {reason}", listing=where))
+    return ParseError(message(f"line {number} of the schedule: {reason}", listing=where, hint=hint))

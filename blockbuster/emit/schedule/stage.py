@@ -76,7 +76,7 @@ class Stage(Move):
         if loop is None:
             return no_such_place(self, site)
         if args["stages"] < FEWEST:
-            return f"{args['stages']} stages are none: expected at least {FEWEST}"
+            return f"with {args['stages']} stages no load runs ahead: give at least {FEWEST}"
         nest = scheduled.draft.nests[site.nest - 1]
         tiling = tiling_of(scheduled.draft, nest)
         return (

@@ -21,7 +21,7 @@ from blockbuster.emit.target.assembler import Assembler, assembler_for
 from blockbuster.emit.target.gpu import with_cache
 from blockbuster.emit.target.inspection import Inspection, Made, tools
 from blockbuster.emit.target.load import load_module
-from blockbuster.errors import EmitError, message, shown_lines
+from blockbuster.errors import EmitError, among, message, shown_lines
 from blockbuster.machines import built_in
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class CompileReport:
 def target_of(name: str) -> Target:
     """The entry of ``TARGETS``; ValueError names the known ones."""
     if name not in TARGETS:
-        raise ValueError(message(f"unknown target {name!r}", hint=f"known: {', '.join(TARGETS)}"))
+        raise ValueError(message(f"unknown target {name!r}", hint=among(name, TARGETS)))
     return TARGETS[name]
 
 

@@ -23,7 +23,7 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.typed import typed
 from blockbuster.emit.tile.value_dtypes import output_dtypes
-from blockbuster.errors import message
+from blockbuster.errors import among, message
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS, OWN, TRUTH, deciding, own_dtypes
 from blockbuster.ir.graph import Graph
 
@@ -59,7 +59,7 @@ def typed_for_gpu(graph: Graph, program: TileProgram, given: Given) -> TileProgr
     for name in given.arrays:
         if name not in known:
             raise ValueError(
-                message(f"unknown array {name!r} in dtype", hint=f"known: {', '.join(known)}")
+                message(f"unknown array {name!r} in dtype", hint=among(name, known))
             )
     own = own_dtypes(graph)
     common = _common(program, given, own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blockbuster.errors import message
+from blockbuster.errors import among, message
 from blockbuster.ir.dtypes import FLOAT8
 
 
@@ -47,6 +47,6 @@ def dtype_of(name: str) -> Dtype:
     """The entry of ``DTYPES``; ValueError names the known ones."""
     if name not in DTYPES:
         raise ValueError(
-            message(f"no kernel is written for dtype {name!r}", hint=f"known: {', '.join(DTYPES)}")
+            message(f"no kernel is written for dtype {name!r}", hint=among(name, DTYPES))
         )
     return DTYPES[name]

@@ -33,7 +33,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     state = command.add_mutually_exclusive_group()
     state.add_argument("--warm", action="store_true", help="the cache holds what was used last")
-    state.add_argument("--flushed", action="store_true", help="it is full of other, unwritten data")
+    other = "the cache is full of other data, which must be written to memory first"
+    state.add_argument("--flushed", action="store_true", help=other)
     command.add_argument("--json", action="store_true", help="print JSON, the timeline in it")
     command.add_argument("--plot", type=Path, metavar="FILE", help="draw it: .png, .svg or .pdf")
 
