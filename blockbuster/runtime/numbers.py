@@ -41,7 +41,8 @@ class Arithmetic:
 
     ``spans``: for each array the pairs of numbers whose products are summed; the sums follow the
     numbers. Triton tells numbers that kernels are started with apart, as 1, multiples of 16 and all
-    others.
+    others; of those of each group in ``even``, launchers tell kernels which power of two, up to 16,
+    divides all.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Arithmetic:
         spans: Iterable[Pairs] = (),
         made: Iterable[tuple[Places, Places, Any]] = (),
         starts: Iterable[tuple[int, Places]] = (),
+        even: Iterable[Places] = (),
     ) -> None:
         made, starts = [*made], [*starts]
         self._dims: list[Dim] = [one for kind, one, _ in notes if kind == SIZE]
@@ -59,7 +61,7 @@ class Arithmetic:
         sums = [sum_of([f"{of.name(a)} * {of.name(b)}" for a, b in pairs]) for pairs in spans]
         new = [f"({of.tuple(s)}, {of.tuple(t)}, d[{i}])" for i, (s, t, _) in enumerate(made)]
         launches = [f"({of.name(grid)}, {of.tuple(places)})" for grid, places in starts]
-        told = of.told(at for _, places in starts for at in places)
+        told = [*of.told(at for _, places in starts for at in places), *of.even(even)]
         parts = ", ".join(map(_tuple, ([*of.numbers(), *sums], told, new, launches)))
         self._function = function_of(f"lambda s, z, d: ({parts})", "numbers of a launcher")
 
@@ -105,6 +107,12 @@ class _Texts:
         for at in dict.fromkeys(places):
             if self.notes[at][0] != NUMBER:
                 yield f"2 if n{at} == 1 else not n{at} & 15"
+
+    def even(self, groups: Iterable[Places]) -> Iterator[str]:
+        """The powers of two that launchers tell, each once."""
+        for places in dict.fromkeys(groups):
+            bits = " | ".join(["16", *(self.name(at) for at in dict.fromkeys(places))])
+            yield f"({bits}) & -({bits})"
 
 
 def _tuple(texts: Iterable[str]) -> str:

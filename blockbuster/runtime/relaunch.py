@@ -6,7 +6,8 @@ these formulas. For another layout only the formulas are evaluated; no launcher,
 runs.
 
 Triton compiles a kernel anew if one of its integers becomes 1, if its divisibility by 16 changes,
-or if the alignment of a pointer changes. So launches are kept by such patterns.
+if the alignment of a pointer changes, or if the power of two changes that a launcher says divides
+the numbers of rows. So launches are kept by such patterns.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from blockbuster.runtime.numbers import (
     Made,
     Note,
     Pairs,
+    Places,
     Start,
 )
 from blockbuster.runtime.tensors import ALIGNED
@@ -69,6 +71,7 @@ class Relaunch:
             spans=noting.spans,
             made=[(shape, steps, gpu.dtype(name)) for shape, steps, name in noting.made],
             starts=[(start.grid, start.numbers) for start in noting.started],
+            even=noting.even,
         )
         self._known: dict[Any, Sequence[Kernel]] = {}
 
@@ -177,6 +180,7 @@ class _Noting:
         self.made: list[tuple[tuple[int, ...], tuple[int, ...], str]] = []
         self.started: list[_Started] = []
         self.spans: list[Pairs] = []
+        self.even: list[Places] = []
         self._module, self._inputs = module, len(module.INPUTS)
         arrays = [self._input(i, axes) for i, axes in enumerate(module.INPUTS.values())]
         parameters = inspect.signature(module.launch).parameters.values()
@@ -203,6 +207,7 @@ class _Noting:
             "can_overlap": lambda array: False,  # known kernels say themselves how they begin
             "descriptor": lambda array, tile: None,  # known kernels say which they take
             "empty": self._empty,
+            "even": self._even,
             "index_type": lambda *arrays: None,
             "on_device": lambda array: contextlib.nullcontext(),
             "argument": lambda array: array,
@@ -224,6 +229,10 @@ class _Noting:
         for dim, *_ in self._module.LENGTHS:
             size.setdefault(dim, self.notes.of(SIZE, dim))
         return size
+
+    def _even(self, *numbers: _Term | int) -> None:
+        """What divides all these is told to a kernel."""
+        self.even.append(tuple([self.notes.term(number).at for number in numbers]))
 
     def _empty(self, shape: Sequence[_Term | int], dtype: str, like: Any) -> _Array:
         """A new array, whose elements lie one after the other."""

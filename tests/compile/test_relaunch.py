@@ -145,3 +145,35 @@ def test_triton_tells_numbers_and_pointers_apart_as_we_do(torch):
     aligned = {(x[i:].data_ptr() % 16 == 0, kernel(x[i:])) for i in range(16)}
     assert len(aligned) == 2
     assert np.unique([a for a, _ in aligned]).size == 2
+
+
+def rows_of(number):
+    """The file of a program whose rows end under a mask."""
+
+    def program(x):
+        return x - bb.logsumexp(x, axis=-1, keepdims=True)
+
+    graph = bb.fuse(bb.lower(bb.trace(program, x="M N"))).final
+    return load_module(bb.emit(graph, dict(M=64, N=number)).source)
+
+
+@pytest.mark.parametrize(("n", "same"), [(1000, True), (984, True), (1004, False), (999, False)])
+def test_known_kernels_serve_rows_that_are_as_even(n, same, torch):
+    made = Relaunch(rows_of(1000), Device(torch))
+
+    def pattern(columns):
+        x = torch.empty((64, columns), dtype=torch.float16)
+        return made._found([x], {"M": 64, "N": columns})[0]
+
+    assert (pattern(n) == pattern(1000)) == same
+
+
+def test_a_stride_alone_makes_rows_uneven(torch):
+    made = Relaunch(rows_of(1000), Device(torch))
+
+    def pattern(width):
+        x = torch.empty((64, width), dtype=torch.float16)[:, :1000]
+        return made._found([x], {"M": 64, "N": 1000})[0]
+
+    assert pattern(1000) == pattern(1032)
+    assert pattern(1000) != pattern(1004)

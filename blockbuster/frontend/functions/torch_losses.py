@@ -179,6 +179,7 @@ def binary_cross_entropy_with_logits(
 
 _GROUP = "torch.nn.functional: losses"
 
+
 def triplet_margin_loss(
     anchor: Array,
     positive: Array,

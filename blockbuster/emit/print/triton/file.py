@@ -39,6 +39,10 @@ class File:
         """The compile-time number of lanes along ``dim``."""
         return self.names.of(("block", dim), f"BLOCK_{dim_word(dim).upper()}")
 
+    def even(self, dim: Dim) -> str:
+        """The compile-time number that divides the size and the strides of rows along ``dim``."""
+        return self.names.of(("even", size_class(dim)), f"EVEN_{dim_word(size_class(dim)).upper()}")
+
     def buffer(self, buffer: Buffer) -> str:
         """The variable that holds an array."""
         return self.names.of(("buffer", buffer.name), buffer.name)
@@ -61,7 +65,8 @@ class File:
 class Parameters:
     """The parameters that a kernel needs, collected while it is printed, in order of first need.
 
-    ``overlaps``: to know whether the device has dependent launches.
+    ``overlaps``: to know whether the device has dependent launches. ``rows``: by size class, arrays
+    whose rows along it are told to be even (even.py).
     """
 
     buffers: dict[Buffer, None] = field(default_factory=dict)
@@ -69,6 +74,7 @@ class Parameters:
     sizes: dict[Dim, str] = field(default_factory=dict)
     blocks: dict[Dim, str] = field(default_factory=dict)
     overlaps: bool = False
+    rows: dict[Dim, dict[Buffer, None]] = field(default_factory=dict)
     descriptors: dict[tuple[Buffer, tuple[int, ...]], str] = field(default_factory=dict)
 
 

@@ -176,6 +176,15 @@ def can_overlap(array):
     return torch.cuda.get_device_capability(array.device) >= (9, 0)
 '''
 
+EVEN = '''
+def even(*numbers):
+    """The largest power of two, up to 16, that divides all of ``numbers``."""
+    bits = 16
+    for number in numbers:
+        bits |= number
+    return bits & -bits
+'''
+
 DESCRIPTORS = '''
 def descriptor(array, tile):
     """The descriptor of an array for tiles of this shape; None if its layout has none."""

@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Any
 
 from blockbuster.emit.print.integers import integer_literal
+from blockbuster.emit.print.triton.even import even_lines
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
 from blockbuster.emit.print.triton.places import Places, launched_stages
@@ -46,6 +47,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.result_dtypes import INDEX
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.uneven_rows import uneven_rows
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.emit.tile.workarounds import READ_ONCE, REASONS
@@ -91,7 +93,9 @@ class _KernelPrinter:
         at = 0 if self._nest.programs else len(self._lines.text)  # in front of a loop over places
         self._statements(body)
         self._lines.text[at:at] = self._places.extent_lines()
-        return self._lines.text, self._places.parameters
+        parameters = self._places.parameters
+        parameters.rows = uneven_rows(self._nest, self._tiling)
+        return [*even_lines(parameters, self._file), *self._lines.text], parameters
 
     def _statements(self, body: tuple[Stmt, ...]) -> None:
         for stmt in body:

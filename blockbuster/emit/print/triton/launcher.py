@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from blockbuster.emit.print.triton.even import even_numbers, even_strides
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Parameters, literal, wrapped
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
@@ -115,6 +116,12 @@ class _Launcher:
         blocks = tiling and not tiling.is_unit(dim)
         return f"triton.cdiv({size}, {tiling.blocks[dim]})" if tiling and blocks else size
 
+    def _even(self, parameters: Parameters, dim: Dim) -> str:
+        """What divides the numbers of rows along ``dim``."""
+        keys = even_strides(parameters, dim)
+        steps = [f"strides({self._file.buffer(buffer)})[{axis}]" for buffer, axis in keys]
+        return f"even({', '.join(even_numbers(parameters, dim, steps))})"
+
     def _launch(self, at: int) -> list[str]:
         """The launch of a kernel. ``early``: how one is launched behind one that did start, if it
         may begin before that has ended; the first of a chain begins when all has ended, unless it
@@ -130,6 +137,7 @@ class _Launcher:
             f"{name}=descriptor({self._file.buffer(b)}, {literal(tile)})"
             for (b, tile), name in p.descriptors.items()
         ]
+        constants += [f"{self._file.even(dim)}={self._even(p, dim)}" for dim in p.rows]
         constants += ["INDEX=index", *([f"{OVERLAPS}=overlaps"] if p.overlaps else [])]
         options = [f"{name}={value}" for name, value in kernel.options.items()]
         early = '{"launch_pdl": True} if overlaps else {}'

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from blockbuster.emit.print.triton.even import even_numbers, even_strides
 from blockbuster.emit.print.triton.file import File, literal, wrapped
 from blockbuster.emit.print.triton.launcher import Kernel
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import BufferAxis
+from blockbuster.emit.tile.uneven_rows import KNOWN
 from blockbuster.ir.types import size_class
 
 
@@ -32,13 +34,24 @@ def kernel_table(file: File, kernels: list[Kernel]) -> str:
             "    dict(",
             f"        function={kernel.name},",
             *_dict("signature", types),
-            *_dict("constants", {n: kernel.tiling.blocks[d] for d, n in p.blocks.items()}),
+            *_dict("constants", dict(_constants(file, kernel, numbers))),
             *_list("equal_to_1", [name for name, n in numbers.items() if n == 1]),
             *_list("divisible_by_16", sixteens),
             *_dict("options", kernel.options),
             "    ),",
         ]
     return "\n".join([*lines, "]"])
+
+
+def _constants(file: File, kernel: Kernel, numbers: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """The lanes of blocks, and what divides the numbers of rows."""
+    p = kernel.parameters
+    for dim, name in p.blocks.items():
+        yield name, kernel.tiling.blocks[dim]
+    for dim in p.rows:
+        strides = [p.strides[key] for key in even_strides(p, dim)]
+        found = [numbers[name] for name in even_numbers(p, dim, strides)]
+        yield file.even(dim), math.gcd(KNOWN, *found)
 
 
 def _numbers(file: File, kernel: Kernel) -> Iterator[tuple[str, int]]:

@@ -14,6 +14,7 @@ from blockbuster.emit.print.triton.harness import (
     COMMANDS,
     DESCRIPTORS,
     EARLY,
+    EVEN,
     START,
 )
 from blockbuster.emit.print.triton.kernel import kernel_body
@@ -40,7 +41,7 @@ _RESERVED = (
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "KINDS", "drawn", "is_close", "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS",
     "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler", "descriptor",
-    "index_type", OVERLAPS, "can_overlap", "overlaps", "early",
+    "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early",
     "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", *HELPERS, *ACCURATE,
 )  # fmt: skip
@@ -88,6 +89,7 @@ def triton_text(
         reference,
         ARRAYS.strip(),
         *([EARLY.strip()] if waits(program) else []),
+        *([EVEN.strip()] if any(k.parameters.rows for k in text.kernels) else []),
         *([DESCRIPTORS.strip()] if any(k.parameters.descriptors for k in text.kernels) else []),
         *([ASSEMBLER.strip()] if heading.checks_assembler else []),
         COMMANDS.strip(),
@@ -325,7 +327,8 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     def function(self, kernel: Kernel) -> str:
         p = kernel.parameters
         runtime = [self.file.pointer(b) for b in p.buffers]
-        names = (*p.blocks.values(), "INDEX", *([OVERLAPS] if p.overlaps else []))
+        even = map(self.file.even, p.rows)
+        names = (*p.blocks.values(), *even, "INDEX", *([OVERLAPS] if p.overlaps else []))
         constants = [f"{name}: tl.constexpr" for name in names]
         lines = ["@triton.jit", f"def {kernel.name}("]
         numbers = list(p.sizes.values()), list(p.strides.values())

@@ -1,0 +1,41 @@
+"""The text by which rows that are multiples of 2, 4 or 8 apart are known to be.
+
+A launch says which power of two divides the size and the strides of rows, ``EVEN_N`` for rows along
+N, and the kernel begins with ``N = N // EVEN_N * EVEN_N``, which is N, and which the compiler can
+read. On an H200, log-softmax of 4096 rows of 1000 float16 numbers took 6.6 microseconds without and
+4.7 with that.
+"""
+
+from __future__ import annotations
+
+from blockbuster.emit.print.triton.file import File, Parameters
+from blockbuster.emit.tile.program import Buffer
+from blockbuster.ir.types import Dim
+
+
+def even_strides(parameters: Parameters, dim: Dim) -> list[tuple[Buffer, int]]:
+    """The strides that a kernel takes from row to row of its arrays with rows along ``dim``."""
+    arrays = parameters.rows[dim]
+    return [
+        (buffer, axis)
+        for buffer, axis in parameters.strides
+        if buffer in arrays and axis + 1 < len(buffer.axes)
+    ]
+
+
+def even_numbers(parameters: Parameters, dim: Dim, strides: list[str]) -> list[str]:
+    """The size of ``dim``, if a kernel takes it, and the ``strides`` of such rows."""
+    return [*([parameters.sizes[dim]] if dim in parameters.sizes else []), *strides]
+
+
+def even_lines(parameters: Parameters, file: File) -> list[str]:
+    """The head of a kernel: its numbers as multiples of what divides them."""
+    lines = []
+    for dim in parameters.rows:
+        strides = [parameters.strides[key] for key in even_strides(parameters, dim)]
+        even = file.even(dim)
+        numbers = even_numbers(parameters, dim, strides)
+        lines += [f"    {number} = {number} // {even} * {even}" for number in numbers]
+    if lines:
+        lines[0] += "  # no other number, but one that is known to be even"
+    return lines

@@ -1,0 +1,36 @@
+"""Arrays whose rows may begin or end at numbers that a compiler cannot tell to be even.
+
+Triton copies 16 bytes at once only from addresses that it knows to be multiples of 16, and only if
+a mask cannot end inside them. It tells numbers apart that are multiples of 16, and no others; rows
+of 1000 float16 numbers are multiples of 8 apart, which is as good.
+"""
+
+from __future__ import annotations
+
+from blockbuster.emit.tile.program import Buffer, Nest, Store, statements
+from blockbuster.emit.tile.rings import arrivals
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.ir.types import Dim, size_class
+
+KNOWN = 16
+"""Multiples of it are told apart from other numbers anyway."""
+
+Rows = dict[Dim, dict[Buffer, None]]
+"""By size class of their last dims, arrays whose rows are read or written under a mask."""
+
+
+def uneven_rows(nest: Nest, tiling: Tiling) -> Rows:
+    """The arrays whose rows may end, or begin, at numbers that are no multiples of ``KNOWN``.
+
+    Rows that are padded (pad_pitches.py) are such multiples apart.
+    """
+    found: Rows = {}
+    stores = ((s.value, s.view) for s in statements(nest.body) if isinstance(s, Store))
+    for tile, view in (*arrivals(nest.body), *stores):
+        dim, buffer = view.dims[-1] if view.dims else None, view.buffer
+        if not isinstance(dim, str) or dim not in tiling.lanes(tile):
+            continue
+        lanes, plain = tiling.blocks[dim], buffer.pitch == 1 and not buffer.axes[-1].per_block
+        if plain and lanes > 1 and (tiling.ragged(dim) or lanes % KNOWN):
+            found.setdefault(size_class(dim), {}).setdefault(buffer)
+    return found

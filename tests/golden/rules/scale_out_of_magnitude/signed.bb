@@ -1,0 +1,33 @@
+# The largest of numbers that may be negative.
+graph(X: N[M,N] = port, W: N[N] = port) {
+  s = map N (x in !X) {
+    q = square(x)
+    s_1 = row_sum(q)
+    yield +s_1
+  }
+  r = -s
+  z = map N (x_1 in !X, r_1 = r, w in !W) {
+    y = row_scale(x_1, r_1)
+    u = col_scale(y, w)
+    a = -u
+    z_1 = row_max(a)
+    yield max z_1
+  }
+  return z
+}
+# wrong
+graph(X: N[M,N] = port, W: N[N] = port) {
+  m, s = map N (x in !X, w in !W) {
+    u = col_scale(x, w)
+    a = -u
+    z = row_max(a)
+    q = square(x)
+    s_1 = row_sum(q)
+    yield max z
+    yield +s_1
+  }
+  r = -s
+  p = abs(r)
+  z_1 = mul(m, p)
+  return z_1
+}
