@@ -35,7 +35,15 @@ KEPT = 1024  # layouts of arguments that a function or a program remembers
 SAVED = {
     kind.__name__: kind
     for kind in (
-        AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, Flip, Pad, Take,
+        AlongAxis,
+        CopyJoin,
+        CopyMerge,
+        CopyReshape,
+        CopySlice,
+        CopySplit,
+        Flip,
+        Pad,
+        Take,
         WholeArrays,
     )
 }
@@ -148,6 +156,18 @@ class Compiled:
                     run = settled(self._graphed(run), arrays)
                     keep(self._runs, key, run)
                     return run, results
+
+    def clear_constants(self) -> None:
+        """Forget what was computed of constants: the next calls compute it anew.
+
+        For changes that torch does not count: through ``tensor.data``, or by another library.
+        """
+        with self._lock:
+            for on_gpu in self._gpus.values():
+                on_gpu.kept.clear()
+            for run in self._runs.values():
+                if isinstance(run, Graphed):
+                    run.clear()
 
     def _in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         inputs = self.plan.inputs

@@ -1,18 +1,23 @@
-"""The arrays of a call as they are run: their kind as a key, and their common properties."""
+"""What a call or a compilation is given: arrays, sizes, names, and the family of its plans."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from blockbuster.errors import message
+from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.arguments import Leaf, key_of, kind_key
 from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.program import own_dtypes_of
+from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
 from blockbuster.runtime.launch import from_host
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
+from blockbuster.selection.asked import Known
 from blockbuster.selection.family import Family
 
 
@@ -61,3 +66,70 @@ def beside(leaf: Leaf, given: Any) -> Leaf:
 def sizes_of(family: Family, arrays: Sequence[Any]) -> dict[Dim, int]:
     """The size of every dim for the arrays of a call, in the order of the program's inputs."""
     return family.bind({n: array.shape for n, array in zip(family.inputs, arrays, strict=True)})
+
+
+def sizes_given(program: ArrayProgram, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The size of every dim. Raises ValueError for unknown or missing dims."""
+    bound = completed({**program.sizes, **sizes}, program.rules)
+    wrong = [d for d in bound if d not in program.dims] or [
+        d for d in program.dims if d not in bound
+    ]
+    if wrong or any(bound[d] != n for d, n in program.sizes.items()):
+        what = f"sizes and dims differ in {', '.join(wrong)}" if wrong else "a fixed size differs"
+        raise ValueError(message(what, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
+    return bound
+
+
+def names_given(names: object) -> tuple[str, ...]:
+    """The names of constants. Raises TypeError for anything but a sequence of strings."""
+    if isinstance(names, str):
+        hint = f"give a tuple of names: constant=({names!r},)"
+        raise TypeError(message("constant is one string, expected several names", hint=hint))
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"constant is {names!r}, expected a sequence of names of arrays")
+    return tuple(dict.fromkeys(names))
+
+
+def known_names(names: object, arrays: Sequence[str]) -> tuple[str, ...]:
+    """The same, of arrays that there are. Raises ValueError for others."""
+    found = names_given(names)
+    unknown = [name for name in found if name not in arrays]
+    if unknown:
+        what = f"unknown array {unknown[0]!r} in constant"
+        raise ValueError(message(what, hint=f"known: {', '.join(arrays)}"))
+    return found
+
+
+def constants_of(names: Sequence[str], arrays: Sequence[Leaf]) -> tuple[str, ...]:
+    """The inputs of a program that are constant: arrays of these names, and all that parameters of
+    these names hold. Raises ValueError for a name that is none.
+    """
+    meant = [(leaf, {leaf.name, leaf.shown, leaf.parameter}) for leaf in arrays]
+    known_names(names, list(dict.fromkeys(word for _, words in meant for word in sorted(words))))
+    return tuple(leaf.name for leaf, words in meant if not words.isdisjoint(names))
+
+
+def family_of(
+    program: ArrayProgram,
+    dtype: str,
+    target: str,
+    known: Known | None = None,
+    others: Mapping[str, str] | None = None,
+    constants: tuple[str, ...] = (),
+) -> Family:
+    """The family of a program's plans; see Family for what is given."""
+    axes = {
+        given.name: tuple(axis if isinstance(axis, str) else None for axis in given.shape)
+        for given in program.inputs
+    }
+    return Family(
+        lower(program),
+        axes,
+        name=program.name,
+        dtype=dtype,
+        target=target,
+        input_dtypes={**own_dtypes_of(program), **(others or {})},
+        rules=program.rules,
+        known=known,
+        constants=constants,
+    )

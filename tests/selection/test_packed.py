@@ -3,14 +3,14 @@
 import pytest
 
 import blockbuster as bb
-from blockbuster.compile import _family
+from blockbuster.runtime.given import family_of
 from blockbuster.selection.packed import OFTEN, told_apart
 
 PRODUCT = dict(x="M K", w="K N")
 
 
 def family(fn=lambda x, w: x @ w, dtype="float16", **dims):
-    return _family(bb.trace(fn, **(dims or PRODUCT)), dtype, "sm_90")
+    return family_of(bb.trace(fn, **(dims or PRODUCT)), dtype, "sm_90")
 
 
 def scheduled(of, **sizes):
