@@ -33,6 +33,7 @@ from bench.timing import timed
 from blockbuster.emit.kernel import written
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import not_complete, parsed
+from blockbuster.emit.target.compiler import assembling_here
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.rules import fuse
@@ -182,7 +183,7 @@ def prepared(
             failed[one.left_out] = f"{type(error).__name__}: {error}"[:300]
             continue
         launches[one.left_out] = partial(module.launch, **inputs)
-    with alone():
+    with alone(), assembling_here():
         return _right(launches, failed)
 
 

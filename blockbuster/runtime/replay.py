@@ -219,7 +219,7 @@ class Recording:
         kept: Kept | None = None,
     ) -> None:
         self._file, self._sizes, self._gpu, self._checks, self._of = file, sizes, gpu, checks, of
-        self._kept = kept or Kept()
+        self._kept = Kept() if kept is None else kept
         self._compilations: Sequence[Compilation] = ()
         self._learned: tuple[Laid, Sequence[Tensor]] | None = None
 
