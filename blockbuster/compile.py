@@ -15,6 +15,7 @@ from types import MethodType
 from typing import Any, overload
 
 from blockbuster.check.loading import comparison
+from blockbuster.emit.tile.constants import known_names, names_given
 from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.errors import FusionError
 from blockbuster.frontend import ArrayProgram
@@ -44,8 +45,6 @@ from blockbuster.runtime.given import (
     in_common_of,
     is_traced,
     kind_of_call,
-    known_names,
-    names_given,
     sizes_given,
     sizes_of,
 )

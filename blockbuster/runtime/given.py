@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.emit.tile.constants import known_names
 from blockbuster.errors import message
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.arguments import Leaf, key_of, kind_key
@@ -78,26 +79,6 @@ def sizes_given(program: ArrayProgram, sizes: Mapping[str, int]) -> dict[str, in
         what = f"sizes and dims differ in {', '.join(wrong)}" if wrong else "a fixed size differs"
         raise ValueError(message(what, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
     return bound
-
-
-def names_given(names: object) -> tuple[str, ...]:
-    """The names of constants. Raises TypeError for anything but a sequence of strings."""
-    if isinstance(names, str):
-        hint = f"give a tuple of names: constant=({names!r},)"
-        raise TypeError(message("constant is one string, expected several names", hint=hint))
-    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"constant is {names!r}, expected a sequence of names of arrays")
-    return tuple(dict.fromkeys(names))
-
-
-def known_names(names: object, arrays: Sequence[str]) -> tuple[str, ...]:
-    """The same, of arrays that there are. Raises ValueError for others."""
-    found = names_given(names)
-    unknown = [name for name in found if name not in arrays]
-    if unknown:
-        what = f"unknown array {unknown[0]!r} in constant"
-        raise ValueError(message(what, hint=f"known: {', '.join(arrays)}"))
-    return found
 
 
 def constants_of(names: Sequence[str], arrays: Sequence[Leaf]) -> tuple[str, ...]:

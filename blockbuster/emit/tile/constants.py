@@ -8,10 +8,11 @@ are made by the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.program import INPUT, WORKSPACE, Buffer, Nest, TileProgram
+from blockbuster.errors import message
 
 
 def kept_nests(program: TileProgram) -> tuple[int, ...]:
@@ -81,3 +82,25 @@ def constants_are_inputs(program: TileProgram) -> Iterator[str]:
 
 
 CHECKS = (constants_are_inputs,)
+
+# names that a user gives -----------------------------------------------------------------
+
+
+def names_given(names: object) -> tuple[str, ...]:
+    """The names of constants. Raises TypeError for anything but a sequence of strings."""
+    if isinstance(names, str):
+        hint = f"give a tuple of names: constant=({names!r},)"
+        raise TypeError(message("constant is one string, expected several names", hint=hint))
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"constant is {names!r}, expected a sequence of names of arrays")
+    return tuple(dict.fromkeys(names))
+
+
+def known_names(names: object, arrays: Sequence[str]) -> tuple[str, ...]:
+    """The same, of arrays that there are. Raises ValueError for others."""
+    found = names_given(names)
+    unknown = [name for name in found if name not in arrays]
+    if unknown:
+        what = f"unknown array {unknown[0]!r} in constant"
+        raise ValueError(message(what, hint=f"known: {', '.join(arrays)}"))
+    return found
