@@ -69,6 +69,11 @@ class Graphed:
         return [*known.results]
 
     @property
+    def replay(self) -> Replay:
+        """The runner without graphs."""
+        return self._run
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Notes from the calls."""
         return self._run.notes
