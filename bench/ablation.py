@@ -13,22 +13,31 @@ without which no kernel is complete (``block``, ``warps``, ``split``) are not le
 from __future__ import annotations
 
 import argparse
+import fcntl
 import inspect
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import blockbuster as bb
 from bench.peers.case import Case
 from bench.peers.cases import BY_KEY
+from bench.timing import timed
 from blockbuster.emit.kernel import written
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import not_complete, parsed
+from blockbuster.emit.target.compiler import assembling_here
+from blockbuster.emit.target.load import load_module
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.rules import fuse
+from blockbuster.runtime.recorder import Recorder
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.cost import cost_of
@@ -48,6 +57,8 @@ LARGEST = 2e-2
 """The error of a variant's result relative to the norm: more is a wrong kernel."""
 
 ROUNDS = 5
+
+Alone = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
@@ -151,49 +162,100 @@ def read(folder: Path) -> dict[str, list[Variant]]:
     return found
 
 
-def prepared(case: Case, made: list[Variant]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Calls of the variants that are right on a GPU, by name, and why others are none."""
-    from blockbuster.emit.target.load import load_module
+def prepared(
+    case: Case, made: list[Variant], alone: Alone = nullcontext
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Calls of the variants that are right on a GPU, by name, and why others are none.
 
+    All are compiled first; only their launches are inside ``alone()``.
+    """
     inputs = case.drawn(case.sizes, "cuda", 0)
-    runs: dict[str, Any] = {}
+    launches: dict[str, Any] = {}
     failed: dict[str, str] = {}
-    right: list[Any] = []
     for one in made:
         if not one.source:
             failed[one.left_out] = one.reason
             continue
-        launch = load_module(one.source).launch
+        module = load_module(one.source)
         try:
-            found = launch(**inputs)
+            Recorder(module, launches=False).call(**inputs)
         except Exception as error:  # one that fails must not hide the others
             failed[one.left_out] = f"{type(error).__name__}: {error}"[:300]
+            continue
+        launches[one.left_out] = partial(module.launch, **inputs)
+    with alone(), assembling_here():
+        return _right(launches, failed)
+
+
+def _right(
+    launches: Mapping[str, Any], failed: dict[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The launches whose results agree with those of the first."""
+    runs: dict[str, Any] = {}
+    right: list[Any] = []
+    for name, launch in launches.items():
+        try:
+            found = launch()
+        except Exception as error:  # one that fails must not hide the others
+            failed[name] = f"{type(error).__name__}: {error}"[:300]
             continue
         found = found if isinstance(found, tuple) else (found,)
         right = right or [x.double() for x in found]
         pairs = zip(found, right, strict=True)
         error = max(float((x.double() - y).norm() / y.norm().clamp_min(1e-9)) for x, y in pairs)
         if not error <= LARGEST:
-            failed[one.left_out] = f"error {error:.2g}"
+            failed[name] = f"error {error:.2g}"
             continue
-        runs[one.left_out] = lambda launch=launch: launch(**inputs)
+        runs[name] = _graphed(launch)
     return runs, failed
+
+
+def _graphed(launch: Callable[[], Any]) -> Callable[[], Any]:
+    """The same call as a CUDA graph: checks in Python take longer than some kernels."""
+    import torch
+
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = launch()
+
+    def replay() -> Any:
+        graph.replay()
+        return results  # what it writes stays allocated
+
+    return replay
 
 
 def measured(runs: Mapping[str, Any]) -> dict[str, float]:
     """The median microseconds of calls, with nothing in the cache, all in turn."""
-    from bench.timing import timed
-
     cold = timed(runs, ROUNDS, graphed=0.0).cold
     return {name: sorted(rounds)[len(rounds) // 2] for name, rounds in cold.items()}
 
 
-def measure(folder: Path) -> None:
-    """Time all variants of ``folder`` on this machine's GPU."""
-    with (folder / "times.jsonl").open("w", encoding="utf-8") as file:
-        for key, made in read(folder).items():
-            runs, failed = prepared(BY_KEY[key], made)
-            file.write(json.dumps({"key": key, "times": measured(runs), "failed": failed}) + "\n")
+def measured_case(key: str, made: list[Variant], alone: Alone = nullcontext) -> dict[str, Any]:
+    """A line of the times of a case's variants. Launches and times are taken inside ``alone()``."""
+    runs, failed = prepared(BY_KEY[key], made, alone)
+    with alone():
+        times = measured(runs)
+    return {"key": key, "times": times, "failed": failed}
+
+
+def measure(folder: Path, workers: int = 1, alone: Alone = nullcontext) -> None:
+    """Time all variants of ``folder`` that have no times there yet on this machine's GPU.
+
+    Kernels are compiled in ``workers`` processes. ``alone``: a lock of processes, so that nothing
+    else runs while one is timed; a case's line is written when it is known.
+    """
+    done = _times(folder)
+    left = {key: made for key, made in read(folder).items() if key not in done}
+    with (
+        ProcessPoolExecutor(workers, get_context("spawn")) as pool,
+        (folder / "times.jsonl").open("a", encoding="utf-8") as file,
+    ):
+        asked = [pool.submit(measured_case, key, made, alone) for key, made in left.items()]
+        for one in as_completed(asked):
+            file.write(json.dumps(one.result()) + "\n")
+            file.flush()
+            print(f"{one.result()['key']} was measured", flush=True)
 
 
 def table(folder: Path) -> str:
@@ -228,6 +290,14 @@ def _times(folder: Path) -> dict[str, Any]:
     return {one["key"]: one for one in map(json.loads, lines)}
 
 
+@contextmanager
+def locked(path: str) -> Iterator[None]:
+    """The use of a GPU by one process at a time: all name the same file."""
+    with open(path, "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def main() -> int:
     """Make, measure or show."""
     parser = argparse.ArgumentParser(
@@ -236,11 +306,12 @@ def main() -> int:
     parser.add_argument("what", choices=("make", "measure", "table"))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", default="", help="keys of cases, separated by commas")
+    parser.add_argument("--workers", type=int, default=4, help="processes that compile (measure)")
     options = parser.parse_args()
     if options.what == "make":
         make(options.out, tuple(options.only.split(",")) if options.only else KEYS)
     elif options.what == "measure":
-        measure(options.out)
+        measure(options.out, options.workers, partial(locked, str(options.out / "lock")))
     else:
         text = table(options.out)
         (options.out / "table.md").write_text(text, encoding="utf-8")

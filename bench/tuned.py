@@ -8,8 +8,9 @@
 Each program is called through ``bb.jit(tune="measure")``, and its result compared with float64. A
 line shows the times of the model's choice and of the best schedule, taken in turn in one process.
 OUT/cache keeps all measurements, so a second run continues; OUT/NAME.json, for the machine's NAME,
-goes to blockbuster/tuning/shipped. Results that are there already count as known: remove them to
-measure anew.
+goes to blockbuster/tuning/shipped. Both are written after each program. With several GPUs, each has
+a process, and the programs are dealt out in turn; all share OUT. Results that are shipped already
+count as known, and are in the file, too: remove them from there to measure anew.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 import warnings
@@ -27,6 +29,11 @@ from typing import Any
 
 from bench.peers.case import Case, as_tuple, error_of
 from bench.peers.cases import BY_KEY, CASES
+from blockbuster.machines import known_device
+from blockbuster.tuning.entry import Entry
+from blockbuster.tuning.setting import gpu_name
+from blockbuster.tuning.store import Store, shipped, write_file
+from blockbuster.view.measurements import as_table
 
 FAMILIES = (
     "gemm/2048x4096x4096",
@@ -97,30 +104,55 @@ def line(record: Record) -> str:
 
 
 def run(cases: Sequence[Case], out: Path, seconds: float) -> int:
-    """Tune cases until time is up; write the file to ship. The exit code is 1 if one is wrong."""
+    """Tune cases on one GPU until time is up. The exit code is 1 if one is wrong."""
     end = time.monotonic() + seconds
     out.mkdir(parents=True, exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(out / "cache")
     import torch
 
-    from blockbuster.machines import known_device
-    from blockbuster.tuning.store import Store, write_file
-    from blockbuster.view.measurements import as_table
-
-    records = []
+    right = []
     for case in cases:
         if time.monotonic() + ROOM > end:
-            print(f"{case.key:36} no time was left for it")
+            print(f"{case.key:36} no time was left for it", flush=True)
             continue
-        records.append(tuned(case))
-        print(line(records[-1]), flush=True)
+        record = tuned(case)
+        with (out / "tuned.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+        shipped_file(out, torch.cuda.get_device_name())
+        print(line(record), flush=True)
+        right.append(bool(record.get("right")))
         torch.cuda.empty_cache()
-    (out / "tuned.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
-    entries = [replace(e, key=replace(e.key, version="")) for e in Store().entries()]
-    machine = known_device(torch.cuda.get_device_name())
-    path = write_file(entries, out / f"{machine.name if machine else 'device'}.json")
-    print(f"\n{as_table(entries)}\n\nwrote {len(entries)} kernels into {path}")
-    return 0 if records and all(one.get("right") for one in records) else 1
+    return 0 if right and all(right) else 1
+
+
+def shipped_file(out: Path, device: str) -> tuple[Path, list[Entry]]:
+    """The file to ship, written anew: what is shipped for a device, and all of OUT/cache."""
+    machine = known_device(device)
+    found = {one.key: one for one in shipped(device)}
+    for entry in Store().entries():
+        key = replace(entry.key, version="")
+        found[key] = replace(entry, key=key)
+    entries = [*found.values()]
+    return write_file(entries, out / f"{machine.name if machine else 'device'}.json"), entries
+
+
+def on_each_gpu(names: Sequence[str], out: Path, seconds: float, gpus: Sequence[str]) -> int:
+    """Tune the named cases in a process for each GPU. The exit code is that of the worst."""
+    running = []
+    for at, gpu in enumerate(gpus):
+        asked = ["--only", ",".join(names[at :: len(gpus)]), "--seconds", str(seconds)]
+        command = [sys.executable, "-m", "bench.tuned", "--out", str(out), *asked]
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": gpu}
+        running.append(subprocess.Popen(command, env=environment))
+    return max(process.wait() for process in running)
+
+
+def visible_gpus() -> list[str]:
+    """What CUDA_VISIBLE_DEVICES says, or the numbers of all GPUs."""
+    import torch
+
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return given.split(",") if given else [str(n) for n in range(torch.cuda.device_count())]
 
 
 def main() -> int:
@@ -141,7 +173,15 @@ def main() -> int:
     if options.dry_run:
         print("\n".join(names))
         return 0
-    return run([BY_KEY[name] for name in names], options.out, options.seconds)
+    gpus = visible_gpus()
+    if len(gpus) < 2 or len(names) < 2:
+        code = run([BY_KEY[name] for name in names], options.out, options.seconds)
+    else:
+        code = on_each_gpu(names, options.out, options.seconds, gpus[: len(names)])
+    os.environ["XDG_CACHE_HOME"] = str(options.out / "cache")
+    path, entries = shipped_file(options.out, gpu_name())
+    print(f"\n{as_table(entries)}\n\nwrote {len(entries)} kernels into {path}")
+    return code
 
 
 if __name__ == "__main__":

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from types import MethodType
 from typing import Any, overload
 
-from blockbuster.check.loading import axes_of, comparison
+from blockbuster.check.loading import comparison
+from blockbuster.emit.tile.constants import known_names, names_given
 from blockbuster.emit.tile.dtypes import dtype_of
-from blockbuster.errors import FusionError, a_kind, message
-from blockbuster.frontend import ArrayProgram, lower
+from blockbuster.errors import FusionError, a_kind
+from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.arguments import (
     Leaf,
     Shape,
@@ -28,11 +29,10 @@ from blockbuster.frontend.arguments import (
     shape_from_names,
     trace_call,
 )
-from blockbuster.frontend.program import check_program, own_dtypes_of
+from blockbuster.frontend.program import check_program
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.trees import holds
-from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
 from blockbuster.machines import AUTO
 from blockbuster.runtime.compiled import Compiled, keep
@@ -40,16 +40,18 @@ from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.given import (
     beside,
     call_key,
+    constants_of,
+    family_of,
     in_common_of,
     is_traced,
     kind_of_call,
+    sizes_given,
     sizes_of,
 )
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import known_machine, target_for
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
-from blockbuster.selection.asked import Known
 from blockbuster.selection.candidate import CPU
 from blockbuster.selection.family import Family
 from blockbuster.selection.plan import Plan, Sizes
@@ -83,11 +85,12 @@ class Jitted:
         machine: str,
         check: bool,
         graph: bool,
+        constant: Sequence[str],
     ) -> None:
         functools.update_wrapper(self, fn)
         self._fn = fn
         self._one_kernel, self._tune, self._machine = one_kernel, tune, machine
-        self._check, self._graph = check, graph
+        self._check, self._graph, self._constant = check, graph, constant
         self._ready: dict[Any, tuple[Ready, Reads]] = {}
         self._known: dict[Any, list[KnownCall[_Traced]]] = {}
         self._traced: dict[Any, _Traced] = {}
@@ -136,6 +139,13 @@ class Jitted:
         traced = f"traced again at each call, because {unknown}" if unknown else ""
         compiled, sizes = self._compiled(found)
         return compiled.report_with(*filter(None, [traced]), sizes=sizes)
+
+    def clear_constants(self) -> None:
+        """Forget what was computed of constants: for changes that torch does not count."""
+        with self._lock:
+            for traced in self._traced.values():
+                for compiled in traced.compiled:
+                    compiled.clear_constants()
 
     def _traced_call(
         self, key: Any, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -213,7 +223,9 @@ class Jitted:
         if traced is None:
             index = arrays.device.index if arrays.on_gpu else None
             tuning = tuning_for(self._tune, self._machine, target, index)
-            family = _family(program, arrays.dtype, target, tuning.known, arrays.others)
+            constants = constants_of(self._constant, taken)
+            known = tuning.known
+            family = family_of(program, arrays.dtype, target, known, arrays.others, constants)
             compare = comparison(program) if self._check else None
             traced = _Traced(family, shape, program, compare, tuning)
             keep(self._traced, key, traced)
@@ -260,6 +272,7 @@ def jit(
     machine: str = "auto",
     check: bool = True,
     graph: bool = False,
+    constant: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Jitted]: ...
 def jit(
     fn: Callable[..., Any] | None = None,
@@ -270,6 +283,7 @@ def jit(
     machine: str = "auto",
     check: bool = True,
     graph: bool = False,
+    constant: Sequence[str] = (),
 ) -> Any:
     """``fn`` compiled when it is called: NumPy on the CPU, Triton for CUDA tensors.
 
@@ -292,12 +306,17 @@ def jit(
 
     ``graph=True`` replays whole calls as CUDA graphs: pass the same tensors again and write new
     values into them; the results of a call are overwritten by the next one (runtime/graphs.py).
+
+    ``constant`` names parameters, or arrays that ``fn`` holds, whose values seldom change: weights.
+    On a GPU, what kernels compute of them alone is kept and computed anew when one of them changes,
+    or another tensor takes its place (runtime/kept.py says which changes are seen).
     """
     check_tune(tune)
     known_machine(machine)
     options: dict[str, Any] = dict(
-        one_kernel=one_kernel, tune=tune, machine=machine, check=check, graph=graph
-    )
+        one_kernel=one_kernel, tune=tune, machine=machine, check=check, graph=graph,
+        constant=names_given(constant),
+    )  # fmt: skip
     if fn is None:
         return functools.partial(jit, **options)
     if not callable(fn):
@@ -314,21 +333,23 @@ def compile(
     tune: str = "model",
     check: bool = True,
     graph: bool = False,
+    constant: Sequence[str] = (),
 ) -> Compiled:
     """An array program compiled ahead of time, for sizes of the class of ``sizes``.
 
     ``machine`` is "cpu", a GPU's name or architecture; "auto" is the GPU if there is one. Raises
-    ValueError for unknown or missing dims, dtypes and machines. ``tune``, ``check`` and ``graph``
-    have the meaning that they have in ``jit``.
+    ValueError for unknown or missing dims, dtypes, machines and arrays. ``tune``, ``check``,
+    ``graph`` and ``constant`` have the meaning that they have in ``jit``.
     """
     check_tune(tune)
     check_program(program)
     target = target_for(machine)
     if target != CPU or dtype != "float64":
         dtype_of(dtype)
-    bound = _bound(program, sizes)
+    bound = sizes_given(program, sizes)
     tuning = tuning_for(tune, machine, target)
-    family = _family(program, dtype, target, tuning.known)
+    constants = known_names(constant, [one.name for one in program.inputs])
+    family = family_of(program, dtype, target, tuning.known, constants=constants)
     shape = shape_from_names([output.name for output in program.outputs])
 
     def planned(sizes: Sizes) -> Plan:
@@ -362,39 +383,8 @@ def tune(
     dtype_of(dtype)
     target = target_for(AUTO)
     tuning = tuning_for(MEASURE, AUTO, target, limit=limit, tell=tell)
-    family = _family(program, dtype, target, tuning.known)
+    family = family_of(program, dtype, target, tuning.known)
     shape = shape_from_names([output.name for output in program.outputs])
-    at = functools.partial(family.at, _bound(program, sizes))
+    at = functools.partial(family.at, sizes_given(program, sizes))
     plan = tuning.plan(family, at, saved_with(shape, program), one=False)
     return tuple(filter(None, (tuning.entry(family.asked(plan, file)) for file in plan.files)))
-
-
-def _bound(program: ArrayProgram, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The size of every dim. Raises ValueError for unknown or missing dims."""
-    bound = completed({**program.sizes, **sizes}, program.rules)
-    wrong = [d for d in bound if d not in program.dims] or [
-        d for d in program.dims if d not in bound
-    ]
-    if wrong or any(bound[d] != n for d, n in program.sizes.items()):
-        what = f"sizes and dims differ in {', '.join(wrong)}" if wrong else "a fixed size differs"
-        raise ValueError(message(what, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
-    return bound
-
-
-def _family(
-    program: ArrayProgram,
-    dtype: str,
-    target: str,
-    known: Known | None = None,
-    others: Mapping[str, str] | None = None,
-) -> Family:
-    return Family(
-        lower(program),
-        axes_of(program),
-        name=program.name,
-        dtype=dtype,
-        target=target,
-        input_dtypes={**own_dtypes_of(program), **(others or {})},
-        rules=program.rules,
-        known=known,
-    )

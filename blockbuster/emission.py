@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 from blockbuster.emit.kernel import Kernel, written
@@ -11,7 +11,8 @@ from blockbuster.emit.schedule.block import LEAST
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import checked_complete, replayed
 from blockbuster.emit.target.compiler import target_of
-from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
+from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_gpu
+from blockbuster.emit.tile.constants import known_names, names_given
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of, named, sized
@@ -55,6 +56,7 @@ def emit(
     reference: Graph | str | None = None,
     chunks: Mapping[Dim, int] | None = None,
     schedule: str | None = None,
+    constant: Sequence[str] = (),
 ) -> Kernel:
     """The Triton file of ``graph``, after the numerical-safety pass.
 
@@ -75,6 +77,10 @@ def emit(
     ``schedule`` apply to the program that is chosen without them; to apply them to another one,
     pass that program: ``derivation.final``, ``derivation.snapshots[0]``.
 
+    ``constant`` names inputs that stay as they are from call to call. What kernels compute of them
+    alone is then made by a function ``prepare`` of the file; ``launch(..., prepared=...)`` takes
+    it, and calls ``prepare`` where it is not given.
+
     ``reference`` is what the file checks itself against: another graph, or the text of a module
     with a function ``reference``. By default that is the program before it was fused or, for a
     graph, the graph itself. Raises ValueError for unknown or missing dims, dtypes and targets;
@@ -89,12 +95,14 @@ def emit(
     if schedule is not None and (tiles or chunks):
         raise ValueError("a schedule says tiles and chunks itself: give it, or these, not both")
     device = target_of(target)
+    given = replace(given_by(dtype), constants=names_given(constant))
     if isinstance(graph, Derivation):
-        source = _chosen(graph, sizes, dtype, target)
+        source = _chosen(graph, sizes, given, target)
         reference = reference or graph.start
     else:
-        source = _as_given(graph, sizes, dtype)
+        source = _as_given(graph, sizes, given)
     program = source.program
+    known_names(given.constants, [buffer.name for buffer in program.inputs])
     _check_tiles(program, tiles or {})
     _check_chunks(program, chunks or {})
     bound = bind_sizes((), {}, program.rules, sizes)
@@ -116,11 +124,11 @@ def emit(
     )
 
 
-def _as_given(graph: Graph, sizes: Mapping[Dim, int], dtype: str | Mapping[str, str]) -> _Source:
+def _as_given(graph: Graph, sizes: Mapping[Dim, int], given: Given) -> _Source:
     check_graph(graph)
     said: list[str] = []
     stable = safe(graph, said.append)
-    program = typed_for_gpu(graph, lower_to_tiles(stable), given_by(dtype))
+    program = typed_for_gpu(graph, lower_to_tiles(stable), given)
     _check_sizes(program, sizes)
     return _Source(graph, stable, program, (*overflowing(stable), *dict.fromkeys(said)))
 
@@ -128,7 +136,7 @@ def _as_given(graph: Graph, sizes: Mapping[Dim, int], dtype: str | Mapping[str, 
 def _chosen(
     derivation: Derivation,
     sizes: Mapping[Dim, int],
-    dtype: str | Mapping[str, str],
+    given: Given,
     target: str,
 ) -> _Source:
     """The program of a derivation that costs least, with the schedule that it has then."""
@@ -138,7 +146,7 @@ def _chosen(
     _check_sizes(program, sizes)
     bound = bind_sizes((), {}, program.rules, sizes)
     fused = Fused(start, derivation)
-    considered = fused.consider(bound, dtype, target)
+    considered = fused.consider(bound, given, target)
     best = considered.best
     assert best.scheduled is not None, "a GPU's choice has a schedule"
     return _Source(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bench.peers.case import Case
-from bench.peers.suites import attention, float8, matmuls, rows
+from bench.peers.suites import attention, constants, float8, matmuls, rows
 
 CASES: tuple[Case, ...] = tuple(
     sorted(
-        (*attention.CASES, *matmuls.CASES, *rows.CASES, *float8.CASES),
+        (*attention.CASES, *matmuls.CASES, *rows.CASES, *float8.CASES, *constants.CASES),
         key=lambda case: not case.quick,
     )
 )

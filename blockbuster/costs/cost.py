@@ -37,6 +37,8 @@ def cost(
 ) -> Report:
     """The cost of kernels on a machine, by the closed form; ``works`` are in the order they run.
 
+    Kernels that compute of constants alone are kept from call to call, and cost nothing.
+
     ``launch``: "plain", from the host, "graph", or "dependent", a graph in which each kernel
     overlaps the one before; with the others, only kernels emitted to overlap do. ``warm``: before
     the first kernel, the cache holds the most recently used data; else all inputs come from global
@@ -54,10 +56,13 @@ def cost(
             message(f"unknown launch {launch!r}", hint=f"known: {', '.join(LAUNCHES)}")
         )
     times, held = list[NestTime](), dict[str, int]()
+    timed = [*zip(works, timers or (time_of,) * len(works), strict=True)]
+    timed = [(work, timer) for work, timer in timed if not work.kept]
+    works = [work for work, _ in timed]
     if warm:
         for work in works:
             held = used(held, room_of(work, device.tiers[1]), device.tiers[1])
-    for work, timer in zip(works, timers or (time_of,) * len(works), strict=True):
+    for work, timer in timed:
         times.append(timer(work, device, held=tuple(held)))
         held = used(held, room_of(work, device.tiers[1]), device.tiers[1])
     said = ("the cache holds what was used last" if warm else "inputs come from global memory",)

@@ -17,6 +17,7 @@ from blockbuster.costs.operands import crowding
 from blockbuster.costs.phases import Phase, Unit, phases
 from blockbuster.costs.sizes import fitting, own_sizes
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.grid_order import walked
@@ -51,7 +52,7 @@ class Work:
     dims of the grid along which programs read, or write, other parts of it. ``crowded``: how many
     warps do the same work, if warps have too few rows of chained dots. ``workspaces``: the arrays
     that users do not see. ``target``: the target of the kernel. ``overlaps``: it begins before the
-    kernel before it has ended.
+    kernel before it has ended. ``kept``: it computes of constants, and not in each call.
     """
 
     programs: int
@@ -65,6 +66,7 @@ class Work:
     crowded: int = 1
     workspaces: tuple[str, ...] = ()
     overlaps: bool = False
+    kept: bool = False
 
     @cached_property
     def loaded(self) -> Mapping[str, int]:
@@ -116,7 +118,14 @@ def work_of(program: TileProgram, sizes: Mapping[Dim, int], target: str) -> tupl
     """The same for a closed tile program with dtypes, compiled for ``target``."""
     known = fitting(program, sizes)
     blocks = bound_blocks(program, known)
-    return tuple(_of_nest(program, nest, known, blocks, target) for nest in program.nests)
+    kept = kept_nests(program)
+    works = (_of_nest(program, nest, known, blocks, target) for nest in program.nests)
+    return tuple(replace(work, kept=at in kept) for at, work in enumerate(works))
+
+
+def running(works: Iterable[Work]) -> tuple[Work, ...]:
+    """The kernels of each call: those that compute of constants cost nothing there."""
+    return tuple(work for work in works if not work.kept)
 
 
 def _of_nest(

@@ -157,6 +157,30 @@ class Compiled:
                     keep(self._runs, key, run)
                     return run, results
 
+    def pinned(self, *arrays: Any) -> Callable[[], Any]:
+        """A call for these very tensors, with what is kept of their constants now.
+
+        For CUDA graphs of the caller's, which would otherwise compute it in each replay: nobody
+        sees there that a constant has changed. On the CPU it is a call like any other.
+        """
+        self.run(arrays)  # it is compiled, and checked
+        run = self._runs[tuple([described(array) for array in arrays])]
+        replay = run.replay if isinstance(run, Graphed) else run
+        pinned = replay.pinned(arrays)[0] if isinstance(replay, Replay) else replay
+        return lambda: self.shaped(pinned(arrays))
+
+    def clear_constants(self) -> None:
+        """Forget what was computed of constants: the next calls compute it anew.
+
+        For changes that torch does not count: through ``tensor.data``, or by another library.
+        """
+        with self._lock:
+            for on_gpu in self._gpus.values():
+                on_gpu.kept.clear()
+            for run in self._runs.values():
+                if isinstance(run, Graphed):
+                    run.clear()
+
     def _in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         inputs = self.plan.inputs
         given = {**dict(zip(inputs, arrays, strict=False)), **named}

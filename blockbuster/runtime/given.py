@@ -1,18 +1,24 @@
-"""The arrays of a call as they are run: their kind as a key, and their common properties."""
+"""What a call or a compilation is given: arrays, sizes, names, and the family of its plans."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from blockbuster.emit.tile.constants import known_names
+from blockbuster.errors import message
+from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.arguments import Leaf, key_of, kind_key
 from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.program import own_dtypes_of
+from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
 from blockbuster.runtime.launch import from_host
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
+from blockbuster.selection.asked import Known
 from blockbuster.selection.family import Family
 
 
@@ -61,3 +67,50 @@ def beside(leaf: Leaf, given: Any) -> Leaf:
 def sizes_of(family: Family, arrays: Sequence[Any]) -> dict[Dim, int]:
     """The size of every dim for the arrays of a call, in the order of the program's inputs."""
     return family.bind({n: array.shape for n, array in zip(family.inputs, arrays, strict=True)})
+
+
+def sizes_given(program: ArrayProgram, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The size of every dim. Raises ValueError for unknown or missing dims."""
+    bound = completed({**program.sizes, **sizes}, program.rules)
+    wrong = [d for d in bound if d not in program.dims] or [
+        d for d in program.dims if d not in bound
+    ]
+    if wrong or any(bound[d] != n for d, n in program.sizes.items()):
+        what = f"sizes and dims differ in {', '.join(wrong)}" if wrong else "a fixed size differs"
+        raise ValueError(message(what, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
+    return bound
+
+
+def constants_of(names: Sequence[str], arrays: Sequence[Leaf]) -> tuple[str, ...]:
+    """The inputs of a program that are constant: arrays of these names, and all that parameters of
+    these names hold. Raises ValueError for a name that is none.
+    """
+    meant = [(leaf, {leaf.name, leaf.shown, leaf.parameter}) for leaf in arrays]
+    known_names(names, list(dict.fromkeys(word for _, words in meant for word in sorted(words))))
+    return tuple(leaf.name for leaf, words in meant if not words.isdisjoint(names))
+
+
+def family_of(
+    program: ArrayProgram,
+    dtype: str,
+    target: str,
+    known: Known | None = None,
+    others: Mapping[str, str] | None = None,
+    constants: tuple[str, ...] = (),
+) -> Family:
+    """The family of a program's plans; see Family for what is given."""
+    axes = {
+        given.name: tuple(axis if isinstance(axis, str) else None for axis in given.shape)
+        for given in program.inputs
+    }
+    return Family(
+        lower(program),
+        axes,
+        name=program.name,
+        dtype=dtype,
+        target=target,
+        input_dtypes={**own_dtypes_of(program), **(others or {})},
+        rules=program.rules,
+        known=known,
+        constants=constants,
+    )

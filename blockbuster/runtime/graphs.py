@@ -2,9 +2,10 @@
 
 A graph holds the addresses of the arrays it reads and writes, so it serves calls with the same
 tensors: write new values into them (``x.copy_(new)``). The results of a call overwrite those of the
-call before; clone results that are needed longer. A call with other tensors is recorded anew. The
-latest recordings of a layout are kept, with all the memory that they read and write. Calls from
-several threads disturb each other's results.
+call before; clone results that are needed longer. A call with other tensors is recorded anew, as is
+one whose constants have changed: the graph reads what was computed of them. The latest recordings
+of a layout are kept, with all the memory that they read and write. Calls from several threads
+disturb each other's results.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.errors import LaunchError, message
+from blockbuster.runtime.first_launch import Run
 from blockbuster.runtime.replay import Replay
 
 Tensor = Any
@@ -24,12 +26,19 @@ KEPT = 8
 class Recorded(NamedTuple):
     """A call as a graph: ``replay`` starts it, ``results`` are where it writes.
 
-    ``reads``: the tensors that it reads, which must live as long as it does.
+    ``reads``: the tensors that it reads, which must live as long as it does. ``run`` holds what was
+    computed of ``constants``, which it reads too: tensors, and how often each had been changed.
     """
 
     replay: Callable[[], None]
     results: list[Tensor]
     reads: tuple[Tensor, ...]
+    run: Run
+    constants: tuple[tuple[Tensor, int], ...]
+
+    def is_right(self) -> bool:
+        """True unless a constant has changed."""
+        return all(tensor._version == version for tensor, version in self.constants)
 
 
 class Graphed:
@@ -50,7 +59,7 @@ class Graphed:
         if self._gpu.is_capturing():
             return self._run(tensors)
         known = self._recorded.get(tuple([tensor.data_ptr() for tensor in tensors]))
-        if known is None:
+        if known is None or not known.is_right():
             known = self._record(tensors)
         if self._gpu.elsewhere():
             with self._gpu.current():
@@ -58,6 +67,11 @@ class Graphed:
         else:
             known.replay()
         return [*known.results]
+
+    @property
+    def replay(self) -> Replay:
+        """The runner without graphs."""
+        return self._run
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -73,10 +87,16 @@ class Graphed:
         for note in self._run.on_host:
             hint = "write it with functions that take tensors, or leave graph=True"
             raise LaunchError(message(f"this call cannot become a graph: {note}", hint=hint))
-        replay, results = self._gpu.recorded(lambda: self._run(tensors))
+        run, constants = self._run.pinned(tensors)
+        counted = tuple([(one.detach(), one._version) for one in constants])
+        replay, results = self._gpu.recorded(lambda: run(tensors))
         if len(self._recorded) >= KEPT:
             del self._recorded[next(iter(self._recorded))]
         reads = tuple([tensor.detach() for tensor in tensors])
-        made = Recorded(replay, results, reads)
+        made = Recorded(replay, results, reads, run, counted)
         self._recorded[tuple([tensor.data_ptr() for tensor in tensors])] = made
         return made
+
+    def clear(self) -> None:
+        """Forget all recordings."""
+        self._recorded.clear()

@@ -54,6 +54,7 @@ class Noted:
 class Recorder:
     """A file's ``launch`` with stand-ins for its kernels and its allocator.
 
+    ``prepared`` counts the arrays and starts of the launcher's ``prepare``, which are the first.
     A kernel is started when its machine code has been looked at. Where ``earlier`` starts are given
     of a recorder that did not launch, for the same arguments, theirs are the kernels, and whoever
     gives them looks at the code. What is allocated is full of what no kernel writes if it
@@ -71,6 +72,7 @@ class Recorder:
     ) -> None:
         self.made: list[Tensor] = []
         self.noted: list[Noted] = []
+        self.prepared = (0, 0)
         self._module = module
         self._views: list[tuple[Tensor, Tensor]] = []
         self._earlier = iter(earlier)
@@ -93,11 +95,20 @@ class Recorder:
         own_checks = {"check_assembler": lambda: None}
         stand_ins = {"empty": self._empty, "argument": self._argument}
         names = {**vars(module), **seen, **own_checks, **stand_ins}
-        own = module.launch
-        launch = FunctionType(own.__code__, names, own.__name__, own.__defaults__)
-        launch.__kwdefaults__ = own.__kwdefaults__
-        found = launch(*tensors, **named)
+        if hasattr(module, "prepare"):
+            names["prepare"] = self._preparing(rebound(module.prepare, names))
+        found = rebound(module.launch, names)(*tensors, **named)
         return list(found) if isinstance(found, tuple) else [found]
+
+    def _preparing(self, prepare: Callable[..., Any]) -> Callable[..., Any]:
+        """``prepare``, behind which it is noted how many arrays and starts were its own."""
+
+        def call(*tensors: Tensor, **named: Any) -> Any:
+            found = prepare(*tensors, **named)
+            self.prepared = len(self.made), len(self.noted)
+            return found
+
+        return call
 
     def _empty(self, shape: tuple[int, ...], dtype: str, like: Tensor) -> Tensor:
         new = self._module.empty(shape, dtype, like)
@@ -125,6 +136,13 @@ class Recorder:
         views = tuple(self._views)
         noted = Noted(kernel.__name__, made, grid, kernel.arg_names, arguments, options, views)
         self.noted.append(noted)
+
+
+def rebound(function: FunctionType, names: dict[str, Any]) -> FunctionType:
+    """``function`` with other names around it."""
+    made = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
 
 
 @dataclass(frozen=True)

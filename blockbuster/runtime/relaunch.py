@@ -16,11 +16,11 @@ import contextlib
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.ir.types import Dim
-from blockbuster.runtime.launches import Kernel, Laid
+from blockbuster.runtime.launches import Kernel, Laid, Prepared, prepared
 from blockbuster.runtime.numbers import (
     BLOCKS,
     LEAST,
@@ -35,6 +35,7 @@ from blockbuster.runtime.numbers import (
     Places,
     Start,
 )
+from blockbuster.runtime.recorder import rebound
 from blockbuster.runtime.tensors import ALIGNED
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Relaunch:
             even=noting.even,
         )
         self._known: dict[Any, Sequence[Kernel]] = {}
+        self._prepared: Prepared | None = None
 
     def learn(self, laid: Laid, tensors: Sequence[Tensor], sizes: Sizes) -> None:
         """Remember the kernels that were compiled for arrays of this layout."""
@@ -87,7 +89,7 @@ class Relaunch:
             assert start[1] == noted[1], "arguments are computed as noted"
         taken = [kernel.arrays for kernel in kernels]
         assert taken == self._arrays, "kernels take the arrays that were noted"
-        self._known[pattern] = kernels
+        self._known[pattern], self._prepared = kernels, laid.prepared
 
     def laid(self, tensors: Sequence[Tensor], sizes: Sizes) -> Laid | None:
         """The launches for arrays of this layout; None if a kernel is not known."""
@@ -98,8 +100,11 @@ class Relaunch:
         kernels = self._known.get(pattern)
         if kernels is None:
             return None
-        launches = [*zip(kernels, starts, strict=True)]
-        return Laid(self._gpu, self._empty, made, launches, self._results)
+        launches, part = [*zip(kernels, starts, strict=True)], self._prepared
+        if part is not None:  # how many there are of each is the same for all layouts
+            counts = part.made, part.launches
+            part = prepared(counts, part.inputs, made, launches, part.keeps)
+        return Laid(self._gpu, self._empty, made, launches, self._results, part)
 
     def _found(
         self, tensors: Sequence[Tensor], sizes: Sizes
@@ -203,6 +208,8 @@ class _Noting:
             "check_array": self._shape,
             "check_lengths": self._lengths,
             "check_sizes": lambda size: None,
+            "check_prepared": lambda prepared, expected, like: None,
+            "of_constants": lambda size: size,
             "check_assembler": lambda: None,
             "can_overlap": lambda array: False,  # known kernels say themselves how they begin
             "descriptor": lambda array, tile: None,  # known kernels say which they take
@@ -215,10 +222,10 @@ class _Noting:
             "min": lambda one, most: self.notes.term(one).least(most),
             "triton": SimpleNamespace(cdiv=lambda size, lanes: self.notes.term(size).blocks(lanes)),
         }
-        own = module.launch
-        launch = FunctionType(own.__code__, {**vars(module), **helpers, **kernels}, own.__name__)
-        launch.__kwdefaults__, launch.__defaults__ = own.__kwdefaults__, own.__defaults__
-        return launch
+        names = {**vars(module), **helpers, **kernels}
+        if hasattr(module, "prepare"):
+            names["prepare"] = rebound(module.prepare, names)
+        return rebound(module.launch, names)
 
     def _shape(self, name: str, array: _Array, axes: Sequence[Any], like: Any, size: Any) -> None:
         for axis in axes:

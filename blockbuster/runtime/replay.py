@@ -19,9 +19,10 @@ from blockbuster.emit.target.compiler import Compilation, Refusal, target_of
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import NOT_TAKEN, LaunchError, a_kind, message, shown_lines
-from blockbuster.runtime.first_launch import Compare, FirstChecks
+from blockbuster.runtime.first_launch import Compare, FirstChecks, Run
+from blockbuster.runtime.kept import Kept
 from blockbuster.runtime.launch import from_host, to_host
-from blockbuster.runtime.launches import Described, Kernel, Laid
+from blockbuster.runtime.launches import Described, Kernel, Laid, prepared
 from blockbuster.runtime.numbers import Start
 from blockbuster.runtime.recorder import Noted, Recorder, Refused
 from blockbuster.runtime.relaunch import Relaunch
@@ -39,8 +40,8 @@ Known = dict[str, Relaunch]
 class OnGpu:
     """A plan on one GPU: what its replays for all layouts have in common.
 
-    ``known`` grows with what they compile. ``tape`` is that of the first one, after it ran: later
-    ones read the same arrays in the same order.
+    ``known`` grows with what they compile; ``kept`` has what was computed of constants. ``tape`` is
+    that of the first one, after it ran: later ones read the same arrays in the same order.
     """
 
     plan: Plan
@@ -48,6 +49,7 @@ class OnGpu:
     compare: Compare | None = None
     known: Known = field(default_factory=dict)
     tape: Tape | None = None
+    kept: Kept = field(default_factory=Kept)
 
 
 class Replay:
@@ -73,6 +75,7 @@ class Replay:
         found = [call.note for call in self._calls]
         found += [note for recording in self._recordings for note in recording.notes]
         found += [self._checks.note] if self._checks else []
+        found += [self._of.kept.note]
         return tuple(dict.fromkeys(filter(None, found)))
 
     @property
@@ -96,9 +99,25 @@ class Replay:
         assert self._tape is not None, "it ran before"
         moves: list[Move] = []
         for play, reads, casts in self._tape.moves:
-            own = play._replace(empty=self._of.gpu.poisoned) if isinstance(play, Laid) else play
-            moves.append((own, reads, casts))
+            if isinstance(play, Laid):  # what is kept is computed again, too
+                play = play._replace(empty=self._of.gpu.poisoned, prepared=None)
+            moves.append((play, reads, casts))
         return self._tape._replace(moves=moves).played(tensors)
+
+    def pinned(self, tensors: Sequence[Tensor]) -> tuple[Run, list[Tensor]]:
+        """The same for these constants as they are now, whatever becomes of them: for graphs, which
+        read what is kept at its address. And which tensors the constants are.
+        """
+        assert self._tape is not None, "it ran before"
+        moves: list[Move] = []
+        constants: list[Tensor] = []
+        for play, reads, casts in self._tape.moves:
+            if isinstance(play, Laid) and play.prepared:
+                inputs = [tensors[n] if n < len(tensors) else None for n in reads]
+                play, own = play.pinned(inputs)  # constants are inputs of the plan
+                constants += own
+            moves.append((play, reads, casts))
+        return self._tape._replace(moves=moves).played, constants
 
     def _first(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Run the steps for the first time; later calls repeat them."""
@@ -177,7 +196,8 @@ class Replay:
             return laid, laid(given)
         if of.compare and self._checks is None:
             self._checks = FirstChecks(of.gpu, of.compare)
-        recording = Recording(planned, self._sizes, of.gpu, self._checks, of=of.plan.name)
+        name, kept = of.plan.name, of.kept
+        recording = Recording(planned, self._sizes, of.gpu, self._checks, of=name, kept=kept)
         self._recordings += (recording,)
         return recording.by_launcher(given)
 
@@ -185,7 +205,7 @@ class Replay:
 class Recording:
     """A file run by its own launcher for arrays of one layout, and what that did.
 
-    ``of`` is the name of the plan.
+    ``of`` is the name of the plan, ``kept`` keeps what it computes of constants.
     """
 
     def __init__(
@@ -196,8 +216,10 @@ class Recording:
         checks: FirstChecks | None = None,
         *,
         of: str = "",
+        kept: Kept | None = None,
     ) -> None:
         self._file, self._sizes, self._gpu, self._checks, self._of = file, sizes, gpu, checks, of
+        self._kept = Kept() if kept is None else kept
         self._compilations: Sequence[Compilation] = ()
         self._learned: tuple[Laid, Sequence[Tensor]] | None = None
 
@@ -231,13 +253,10 @@ class Recording:
         arrays = [*aliases, *recorder.made]
         numbers = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
         self._compilations = [noted.made for noted in recorder.noted]
-        laid = Laid(
-            self._gpu,
-            self._gpu.empty,
-            [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made],
-            [(_kernel(noted, arrays), _start(noted)) for noted in recorder.noted],
-            numbers,
-        )
+        made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
+        launches = [(_kernel(noted, arrays), _start(noted)) for noted in recorder.noted]
+        part = prepared(recorder.prepared, len(tensors), made, launches, self._kept)
+        laid = Laid(self._gpu, self._gpu.empty, made, launches, numbers, part)
         self._learned = laid, aliases
         return laid, results
 

@@ -20,6 +20,7 @@ from blockbuster.ir.types import size_class
 from blockbuster.rules import safe
 from blockbuster.selection.candidate import Choice, Key, candidate
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.contest import at_other_sizes
 from blockbuster.selection.cost import cost_of
 from blockbuster.selection.size_classes import Sizes
 
@@ -61,12 +62,25 @@ class Asked:
         return tuple(found[dim] for dim in fingerprint.dims)
 
     def choices(self) -> Iterator[Choice]:
-        """The choices whose schedules may be changed: those as safe as the best, best first."""
+        """The choices whose schedules may be changed: those as safe as the best, best first.
+
+        All are for the sizes at hand: the others may have been considered at larger ones of the
+        class (plan_classes.py), which blocks may divide that do not divide these.
+        """
         best = self.considered.best
         for choice in (best, *sorted(self.considered.others, key=lambda other: other.rank)):
             single = choice.kernels == 1 or not self.one_kernel
             if choice.scheduled and len(choice.unsafe) <= len(best.unsafe) and single:
-                yield choice
+                here = self._at_these_sizes(choice)
+                if here is not None:
+                    yield here
+
+    def _at_these_sizes(self, choice: Choice) -> Choice | None:
+        """A choice with its schedule at these sizes; None where a move does not apply to them."""
+        assert choice.scheduled is not None
+        known = {size_class(dim): size for dim, size in self.sizes.items()}
+        same = all(known.get(dim) == size for dim, size in choice.scheduled.known.items())
+        return choice if same else at_other_sizes(choice, known)
 
 
 Known = Callable[[Asked], Considered]

@@ -8,8 +8,11 @@ from functools import cached_property
 
 from blockbuster.costs import Report, Work, cost, work
 from blockbuster.costs.coefficients import FITTED
+from blockbuster.costs.work import running
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.arithmetic import Arithmetic
+from blockbuster.emit.tile.constants import running_nests
+from blockbuster.emit.tile.dataflow import stored
 from blockbuster.machines import Machine, choice_weights, machine_of
 
 WEIGHTS = choice_weights()
@@ -50,12 +53,17 @@ class Cost:
     @property
     def launching(self) -> float:
         """The part of the time that kernels take to begin, whatever they do."""
-        return (self.machine.launch.graph + FITTED.start) * len(self.works) * 1e6
+        return (self.machine.launch.graph + FITTED.start) * len(self.running) * 1e6
+
+    @cached_property
+    def running(self) -> tuple[Work, ...]:
+        """The kernels of each call: those of constants are kept, and cost nothing."""
+        return running(self.works)
 
     @cached_property
     def moved(self) -> int:
         """Bytes that programs load and store."""
-        return sum(one.moved for one in self.works)
+        return sum(one.moved for one in self.running)
 
     @property
     def spills(self) -> bool:
@@ -81,8 +89,8 @@ class Cost:
         it touches, at the rate of the cache that all processors share.
         """
         cache = self.machine.tiers[1].bandwidth
-        found = self.machine.launch.graph * len(self.works)
-        for one in self.works:
+        found = self.machine.launch.graph * len(self.running)
+        for one in self.running:
             units = one.operations.items()
             matrix = sum(n / self.machine.rate(*unit) for unit, n in units if unit[0] == "matrix")
             found += max(matrix, sum(one.unique.values()) / cache) / OPTIMISM
@@ -118,8 +126,9 @@ def cost_of(scheduled: Scheduled) -> Cost:
 def _combined(scheduled: Scheduled) -> int:
     """The loops of ``scheduled`` in chunks whose partial results lie in a workspace."""
     draft = scheduled.draft
-    kept = {axis.dim for buffer in draft.workspaces for axis in buffer.axes}
-    return sum(chunks.number in kept for chunks in draft.chunks)
+    running = (stored(nest.body) for nest in running_nests(draft))
+    made = {axis.dim for arrays in running for buffer in arrays for axis in buffer.axes}
+    return sum(chunks.number in made for chunks in draft.chunks)
 
 
 def in_elements(work: Arithmetic, *, exact: bool) -> int:

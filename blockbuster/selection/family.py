@@ -29,7 +29,8 @@ class Family:
     """The plans of one program for one dtype and target: fused once, emitted per class of sizes.
 
     ``input_dtypes``: those of inputs that have another dtype than ``dtype``, where all meet.
-    ``known``: gives schedules that were measured.
+    ``known``: gives schedules that were measured. ``constants``: inputs that stay as they are from
+    call to call, so that what is computed of them alone is kept.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Family:
         input_dtypes: Mapping[str, str],
         rules: tuple[Rule, ...] = (),
         known: Known | None = None,
+        constants: tuple[str, ...] = (),
     ) -> None:
         self.name, self.dtype, self.target, self.inputs = name, dtype, target, inputs
         self.rules = tuple(dict.fromkeys((*rules, *graph.size_rules)))
@@ -53,6 +55,7 @@ class Family:
         self.fused = tuple(Fused(piece.graph) for piece in pieces)
         exact = target == CPU and "float64" in (dtype, *casts(graph))
         self._arithmetic = "float64" if exact else "float32"
+        self._constants = constants
         self._given = self._given_dtypes(input_dtypes)
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
@@ -84,6 +87,7 @@ class Family:
                 common=self.dtype,
                 results=tuple(kept[name] for name in step.writes),
                 arithmetic=self._arithmetic,
+                constants=tuple(name for name in sources if name in self._constants),
             )
             for step, sources in pairs
             if isinstance(step, Piece)

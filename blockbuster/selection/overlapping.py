@@ -13,6 +13,7 @@ from itertools import pairwise
 from blockbuster.emit.schedule.overlap import Overlap
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.dataflow import loaded, stored
 
 OVERLAP = Overlap()
@@ -20,15 +21,17 @@ OVERLAP = Overlap()
 
 def overlapped(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with a first nest that overlaps what ran before the program, and later nests
-    that overlap the one before, where they load what it stores.
+    that overlap the one before, where they load what it stores. Kept nests ran before all.
     """
-    nests = scheduled.draft.nests
+    kept = kept_nests(scheduled.draft)
+    numbered = enumerate(scheduled.draft.nests, start=1)
+    first, *others = [(at, nest) for at, nest in numbered if at - 1 not in kept]
     readers = (
         number
-        for number, (before, nest) in enumerate(pairwise(nests), start=2)
+        for (_, before), (number, nest) in pairwise((first, *others))
         if not loaded(nest.body).keys().isdisjoint(stored(before.body))
     )
-    for site in map(Site, (1, *readers)):
+    for site in map(Site, (first[0], *readers)):
         if not OVERLAP.why_not(scheduled, site):
             scheduled = OVERLAP.apply(scheduled, site)
     return scheduled

@@ -108,6 +108,8 @@ def _kernels(sized: Sized, machine: Machine, coefficients: Coefficients) -> list
     works = work_of(sized.program, sized.sizes, sized.target)
     found = []
     for nest, work in zip(sized.program.nests, works, strict=True):
+        if work.kept:  # it computes of constants, and ran before
+            continue
         extents = Extents(nest, sizes, blocks_in(nest, blocks))
         rates = Rates(work, machine, coefficients, {})
         local = rates.moved()[machine.tiers[LOCAL].name]

@@ -110,9 +110,15 @@ def cores() -> int:
 
 
 def _reason(log: Path) -> str:
-    """Why a call failed: the last line of what it said."""
+    """Why a call failed: the whole message of the error behind the last traceback of what it said,
+    or its last line.
+    """
     lines = shown_lines(log.read_text(encoding="utf-8", errors="replace").strip())
-    return lines[-1] if lines and lines[-1] else "its process failed without a word"
+    raised = [at for at, line in enumerate(lines) if line.startswith('  File "')]
+    behind = range(raised[-1] + 1 if raised else len(lines) - 1, len(lines))
+    first = next((at for at in behind if lines[at] and not lines[at].startswith(" ")), None)
+    said = "; ".join(line.strip() for line in lines[first:] if line.strip()) if first else ""
+    return said or lines[-1].strip() or "its process failed without a word"
 
 
 # in a worker -----------------------------------------------------------------------------

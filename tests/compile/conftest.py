@@ -28,9 +28,9 @@ def stage(torch, monkeypatch):
     """A function's plan for a GPU, for arrays on the CPU, with kernels that only note a start."""
     gpu = Device(torch)
 
-    def make(function, *arrays):
+    def make(function, *arrays, constant=()):
         log = []
-        plan = bb.jit(function, machine="h100").plan_for(*arrays)
+        plan = bb.jit(machine="h100", constant=constant)(function).plan_for(*arrays)
         for file in plan.files:
             gpu.put_into(load_module(file.text), log, monkeypatch)
         return Stage(plan, gpu, log)

@@ -1,5 +1,6 @@
 """A GPU's stand-ins, on tensors of the CPU: a device, and kernels that only note their starts."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Any
@@ -56,6 +57,15 @@ class Device:
 
     def elsewhere(self):
         return False
+
+    def current(self):
+        return nullcontext()
+
+    def is_capturing(self):
+        return False
+
+    def event(self):
+        return "event"
 
     def put_into(self, module, log, monkeypatch):
         """``module``, a loaded file, with stand-ins for its kernels and its allocator."""

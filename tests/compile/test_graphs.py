@@ -46,6 +46,9 @@ class Sum:
         x, y = tensors
         return [x + y]
 
+    def pinned(self, tensors):
+        return self, []
+
 
 @pytest.fixture
 def gpu():

@@ -117,6 +117,7 @@ ALL = TileProgram(
     inputs=(IN, MASK),
     outputs=(OUT,),
     workspaces=(KEPT,),
+    constants=(IN.name,),
     nests=(
         Nest(
             grid=(M, "C"),

@@ -3,14 +3,15 @@
 import pytest
 
 import blockbuster as bb
-from blockbuster.compile import _family
+from blockbuster.emit.tile.constants import kept_nests
+from blockbuster.runtime.given import family_of
 from blockbuster.selection.packed import OFTEN, told_apart
 
 PRODUCT = dict(x="M K", w="K N")
 
 
-def family(fn=lambda x, w: x @ w, dtype="float16", **dims):
-    return _family(bb.trace(fn, **(dims or PRODUCT)), dtype, "sm_90")
+def family(fn=lambda x, w: x @ w, dtype="float16", constants=(), **dims):
+    return family_of(bb.trace(fn, **(dims or PRODUCT)), dtype, "sm_90", constants=constants)
 
 
 def scheduled(of, **sizes):
@@ -39,6 +40,14 @@ def test_rows_that_begin_at_multiples_of_16_bytes_are_read_as_they_are(product, 
 
 def test_rows_that_few_programs_read_are_read_as_they_are(product):
     assert packs(product, M=64, K=1024, N=1365) == 0
+
+
+def test_constants_are_copied_once_however_seldom_they_are_read():
+    made = scheduled(family(constants=("w",)), M=64, K=1024, N=1365)
+
+    assert sum(line.move == "pack" for line in made.moves) == 1
+    assert kept_nests(made.draft) == (0,)
+    assert not made.draft.nests[0].overlaps
 
 
 def test_wider_elements_take_fewer_to_begin_at_such_places():

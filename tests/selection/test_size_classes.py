@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.compile import _family
 from blockbuster.ir.lengths import Rule, completed, share_of, size, whole
+from blockbuster.runtime.given import family_of
 from blockbuster.selection.plan_classes import not_served
 from blockbuster.selection.size_classes import class_of, representative, rounded_up
 
@@ -36,7 +36,7 @@ PROGRAMS = {
 
 def family(name, target):
     program, others = PROGRAMS[name]
-    made = _family(program, "float32" if target == "cpu" else "float16", target)
+    made = family_of(program, "float32" if target == "cpu" else "float16", target)
     return made, lambda n: completed({**others, "N": n}, program.rules)
 
 

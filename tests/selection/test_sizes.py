@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.compile import _family
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import bound_sizes
 from blockbuster.errors import EmitError, LaunchError
 from blockbuster.interp.binding import bind, sources
 from blockbuster.ir.lengths import Rule, share_of, size
 from blockbuster.ir.sizes import bind_sizes
+from blockbuster.runtime.given import family_of
 from blockbuster.selection import plan as plan_module
 from blockbuster.testing.broad_arrays import broad_example
 
@@ -65,7 +65,7 @@ def test_an_array_in_two_views_is_bound_in_both():
 def binders(program):
     """For each layer how it binds sizes to shapes, and what it raises."""
     graph = bb.lower(program)
-    family = _family(program, "float64", "cpu")
+    family = family_of(program, "float64", "cpu")
 
     def oracle(shapes):
         return program.bind({name: np.empty(shape) for name, shape in shapes.items()})

@@ -4,11 +4,11 @@ import json
 from dataclasses import dataclass, field
 
 import blockbuster as bb
-from blockbuster.compile import _family
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.target.disk import Folder
 from blockbuster.frontend.arguments import shape_from_names
+from blockbuster.runtime.given import family_of as made_of
 from blockbuster.selection.asked import rescheduled
 from blockbuster.tuning.bench import Bench
 from blockbuster.tuning.known import KnownResults
@@ -98,7 +98,7 @@ def tuner(path, benches, *, choose=choose, **changes):
 
 
 def family_of(program, known=None, dtype="float16"):
-    return _family(program, dtype, TARGET, known)
+    return made_of(program, dtype, TARGET, known)
 
 
 def tuned(tuner, program, sizes, dtype="float16"):

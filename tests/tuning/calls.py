@@ -4,6 +4,8 @@ import os
 import signal
 import time
 
+from blockbuster.errors import LaunchError, message
+
 COUNT = [0]
 
 
@@ -42,3 +44,7 @@ def by_number(number):
     if number == 7:
         raise ValueError("seven is refused")
     return doubled(number)
+
+
+def refusing(number):
+    raise LaunchError(message(f"{number} is refused", origin="launching out", hint="give 42"))

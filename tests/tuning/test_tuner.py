@@ -263,3 +263,19 @@ def test_measuring_needs_a_gpu():
         bb.compile(product(), SIZES, machine="h200", tune="measure")
     with pytest.raises(LaunchError, match="on the CPU, but there is no GPU here"):
         bb.compile(product(), SIZES, machine="cpu", tune="measure")
+
+
+def test_other_choices_are_taken_at_the_sizes_at_hand():
+    """Choosing for a class of sizes may consider them at larger ones, whose blocks leave no rest:
+    kernels for those would refuse these sizes.
+    """
+    family = family_of(product())
+    here, there = (family.at(dict(M=512, K=512, N=n)) for n in (760, 768))
+    asked = family.asked(here, here.files[0])
+    (other,) = (file.considered.best for file in there.files)
+    assert other.scheduled.facts == ((),)
+
+    mixed = replace(asked, considered=replace(asked.considered, others=(other,)))
+    found = [choice.scheduled for choice in mixed.choices()]
+    assert [made.known["N"] for made in found] == [760, 760]
+    assert all(made.facts == (("N",),) for made in found)

@@ -22,6 +22,7 @@ def test_a_call_gives_its_result():
     ("function", "reason"),
     [
         (calls.raising, "ValueError: 21 is refused"),
+        (calls.refusing, "LaunchError: 21 is refused; launching out; hint: give 42"),
         (calls.dying, "its worker ended by signal 11"),
         (calls.leaving, "its worker ended with code 7"),
     ],

@@ -15,12 +15,14 @@ makes is done by then. If that is nothing but totals at their start, programs th
 places of the grid wait once, in front of the first. The first nest waits for what ran before its
 program, which may have written any array, so all its loads follow the wait. A nest lets the next
 one begin as soon as it has waited itself. Behind this pass a nest overlaps if it holds a wait.
+Nests that are kept from call to call (``tile/constants.py``) ran before, and are passed over.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import defined, folded, operands, stored
 from blockbuster.emit.tile.program import Buffer, Init, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.verify_waits import touching, unfinished
@@ -31,11 +33,17 @@ Body = tuple[Stmt, ...]
 
 def place_waits(program: TileProgram) -> TileProgram:
     """``program`` with statements that wait, instead of nests that overlap."""
-    following = (*(nest.overlaps for nest in program.nests[1:]), False)
-    chains = unfinished(program.nests, lambda nest: nest.overlaps)
-    nests = (
+    running = running_nests(program)
+    following = (*(nest.overlaps for nest in running[1:]), False)
+    chains = unfinished(running, lambda nest: nest.overlaps)
+    placed = (
         _placed(nest, written, releases=releases)
         for (nest, written), releases in zip(chains, following, strict=True)
+    )
+    kept = kept_nests(program)
+    nests = (
+        replace(nest, overlaps=False) if at in kept else next(placed)
+        for at, nest in enumerate(program.nests)
     )
     return replace(program, nests=tuple(nests))
 

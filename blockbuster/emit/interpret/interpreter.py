@@ -24,6 +24,7 @@ from blockbuster.emit.interpret.remembered import Remembered
 from blockbuster.emit.interpret.scope import Scope
 from blockbuster.emit.interpret.shapes import shape_of
 from blockbuster.emit.interpret.slots import Ring
+from blockbuster.emit.tile.constants import kept_first, kept_nests
 from blockbuster.emit.tile.program import (
     END,
     LAST,
@@ -120,14 +121,14 @@ class TileInterpreter:
         known: Remembered | None = None,
     ) -> dict[str, Array]:
         """The outputs for arrays of the sizes given, made of the semantics' items."""
-        self.observer, self.memory = observer, Memory()
+        self.observer, self.memory = observer, Memory(kept=len(kept_nests(self.program)))
         for buffer in self.program.inputs:
             self.memory.give(buffer, arrays[buffer.name])
         for buffer in (*self.program.outputs, *self.program.workspaces):
             shape = shape_of(self.program, buffer, self.sizes, self.blocks)
             self.memory.allocate(buffer, shape, self.semantics.dtype)
         with np.errstate(all="ignore"):
-            for nest in self.program.nests:
+            for nest in kept_first(self.program):
                 self.memory.new_nest(overlaps=is_dependent(nest))
                 if known is None:
                     self._nest(nest)

@@ -34,6 +34,7 @@ class Memory:
     """Arrays by buffer; ``writers[buffer]`` has for each element the number of its last store.
 
     ``waited``: whether the program that runs has waited for the nest before its own, if it has to.
+    ``kept``: how many nests run before the call begins, and are complete then.
     """
 
     arrays: dict[Buffer, Array] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class Memory:
     _begun: int = 0
     _nests: int = 0
     waited: bool = True
+    kept: int = 0
 
     def give(self, buffer: Buffer, array: Array) -> None:
         """An array that holds values from the start."""
@@ -61,7 +63,7 @@ class Memory:
         """
         self._nests += 1
         self._first = len(self._paths)
-        if not overlaps:
+        if not overlaps or self._nests == self.kept + 1:
             self._begun = self._first
 
     def load(self, buffer: Buffer, index: Index, path: Path) -> Array:
@@ -107,7 +109,7 @@ class Memory:
         return _first_where(self.writers[buffer] == NOBODY)
 
     def _check(self, buffer: Buffer, index: Index, path: Path, what: str) -> None:
-        if not self.waited and self._nests == 1 and what == "reads":
+        if not self.waited and self._nests == self.kept + 1 and what == "reads":
             raise Hazard(f"{buffer.name} is read before the wait: it may not be complete yet")
         writers = self.writers.get(buffer)
         if writers is None:

@@ -32,6 +32,7 @@ from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.program import TileProgram
 
 
@@ -53,6 +54,8 @@ class Overlap(Move):
             return "nest 1 is the only one: name it to overlap what runs before this program"
         if not found:
             return no_such_place(self, site)
+        if reason := kept_from_call_to_call(scheduled.draft, found):
+            return reason
         if all(scheduled.draft.nests[at].overlaps for at in found):
             return f"{'every nest' if site == EVERYWHERE else site} overlaps the one before already"
         return no_dependent_launch(scheduled.target)
@@ -68,9 +71,20 @@ class Overlap(Move):
 
 
 def _overlapping(draft: TileProgram, site: Site) -> tuple[int, ...]:
-    """Positions of the nests that are to overlap: without a number, all but the first."""
+    """Positions of the nests that are to overlap: without a number, all but the first that run
+    in each call.
+    """
     found = tuple(nests_at(draft, site))
-    return found[1:] if site == EVERYWHERE else found
+    if site != EVERYWHERE:
+        return found
+    kept = kept_nests(draft)
+    return tuple(at for at in found if at not in kept)[1:]
+
+
+def kept_from_call_to_call(draft: TileProgram, found: tuple[int, ...]) -> str:
+    """Why a nest overlaps nothing, or "": it runs apart from calls, for constants alone."""
+    kept = (at for at in kept_nests(draft) if at in found)
+    return next((f"nest {at + 1} is kept from call to call: it runs before any" for at in kept), "")
 
 
 def no_dependent_launch(target: Target) -> str:

@@ -99,6 +99,17 @@ class Gpu:
         """True while what is launched becomes part of a CUDA graph."""
         return bool(self._torch.cuda.is_current_stream_capturing())
 
+    def event(self) -> Any:
+        """What is complete when all that was launched so far on the current stream is."""
+        return self._torch.cuda.current_stream(self._device).record_event()
+
+    def follow(self, event: Any, arrays: Iterable[Any]) -> None:
+        """Let the current stream wait for an event, behind which it reads arrays of another one."""
+        stream = self._torch.cuda.current_stream(self._device)
+        stream.wait_event(event)
+        for array in arrays:
+            array.record_stream(stream)
+
     def recorded(self, work: Callable[[], _T]) -> tuple[Callable[[], None], _T]:
         """``work``, all of which runs on this device, as a CUDA graph: what starts it, its result.
 

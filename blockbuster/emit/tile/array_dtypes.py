@@ -16,7 +16,7 @@ tiles and workspaces from this.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from blockbuster.emit.tile.dtypes import DTYPES, dtype_of
 from blockbuster.emit.tile.program import TileProgram
@@ -33,13 +33,14 @@ class Given:
     """The given dtypes of a kernel: ``arrays`` by name, ``results`` of outputs in order.
 
     ``common`` is empty if the inputs decide. ``arithmetic`` is that of NumPy text; a GPU's kernels
-    compute in float32.
+    compute in float32. ``constants``: names of inputs that stay as they are from call to call.
     """
 
     arrays: Mapping[str, str] = field(default_factory=dict)
     common: str = ""
     results: tuple[str, ...] = ()
     arithmetic: str = FLOAT
+    constants: tuple[str, ...] = ()
 
 
 def given_by(dtype: str | Mapping[str, str] | Given) -> Given:
@@ -69,7 +70,8 @@ def typed_for_gpu(graph: Graph, program: TileProgram, given: Given) -> TileProgr
         declared = ruled if ruled in (*DTYPES, *OWN) else common
         asked = given.arrays.get(buffer.name, declared)
         arrays[buffer.name] = ruled if ruled in OWN else dtype_of(asked).name
-    return typed(program, arrays, common)
+    constants = tuple(b.name for b in program.inputs if b.name in given.constants)
+    return typed(replace(program, constants=constants), arrays, common)
 
 
 def typed_for_cpu(program: TileProgram, arithmetic: str, graph: Graph | None = None) -> TileProgram:

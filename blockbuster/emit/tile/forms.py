@@ -82,7 +82,7 @@ FORMS: dict[type, str] = STATEMENTS | {
     "~\naccurate {accurate:words}~{body:statements}",
     TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"
-    "~\nsizes {rules:rules}~~\nchunks {chunks:chunks}~{nests:nests}",
+    "~\nsizes {rules:rules}~~\nchunks {chunks:chunks}~~\nconstant {constants:words}~{nests:nests}",
 }
 
 UNWRITTEN = ("origin",)

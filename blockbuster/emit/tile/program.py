@@ -367,8 +367,8 @@ class TileProgram:
 
     ``whole``: dims that are one block, without a loop. ``units``: list-only dims (batch, heads):
     blocks of one element. ``rules``: facts about sizes from slices, split axes and chunks.
-    ``chunks``: the chunks of loops. ``dtype``: the dtype of dots on the matrix units; empty in a
-    program without dtypes. Arithmetic is float64 if that is, else float32.
+    ``chunks``: the chunks of loops. ``constants``: inputs that are the same in every call, by name.
+    ``dtype``: of dots; empty without dtypes. Arithmetic is float64 if that is, else float32.
     """
 
     inputs: tuple[Buffer, ...]
@@ -380,6 +380,7 @@ class TileProgram:
     rules: tuple[Rule, ...] = ()
     chunks: tuple[Chunks, ...] = ()
     dtype: str = ""
+    constants: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.show()

@@ -12,6 +12,7 @@ from itertools import count
 from typing import TypeAlias
 
 from blockbuster.emit.tile import rings
+from blockbuster.emit.tile.constants import CHECKS as CONSTANT_CHECKS
 from blockbuster.emit.tile.dataflow import defined, folded, operands
 from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.pointwise import in_tiles
@@ -335,4 +336,5 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     operators_are_of_tiles,
     *rings.CHECKS,
     *WAIT_CHECKS,
+    *CONSTANT_CHECKS,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.program import (
     Buffer,
@@ -58,7 +59,8 @@ def touching(stmt: Stmt, written: dict[Buffer, None]) -> str:
 
 def nests_wait_in_time(program: TileProgram) -> Iterator[str]:
     """A nest waits once, in each program, before it stores or loads what earlier nests store."""
-    for number, (nest, written) in enumerate(unfinished(program.nests, is_dependent), start=1):
+    for nest, written in unfinished(running_nests(program), is_dependent):
+        number = program.nests.index(nest) + 1
         found = sum(isinstance(stmt, Wait) for stmt in statements(nest.body))
         if not found:
             continue
@@ -76,8 +78,10 @@ def nests_wait_in_time(program: TileProgram) -> Iterator[str]:
 
 def releases_are_of_use(program: TileProgram) -> Iterator[str]:
     """A nest lets the next one begin once it waited itself, if that one waits for it."""
-    following = (*map(is_dependent, program.nests[1:]), False)
-    for number, (nest, next_waits) in enumerate(zip(program.nests, following, strict=True), 1):
+    running = running_nests(program)
+    following = (*map(is_dependent, running[1:]), False)
+    for nest, next_waits in zip(running, following, strict=True):
+        number = program.nests.index(nest) + 1
         order = [type(stmt) for stmt in statements(nest.body) if isinstance(stmt, Wait | Release)]
         if Release in order and not next_waits:
             yield f"nest {number} releases a nest that does not wait for it"
@@ -85,4 +89,11 @@ def releases_are_of_use(program: TileProgram) -> Iterator[str]:
             yield f"nest {number} releases the next nest twice, or before it waits itself"
 
 
-CHECKS = (nests_wait_in_time, releases_are_of_use)
+def kept_nests_are_no_link(program: TileProgram) -> Iterator[str]:
+    """A nest that runs before the call neither waits nor releases: no chain goes through it."""
+    for at in kept_nests(program):
+        if any(isinstance(stmt, Wait | Release) for stmt in statements(program.nests[at].body)):
+            yield f"nest {at + 1}, which is kept from call to call, is part of a chain"
+
+
+CHECKS = (nests_wait_in_time, releases_are_of_use, kept_nests_are_no_link)

@@ -185,6 +185,23 @@ def even(*numbers):
     return bits & -bits
 '''
 
+PREPARED = '''
+def of_constants(size):
+    """``size`` with numbers that fit for dims that no constant shows."""
+    return {**dict.fromkeys([*MULTIPLES, *AT_MOST], 0), **EXACTLY, **size}
+
+
+def check_prepared(prepared, expected, like):
+    """Raise ValueError unless ``prepared`` is what ``prepare`` returns for these sizes."""
+    found = [(tuple(array.shape), dtype_name(array)) for array in prepared]
+    if found != [(shape, dtype) for _, shape, dtype in expected]:
+        names = ", ".join(f"{name} {list(shape)} {dtype}" for name, shape, dtype in expected)
+        raise ValueError(f"prepared holds {found}, expected {names}: call prepare again")
+    for array in prepared:
+        if not isinstance(array, np.ndarray) and array.device != like.device:
+            raise ValueError(f"what was prepared is on {array.device}, expected {like.device}")
+'''
+
 DESCRIPTORS = '''
 def descriptor(array, tile):
     """The descriptor of an array for tiles of this shape; None if its layout has none."""

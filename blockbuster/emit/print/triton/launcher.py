@@ -1,12 +1,17 @@
-"""The ``launch`` function of an emitted file: checks, allocation, one launch per kernel."""
+"""The ``launch`` function of an emitted file: checks, allocation, one launch per kernel.
+
+Where kernels compute of constants alone, ``prepare`` launches them and returns what they store;
+``launch`` takes that, and calls ``prepare`` where it is not given.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from blockbuster.emit.print.triton.even import even_numbers, even_strides
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Parameters, literal, wrapped
+from blockbuster.emit.tile.constants import kept_arrays, kept_nests
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling
@@ -53,38 +58,127 @@ class _Launcher:
         self._program = program
         self._file = file
         self._dims, self._free = sizes_shown(program)
-        self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
         self._kernels = kernels
-        self._dependent = [*(is_dependent(kernel.nest) for kernel in kernels), False]
-        self._chained = any(self._dependent)
+        kept = kept_nests(program)
+        self._kept = [kernels[at] for at in kept]
+        self._running = [kernel for at, kernel in enumerate(kernels) if at not in kept]
+        self._dependent = [*(is_dependent(kernel.nest) for kernel in self._running), False]
 
     def text(self) -> str:
-        names = [self._file.buffer(b) for b in self._program.inputs]
-        results = [self._file.buffer(b) for b in self._program.outputs]
+        """The function, behind the one that prepares what it keeps."""
+        return f"{self._prepare()}\n\n\n{self._launcher()}" if self._kept else self._launcher()
+
+    def _launcher(self) -> str:
+        program = self._program
+        names = [self._file.buffer(b) for b in program.inputs]
+        results = [self._file.buffer(b) for b in program.outputs]
         free = [f"{self._file.size(d)}" for d in self._free]
         takes = [*names, "*", *free] if free else [*names]
-        head = ", ".join([*takes, *(f"{r}=None" for r in results)])
+        optional = [*results, *(["prepared"] if self._kept else [])]
+        head = ", ".join([*takes, *(f"{r}=None" for r in optional)])
+        used = {b: None for kernel in self._running for b in kernel.parameters.buffers}
+        own = [buffer for buffer in program.workspaces if buffer in used]
+        arrays = (*program.inputs, *program.outputs, *own)
+        chained = any(self._dependent)
         return "\n".join(
             [
                 f"def launch({head}):",
-                f'    """{", ".join(results)}, written into the arrays given for them, if any."""',
-                f"    size = {_entries({d: self._file.size(d) for d in self._free})}",
-                f"    inputs = {_entries({n: n for n in names})}",
-                "    for name, array in inputs.items():",
-                f"        check_array(name, array, INPUTS[name], {names[0]}, size)",
-                "    check_sizes(check_lengths(size))",
-                *(f"    {self._file.size(d)} = size[{literal(d)}]" for d in self._dims),
-                *(f"    {self._file.size(c.number)} = {c.count}" for c in self._program.chunks),
-                *(line for b in self._program.outputs for line in self._output(b)),
-                *(self._workspace(b) for b in self._program.workspaces),
-                f"    index = index_type({', '.join(self._file.buffer(b) for b in self._arrays)})",
+                *self._said(results),
+                *self._sizes(program.inputs, self._free, self._dims),
+                *(self._prepared() if self._kept else []),
+                *(line for b in program.outputs for line in self._output(b)),
+                *(self._workspace(b) for b in own if b not in kept_arrays(program)),
+                f"    index = index_type({', '.join(self._file.buffer(b) for b in arrays)})",
                 f"    with on_device({names[0]}):",
                 *(["        check_assembler()"] if self._guarded else []),
-                *([f"        overlaps = can_overlap({names[0]})"] if self._chained else []),
-                *(line for at in range(len(self._kernels)) for line in self._launch(at)),
+                *([f"        overlaps = can_overlap({names[0]})"] if chained else []),
+                *(line for at in range(len(self._running)) for line in self._launch(at)),
                 f"    return {', '.join(results)}",
             ]
         )
+
+    def _said(self, results: list[str]) -> list[str]:
+        said = f"{', '.join(results)}, written into the arrays given for them, if any."
+        if not self._kept:
+            return [f'    """{said}"""']
+        more = "``prepared``: what ``prepare`` returned; None: it is called here."
+        return [f'    """{said}', "", f"    {more}", '    """']
+
+    def _sizes(
+        self, inputs: Sequence[Buffer], free: Sequence[Dim], dims: Sequence[Dim]
+    ) -> list[str]:
+        """The checks of inputs, and the sizes of dims."""
+        names = [self._file.buffer(b) for b in inputs]
+        whole = dims is self._dims
+        return [
+            f"    size = {_entries({d: self._file.size(d) for d in free})}",
+            f"    inputs = {_entries({n: n for n in names})}",
+            "    for name, array in inputs.items():",
+            f"        check_array(name, array, INPUTS[name], {names[0]}, size)",
+            f"    check_sizes({'check_lengths' if whole else 'of_constants'}(size))",
+            *(f"    {self._file.size(d)} = size[{literal(d)}]" for d in dims),
+            *(f"    {self._file.size(c.number)} = {c.count}" for c in self._program.chunks),
+        ]
+
+    # what is kept from call to call ------------------------------------------------------
+
+    def _prepare(self) -> str:
+        """The function that computes of constants what calls share."""
+        program = self._program
+        used = {b: None for kernel in self._kept for b in kernel.parameters.buffers}
+        inputs = [b for b in program.inputs if b in used]
+        made = [b for b in program.workspaces if b in used]
+        names = [self._file.buffer(b) for b in inputs]
+        dims, free = self._needed(inputs, made)
+        head = ", ".join([*names, *(["*", *map(self._file.size, free)] if free else [])])
+        gives = ", ".join(self._file.buffer(b) for b in kept_arrays(program))
+        return "\n".join(
+            [
+                f"def prepare({head}):",
+                f'    """{gives} for ``launch``: right until a change of {", ".join(names)}."""',
+                *self._sizes(inputs, free, dims),
+                *(self._workspace(b, names[0]) for b in made),
+                f"    index = index_type({', '.join([*names, *map(self._file.buffer, made)])})",
+                f"    with on_device({names[0]}):",
+                *(["        check_assembler()"] if self._guarded else []),
+                *(line for kernel in self._kept for line in self._started(kernel)),
+                f"    return ({gives},)",
+            ]
+        )
+
+    def _needed(
+        self, inputs: Sequence[Buffer], made: Sequence[Buffer]
+    ) -> tuple[list[Dim], list[Dim]]:
+        """The dims whose sizes prepared kernels use, and those that no constant shows."""
+        used = [size_class(dim) for kernel in self._kept for dim in kernel.parameters.sizes]
+        used += [size_class(dim) for kernel in self._kept for dim in kernel.nest.grid]
+        used += [size_class(a.dim) for b in made for a in b.axes if a.dim is not None]
+        shown = {size_class(a.dim) for b in inputs for a in b.axes if a.dim is not None}
+        dims = [dim for dim in self._dims if dim in used]
+        return dims, [dim for dim in dims if dim not in shown]
+
+    def _prepared(self) -> list[str]:
+        """How ``launch`` comes by what is kept."""
+        program = self._program
+        used = {b: None for kernel in self._kept for b in kernel.parameters.buffers}
+        inputs = [b for b in program.inputs if b in used]
+        _, free = self._needed(inputs, [b for b in program.workspaces if b in used])
+        given = [self._file.buffer(b) for b in inputs]
+        given += [f"{self._file.size(d)}={self._file.size(d)}" for d in free]
+        kept = kept_arrays(program)
+        names = ", ".join(self._file.buffer(b) for b in kept)
+        shapes = ", ".join(
+            f"({literal(self._file.buffer(b))}, {self._shape(b)}, {literal(MEMORY[b.dtype].name)})"
+            for b in kept
+        )
+        return [
+            "    if prepared is None:",
+            f"        prepared = prepare({', '.join(given)})",
+            f"    check_prepared(prepared, [{shapes}], {self._file.buffer(program.inputs[0])})",
+            f"    ({names},) = prepared",
+        ]
+
+    # arrays that are made ----------------------------------------------------------------
 
     def _output(self, buffer: Buffer) -> list[str]:
         name, like = self._file.buffer(buffer), self._file.buffer(self._program.inputs[0])
@@ -95,8 +189,9 @@ class _Launcher:
             f"    check_array({literal(name)}, {name}, OUTPUTS[{literal(name)}], {like}, size)",
         ]
 
-    def _workspace(self, buffer: Buffer) -> str:
-        name, like = self._file.buffer(buffer), self._file.buffer(self._program.inputs[0])
+    def _workspace(self, buffer: Buffer, like: str = "") -> str:
+        name = self._file.buffer(buffer)
+        like = like or self._file.buffer(self._program.inputs[0])
         dtype = MEMORY[buffer.dtype].name
         return f"    {name} = empty({self._shape(buffer)}, {literal(dtype)}, {like})"
 
@@ -122,12 +217,21 @@ class _Launcher:
         steps = [f"strides({self._file.buffer(buffer)})[{axis}]" for buffer, axis in keys]
         return f"even({', '.join(even_numbers(parameters, dim, steps))})"
 
+    # launches ----------------------------------------------------------------------------
+
     def _launch(self, at: int) -> list[str]:
-        """The launch of a kernel. ``early``: how one is launched behind one that did start, if it
-        may begin before that has ended; the first of a chain begins when all has ended, unless it
-        is the first of all and waits for whatever the caller launched before.
+        """The launch of a kernel of each call. ``early``: how one is launched behind one that did
+        start, if it may begin before that has ended; the first of a chain begins when all has
+        ended, unless it is the first of all and waits for whatever the caller launched before.
         """
-        kernel, dependent, leads = self._kernels[at], *self._dependent[at : at + 2]
+        dependent, leads = self._dependent[at : at + 2]
+        early = '{"launch_pdl": True} if overlaps else {}'
+        options = ["**early"] if dependent and at else [f"**({early})"] if dependent else []
+        begun = [f"            early = {early}"] if leads else []
+        lines = ["        early = {}"] if leads and not (dependent and at) else []
+        return [*lines, *self._started(self._running[at], options), *begun]
+
+    def _started(self, kernel: Kernel, options: Sequence[str] = ()) -> list[str]:
         p = kernel.parameters
         counts = [self._extent(dim, kernel.tiling) for dim in kernel.nest.grid]
         arrays = [f"argument({self._file.buffer(b)})" for b in p.buffers]
@@ -139,17 +243,13 @@ class _Launcher:
         ]
         constants += [f"{self._file.even(dim)}={self._even(p, dim)}" for dim in p.rows]
         constants += ["INDEX=index", *([f"{OVERLAPS}=overlaps"] if p.overlaps else [])]
-        options = [f"{name}={value}" for name, value in kernel.options.items()]
-        early = '{"launch_pdl": True} if overlaps else {}'
-        options += ["**early"] if dependent and at else [f"**({early})"] if dependent else []
-        begun = [f"            early = {early}"]
-        lines = ["        early = {}"] if leads and not (dependent and at) else []
+        options = [*(f"{name}={value}" for name, value in kernel.options.items()), *options]
         blocks, most = " * ".join(counts) or "1", kernel.nest.programs
-        lines += [f"        grid = {f'min({blocks}, {most})' if most else blocks}"]
+        lines = [f"        grid = {f'min({blocks}, {most})' if most else blocks}"]
         lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
         for group in (arrays, list(p.sizes.values()), steps, described, constants, options):
             lines += wrapped(group, 16)
-        return [*lines, "            )", *(begun if leads else [])]
+        return [*lines, "            )"]
 
 
 def _entries(names: Mapping[str, str]) -> str:

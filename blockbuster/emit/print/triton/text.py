@@ -15,6 +15,7 @@ from blockbuster.emit.print.triton.harness import (
     DESCRIPTORS,
     EARLY,
     EVEN,
+    PREPARED,
     START,
 )
 from blockbuster.emit.print.triton.kernel import kernel_body
@@ -22,6 +23,7 @@ from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_
 from blockbuster.emit.print.triton.places import launched_stages
 from blockbuster.emit.print.triton.table import kernel_table
 from blockbuster.emit.tile.between import between
+from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
 from blockbuster.emit.tile.input_kinds import Kind, known_kinds
@@ -42,6 +44,7 @@ _RESERVED = (
     "KINDS", "drawn", "is_close", "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS",
     "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler", "descriptor",
     "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early",
+    "prepare", "prepared", "check_prepared", "of_constants",
     "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", *HELPERS, *ACCURATE,
 )  # fmt: skip
@@ -90,6 +93,7 @@ def triton_text(
         ARRAYS.strip(),
         *([EARLY.strip()] if waits(program) else []),
         *([EVEN.strip()] if any(k.parameters.rows for k in text.kernels) else []),
+        *([PREPARED.strip()] if kept_nests(program) else []),
         *([DESCRIPTORS.strip()] if any(k.parameters.descriptors for k in text.kernels) else []),
         *([ASSEMBLER.strip()] if heading.checks_assembler else []),
         COMMANDS.strip(),
