@@ -97,6 +97,7 @@ def test_programs_that_store_nothing_large_cost_what_they_did():
     assert all(choice.weight == 1.0 for choice in (found.best, *found.others))
 
 
+@pytest.mark.slow
 def test_numbers_do_not_depend_on_which_sizes_come_first():
     program = traced("one head")
     keys = []
