@@ -92,8 +92,8 @@ def _simplex(table: list[list[Fraction]], bounds: list[Fraction], work: Work) ->
     """Unknowns, none negative, with table @ x <= bounds (none negative).
 
     The last but one is as large as can be, and with that the last. Bland's rule: of several columns
-    or rows the first, so that it ends. Each row is an equation with its bound at the end: a positive
-    multiple says the same, so all rows are kept in whole numbers.
+    or rows the first, so that it ends. Each row is an equation with its bound at the end: a
+    positive multiple says the same, so all rows are kept in whole numbers.
     """
     height, width = len(table), len(table[0])
     size = width + height
