@@ -27,6 +27,9 @@ PROFILE := $(if $(CI),--hypothesis-profile=ci)
 # worksteal: each worker begins with files of its own, so that what a file shares is made once
 PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 
+# hundreds of processes import the package: they compile it once
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: notebooks check-notebooks targets help demo test slow prove docs pictures lint types install dev \
         torch browser clean
 .DEFAULT_GOAL := help

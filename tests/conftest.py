@@ -1,12 +1,18 @@
 """Hypothesis profiles, the `--update-golden` option and the `golden` fixture."""
 
 import gc
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Generator
 from difflib import unified_diff
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+# Arrays of tests are small: threads of torch and of BLAS wait for each other most of the time, and
+# each core has a worker of its own. Processes that tests start inherit this.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -29,6 +35,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.function):
             item.add_marker("property")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Doctests stand in the package, none in the tests: nobody looks for them here."""
+    found = yield
+    return [collector for collector in found if not isinstance(collector, DoctestModule)]
 
 
 def pytest_collection_finish() -> None:

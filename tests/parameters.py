@@ -14,3 +14,12 @@ def rest_slow(values: Iterable[object], quick: Collection[object]) -> list[objec
     if lost := [value for value in quick if value not in values]:
         raise ValueError(f"{lost} are quick and no parameters")
     return [v if v in quick else pytest.param(v, marks=pytest.mark.slow) for v in values]
+
+
+def one_in(turns: int, values: Iterable[object], first: int = 0) -> list[object]:
+    """``values`` as parameters; one in ``turns`` of them is quick, the others are marked slow.
+
+    Tests of one family begin at different places, so that together they meet every value.
+    """
+    values = list(values)
+    return rest_slow(values, values[first % turns :: turns])

@@ -92,36 +92,50 @@ def _simplex(table: list[list[Fraction]], bounds: list[Fraction], work: Work) ->
     """Unknowns, none negative, with table @ x <= bounds (none negative).
 
     The last but one is as large as can be, and with that the last. Bland's rule: of several columns
-    or rows the first, so that it ends.
+    or rows the first, so that it ends. Each row is an equation with its bound at the end: a
+    positive multiple says the same, so all rows are kept in whole numbers.
     """
     height, width = len(table), len(table[0])
-    zeros = [Fraction(0)] * (height + width)
-    goals = [[*zeros], [*zeros]]
-    goals[0][width - 2] = goals[1][width - 1] = Fraction(1)
-    basis = [width + at for at in range(height)]
-    rows = [line + [Fraction(int(i == at)) for i in range(height)] for at, line in enumerate(table)]
+    size = width + height
+    goals = [[int(c == at) for c in range(size + 1)] for at in (width - 2, width - 1)]
+    basis = [*range(width, size)]
+    rows = [
+        _whole([*line, *(Fraction(i == at) for i in range(height)), bounds[at]])
+        for at, line in enumerate(table)
+    ]
     while True:
-        gains = enumerate(zip(*goals, strict=True))
-        column = next((c for c, gain in gains if gain > (0, 0)), None)
+        gains = zip(range(size), *goals, strict=False)
+        column = next((c for c, *gain in gains if gain > [0, 0]), None)
         if column is None:
             break
         held = [r for r in range(height) if rows[r][column] > 0]
-        pivot = min(held, key=lambda r: (bounds[r] / rows[r][column], basis[r]))
-        factor = rows[pivot][column]
-        work.spend((1 + sum(1 for row in rows if row[column])) * sum(map(bool, rows[pivot])))
-        rows[pivot] = [c / factor if c else c for c in rows[pivot]]
-        bounds[pivot] /= factor
-        for r, row in enumerate(rows):
-            if r != pivot and row[column]:
-                bounds[r] -= row[column] * bounds[pivot]
-                rows[r] = _less(row, row[column], rows[pivot])
-        goals = [_less(goal, goal[column], rows[pivot]) for goal in goals]
+        pivot = min(held, key=lambda r: (Fraction(rows[r][-1], rows[r][column]), basis[r]))
+        by = rows[pivot]
+        work.spend((1 + sum(1 for row in rows if row[column])) * sum(map(bool, by[:-1])))
+        rows = [row if row is by else _without(row, by, column) for row in rows]
+        goals = [_without(goal, by, column) for goal in goals]
         basis[pivot] = column
-    values = [*zeros]
-    for r, unknown in enumerate(basis):
-        values[unknown] = bounds[r]
+    values = [Fraction(0)] * size
+    for row, unknown in zip(rows, basis, strict=True):
+        values[unknown] = Fraction(row[-1], row[unknown])
     return values[:width]
 
 
-def _less(row: list[Fraction], share: Fraction, pivot: list[Fraction]) -> list[Fraction]:
-    return [c - share * d if d else c for c, d in zip(row, pivot, strict=True)] if share else row
+def _whole(row: list[Fraction]) -> list[int]:
+    """A positive multiple of a row, in whole numbers."""
+    least = math.lcm(*(c.denominator for c in row))
+    return [c.numerator * (least // c.denominator) for c in row]
+
+
+def _without(row: list[int], by: list[int], column: int) -> list[int]:
+    """A positive multiple of a row, less what makes ``column`` zero of ``by``, which has it above.
+
+    Common divisors are taken out, so that numbers stay small.
+    """
+    share = row[column]
+    if not share:
+        return row
+    factor = by[column]
+    made = [c * factor - share * d for c, d in zip(row, by, strict=True)]
+    common = math.gcd(*made)
+    return [c // common for c in made] if common > 1 else made

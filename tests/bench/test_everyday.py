@@ -5,17 +5,21 @@ import pytest
 
 import blockbuster as bb
 from bench.everyday import EVERYDAY, largest_intermediate
+from tests.parameters import one_in
 
 SCORES = 2 * 16 * 2048 * 2048 * 2
 """Bytes of the scores of all heads in half precision."""
 
-each = pytest.mark.parametrize("program", EVERYDAY, ids=lambda program: program.name)
+def each(programs):
+    return pytest.mark.parametrize("program", programs, ids=lambda program: program.name)
 
 
-@each
+@each(EVERYDAY[::6])
 def test_it_becomes_few_kernels_that_store_no_scores(program):
-    compiled = program.compiled()
+    few_that_store_no_scores(program, program.compiled())
 
+
+def few_that_store_no_scores(program, compiled):
     assert compiled.plan.kernels == program.kernels
     assert largest_intermediate(compiled) == program.bytes <= SCORES / 16
     assert bool(program.why) is (program.kernels > 1)
@@ -23,7 +27,7 @@ def test_it_becomes_few_kernels_that_store_no_scores(program):
     assert fused is (program.kernels == 1)
 
 
-@each
+@each(one_in(4, EVERYDAY, first=1))
 def test_it_is_right_at_small_sizes(program):
     inputs = drawn(program)
     found = bb.jit(program.fn)(**inputs)
@@ -58,12 +62,14 @@ spill none (bench/results/2026-11-22-h200-costs); rotated windows spill 180, whi
 
 
 @pytest.mark.slow
-@each
-def test_it_compiles_with_few_spills(program):
+@each(EVERYDAY)
+def test_every_program_becomes_few_kernels_that_compile_with_few_spills(program):
     from blockbuster.emit.kernel import Kernel
     from blockbuster.emit.target.compiler import compile_kernel
 
-    plan = program.compiled().plan
+    compiled = program.compiled()
+    few_that_store_no_scores(program, compiled)
+    plan = compiled.plan
     for file in plan.files:
         best = file.considered.best
         kernel = Kernel(

@@ -94,7 +94,7 @@ def test_a_printed_program_runs(seed):
 
 def test_the_cpu_is_right():
     """Programs that came out right when this was written."""
-    records = [tried(draw(seed), "cpu") for seed in range(24)]
+    records = [tried(draw(seed), "cpu") for seed in range(12)]
 
     assert [r for r in records if r["verdict"] != "right"] == []
 

@@ -5,12 +5,14 @@ kernels.
 """
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 
 import blockbuster as bb
 from blockbuster.check.judge import GROUPS, ratio, sampled, verdict
+from tests.parameters import rest_slow
 
 ROWS = {
     "normal": lambda random, shape: random.normal(size=shape),
@@ -124,15 +126,6 @@ def test_every_documented_function_is_in_the_table():
     assert [n for n in documented if n not in FUNCTIONS and n not in ELSEWHERE] == []
 
 
-@pytest.fixture(autouse=True)
-def one_thread(torch):
-    """Arrays are small: torch's threads would wait for each other most of the time."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def results(found):
     return found if isinstance(found, tuple) else (found,)
 
@@ -159,17 +152,20 @@ def by_turns(others, turns):
             yield pytest.param(name, other, marks=marks)
 
 
-@pytest.mark.parametrize(("name", "kind"), [*by_turns(ROWS, 3)])
+@pytest.mark.parametrize(("name", "kind"), [*by_turns(ROWS, len(ROWS))])
 def test_errors_are_no_larger_than_eagers(torch, name, kind):
     for found in judged(torch, name, kind, dtype="float32", shape=(8, 160)):
         assert found.passed, found
 
 
-@pytest.mark.parametrize(("name", "dtype"), [*by_turns(["float16", "bfloat16"], 2)])
-def test_in_narrow_dtypes(torch, name, dtype):
-    for kind in ("normal", "shifted by 30", "outliers"):
-        for found in judged(torch, name, kind, dtype=dtype, shape=(8, 130)):
-            assert found.passed, (kind, found)
+NARROW = [*product(("float16", "bfloat16"), ("normal", "shifted by 30", "outliers"))]
+
+
+@pytest.mark.parametrize(("name", "narrow"), [*by_turns(NARROW, len(NARROW))])
+def test_in_narrow_dtypes(torch, name, narrow):
+    dtype, kind = narrow
+    for found in judged(torch, name, kind, dtype=dtype, shape=(8, 130)):
+        assert found.passed, found
 
 
 @pytest.mark.parametrize("name", ["sum of columns", "matmul", "log_softmax", "layer_norm", "exp"])
@@ -179,7 +175,10 @@ def test_of_long_rows(torch, name):
             assert found.passed, (kind, found)
 
 
-@pytest.mark.parametrize("shape", [(64, 300), (7, 1000), (2048, 64)], ids=str)
+SHAPES = rest_slow([(64, 300), (7, 1000), (2048, 64)], quick=[(7, 1000)])
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("name", OF_ALL)
 def test_sums_of_sums(torch, name, shape):
     for kind in ("normal", "outliers", "shifted by 1e4"):

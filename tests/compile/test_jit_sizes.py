@@ -111,8 +111,8 @@ def test_most_sizes_are_not_refused(name):
     """What is compared above are results, not only refusals."""
     function = FUNCTIONS[name]
     plain = served = 0
-    for rows in EXTENTS:
-        for columns in EXTENTS:
+    for rows in (1, 3):
+        for columns in (1, 3):
             for shape in ((rows, columns), (1, columns), (columns, rows)):
                 arrays = [np.ones((rows, columns)), np.ones(shape)]
                 refusal, wanted = outcome(function, arrays)

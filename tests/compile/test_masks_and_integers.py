@@ -5,6 +5,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.runtime.run_plan import run_in_interpreter
+from tests.parameters import rest_slow
 
 NEVER = -np.inf
 
@@ -77,7 +78,10 @@ def traced(name, own=str):
     return bb.trace(fn, **floats, **{n: own(text) for n, text in others.items()})
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "mask"])
+UNMASKED = [name for name in CASES if name != "mask"]
+
+
+@pytest.mark.parametrize("name", rest_slow(UNMASKED, ["cross-entropy", "documents"]))
 def test_own_dtypes_fuse_as_floats_do(name):
     """The same kernels, in number and in loops: those that masks empty are left out, too."""
     sizes = {**SIZES, "S": 1024, "T": 1024}
@@ -102,7 +106,7 @@ def test_a_mask_is_read_byte_by_byte():
     assert bb.prove_equal(derivation.start, derivation.final, trials=2).equal
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "mask"])
+@pytest.mark.parametrize("name", UNMASKED)
 def test_fusion_is_proved_as_for_floats(name):
     """Two trials show some of it; what they leave open, they do for floats, too."""
     derivations = [bb.fuse(bb.lower(traced(name, own))) for own in (str, as_floats)]

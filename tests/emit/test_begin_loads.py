@@ -72,7 +72,7 @@ def test_what_is_printed_is_proved_to_be_the_same(function, shapes, schedule):
     kernel = bb.emit(graph, dict(M=8, N=64), "float16", "sm_90", schedule=schedule)
 
     assert any(isinstance(stmt, Load) for stmt in statements(kernel.tile_program.nests[-1].body))
-    assert kernel.derivation.prove().equal
+    assert kernel.derivation.prove(trials=2).equal
 
 
 def test_the_weights_of_a_norm_are_on_their_way_before_its_statistics():

@@ -84,7 +84,7 @@ def test_which_layouts_have_a_descriptor(attention):
 
 
 def test_the_schedule_is_proved(attention):
-    assert check_schedule(attention, DESCRIPTORS, sizes=SIZES)
+    assert check_schedule(attention, DESCRIPTORS, sizes=SIZES, trials=2)
 
 
 def test_the_move_offers_them_where_they_are_legal(attention):

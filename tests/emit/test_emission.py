@@ -18,29 +18,33 @@ def normed(x, w):
 
 GEGLU = bb.fuse(bb.lower(bb.trace(geglu, x="M K", w="K F", v="K F", o="F K")))
 NORMED = bb.fuse(bb.lower(bb.trace(normed, x="M K", w="K N")))
-KERNELS = bb.emit(GEGLU, SIZES)
 
 
-def test_of_a_derivation_what_costs_least_is_written():
+@pytest.fixture(scope="module")
+def kernels():
+    return bb.emit(GEGLU, SIZES)
+
+
+def test_of_a_derivation_what_costs_least_is_written(kernels):
     """The last snapshot makes both products again for every block of the result's columns."""
     mega = bb.emit(GEGLU.final, SIZES)
 
-    assert (KERNELS.kernels, mega.kernels) == (2, 1)
-    assert KERNELS.cost().time_us * 10 < mega.cost().time_us
-    assert KERNELS.chosen.startswith("snapshot 1, ")
-    assert "Chosen by cost: snapshot 1, " in KERNELS.source
+    assert (kernels.kernels, mega.kernels) == (2, 1)
+    assert kernels.cost().time_us * 10 < mega.cost().time_us
+    assert kernels.chosen.startswith("snapshot 1, ")
+    assert "Chosen by cost: snapshot 1, " in kernels.source
     assert "Chosen by cost" not in mega.source
 
 
-def test_it_is_what_jit_chooses():
+def test_it_is_what_jit_chooses(kernels):
     best = Fused(GEGLU.start).consider(SIZES, "float16", "sm_90").best
 
-    assert KERNELS.schedule == best.scheduled.schedule
-    assert KERNELS.tile_program == best.program
+    assert kernels.schedule == best.scheduled.schedule
+    assert kernels.tile_program == best.program
 
 
-def test_its_derivation_ends_with_what_was_chosen():
-    fused = KERNELS.derivation.fused
+def test_its_derivation_ends_with_what_was_chosen(kernels):
+    fused = kernels.derivation.fused
 
     assert fused.final == GEGLU.snapshots[0]
     assert fused.steps[-1].rule == GEGLU.steps[len(fused.steps) - 1].rule
@@ -55,21 +59,21 @@ def test_forms_beside_the_snapshots_are_chosen_too():
     assert bb.safe(kernel.derivation.fused.final) == kernel.derivation.graph
 
 
-def test_its_schedule_replays_on_what_was_chosen():
-    again = bb.emit(GEGLU, SIZES, schedule=KERNELS.schedule)
+def test_its_schedule_replays_on_what_was_chosen(kernels):
+    again = bb.emit(GEGLU, SIZES, schedule=kernels.schedule)
 
-    assert again.source == KERNELS.source
+    assert again.source == kernels.source
     with pytest.raises(bb.EmitError, match="no dim Q") as caught:
         bb.emit(GEGLU, SIZES, schedule="block Q 32; warps 4")
     assert "applied to what costs least, snapshot 1" in caught.value.__notes__[0]
 
 
-def test_tiles_and_chunks_are_for_what_was_chosen():
+def test_tiles_and_chunks_are_for_what_was_chosen(kernels):
     assert bb.emit(GEGLU, SIZES, tiles={"M": 64}).tiles["M"] == 64
     with pytest.raises(ValueError, match="unknown dim 'Z' in tiles"):
         bb.emit(GEGLU, SIZES, tiles={"Z": 64})
     with pytest.raises(ValueError, match="these, not both"):
-        bb.emit(GEGLU, SIZES, tiles={"M": 64}, schedule=KERNELS.schedule)
+        bb.emit(GEGLU, SIZES, tiles={"M": 64}, schedule=kernels.schedule)
 
 
 def test_a_program_that_nothing_fused_is_emitted_from_its_derivation():

@@ -70,7 +70,7 @@ def test_groups_and_the_last_blocks_first_may_be_asked_for_in_either_order(produ
 
 
 def test_the_schedule_is_proved(products):
-    assert check_schedule(products, BLOCKS + GROUPED + REST, sizes=SIZES)
+    assert check_schedule(products, BLOCKS + GROUPED + REST, sizes=SIZES, trials=2)
 
 
 @given(COUNTS, st.data())

@@ -54,12 +54,11 @@ def test_eager_itself_passes():
 @pytest.mark.parametrize("heavy", [False, True])
 @pytest.mark.parametrize("size", [FEW, ENOUGH, 1000])
 def test_luck_passes(size, heavy):
-    verdicts = [verdict(groups(s, size=size, heavy=heavy), "float32") for s in range(200)]
-    alone = [verdict(groups(s, size=size, heavy=heavy)[:1], "float32") for s in range(200)]
+    drawn = [groups(s, size=size, heavy=heavy) for s in range(100)]
 
-    assert sum(not v.passed for v in verdicts) <= (10 if heavy else 0)
+    assert sum(not verdict(d, "float32").passed for d in drawn) <= (5 if heavy else 0)
     if heavy:  # where one draw fails often
-        assert sum(not v.passed for v in alone) >= 20
+        assert sum(not verdict(d[:1], "float32").passed for d in drawn) >= 10
 
 
 def test_a_result_that_is_exact_in_both_says_nothing():
@@ -92,7 +91,7 @@ def test_a_systematic_excess_fails(size, heavy):
     def doubled(ours, exact):
         return exact + 2 * (ours - exact)
 
-    verdicts = [verdict(groups(s, doubled, size=size, heavy=heavy), "float32") for s in range(100)]
+    verdicts = [verdict(groups(s, doubled, size=size, heavy=heavy), "float32") for s in range(50)]
 
     assert sum(v.passed for v in verdicts) <= (size == FEW and heavy)
 

@@ -70,7 +70,7 @@ def drawn():
 def test_the_schedule_is_proved(masked):
     text = emit(masked, SIZES, "float16").schedule
 
-    assert check_schedule(masked, text, sizes=SIZES)
+    assert check_schedule(masked, text, sizes=SIZES, trials=2)
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,7 @@ def served(kernel, arrays, *, own_process, limit):
 
 def main():
     torch.manual_seed(0)
+    torch.set_num_threads(2)  # also where tests run in one
     large = torch.randn(300, 300) @ torch.randn(300, 300)  # torch's threads are there
     assert large.isfinite().all()
     inputs = [{"x": torch.randn(3, 20)}, {"x": torch.randn(1, 1)}, {"x": torch.randn(2, 16).T}]

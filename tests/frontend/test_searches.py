@@ -14,6 +14,7 @@ from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.target.load import load_module
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.testing.searches import search_program
+from tests.parameters import rest_slow
 
 
 def gate(x, w):
@@ -90,10 +91,11 @@ def test_one_loop_that_stores_nothing_but_results(name):
         assert derivation.final.buffered_edges() == ()
 
 
+FEW, MANY = {"M": 9, "D": 5, "N": 64}, {"M": 3, "D": 33, "N": 2000}
+
+
 @BY_NAME
-@pytest.mark.parametrize(
-    "sizes", [{"M": 9, "D": 5, "N": 64}, {"M": 3, "D": 33, "N": 2000}], ids=str
-)
+@pytest.mark.parametrize("sizes", rest_slow([FEW, MANY], [FEW]), ids=str)
 def test_one_kernel_for_any_number_of_columns(name, sizes):
     fn, dims = PROGRAMS[name]
     program = bb.trace(fn, **dims)
@@ -173,7 +175,7 @@ def test_wrong_folds_are_told_apart(wrong):
 def test_each_step_is_proved(name):
     fn, dims = PROGRAMS[name]
 
-    assert bb.fuse(bb.lower(bb.trace(fn, **dims))).prove().equal is True
+    assert bb.fuse(bb.lower(bb.trace(fn, **dims))).prove(trials=2).equal is True
 
 
 def test_too_many_elements_are_refused():

@@ -1,6 +1,7 @@
 """Programs that make larger values again: when they are chosen, their cost, and their results."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from blockbuster.runtime.launch import LaunchError, run_batch
 from blockbuster.selection.again import Again, values_again
 from blockbuster.selection.choice import Fused
 from tests.gradients import ATTENTION, LARGE, PROGRAMS, SMALL, drawn, sized, traced
+from tests.parameters import rest_slow
 
 FEATURES = dict(q="H S D", k="H S D", v="H S D", p="F D")
 
@@ -19,7 +21,7 @@ KERNELS = {
 }  # fmt: skip
 
 
-QUICK = ("causal", "one head", "gated", "statistics", "cross-entropy")
+QUICK = ("statistics", "cross-entropy")
 
 
 def considered(name, sizes=LARGE, dtype="float16", target="sm_90", **more):
@@ -28,13 +30,21 @@ def considered(name, sizes=LARGE, dtype="float16", target="sm_90", **more):
     return Fused(bb.lower(program)).consider(known, dtype, target)
 
 
+@cache
+def best_of(name):
+    """The best choice for a program at large sizes."""
+    return considered(name).best
+
+
 def elements(buffer, scheduled):
     return np.prod([scheduled.sizes[axis.dim.rstrip("'")] for axis in buffer.axes], dtype=float)
 
 
-@pytest.mark.parametrize("name", [*ATTENTION, "cross-entropy"])
+@pytest.mark.parametrize(
+    "name", rest_slow([*ATTENTION, "cross-entropy"], ["attention", "statistics", "cross-entropy"])
+)
 def test_no_workspace_is_as_large_as_the_scores(name):
-    best = considered(name).best
+    best = best_of(name)
     given = (*best.program.inputs, *best.program.outputs)
     parts = {dim for chunks in best.program.chunks for dim in (chunks.number, chunks.lanes)}
     most = max(elements(buffer, best.scheduled) for buffer in given)
@@ -46,9 +56,10 @@ def test_no_workspace_is_as_large_as_the_scores(name):
 
 
 def test_statistics_that_are_given_need_no_workspace():
-    assert considered("statistics").best.program.workspaces == ()
+    assert best_of("statistics").program.workspaces == ()
 
 
+@pytest.mark.slow
 def test_where_arithmetic_is_long_values_are_stored():
     found = considered("gated", D=4096, F=11008, T=4096)
 
@@ -86,6 +97,7 @@ def test_programs_that_store_nothing_large_cost_what_they_did():
     assert all(choice.weight == 1.0 for choice in (found.best, *found.others))
 
 
+@pytest.mark.slow
 def test_numbers_do_not_depend_on_which_sizes_come_first():
     program = traced("one head")
     keys = []
@@ -161,6 +173,7 @@ def linear(q, k, v, p):
     return (fq @ (fk.swapaxes(-1, -2) @ v)) / (fq @ bb.sum(fk, axis=-2)[..., None])
 
 
+@pytest.mark.slow
 def test_keys_times_values_are_not_made_again_for_each_query():
     graph = bb.lower(bb.trace(linear, **FEATURES))
     found = Fused(graph).consider(dict(H=16, S=8192, D=64, F=256), "float16", "sm_90")
