@@ -18,13 +18,13 @@ GOLDEN = Path(__file__).parent / "golden"
 
 # Deadlines are off: a time limit on one example fails on a busy machine and proves nothing.
 # `--hypothesis-profile=NAME` chooses another profile. The Makefile chooses `ci` for `make test`
-# where CI is set, and `slow`, four times the examples, for `make slow`.
+# where CI is set, and `slow`, seven times the examples, for `make slow`.
 # a busy machine is no reason to fail
 COMMON = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SAME = dict(derandomize=True, database=None, print_blob=True, **COMMON)  # in every run
 
-settings.register_profile("dev", max_examples=25, **COMMON)
-settings.register_profile("ci", max_examples=25, **SAME)
+settings.register_profile("dev", max_examples=15, **COMMON)
+settings.register_profile("ci", max_examples=15, **SAME)
 settings.register_profile("slow", max_examples=100, **SAME)
 settings.register_profile("thorough", max_examples=2000, **COMMON)
 settings.load_profile("dev")

@@ -14,7 +14,7 @@ def each(programs):
     return pytest.mark.parametrize("program", programs, ids=lambda program: program.name)
 
 
-@each(EVERYDAY[::6])
+@each(EVERYDAY[::10])
 def test_it_becomes_few_kernels_that_store_no_scores(program):
     few_that_store_no_scores(program, program.compiled())
 

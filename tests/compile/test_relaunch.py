@@ -9,6 +9,7 @@ from blockbuster.runtime import relaunch, replay
 from blockbuster.runtime.relaunch import LARGEST, Relaunch
 from tests.compile.functions import attention, normal, several
 from tests.compile.stand_ins import Device, starts
+from tests.parameters import one_in
 
 
 def shifted(x, w):
@@ -47,7 +48,7 @@ def replayed(staged, arrays, on_gpu=None):
     return starts(staged.log), [(r.shape, r.stride(), r.dtype) for r in results]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", one_in(3, FUNCTIONS))
 def test_a_new_layout_is_started_as_its_launcher_would(name, stage, torch, monkeypatch):
     function, shapes = FUNCTIONS[name]
 

@@ -18,6 +18,7 @@ from tests.compile.torch_code import (  # noqa: E402
     grouped_attention,
     masked_loss,
 )
+from tests.parameters import one_in  # noqa: E402
 
 LAYERS = {
     "pre-norm block": (PreNormBlock, 16),
@@ -38,7 +39,7 @@ def close(found, wanted):
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", one_in(4, LAYERS, first=1))
 def test_a_layer_jitted_as_it_is(name):
     make, width = LAYERS[name]
     layer = make().eval()

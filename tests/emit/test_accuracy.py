@@ -11,6 +11,7 @@ import blockbuster as bb
 from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS
 from blockbuster.emit.target.compiler import TARGETS, compiled_entry
 from blockbuster.emit.target.load import load_module
+from tests.parameters import rest_slow
 
 SIZES = {"M": 64, "K": 64, "N": 64}
 X = {"x": "M K"}
@@ -155,7 +156,7 @@ def row_scaled(x, r):
     ],
 )
 @pytest.mark.parametrize("ragged", [False, True])
-@pytest.mark.parametrize("lanes", [32, 64])
+@pytest.mark.parametrize("lanes", rest_slow([32, 64], [32]))
 def test_lanes_round_a_product_before_they_add_it(
     function, inputs, ragged, lanes, tmp_path, monkeypatch
 ):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
@@ -182,6 +182,7 @@ def test_the_matrix_units_multiply_float8_faster():
     assert machine.rate("matrix", found[0].dtype) > machine.rate("matrix", found[1].dtype)
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.integers(0, 2**32 - 1).map(Random))
 def test_random_programs_with_inputs_of_float8(random):
     """Some inputs of float8: typed, scheduled at random, they compute the same."""

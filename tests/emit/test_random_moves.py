@@ -95,14 +95,14 @@ def test_traffic_in_closed_form_is_what_a_run_counts(random):
 
 
 def test_every_move_is_tried():
-    """Of thirty seeds, each move has some programs with a place for it."""
+    """Of sixty seeds, each move has five programs with a place for it."""
     tried = dict.fromkeys((move.name for move in MOVES), 0)
-    for seed in range(30):
+    for seed in range(60):
         random = Random(seed)
         start = all_cut(lowered(random_graph(random), random), random)
         uncut = lowered(random_graph(random), random)
         whole = lowered(random_whole_graph(random), random)
-        for move in MOVES:
+        for move in (move for move in MOVES if tried[move.name] < 5):
             for scheduled in (start, uncut, whole):
                 tried[move.name] += any(applications(move, scheduled, random, most=1))
-    assert min(tried.values()) >= 3, tried
+    assert min(tried.values()) >= 5, tried

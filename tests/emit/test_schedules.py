@@ -44,7 +44,7 @@ def refused(text, graph=ATTENTION, sizes=SIZES, error=EmitError):
     return str(found.value)
 
 
-@pytest.mark.parametrize("workload", one_in(6, OURS, first=2), ids=lambda workload: workload.name)
+@pytest.mark.parametrize("workload", one_in(10, OURS, first=2), ids=lambda workload: workload.name)
 def test_a_kernels_schedule_gives_the_kernel_again(workload):
     """Sizes of each kind and both dtypes by turns, from snapshot to snapshot."""
     derivation = bb.fuse(bb.lower(bb.trace(workload.fn, **workload.inputs)))

@@ -10,6 +10,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.frontend.deep import done
+from tests.parameters import one_in
 
 DEEP = 1000
 FEWER = 400  # for what nests several calls for each join
@@ -53,7 +54,7 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", one_in(3, READERS))
 def test_joins_in_joins(name):
     program = bb.trace(READERS[name], x="4 N=4", y="4 N=4")
     graph = bb.lower(program)

@@ -61,7 +61,7 @@ def traced(function, extents):
         return None
 
 
-@pytest.mark.parametrize("name", one_in(3, FUNCTIONS))
+@pytest.mark.parametrize("name", one_in(6, FUNCTIONS))
 def test_sizes_of_which_the_facts_hold_give_the_same_trace(name):
     function = FUNCTIONS[name]
     every = list(product(EXTENTS, repeat=4))

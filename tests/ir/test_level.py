@@ -149,7 +149,7 @@ each_rule_set = pytest.mark.parametrize("rules", RULE_SETS.values(), ids=RULE_SE
 
 @each_rule_set
 @pytest.mark.parametrize("kind", GENERATORS)
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(seed=seeds)
 def test_random_programs(kind, seed, rules):
     derivation = fuse(GENERATORS[kind](Random(seed)), rules)

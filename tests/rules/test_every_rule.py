@@ -72,7 +72,7 @@ def test_keeps_meaning_at_planted_sites(rule, data):
 
 
 @BY_NAME
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(random=st.randoms(use_true_random=False))
 def test_keeps_meaning_at_stages_of_fusion(rule, random):
     derivation = fuse(MatrixPrograms(random, whole=False).graph(), RULES)
@@ -82,7 +82,7 @@ def test_keeps_meaning_at_stages_of_fusion(rule, random):
 
 
 @pytest.mark.parametrize("kind", GENERATORS)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_keeps_the_numbers_exactly_where_integers_stay_integers(kind, data):
     graph = data.draw(programs(kind), label="program")
@@ -123,7 +123,7 @@ def test_every_rule_fires_on_generated_programs():
 
 
 @pytest.mark.parametrize("kind", GENERATORS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_every_snapshot_computes_the_same(kind, data):
     graph = data.draw(programs(kind), label="program")

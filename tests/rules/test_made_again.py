@@ -35,7 +35,7 @@ def stored(graph):
     return {frozenset((*type.lists, *type.axes)) for type in types}
 
 
-@pytest.mark.parametrize("name", ATTENTION)
+@pytest.mark.parametrize("name", one_in(3, ATTENTION))
 def test_only_rows_and_inputs_are_stored(name):
     graph = bb.lower(traced(name))
     given = {frozenset((*i.type.lists, *i.type.axes)) for i in graph.inputs}

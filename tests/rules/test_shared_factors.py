@@ -12,6 +12,7 @@ from blockbuster.rules import RULES, FactorOut, FactorOutExp, fuse, overflowing,
 from blockbuster.testing.plain_driver import plain_fuse
 from blockbuster.testing.sites import difference
 from blockbuster.testing.softmaxes import softmax_programs
+from tests.parameters import one_in
 
 QKV = {"q": "M D", "k": "N D", "v": "N L"}
 XWT = {"x": "T D", "w": "D V", "t": "T"}
@@ -201,7 +202,7 @@ def test_offsets_and_masked_scores_leave_no_trace(offset, kind):
         assert not np.isnan(made["out"]).any()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", one_in(5, range(30)))
 def test_random_softmaxes_are_equal_at_every_snapshot(seed):
     (graph,) = softmax_programs(1, first=seed)
     derivation = fuse(graph)

@@ -131,6 +131,7 @@ def chosen(name, dtype="float16", target="sm_90", kind="timed", **rest):
     return fused(name).consider(WORKLOADS[name].sizes_of(kind), dtype, target, **rest)
 
 
+@pytest.mark.slow
 def test_only_layer_norm_and_matmul_change_what_is_chosen():
     best = {name: chosen(name).best for name in sorted(APART)}
 

@@ -10,6 +10,7 @@ from blockbuster.rules import ExtendMap
 from blockbuster.selection import over_ancestors as module
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.over_ancestors import over_ancestors
+from tests.parameters import rest_slow
 
 FOUND = ("residual-block", "rmsnorm-swiglu")
 
@@ -51,7 +52,7 @@ def test_few_are_looked_at(monkeypatch):
 EXTENDED = "snapshot 1 extended once over ancestors alone"
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("dtype", rest_slow(["float16", "float32"], ["float16"]))
 def test_a_residual_block_is_two_kernels(dtype):
     """Beside it: three kernels without the extension, and products that are computed again.
 
