@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.phases import Phase
@@ -80,12 +81,19 @@ class Rates:
 
     def total(self, name: str) -> float:
         """Seconds in which a resource works, all processors being busy."""
-        steps, programs = self.steps(self.machine.processors), self.work.programs
-        each = sum(step.runs * step.resources.get(name, 0.0) for step in steps)
-        return each * programs / self.machine.processors
+        each = sum(step.runs * step.resources.get(name, 0.0) for step in self._full)
+        return each * self.work.programs / self.machine.processors
 
     def steps(self, active: int) -> tuple[Step, ...]:
         """The step of each phase, ``active`` programs or processors sharing memory and cache."""
+        return self._full if active == self.machine.processors else self._steps(active)
+
+    @cached_property
+    def _full(self) -> tuple[Step, ...]:
+        """The steps where all processors are busy, of which every resource asks."""
+        return self._steps(self.machine.processors)
+
+    def _steps(self, active: int) -> tuple[Step, ...]:
         return tuple(self._step(phase, active) for phase in self.work.phases)
 
     def _step(self, phase: Phase, active: int) -> Step:
