@@ -23,11 +23,9 @@ from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.grid_order import walked
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import (
+    ACCESSES,
     For,
-    Issue,
-    Load,
     Nest,
-    Store,
     TileProgram,
     View,
     statements,
@@ -167,7 +165,7 @@ def _varying(nest: Nest) -> dict[str, tuple[Dim, ...]]:
     chunks = {s.dim: s.chunk for s in statements(nest.body) if isinstance(s, For) and s.chunk}
     found: dict[str, tuple[Dim, ...]] = {}
     for stmt in statements(nest.body):
-        if isinstance(stmt, Load | Issue | Store):
+        if isinstance(stmt, ACCESSES):
             name, runs = stmt.view.buffer.name, stmt.view.runs
             parts = {*runs, *(chunks[dim] for dim in runs if dim in chunks)}
             known = found.get(name, ())
@@ -177,7 +175,7 @@ def _varying(nest: Nest) -> dict[str, tuple[Dim, ...]]:
 
 def _unique(nest: Nest, extents: Extents, found: tuple[Phase, ...]) -> dict[str, int]:
     """Bytes of each array that are touched: at most all of it, and at most what is moved."""
-    accesses = (s for s in statements(nest.body) if isinstance(s, Load | Issue | Store))
+    accesses = (s for s in statements(nest.body) if isinstance(s, ACCESSES))
     views = dict.fromkeys(stmt.view for stmt in accesses)
     touched: dict[str, int] = defaultdict(int)
     for view in views:

@@ -8,11 +8,13 @@ Source: Blockbuster Part 1, section 2.1.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 Dim = str
 
 
+@lru_cache(maxsize=4096)  # asked of the same few names all the time
 def size_class(dim: Dim) -> Dim:
     """The dim whose size ``dim`` shares: a relabeled dim carries primes, as in ``M'``.
 

@@ -18,6 +18,7 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.errors import EmitError, message
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
@@ -138,9 +139,12 @@ class Fused:
         all are considered again with smaller tiles. Raises EmitError if no snapshot, nor the
         unfused program, has a form for the target that compiles.
         """
-        refusals = Refusals()
-        found: list[Choice] = []
         setting = Setting(sizes, given_by(dtype), target, in_chunks=not one_kernel)
+        with collection_paused():
+            return self._considered(setting, one_kernel)
+
+    def _considered(self, setting: Setting, one_kernel: bool) -> Considered:
+        refusals, found = Refusals(), list[Choice]()
         for choices in self._rounds(setting, refusals):
             found = found or choices
             if any(choice.kernels == 1 for choice in choices):

@@ -1,4 +1,4 @@
-"""Loops and nests are hashed once, alike where they are equal, and by each process anew."""
+"""Values of tile programs are hashed once, alike where they are equal, and each process anew."""
 
 import pickle
 import subprocess
@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 import blockbuster as bb
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.hashed import HashedOnce
-from blockbuster.emit.tile.program import Block, For, Nest
+from blockbuster.emit.tile.program import Block, For, Nest, Tile
 
 
 @pytest.fixture
@@ -34,6 +35,27 @@ def test_a_changed_copy_does_not_keep_the_hash(loop):
     known = hash(nest)
 
     assert hash(replace(nest, blocks=(Block("M", 64),))) != known == hash(replace(nest))
+
+
+@pytest.mark.parametrize("parts", [{}, {"dtype": "float16"}, {"axes": (), "hint": "x"}])
+def test_a_changed_copy_is_what_dataclasses_make(parts):
+    tile = Tile("t1", ("M", "N"), hint="scores")
+    hash(tile)
+    made, expected = changed(tile, **parts), replace(tile, **parts)
+
+    assert (made, made.hint, hash(made)) == (expected, expected.hint, hash(expected))
+    assert vars(made).keys() == vars(expected).keys()
+
+
+def test_a_changed_copy_leaves_behind_what_was_computed(loop):
+    assert loop.statements == loop.body
+
+    assert changed(loop, body=()).statements == ()
+
+
+def test_a_part_that_is_no_field_is_refused(loop):
+    with pytest.raises(TypeError, match="For has no step"):
+        changed(loop, step=2)
 
 
 def test_the_body_is_hashed_once(loop, monkeypatch):

@@ -16,7 +16,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from blockbuster.emit.tile.dataflow import folded, fresh_names, operands, reads
+from blockbuster.emit.tile.dataflow import (
+    folded,
+    fresh_names,
+    operands,
+    reads,
+    same_or,
+    with_parts,
+)
 from blockbuster.emit.tile.padding import IDENTITY, Lane, LaneState
 from blockbuster.emit.tile.program import (
     Fold,
@@ -134,7 +141,7 @@ class _Writer:
         }
         body = self.body(nest.body, {})
         unread = set(self.casts).difference(reads(body))
-        return replace(nest, body=_without(body, unread))
+        return with_parts(nest, body=_without(body, unread) if unread else body)
 
     def body(self, body: tuple[Stmt, ...], outer: Made) -> tuple[Stmt, ...]:
         """``body`` with guards; those made before it in the enclosing loops are used again."""
@@ -143,21 +150,21 @@ class _Writer:
         for stmt in body:
             if isinstance(stmt, For):
                 with self.lanes.inside(stmt):
-                    out.append(replace(stmt, body=self.body(stmt.body, made)))
+                    out.append(with_parts(stmt, body=self.body(stmt.body, made)))
                 continue
             if isinstance(stmt, Let | Fold):
                 stmt = self._guarded(stmt, made, out)
             self.lanes.step(stmt)
             out.append(stmt)
-        return tuple(out)
+        return same_or(body, tuple(out))
 
     def _guarded(self, stmt: Let | Fold, made: Made, out: list[Stmt]) -> Let | Fold:
         args = list(operands(stmt))
         for position, dim, fill in unguarded(stmt, self.lanes):
             args[position] = self._filled((args[position], dim, fill), stmt.origin, made, out)
         if isinstance(stmt, Fold):
-            return replace(stmt, value=args[0])
-        return replace(stmt, args=tuple(args))
+            return with_parts(stmt, value=args[0])
+        return with_parts(stmt, args=tuple(args))
 
     def _filled(
         self, key: tuple[Tile, Dim, float], origin: Origin, made: Made, out: list[Stmt]
@@ -181,7 +188,7 @@ class _Writer:
 def _without(body: tuple[Stmt, ...], tiles: set[Tile]) -> tuple[Stmt, ...]:
     """``body`` without the operators that make ``tiles``."""
     return tuple(
-        replace(stmt, body=_without(stmt.body, tiles)) if isinstance(stmt, For) else stmt
+        with_parts(stmt, body=_without(stmt.body, tiles)) if isinstance(stmt, For) else stmt
         for stmt in body
         if not (isinstance(stmt, Let) and stmt.target in tiles)
     )

@@ -57,7 +57,7 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
     """
     if before and _says_the_same(program, before):
         return program
-    program, known = retyped(program), before.nests if before else ()
+    program, known = retyped(program, before), before.nests if before else ()
     nests = tuple(nest if _is_known(nest, known) else _tidied(nest) for nest in program.nests)
     return replace(program, nests=nests)
 

@@ -20,11 +20,9 @@ from dataclasses import replace
 
 from blockbuster.emit.closing.guard import guarded_stores
 from blockbuster.emit.tile.program import (
+    ACCESSES,
     Buffer,
-    Issue,
-    Load,
     Nest,
-    Store,
     TileProgram,
     View,
     statements,
@@ -73,7 +71,7 @@ def _accesses(program: TileProgram) -> Iterator[tuple[View, Tiling]]:
     for nest in program.nests:
         tiling = tiling_of(program, nest)
         for stmt in statements(nest.body):
-            if isinstance(stmt, Load | Issue | Store):
+            if isinstance(stmt, ACCESSES):
                 yield stmt.view, tiling
 
 

@@ -233,8 +233,9 @@ def not_agreeing(program: TileProgram) -> str:
     per_block: dict[tuple[str, int], tuple[Block | None, Dim]] = {}
     for nest in program.nests:
         blocks = {block.dim: block for block in nest.blocks}
+        tiling = tiling_of(program, nest)
         for stmt in statements(nest.body):
-            if reason := too_large(stmt, tiling_of(program, nest)):
+            if reason := too_large(stmt, tiling):
                 return reason
             for a, b in one_dim(stmt):
                 if a in blocks and b in blocks and blocks[a].lanes != blocks[b].lanes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram, statements
@@ -85,7 +86,12 @@ def loops_of(program: TileProgram) -> Iterator[tuple[Site, For]]:
 
 def loop_at(program: TileProgram, site: Site) -> For | None:
     """The loop of a place, if there is one."""
-    return next((loop for found, loop in loops_of(program) if found == site), None)
+    nest = nest_at(program, site)
+    if nest is None or site.statement or site.number < 1:
+        return None
+    inside = (stmt for stmt in statements(nest.body) if isinstance(stmt, For))
+    loops = (loop for loop in inside if loop.dim == site.loop)
+    return next(islice(loops, site.number - 1, None), None)
 
 
 def statements_of(program: TileProgram) -> Iterator[tuple[Site, Stmt]]:
@@ -97,4 +103,7 @@ def statements_of(program: TileProgram) -> Iterator[tuple[Site, Stmt]]:
 
 def statement_at(program: TileProgram, site: Site) -> Stmt | None:
     """The statement of a place, if there is one."""
-    return next((stmt for found, stmt in statements_of(program) if found == site), None)
+    nest = nest_at(program, site)
+    if nest is None or site != Site(site.nest, statement=max(site.statement, 1)):
+        return None
+    return next(islice(statements(nest.body), site.statement - 1, None), None)

@@ -8,7 +8,10 @@ from itertools import count
 from operator import is_
 from typing import Any, TypeVar
 
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import (
+    ACCESSES,
+    READS,
     WORKSPACE,
     Await,
     BlockOf,
@@ -92,7 +95,7 @@ def bounding(body: tuple[Stmt, ...]) -> dict[Tile, None]:
 
 def loaded(body: tuple[Stmt, ...]) -> dict[Buffer, None]:
     """The buffers that ``body`` reads, each once, in order."""
-    return {s.view.buffer: None for s in statements(body) if isinstance(s, Load | Issue)}
+    return {s.view.buffer: None for s in statements(body) if isinstance(s, READS)}
 
 
 def stored(body: tuple[Stmt, ...]) -> dict[Buffer, None]:
@@ -109,7 +112,7 @@ def conflicts(body: tuple[Stmt, ...]) -> tuple[Buffer, ...]:
 def views(program: TileProgram) -> Iterator[View]:
     """The accesses of all loads and stores of ``program``, in order."""
     for nest in program.nests:
-        yield from (s.view for s in statements(nest.body) if isinstance(s, Load | Issue | Store))
+        yield from (s.view for s in statements(nest.body) if isinstance(s, ACCESSES))
 
 
 def with_parts(whole: Part, **parts: Any) -> Part:
@@ -119,7 +122,7 @@ def with_parts(whole: Part, **parts: Any) -> Part:
     """
     for name, part in parts.items():
         if not _is_same(getattr(whole, name), part):
-            return replace(whole, **parts)  # type: ignore[type-var]
+            return changed(whole, **parts)
     return whole
 
 
@@ -216,7 +219,7 @@ def workspaces_in_order(program: TileProgram) -> TileProgram:
     other = {buffer: made for buffer, made in new.items() if made != buffer}
 
     def change(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Load | Issue | Store) and stmt.view.buffer in other:
+        if isinstance(stmt, ACCESSES) and stmt.view.buffer in other:
             return replace(stmt, view=replace(stmt.view, buffer=other[stmt.view.buffer]))
         return stmt
 

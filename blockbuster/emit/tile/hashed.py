@@ -1,27 +1,38 @@
-"""Hashes of large frozen values, taken once: caches ask for them again and again."""
+"""Hashes of frozen values, taken once: dicts and caches ask for them again and again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
-from functools import cached_property
+from functools import cache
+from operator import attrgetter
 from typing import Any, ClassVar
 
 
 class HashedOnce:
-    """A frozen dataclass whose fields are hashed when its hash is first asked for.
-
-    Subclasses write ``__hash__ = HashedOnce.__hash__``: else ``dataclass`` makes one of its own.
-    """
+    """A frozen dataclass whose fields are hashed when its hash is first asked for."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
+    _hash: int
 
-    @cached_property
-    def _hash(self) -> int:
-        return hash(tuple(getattr(self, each.name) for each in fields(self) if each.compare))
+    def __init_subclass__(cls) -> None:
+        """``dataclass`` gives a class a hash of its own if the class itself has none."""
+        cls.__hash__ = HashedOnce.__hash__  # type: ignore[method-assign]
 
     def __hash__(self) -> int:
-        return self._hash
+        try:
+            return self._hash
+        except AttributeError:  # the first time
+            kind: Any = type(self)
+            object.__setattr__(self, "_hash", hash(_compared(kind)(self)))
+            return self._hash
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: hashes of names differ from process to process."""
         return {name: value for name, value in vars(self).items() if name != "_hash"}
+
+
+@cache
+def _compared(kind: type) -> Callable[[HashedOnce], Any]:
+    """What tells values of a kind apart: the fields that are compared."""
+    return attrgetter(*(each.name for each in fields(kind) if each.compare))

@@ -48,7 +48,7 @@ class BufferAxis:
 
 
 @dataclass(frozen=True)
-class Buffer:
+class Buffer(HashedOnce):
     """An array in global memory: a graph's input or output, or a workspace between nests.
 
     ``dtype``: of its elements in memory, as NumPy names it; empty in a program without dtypes.
@@ -63,7 +63,7 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class View:
+class View(HashedOnce):
     """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs.
 
     The dim is not the buffer's if the axis is relabeled, or strided for slices and split axes."""
@@ -85,7 +85,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Tile:
+class Tile(HashedOnce):
     """A named local item and its axes, in order. ``hint`` is the user's word for it.
 
     ``per_lane``: axes along which it holds an entry per lane of a full block, whichever block a
@@ -106,7 +106,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Load:
+class Load(HashedOnce):
     """Read the tile of the current iteration from global memory.
 
     ``columns``: it lies in registers with its two axes exchanged, as the matrix units take their
@@ -120,7 +120,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Issue:
+class Issue(HashedOnce):
     """Start to load the tile for ``ahead`` iterations later of the loop around this statement.
 
     The loads for the first ``ahead`` iterations start before the loop. The tile arrives in one of
@@ -138,7 +138,7 @@ class Issue:
 
 
 @dataclass(frozen=True)
-class Await:
+class Await(HashedOnce):
     """The tile of this iteration, which an ``Issue`` of the same loop started to load.
 
     Until the iteration ends, reading ``target`` reads the place where it arrived. ``columns``: as
@@ -155,7 +155,7 @@ FIRST, LAST, END = "first", "last", "end"
 
 
 @dataclass(frozen=True)
-class Iota:
+class Iota(HashedOnce):
     """The indices of the current block of ``dim``, which no memory holds.
 
     ``at``: only the ``FIRST`` or the ``LAST`` of them, or the one behind the whole dim (``END``),
@@ -173,7 +173,7 @@ FAR = 2**30
 
 
 @dataclass(frozen=True)
-class BlockOf:
+class BlockOf(HashedOnce):
     """The numbers of the blocks of ``dim`` that hold the elements at positions ``value``.
 
     Each is the floor of position / lanes of a block: below 0 before the first element, and at least
@@ -187,7 +187,7 @@ class BlockOf:
 
 
 @dataclass(frozen=True)
-class Store:
+class Store(HashedOnce):
     """Write a tile to its place in global memory."""
 
     view: View
@@ -196,7 +196,7 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Let:
+class Let(HashedOnce):
     """A block operator applied to tiles.
 
     ``op`` is local: Pointwise, a dot, a reduction of rows, Cast, Transpose, Relabel (pointwise.py).
@@ -222,7 +222,7 @@ class Let:
 
 
 @dataclass(frozen=True)
-class Guard:
+class Guard(HashedOnce):
     """``value`` with its padded lanes along ``dim`` (those past the dim's end) set to ``fill``."""
 
     target: Tile
@@ -233,7 +233,7 @@ class Guard:
 
 
 @dataclass(frozen=True)
-class Init:
+class Init(HashedOnce):
     """An accumulator set to the identity of its monoid."""
 
     target: Tile
@@ -255,7 +255,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Fold:
+class Fold(HashedOnce):
     """``target`` becomes target (monoid) value; then the members of its group follow.
 
     ``ahead``: ``value`` is the new value of ``target``, folded before the members' values were
@@ -294,7 +294,6 @@ class For(HashedOnce):
     settled: tuple[Tile, ...] = ()
     span: Span | None = None
     full: bool = False
-    __hash__ = HashedOnce.__hash__
 
     @property
     def bounds(self) -> tuple[Tile, ...]:
@@ -322,6 +321,7 @@ class Chunks:
 
 Stmt = Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For | Between
 Span: TypeAlias = "tuple[Tile | None, Tile | None]"
+READS, ACCESSES = (Load, Issue), (Load, Issue, Store)
 
 
 @dataclass(frozen=True)
@@ -358,11 +358,10 @@ class Nest(HashedOnce):
     overlaps: bool = False
     group: Group | None = None
     programs: int = 0
-    __hash__ = HashedOnce.__hash__
 
 
 @dataclass(frozen=True)
-class TileProgram:
+class TileProgram(HashedOnce):
     """Nests in order, and the buffers they share.
 
     ``whole``: dims that are one block, without a loop. ``units``: list-only dims (batch, heads):
@@ -394,7 +393,9 @@ class TileProgram:
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """All statements of ``body``, those inside loops included, in program order."""
+    found: list[Stmt] = []
     for stmt in body:
-        yield stmt
+        found.append(stmt)
         if isinstance(stmt, For):
-            yield from stmt.statements
+            found += stmt.statements
+    return iter(found)

@@ -24,7 +24,7 @@ class Tiling:
 
     def is_unit(self, dim: Dim) -> bool:
         """True if iterations over ``dim`` run over single elements."""
-        return size_class(dim) in self.units
+        return bool(self.units) and size_class(dim) in self.units
 
     def lanes(self, tile: Tile) -> tuple[Dim, ...]:
         """The axes along which ``tile`` has lanes."""

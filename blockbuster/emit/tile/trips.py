@@ -7,15 +7,13 @@ from functools import lru_cache
 
 from blockbuster.emit.tile.dataflow import defined, operands, views
 from blockbuster.emit.tile.program import (
+    ACCESSES,
     BlockOf,
     For,
     Iota,
-    Issue,
     Let,
-    Load,
     Nest,
     Stmt,
-    Store,
     TileProgram,
     statements,
 )
@@ -106,9 +104,9 @@ def _walked(stmt: Stmt) -> Iterator[Dim]:
     tile = defined(stmt)
     for used in (*operands(stmt), *((tile,) if tile else ())):
         yield from used.axes
-    if isinstance(stmt, For | Iota | BlockOf):
+    if isinstance(stmt, (For, Iota, BlockOf)):
         yield stmt.dim
-    elif isinstance(stmt, Load | Issue | Store):
+    elif isinstance(stmt, ACCESSES):
         yield from stmt.view.runs
 
 

@@ -22,10 +22,11 @@ tile (loaded instead of computed, read before it is folded) call ``retyped`` to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import (
     defined,
     folded,
@@ -40,6 +41,7 @@ from blockbuster.emit.tile.dataflow import (
 from blockbuster.emit.tile.dtypes import DTYPES
 from blockbuster.emit.tile.float8_dots import is_widening, not_in_float8, not_precise
 from blockbuster.emit.tile.program import (
+    ACCESSES,
     WORKSPACE,
     Await,
     BlockOf,
@@ -97,31 +99,57 @@ def is_accurate(program: TileProgram) -> bool:
     return FLOAT in (program.dtype, *(buffer.dtype for buffer in program.outputs))
 
 
-def retyped(program: TileProgram) -> TileProgram:
+def retyped(program: TileProgram, before: TileProgram | None = None) -> TileProgram:
     """``program`` with the dtypes of its tiles as they follow from those of its arrays.
 
     Workspaces without one get that of what is stored in them. Casts that dots lack are added, and
     casts to the dtype that a tile has already are dropped. A program without dtypes stays as it is.
+    ``before``: a program whose tiles have their dtypes. Nests with the statements of one of its
+    nests have them, too.
     """
     if not program.dtype:
         return program
+    settled = _settled(program, before) if before else ()
     buffers = (*program.inputs, *program.outputs, *program.workspaces)
     known = {b.name: b.dtype for b in buffers if b.dtype}
     kept: dict[str, str] = {}  # only ever widened, so that this ends
     totals: dict[str, str] = {}  # only ever more of them
     while True:
         typing = _Typing(arithmetic_of(program), known, dict(kept), totals)
-        nests = tuple(typing.nest(nest) for nest in program.nests)
+        nests = tuple(n if n in settled else typing.nest(n) for n in program.nests)
         found = typing.integer_totals()
         if (typing.kept, found) == (kept, totals):
-            return _cast(with_dtypes(replace(program, nests=nests), kept))
+            return _cast(with_dtypes(changed(program, nests=nests), kept), settled)
         kept, totals = typing.kept if found == totals else {}, found
+
+
+def _settled(program: TileProgram, before: TileProgram) -> tuple[Nest, ...]:
+    """The nests of ``program`` that have the dtypes that follow, since ``before`` has them.
+
+    There are none if an array of ``before`` is another one now, or if a sum of such a nest has the
+    name of a sum elsewhere: sums of one name have one dtype.
+    """
+    arrays = (*program.inputs, *program.outputs, *program.workspaces)
+    same = (program.dtype, program.units) == (before.dtype, before.units)
+    if not (same and {*before.inputs, *before.outputs, *before.workspaces} <= {*arrays}):
+        return ()
+    bodies = {id(nest.body) for nest in before.nests}
+    parts: tuple[list[Nest], list[Nest]] = [], []
+    for nest in program.nests:
+        parts[id(nest.body) in bodies].append(nest)
+    others, settled = (
+        {tile.name for nest in part for s in statements(nest.body) for tile in folded(s)}
+        for part in parts
+    )
+    return tuple(parts[True]) if settled.isdisjoint(others) else ()
 
 
 def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
     """True if ``stmt`` is a dot of two blocks; ``units`` are dims whose blocks are elements."""
     if not (isinstance(stmt, Let) and isinstance(stmt.op, Functional) and stmt.op.name == "dot"):
         return False
+    if not units:
+        return all(len(arg.axes) == 2 for arg in stmt.args)
     return all(sum(size_class(d) not in units for d in arg.axes) == 2 for arg in stmt.args)
 
 
@@ -218,7 +246,7 @@ class _Typing:
 
 
 def _of_dtype(typed: Holder, dtype: str) -> Holder:
-    return typed if typed.dtype == dtype else replace(typed, dtype=dtype)
+    return typed if typed.dtype == dtype else changed(typed, dtype=dtype)
 
 
 def filled_dtype(value: str, arithmetic: str = FLOAT) -> str:
@@ -234,6 +262,8 @@ def stored_dtype(value: str, arithmetic: str = FLOAT) -> str:
 
 def with_dtypes(program: TileProgram, dtypes: Mapping[str, str]) -> TileProgram:
     """``program`` whose arrays have ``dtypes``, by name; tiles are left alone."""
+    if not dtypes:
+        return program
 
     def of(buffer: Buffer) -> Buffer:
         return _of_dtype(buffer, dtypes.get(buffer.name, buffer.dtype))
@@ -245,7 +275,7 @@ def with_arrays(program: TileProgram, of: Callable[[Buffer], Buffer]) -> TilePro
     """``program`` with ``of(buffer)`` for each of its arrays."""
 
     def change(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Load | Issue | Store):
+        if isinstance(stmt, ACCESSES):
             return with_parts(stmt, view=with_parts(stmt.view, buffer=of(stmt.view.buffer)))
         return stmt
 
@@ -319,14 +349,18 @@ def _changes_nothing(stmt: Let) -> bool:
     return stmt.origin.rule == OPERAND and stmt.op == Cast(stmt.args[0].dtype)
 
 
-def _cast(program: TileProgram) -> TileProgram:
+def _cast(program: TileProgram, settled: Collection[Nest]) -> TileProgram:
+    """``program`` with the casts that dots need; those of ``settled`` nests are there."""
     names = fresh_names(program)
     nests = []
     for nest in program.nests:
+        if nest in settled:
+            nests.append(nest)
+            continue
         changing = frozenset(tile for stmt in statements(nest.body) for tile in folded(stmt))
         body = _Casts(program, names, changing, dict(arrivals(nest.body))).body(nest.body, {})
         nests.append(with_parts(nest, body=_without_unread_casts(body)))
-    return replace(program, nests=tuple(nests))
+    return changed(program, nests=tuple(nests))
 
 
 def _without_unread_casts(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
