@@ -145,7 +145,7 @@ def _chosen(
     program = lower_to_tiles(start)
     _check_sizes(program, sizes)
     bound = bind_sizes((), {}, program.rules, sizes)
-    fused = Fused(start, derivation)
+    fused = Fused(start, derivation, constants=bool(given.constants))
     considered = fused.consider(bound, given, target)
     best = considered.best
     assert best.scheduled is not None, "a GPU's choice has a schedule"

@@ -5,16 +5,21 @@ On an H200 that is 1.3 to 2.2 times slower than one kernel for the sums and one 
 loads then run ahead. ``Materialize`` separates them; choice.py decides which is cheaper.
 Less fused, the sums stand in a loop of their own before those of the dots: separated, they are one
 kernel with blocks of its own instead of chunks in the blocks of the dots.
+
+Where inputs are constant there are such programs whose dots read stored operands, too: weights with
+the factors of a norm are then computed once for all calls, as are the sums of their columns.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
 from blockbuster.rules import Derivation, Match, Materialize, safe
+from blockbuster.selection.operands_apart import with_operands_stored
 
 LOSES = (
     "statistics are computed apart: rows times columns, less mean times sums of columns, loses "
@@ -31,13 +36,14 @@ class Apart:
     """Snapshot ``number`` of ``fused``, counted from 1, with statistics taken out of its loops.
 
     ``derivation`` ends with the steps that do so. ``normalized``: it starts with the safe form of
-    the snapshot, where rows are normalized before the dots.
+    the snapshot, where rows are normalized before the dots. ``stored``: operands of dots are, too.
     """
 
     number: int
     derivation: Derivation
     fused: Derivation
     normalized: bool = False
+    stored: bool = False
 
     @property
     def graph(self) -> Graph:
@@ -48,7 +54,8 @@ class Apart:
     def name(self) -> str:
         """Its name among the snapshots."""
         form = ", its rows normalized before the dots," if self.normalized else ""
-        return f"snapshot {self.number}{form} with statistics apart"
+        stored = " and operands of dots stored" if self.stored else ""
+        return f"snapshot {self.number}{form} with statistics apart{stored}"
 
     @cached_property
     def loses_digits(self) -> bool:
@@ -89,6 +96,12 @@ def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
     for one in before if _products(derivation.final) > 1 else ():
         found.setdefault(one.graph, one)
     return tuple(found.values())
+
+
+def operands_stored_too(found: Sequence[Apart]) -> tuple[Apart, ...]:
+    """The candidates among these whose dots read computed operands, with those stored."""
+    made = (replace(a, derivation=with_operands_stored(a.derivation), stored=True) for a in found)
+    return tuple(one for one, before in zip(made, found, strict=True) if one.graph != before.graph)
 
 
 def _without_statistics(derivation: Derivation) -> Derivation:

@@ -211,5 +211,5 @@ def is_large(program: TileProgram, sizes: Mapping[Dim, int]) -> bool:
     made = {buffer: None for nest in running_nests(program) for buffer in stored(nest.body)}
     spaces = (b for b in program.workspaces if b in made)
     inner = (b for b in spaces if parts.isdisjoint(axis.dim for axis in b.axes))
-    stored = [entries(buffer) for buffer in inner]
-    return max(stored, default=0) > max(given) or sum(stored) > sum(given)
+    held = [entries(buffer) for buffer in inner]
+    return max(held, default=0) > max(given) or sum(held) > sum(given)

@@ -24,7 +24,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
 from blockbuster.selection.again import Again, AgainWhole, Repeated, repeated
 from blockbuster.selection.alternatives import Form, alternatives
-from blockbuster.selection.apart import LOSES, Apart, statistics_apart
+from blockbuster.selection.apart import LOSES, Apart, operands_stored_too, statistics_apart
 from blockbuster.selection.beside import Beside, beside_snapshots
 from blockbuster.selection.candidate import (
     CPU,
@@ -52,11 +52,14 @@ class Fused:
 
     What a compiler refuses is remembered and not chosen again. ``derivation``: how the program was
     fused, where somebody has done it. If that was by other rules than ours, or with whole dims, its
-    snapshots are all that may be chosen.
+    snapshots are all that may be chosen. ``constants``: there are inputs that stay as they are from
+    call to call, so that more may be worth storing.
     """
 
-    def __init__(self, graph: Graph, derivation: Derivation | None = None) -> None:
-        self.graph = graph
+    def __init__(
+        self, graph: Graph, derivation: Derivation | None = None, *, constants: bool = False
+    ) -> None:
+        self.graph, self._constants = graph, constants
         self._given = derivation
         self._lowered: dict[int, _Lowered] = {}
         self._refused: dict[Key, str] = {}
@@ -79,7 +82,10 @@ class Fused:
     @cached_property
     def beside(self) -> tuple[Beside, ...]:
         """The candidates beside the snapshots (beside.py)."""
-        return beside_snapshots(self.derivation, self.apart) if self._by_our_rules else ()
+        if not self._by_our_rules:
+            return ()
+        found = beside_snapshots(self.derivation, self.apart)
+        return (*found, *operands_stored_too(self.apart)) if self._constants else found
 
     @cached_property
     def _by_our_rules(self) -> bool:

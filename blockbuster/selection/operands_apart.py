@@ -44,7 +44,7 @@ def operands_apart(derivation: Derivation) -> tuple[OperandsApart, ...]:
     found: dict[Graph, OperandsApart] = {}
     for number in range(len(derivation.snapshots_after), 0, -1):
         stable = safe(derivation.at_snapshot(number).final)
-        made = _with_operands_stored(Derivation(stable, (), (0,), {0: stable}))
+        made = with_operands_stored(Derivation(stable, (), (0,), {0: stable}))
         if made.applications:
             found.setdefault(made.final, OperandsApart(number, made))
         if len(found) == MOST:
@@ -52,7 +52,7 @@ def operands_apart(derivation: Derivation) -> tuple[OperandsApart, ...]:
     return tuple(found.values())
 
 
-def _with_operands_stored(derivation: Derivation) -> Derivation:
+def with_operands_stored(derivation: Derivation) -> Derivation:
     """With each value stored that a dot reads, and that a loop computes again."""
     rule = Materialize()
     while True:

@@ -8,6 +8,8 @@ import pytest
 
 import blockbuster as bb
 from bench.programs import OURS, WORKLOADS
+from blockbuster.emit.tile.array_dtypes import Given
+from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.program import Let, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses
@@ -206,3 +208,34 @@ def test_safe_forms_of_all_of_them_are_what_they_say():
             said = []
             safe(made.graph, said.append)
             assert said == []
+
+
+def affine(x, w, g, b):
+    return bb.layer_norm(x, g, b) @ w
+
+
+def test_where_weights_are_constant_their_factors_are_stored_as_well():
+    graph = bb.lower(bb.trace(affine, x="M K", w="K N", g="K", b="K"))
+    usual, more = Fused(graph), Fused(graph, constants=True)
+
+    assert more.snapshots[: len(usual.snapshots)] == usual.snapshots
+    added = more.beside[len(usual.beside) :]
+    assert [made.number for made in added] == [made.number for made in usual.apart]
+    assert all(made.name.endswith("statistics apart and operands of dots stored") for made in added)
+    for made in added:
+        before = made.derivation.start if made.normalized else graph
+        assert bb.prove_equal(before, made.graph).equal
+
+
+def test_products_then_run_alone_beside_statistics():
+    """What a hand-written form does: only the rows' statistics and the product run in a call."""
+    graph = bb.lower(bb.trace(affine, x="M K", w="K N", g="K", b="K"))
+    sizes = dict(M=2048, K=1024, N=1024)
+    given = Given(common="float16", constants=("w", "g", "b"))
+    best = Fused(graph, constants=True).consider(sizes, given, "sm_90").best
+
+    running = running_nests(best.scheduled.program)
+    assert len(running) == 2
+    assert kept_nests(best.scheduled.program)
+    uses = [Uses(nest, tiling_of(best.program, nest)).mixed() for nest in running]
+    assert uses == [0, 0]  # dots read what is stored, as it is
