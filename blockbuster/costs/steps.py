@@ -151,14 +151,14 @@ class Rates:
         found = self._own(phase, each)
         coming = self._latency(phase) + self._arrival(each)
         if phase.waits:
-            return found + coming / self._together(phase) + self._copying(phase)
+            return found + coming / self.together(phase) + self._copying(phase)
         if not phase.ahead:
             return found
         waited = max(found, self._loaded_ahead(phase, each, found, coming))
         first = min(1.0, phase.ahead * self._entries(phase) / phase.runs)
         return first * found + (1.0 - first) * waited
 
-    def _together(self, phase: Phase) -> float:
+    def together(self, phase: Phase) -> float:
         """How many runs wait for their loads together, because a compiler unrolls their loop."""
         if not phase.dims or phase.dots:
             return 1.0
