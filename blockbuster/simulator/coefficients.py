@@ -26,9 +26,3 @@ an H200, kernels that read 67 MB after a flush take as long as reading and writi
 
 SLOW = 2.0
 """How many times longer memory takes to answer after a flush: its pages have to be found again."""
-
-KEPT = 0.6
-"""The part of the cache that works as if it kept what was used last: which lines a real cache gives
-up is a matter of addresses and luck. With it two products of 64 x 64 tiles read what counters say
-(bench/results/2026-11-23-h200-costs), 22 and 29% less without.
-"""

@@ -71,7 +71,7 @@ def demands(phase: Phase, rates: Rates) -> tuple[Demand, ...]:
 
 def turns(phase: Phase, rates: Rates) -> float:
     """How often a run waits for its loads: a compiler unrolls loops of loads without dots."""
-    return 1.0 / rates.together(phase)
+    return 1.0 / rates.fitted.unrolled if phase.dims and not phase.dots else 1.0
 
 
 def between(phase: Phase, rates: Rates) -> float:

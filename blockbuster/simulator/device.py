@@ -10,7 +10,6 @@ from blockbuster.costs.coefficients import Coefficients
 from blockbuster.machines.machine import Machine
 from blockbuster.simulator.cache import Cache
 from blockbuster.simulator.clock import Actor, Amounts, Clock
-from blockbuster.simulator.coefficients import KEPT
 from blockbuster.simulator.demand import Demand
 from blockbuster.simulator.sharing import Job, Shared
 
@@ -87,7 +86,7 @@ class Device:
         self.machine, self.coefficients = machine, coefficients
         self.clock, self.tally = Clock(), Tally()
         cache = machine.tiers[1]
-        self.cache = Cache(cache.bytes * KEPT, cache.parts)
+        self.cache = Cache(cache.bytes, cache.parts)
         self.memory, self.slow = Shared(1.0), 1.0
         self._ports = [Port(self.clock) for _ in range(machine.processors)]
         self._units: list[dict[str, Shared]] = [

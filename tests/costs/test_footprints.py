@@ -4,17 +4,15 @@ tests/golden/footprints.json was written by ``python -m bench.costs.footprints``
 """
 
 from functools import cache
-from math import inf, log
+from math import inf
 from statistics import median
 
 import pytest
 
 import blockbuster as bb
-from bench.costs.footprints import estimated, records, scheduled
+from bench.costs.footprints import estimated, records
 from blockbuster.costs.footprint import Footprint, footprint
 from blockbuster.emit.tile.layouts import layouts_of
-from blockbuster.emit.tile.program import Let, statements
-from blockbuster.ir.ops import Functional
 from blockbuster.machines import machine
 
 
@@ -53,26 +51,6 @@ def test_registers_are_near_where_none_spill():
 
     assert median(errors) < 0.2
     assert sum(error < 0.25 for error in errors) > 0.6 * len(errors)
-
-
-def test_registers_of_kernels_without_dots_are_nearer():
-    """Their estimate has constants of its own: kernels of rows run many programs side by side."""
-    errors = [
-        log(estimate.registers / took)
-        for record in records()
-        for estimate, (_, took, spilled), nest in zip(
-            estimated(record), record["kernels"], scheduled(record).program.nests, strict=True
-        )
-        if not spilled and not any(is_dot(stmt) for stmt in statements(nest.body))
-    ]
-
-    assert len(errors) > 100
-    assert abs(median(errors)) < 0.1
-    assert sum(abs(error) < 0.25 for error in errors) > 0.7 * len(errors)
-
-
-def is_dot(stmt):
-    return isinstance(stmt, Let) and stmt.op == Functional("dot")
 
 
 # how many run side by side ------------------------------------------------------------------

@@ -8,11 +8,9 @@ from functools import cache
 import pytest
 
 import blockbuster as bb
-from bench.costs.variations import scheduled
-from bench.costs.workloads import BY_NAME as WORKLOADS
 from bench.schedules.measure import emitted
 from bench.schedules.programs import BY_NAME
-from blockbuster.costs import cost, time_of, work, work_of
+from blockbuster.costs import cost, time_of, work_of
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.costs.footprint import Footprint
 from blockbuster.costs.report import LATENCY
@@ -348,20 +346,6 @@ def test_warps_that_multiply_alone_wait_for_each_instruction():
         return one.phases[1].turns
 
     assert [turns(64, 128), turns(32, 128), turns(16, 64)] == [0, 8, 4]
-
-
-def test_iterations_of_few_instructions_wait_for_their_loads_together():
-    """By their machine code these loops are unrolled four times, and not at all."""
-
-    def together(blocks):
-        workload = WORKLOADS["column-sums"]
-        text = f"block {blocks}; defer nest 1 @7; warps 4"
-        (one,) = work(scheduled(workload, -1, text, workload.sizes))
-        rates = Rates(one, H200, FITTED, dict.fromkeys(one.loaded, 0))
-        assert rates.together(one.phases[0]) == 1.0, "no loop"
-        return rates.together(one.phases[1])
-
-    assert [together("M 64, N 8"), together("M 128, N 16")] == [FITTED.unrolled, 1.0]
 
 
 def test_a_kernel_that_wants_more_registers_than_there_are_is_slower():
