@@ -55,8 +55,8 @@ BINARY_BOUNDS = {
 
 NEUTRAL = Coefficients(
     matrix=1.0, apart=0.5, memory=1.0, cache=1.0, issue=1.0, burst=2.0, overlap=3.0, streams=4.0,
-    queue=1.0, request=1.0, begin=1000.0, alone=1.0, dot=100.0, fold=20.0, exchange=100.0,
-    unrolled=2.0, start=5e-7,
+    queue=1.0, request=1.0, begin=1000.0, alone=1.0, dot=100.0, turn=30.0, fold=20.0,
+    exchange=100.0, unrolled=2.0, start=5e-7,
 )  # fmt: skip
 
 FIXED = ("spill",)  # pairs that spill take no part

@@ -73,9 +73,9 @@ def timed(runs: Mapping[str, Ready]) -> Iterator[Record]:
     """The times of runs, round by round, and once more of the fastest."""
     clock = Clock()
     first = {key: clock.cold(run, 3) for key, run in runs.items()}
-    clocks = {key: _clocks(clock, run, first[key]) for key, run in runs.items()}
-    found = _rounds(clocks, ROUNDS)
-    again = _rounds({key: clocks[key] for key in _winners(found)}, AGAIN)
+    clocks = {key: clocks_of(clock, run, first[key]) for key, run in runs.items()}
+    found = in_rounds(clocks, ROUNDS)
+    again = in_rounds({key: clocks[key] for key in _winners(found)}, AGAIN)
     for key, (cold, warm) in found.items():
         record: Record = {"key": key, "state": "timed", "cold": cold, "warm": warm}
         if key in again:
@@ -87,13 +87,15 @@ Clocks = tuple[Callable[[], float], Callable[[], float]]
 Times = tuple[list[float], list[float]]
 
 
-def _clocks(clock: Clock, run: Ready, usual: float) -> Clocks:
+def clocks_of(clock: Clock, run: Ready, usual: float) -> Clocks:
+    """Functions that time a run of some ``usual`` microseconds once, cold and warm."""
     calls = cold_calls(usual)
     warm = clock.graph(run, warm_calls(usual))
     return lambda: clock.cold(run, calls), warm
 
 
-def _rounds(clocks: Mapping[str, Clocks], count: int) -> dict[str, Times]:
+def in_rounds(clocks: Mapping[str, Clocks], count: int) -> dict[str, Times]:
+    """Microseconds of each run, cold and warm, in rounds in which all take turns."""
     found: dict[str, Times] = {key: ([], []) for key in clocks}
     for _ in range(count):
         for key, (cold, warm) in clocks.items():

@@ -18,7 +18,7 @@ import math
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
@@ -82,29 +82,23 @@ def made(name: str, choice: str, folder: str) -> Made:
 def timed(both: Sequence[Made]) -> Iterator[Record]:
     """The schedules of one workload in turn. Raises ValueError if a result is wrong."""
     from bench.costs.launching import ready
-    from bench.costs.timing import error_of
-    from bench.timing import Clock, cold_calls, warm_calls
+    from bench.costs.timing import clocks_of, error_of, in_rounds
+    from bench.timing import Clock
 
-    workload, clock = workload_of(both[0].workload), Clock()
+    workload, clock, clocks = workload_of(both[0].workload), Clock(), {}
     inputs = workload.drawn(workload.sizes, "cuda", seed=1)
     exact = workload.reference(inputs)
-    clocks: list[tuple[Callable[[], float], Callable[[], float]]] = []
     for one in both:
         run = ready(Path(one.file), inputs)
         if not (error := error_of(run, exact)) <= workload.largest:
             raise ValueError(f"{one.workload}, {one.choice}: wrong by {error:.1e}")
-        usual = clock.cold(run, 3)
-        warm = clock.graph(run, warm_calls(usual))
-        clocks.append((lambda run=run, n=cold_calls(usual): clock.cold(run, n), warm))
-    times: list[tuple[list[float], list[float]]] = [([], []) for _ in both]
-    for _ in range(ROUNDS):
-        for (cold, warm), found in zip(clocks, times, strict=True):
-            found[0].append(round(cold(), 3))
-            found[1].append(round(warm(), 3))
-    for one, (cold_times, warm_times) in zip(both, times, strict=True):
+        clocks[one.choice] = clocks_of(clock, run, clock.cold(run, 3))
+    times = in_rounds(clocks, ROUNDS)
+    for one in both:
         record = asdict(one)
         del record["file"]
-        yield record | {"cold": cold_times, "warm": warm_times}
+        cold, warm = times[one.choice]
+        yield record | {"cold": cold, "warm": warm}
 
 
 def table(records: Sequence[Record]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from math import prod
 
 from blockbuster.costs.work import Work
+from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine, Tier
 
 
@@ -24,12 +25,55 @@ def from_memory(
     needed = {name: work.unique[name] for name in work.loaded}
     if fits(work, machine.tiers[1]):
         return {name: 0 if name in held else count for name, count in needed.items()}
-    waves = -(-work.programs // wave)
+    waves, side = -(-work.programs // wave), min(wave, work.programs)
     found = {}
     for name, loaded in work.loaded.items():
-        each = loaded / work.programs * parts_of_wave(work, name, min(wave, work.programs))
-        found[name] = int(min(max(waves * each, needed[name]), loaded))
+        once = _loaded_once(work, name, side, machine.tiers[1])
+        each = once / work.programs * parts_of_wave(work, name, side)
+        missed = min(max(waves * each, needed[name]), loaded)
+        there = _still_there(work, name, machine.tiers[1]) if name in held else 0.0
+        found[name] = int(missed - there * needed[name])
     return found
+
+
+def _still_there(work: Work, name: str, cache: Tier) -> float:
+    """The part of an array in the cache that a kernel finds there: its other arrays take room
+    meanwhile.
+    """
+    others = sum(count for other, count in work.unique.items() if other != name)
+    return min(1.0, max(0, cache.bytes - work.unique[name]) / max(others, 1))
+
+
+def _loaded_once(work: Work, name: str, wave: int, cache: Tier) -> float:
+    """Bytes that all programs load of an array, less those that they have loaded before.
+
+    A loop around a load that always reads the same reads it again; the cache still has it if all
+    that a wave loads in one iteration of that loop fits.
+    """
+    found = 0.0
+    for phase in work.phases:
+        again = 1.0
+        for depth, dim in enumerate(phase.dims if name in work.along else (), start=1):
+            trips = _trips(work, phase.dims[:depth])
+            if dim not in work.along[name] and _loaded_in_turn(work, wave, trips, cache):
+                again *= trips
+        found += phase.loaded.get(name, 0) / again
+    return found
+
+
+def _trips(work: Work, dims: tuple[Dim, ...]) -> float:
+    """The iterations of a loop each time that it is entered, on average."""
+    runs = {phase.dims: phase.runs for phase in work.phases}
+    return max(1.0, runs[dims] / max(runs[dims[:-1]], 1))
+
+
+def _loaded_in_turn(work: Work, wave: int, trips: float, cache: Tier) -> bool:
+    """True if a cache holds what a wave loads in one of so many iterations of a loop."""
+    room = sum(
+        loaded / work.programs / trips * parts_of_wave(work, name, wave) * cache.parts
+        for name, loaded in work.loaded.items()
+    )
+    return room <= cache.bytes
 
 
 def fits(work: Work, cache: Tier) -> bool:

@@ -59,11 +59,6 @@ and behind a loop, of an iteration (indices, addresses, barriers); of a fold's s
 something from warp to warp. ``python -m bench.costs.instructions`` fits them to machine code.
 """
 
-UNROLLED_BELOW = 50
-"""Instructions of a warp in an iteration without dots up to which compilers unroll its loop: of 30
-such loops that were measured all are unrolled, of 106 longer ones 19, by what they load.
-"""
-
 LISTED = 1 << 15
 """Programs up to which each has its own number of runs: of more, the last ones matter little."""
 

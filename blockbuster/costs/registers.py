@@ -33,19 +33,11 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.dtypes import FLOAT8
 
 ALWAYS, WITH_DOTS = 16, 10
-"""Registers for indices and loops of kernels with dots."""
+"""Registers for indices and loops, and more of them where there are dots."""
 
 TOTALS, OTHERS, FRAGMENTS, PLACES = 1.2, 0.51, 0.24, 0.94
 """Registers for each word of accumulators, of other tiles that live at once, of operands that warps
 hold themselves, and for each 16 bytes that a thread loads.
-"""
-
-STRAIGHT, LOOPING = 12, 9
-TOTALS_ALONE, OTHERS_ALONE, PLACES_ALONE = 0.8, 0.54, 1.55
-"""The same of kernels without dots: for indices, and more of them for loops; for each word of
-accumulators and of other tiles, and for each 16 bytes that a thread loads in a loop, whose
-addresses are kept from iteration to iteration. Fitted to 425 kernels that were compiled for sm_90
-(bench/results/2026-11-23-h200-costs): off by 0.20, root of the mean square of the logarithm.
 """
 
 SPLIT = 1.5
@@ -68,30 +60,18 @@ def registers(layouts: Layouts) -> int:
     inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
     totals = sum(_words(tile, tiling) for tile in inits) / threads
     others = max(0.0, _peak(layouts) / threads - totals)
-    if not dots:
-        return _without_dots(layouts, totals, others)
     made = max((_words(dot.target, tiling) for dot in dots if not dot.into), default=0) / threads
     found = (
         ALWAYS
-        + WITH_DOTS
+        + (WITH_DOTS if dots else 0)
         + TOTALS * totals
         + OTHERS * others
         + FRAGMENTS * min(HELD, _fragments(dots, layouts))
         + SPLIT * max((_to_split(dot, tiling) / threads for dot in dots), default=0.0)
         + PLACES * _places(nest.body, tiling, threads)
     )
-    least = ALWAYS + WITH_DOTS + TOTALS * (totals + made)
+    least = ALWAYS + (WITH_DOTS if dots else 0) + TOTALS * (totals + made)
     return int(max(FEWEST, found, least))
-
-
-def _without_dots(layouts: Layouts, totals: float, others: float) -> int:
-    """The same for a nest without dots; ``totals``, ``others``: words of a thread."""
-    nest = layouts.nest
-    found = STRAIGHT + TOTALS_ALONE * totals + OTHERS_ALONE * others
-    if any(isinstance(stmt, For) for stmt in statements(nest.body)):
-        places = _places(nest.body, layouts.tiling, nest.warps * LANES)
-        found += LOOPING + PLACES_ALONE * places
-    return int(max(FEWEST, found))
 
 
 def _places(body: tuple[Stmt, ...], tiling: Tiling, threads: int) -> float:

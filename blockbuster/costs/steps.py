@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from blockbuster.costs.coefficients import Coefficients
-from blockbuster.costs.phases import UNROLLED_BELOW, Phase
+from blockbuster.costs.phases import Phase
 from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
 
@@ -151,23 +151,13 @@ class Rates:
         found = self._own(phase, each)
         coming = self._latency(phase) + self._arrival(each)
         if phase.waits:
-            return found + coming / self._together(phase) + self._copying(phase)
+            together = self.fitted.unrolled if phase.dims and not phase.dots else 1.0
+            return found + coming / together + self._copying(phase)
         if not phase.ahead:
             return found
         waited = max(found, self._loaded_ahead(phase, each, found, coming))
         first = min(1.0, phase.ahead * self._entries(phase) / phase.runs)
         return first * found + (1.0 - first) * waited
-
-    def _together(self, phase: Phase) -> float:
-        """How many runs wait for their loads together, because a compiler unrolls their loop."""
-        if not phase.dims or phase.dots:
-            return 1.0
-        return self.fitted.unrolled if self._instructions(phase) < UNROLLED_BELOW else 1.0
-
-    def _instructions(self, phase: Phase) -> float:
-        """Instructions of a warp in one run."""
-        each = phase.issued(self.work.crowded) / self.machine.limits.warp
-        return each / self.work.warps / phase.runs
 
     def _own(self, phase: Phase, each: Mapping[str, float]) -> float:
         """The chain of a run whose loads are there already."""
@@ -186,9 +176,10 @@ class Rates:
 
         ``each``: seconds of one run by resource.
         """
-        special = each["special"] * max(1.0, self.machine.limits.schedulers / self.work.warps)
-        own = self._instructions(phase) * self.fitted.alone / self.machine.clock
-        return max(own, special, each["vector"])
+        limits, warps = self.machine.limits, self.work.warps
+        own = phase.issued(self.work.crowded) / limits.warp / warps / phase.runs
+        special = each["special"] * max(1.0, limits.schedulers / warps)
+        return max(own * self.fitted.alone / self.machine.clock, special, each["vector"])
 
     def _loaded_ahead(
         self, phase: Phase, each: Mapping[str, float], own: float, coming: float

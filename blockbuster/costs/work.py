@@ -47,10 +47,11 @@ class Work:
     nest's first. ``unique``: bytes of each array that are touched at least once, by name. ``grid``:
     the blocks of each of its dims, the last of which changes first; a dim that is walked in groups
     stands there twice, with its groups and with the blocks of one. ``varying``: for each array the
-    dims of the grid along which programs read, or write, other parts of it. ``crowded``: how many
-    warps do the same work, if warps have too few rows of chained dots. ``workspaces``: the arrays
-    that users do not see. ``target``: the target of the kernel. ``overlaps``: it begins before the
-    kernel before it has ended. ``kept``: it computes of constants, and not in each call.
+    dims of the grid along which programs read, or write, other parts of it; ``along``: all dims
+    that the places of its accesses depend on, those of loops too. ``crowded``: how many warps do
+    the same work, if warps have too few rows of chained dots. ``workspaces``: the arrays that users
+    do not see. ``target``: the target of the kernel. ``overlaps``: it begins before the kernel
+    before it has ended. ``kept``: it computes of constants, and not in each call.
     """
 
     programs: int
@@ -65,6 +66,7 @@ class Work:
     workspaces: tuple[str, ...] = ()
     overlaps: bool = False
     kept: bool = False
+    along: Mapping[str, frozenset[Dim]] = field(default_factory=dict, hash=False)
 
     @cached_property
     def loaded(self) -> Mapping[str, int]:
@@ -157,6 +159,7 @@ def _of_one(program: TileProgram, sizes: ByDim, blocks: ByDim, target: str) -> W
         crowded=crowding(layouts),
         workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
         overlaps=is_dependent(nest),
+        along=_along(nest),
     )
 
 
@@ -171,6 +174,15 @@ def _varying(nest: Nest) -> dict[str, tuple[Dim, ...]]:
             known = found.get(name, ())
             found[name] = tuple(dim for dim in nest.grid if dim in parts or dim in known)
     return found
+
+
+def _along(nest: Nest) -> dict[str, frozenset[Dim]]:
+    """The dims that the place of an access depends on, by array."""
+    found: dict[str, frozenset[Dim]] = defaultdict(frozenset)
+    for stmt in statements(nest.body):
+        if isinstance(stmt, ACCESSES):
+            found[stmt.view.buffer.name] |= frozenset(stmt.view.runs)
+    return dict(found)
 
 
 def _unique(nest: Nest, extents: Extents, found: tuple[Phase, ...]) -> dict[str, int]:

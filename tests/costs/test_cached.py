@@ -81,3 +81,43 @@ def test_the_cache_keeps_what_was_used_last():
     assert list(used(held, {"c": 20}, cache)) == ["b", "c"]
     assert list(used(held, {"a": 20, "c": 10}, cache)) == ["b", "a", "c"]
     assert list(used(held, {"d": 60}, cache)) == []
+
+
+def walks(trips, *, fixed, each, along):
+    """One program for each M that reads ``fixed`` bytes of x in each iteration of a loop over N,
+    and ``each`` bytes of w, which are others each time where ``along`` says so.
+    """
+    grid, programs = {"M": 8}, 8
+    outside = Phase((), programs, {}, {}, {})
+    loaded = {"x": fixed * trips * programs, "w": each * trips * programs}
+    inside = Phase(("N",), trips * programs, loaded, {}, {})
+    unique = {"x": fixed * programs, "w": each * trips}
+    footprint = Footprint(shared=0, registers=32, warps=4)
+    return Work(
+        programs, 4, (outside, inside), unique, footprint, tuple(grid.items()),
+        {"x": ("M",), "w": ()}, "sm_90",
+        along={"x": frozenset(along["x"]), "w": frozenset(along["w"])},
+    )  # fmt: skip
+
+
+def test_what_a_program_reads_again_comes_from_memory_once_if_a_round_fits():
+    along = {"x": {"M"}, "w": {"N"}}
+    few = walks(64, fixed=1 << 20, each=1 << 20, along=along)
+    assert not fits(few, H200.tier("l2"))
+    assert from_memory(few, H200, 8) == {"x": 8 << 20, "w": 64 << 20}
+
+    many = walks(64, fixed=1 << 23, each=1 << 20, along=along)
+    assert from_memory(many, H200, 8)["x"] == 64 * (8 << 23), "the cache has lost it by then"
+
+    other = walks(64, fixed=1 << 20, each=1 << 20, along={"x": {"M", "N"}, "w": {"N"}})
+    assert from_memory(other, H200, 8)["x"] == 64 * (8 << 20), "it is another part each time"
+
+
+def test_what_the_kernel_before_has_left_is_found_as_far_as_there_is_room():
+    cache = H200.tier("l2").bytes
+    read = loads({"M": 2}, {"x": ("M",), "w": ("M",)}, {"x": cache // 8, "w": cache // 2},
+                 {"x": cache // 4, "w": cache})  # fmt: skip
+    assert not fits(read, H200.tier("l2"))
+    assert from_memory(read, H200, 2)["x"] == cache // 4
+    assert from_memory(read, H200, 2, held=("x",))["x"] == cache // 4 - cache * 3 // 4 // 4
+    assert from_memory(read, H200, 2, held=("x",))["w"] == cache
