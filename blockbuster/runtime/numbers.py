@@ -15,8 +15,8 @@ from blockbuster.ir.types import Dim
 
 SIZE, STEP, NUMBER, TIMES, BLOCKS, LEAST = range(6)
 Note = tuple[int, Any, Any]
-"""How a number is made: the size of a dim, a stride (array, axis), itself, a product of two earlier
-ones, a quotient of two that is rounded up, or the lesser of two.
+"""How a number is made: SIZE of a dim; STEP, a stride (array, axis); NUMBER, a constant; TIMES, the
+product of two earlier numbers; BLOCKS, their quotient, rounded up; LEAST, the lesser of them.
 """
 
 Pairs = Sequence[tuple[int, int]]
@@ -32,7 +32,10 @@ Start = tuple[int, Numbers]
 """
 
 Found = tuple[Numbers, Numbers, Sequence[Made], Sequence[Start]]
-"""For arrays of one layout: numbers; what Triton tells of some; arrays and starts with them."""
+"""For arrays of one layout: the numbers that change with it; the class in which Triton puts each
+kernel argument among them (2: it is 1, 1: a multiple of 16, 0: any other), by which it compiles
+kernels anew; the new arrays; and the starts of kernels.
+"""
 
 
 class Arithmetic:
@@ -40,9 +43,8 @@ class Arithmetic:
     of kernels.
 
     ``spans``: for each array the pairs of numbers whose products are summed; the sums follow the
-    numbers. Triton tells numbers that kernels are started with apart, as 1, multiples of 16 and all
-    others; of those of each group in ``even``, launchers tell kernels which power of two, up to 16,
-    divides all.
+    numbers. ``even``: groups of numbers, of each of which launchers tell kernels the power of two, up
+    to 16, that divides all.
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class _Texts:
                 yield f"(n{at} := min({self.name(one)}, {self.name(other)}))"
 
     def told(self, places: Iterable[int]) -> Iterator[str]:
-        """What Triton tells of those that change, each once."""
+        """Triton's class of each number that changes (see ``Found``), each once."""
         for at in dict.fromkeys(places):
             if self.notes[at][0] != NUMBER:
                 yield f"2 if n{at} == 1 else not n{at} & 15"

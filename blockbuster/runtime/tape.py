@@ -1,4 +1,4 @@
-"""A plan's steps with numbers in place of names: the part that each call repeats for any layout."""
+"""A plan's steps, with numbers in place of the names of arrays: calls of any layout run these."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Compiler faults depend on how a kernel's threads and tiles are laid out. ptxas 1
 kernel has 8 warps, or if all its dots use one swizzle (shared_base.py); Triton exchanges no rows if
 more threads leave each of them one block (exchanged_rows.py). No form here is better than the usual
 one, so none is tried before that is refused; then cost decides between these and other snapshots
-(traffic.py).
+(choice.py).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from blockbuster.emit.schedule.chunk_loops import ChunkLoop, body_inside_grid
+from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.chunkable import (
     not_apart,
     not_chunkable,
@@ -16,6 +16,7 @@ from blockbuster.emit.schedule.chunkable import (
     totals_of,
 )
 from blockbuster.emit.schedule.combine import no_rows
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.cut import Body

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from math import prod
 
-from blockbuster.emit.schedule.chunk_loops import ChunkLoop, body_inside_grid
+from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.chunkable import totals_of
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of

@@ -13,10 +13,10 @@ from blockbuster.emit.schedule.block import (
     unlooped,
     whole_program_cut,
 )
-from blockbuster.emit.schedule.chunk_loops import body_inside_grid
 from blockbuster.emit.schedule.finish_rows import FinishRows, beside_a_dot
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at, loops_of, statement_at
 from blockbuster.emit.schedule.split import Split

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from math import prod
 
 from blockbuster.emit.schedule.block import BlockDims, Cut
-from blockbuster.emit.schedule.chunk_loops import body_inside_grid
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.overlap import Overlap
 from blockbuster.emit.schedule.pack import Pack
 from blockbuster.emit.schedule.scheduled import Scheduled

@@ -8,7 +8,7 @@ in groups; of 128 rows, each program finishes its product before it waits for th
 
 from __future__ import annotations
 
-from blockbuster.emit.schedule.chunk_loops import body_inside_grid
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.sink import Sink
 from blockbuster.emit.schedule.site import loops_of

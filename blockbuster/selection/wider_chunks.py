@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from blockbuster.emit.schedule.block import LEAST, dims_of_dots
-from blockbuster.emit.schedule.chunk_loops import body_inside_grid
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Buffer, For, Issue, Load, Nest, statements

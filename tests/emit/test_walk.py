@@ -117,7 +117,7 @@ def test_it_takes_one_number():
 
 
 MUTANTS = [
-    ("if not any(loop is outer for outer in body_inside_grid(nest)[0]):", "if False:", "N"),
+    ("not_on_the_grid(loop, nest) or not_in_any_order(loop, nest)", '""', "N"),
     ("chunk=chunks.number)", "chunk=None)", "M"),
 ]
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.schedule.chunk_loops import body_inside_grid
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import For, Load, statements

@@ -22,7 +22,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.closing.bind import outer_loop
 from blockbuster.emit.schedule.base import (
     LOOP,
     Args,
@@ -40,6 +39,7 @@ from blockbuster.emit.schedule.chunkable import (
 )
 from blockbuster.emit.schedule.combine import AT_ONCE, combined, no_rows
 from blockbuster.emit.schedule.numbered_chunks import numbered, with_chunks
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
@@ -146,15 +146,6 @@ def _ways(words: str) -> dict[str, bool]:
     """The arguments that ``in_words`` gives these words for."""
     ways = ({"at_once": False}, {"at_once": True}, {"at_once": True, "blocks": True})
     return dict(zip(AT_ONCE, ways, strict=True))[words]
-
-
-def body_inside_grid(nest: Nest) -> tuple[list[For], Body]:
-    """The parallel loops that hold all of ``nest``, outermost first, and what they hold."""
-    loops, body = list[For](), nest.body
-    while (loop := outer_loop(body)) is not None:
-        loops.append(loop)
-        body = loop.body
-    return loops, body
 
 
 def holds(stmt: Stmt, loop: For) -> bool:

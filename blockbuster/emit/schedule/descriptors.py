@@ -15,6 +15,9 @@ from blockbuster.ir.dtypes import TRUTH
 AXES = range(2, 6)
 """Axes of arrays that are described: CUDA's tensor maps have at most five."""
 
+FIRST = 90
+"""The first architecture with a memory unit that takes descriptors."""
+
 MOST, LEAST = 256, 16
 """Lanes of a tile along an axis, at most, and bytes along the last: CUDA's tensor maps."""
 
@@ -36,10 +39,6 @@ def no_such_unit(target: Target) -> str:
     if target.backend == "cuda" and isinstance(target.arch, int) and target.arch >= FIRST:
         return ""
     return f"{target.name} has no tensor descriptors: GPUs of NVIDIA have them from sm_{FIRST} on"
-
-
-FIRST = 90
-"""The first architecture with a memory unit that takes descriptors."""
 
 
 def not_plain(load: Load) -> str:

@@ -16,9 +16,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place, read_number
-from blockbuster.emit.schedule.chunk_loops import body_inside_grid
+from blockbuster.emit.schedule.on_grid import body_inside_grid, not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_nest
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.program import TileProgram
 
@@ -50,10 +50,9 @@ class GroupBlocks(Move):
         if args["blocks"] < FEWEST:
             return f"a group has {args['blocks']} blocks, expected at least {FEWEST}"
         nest = scheduled.draft.nests[site.nest - 1]
-        grid = body_inside_grid(nest)[0]
-        if not any(loop is other for other in grid):
-            return f"the loop over {loop.dim} is not on the grid"
-        if loop is grid[-1]:
+        if reason := not_on_the_grid(loop, nest):
+            return reason
+        if loop is body_inside_grid(nest)[0][-1]:
             return f"the loop over {loop.dim} is the last of the grid: groups need one inside it"
         if nest.group is not None:
             return f"the grid has groups of {nest.group.blocks} blocks of {nest.group.dim} already"
@@ -61,10 +60,9 @@ class GroupBlocks(Move):
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with groups of blocks of this dim."""
-        draft, nests = scheduled.draft, list(scheduled.draft.nests)
-        nest = nests[site.nest - 1]
-        nests[site.nest - 1] = replace(nest, group=Group(site.loop, args["blocks"]))
-        return replace(draft, nests=tuple(nests))
+        nest = scheduled.draft.nests[site.nest - 1]
+        made = replace(nest, group=Group(site.loop, args["blocks"]))
+        return with_nest(scheduled.draft, site, made)
 
     def read(self, words: Sequence[str]) -> Args:
         """One number."""

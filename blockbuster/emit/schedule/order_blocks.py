@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place
-from blockbuster.emit.schedule.chunk_loops import body_inside_grid
+from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_nest
 from blockbuster.emit.tile.program import TileProgram
 
 LAST_FIRST = ("last", "first")
@@ -43,18 +43,15 @@ class OrderBlocks(Move):
         if loop is None:
             return no_such_place(self, site)
         nest = scheduled.draft.nests[site.nest - 1]
-        if not any(loop is other for other in body_inside_grid(nest)[0]):
-            return f"the loop over {loop.dim} is not on the grid"
         if loop.dim in nest.last_first:
             return f"the blocks of {loop.dim} are taken from the last to the first already"
-        return ""
+        return not_on_the_grid(loop, nest)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with this dim among those whose blocks are taken from the last."""
-        draft, nests = scheduled.draft, list(scheduled.draft.nests)
-        nest = nests[site.nest - 1]
-        nests[site.nest - 1] = replace(nest, last_first=(*nest.last_first, site.loop))
-        return replace(draft, nests=tuple(nests))
+        nest = scheduled.draft.nests[site.nest - 1]
+        made = replace(nest, last_first=(*nest.last_first, site.loop))
+        return with_nest(scheduled.draft, site, made)
 
     def show(self, **args: Any) -> str:
         """``last first``."""

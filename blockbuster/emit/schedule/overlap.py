@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, all_nests, nests_at
 from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.program import TileProgram
@@ -44,8 +44,7 @@ class Overlap(Move):
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """All nests but the first, and each nest."""
-        places = (EVERYWHERE, *(Site(at) for at in range(1, len(scheduled.draft.nests) + 1)))
-        yield from (site for site in places if not self.why_not(scheduled, site))
+        return (site for site in all_nests(scheduled.draft) if not self.why_not(scheduled, site))
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """There is such a nest, it does not overlap yet, and the device has dependent launches."""

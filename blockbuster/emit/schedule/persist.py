@@ -18,9 +18,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, read_number
-from blockbuster.emit.schedule.chunk_loops import body_inside_grid
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at, with_nest
 from blockbuster.emit.tile.program import TileProgram
 
 
@@ -54,9 +54,8 @@ class Persist(Move):
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with this number of programs."""
-        draft, nests = scheduled.draft, list(scheduled.draft.nests)
-        nests[site.nest - 1] = replace(nests[site.nest - 1], programs=args["programs"])
-        return replace(draft, nests=tuple(nests))
+        nest = scheduled.draft.nests[site.nest - 1]
+        return with_nest(scheduled.draft, site, replace(nest, programs=args["programs"]))
 
     def read(self, words: Sequence[str]) -> Args:
         """One number."""

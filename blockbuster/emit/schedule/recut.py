@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
 from blockbuster.emit.schedule.block import LEAST, least_lanes, not_agreeing, spanning
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, nest_at
+from blockbuster.emit.schedule.site import Site, nest_at, with_nest
 from blockbuster.emit.tile.dataflow import views
 from blockbuster.emit.tile.program import Block, For, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import is_ragged
@@ -65,13 +65,11 @@ class Recut(Move):
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nest with another block of the dim."""
         draft, dim, lanes = scheduled.draft, args["dim"], args["lanes"]
-        nests = list(draft.nests)
-        nest = nests[site.nest - 1]
+        nest = draft.nests[site.nest - 1]
         ragged = is_ragged(scheduled.sizes[size_class(dim)], lanes, whole=False)
         made = Block(dim, lanes, ragged=ragged)
         blocks = tuple(made if block.dim == dim else block for block in nest.blocks)
-        nests[site.nest - 1] = replace(nest, blocks=blocks)
-        return replace(draft, nests=tuple(nests))
+        return with_nest(draft, site, replace(nest, blocks=blocks))
 
     def read(self, words: Sequence[str]) -> Args:
         """One dim with its lanes."""

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.closing.hoist import MOVING
 from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
-from blockbuster.emit.schedule.chunk_loops import body_inside_grid
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.tile.dataflow import stored

@@ -57,8 +57,13 @@ def nest_at(program: TileProgram, site: Site) -> Nest | None:
 
 def with_body(program: TileProgram, site: Site, body: tuple[Stmt, ...]) -> TileProgram:
     """``program`` with another body for the nest of a place."""
+    return with_nest(program, site, replace(program.nests[site.nest - 1], body=body))
+
+
+def with_nest(program: TileProgram, site: Site, nest: Nest) -> TileProgram:
+    """``program`` with another nest at a place."""
     nests = list(program.nests)
-    nests[site.nest - 1] = replace(nests[site.nest - 1], body=body)
+    nests[site.nest - 1] = nest
     return replace(program, nests=tuple(nests))
 
 

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.schedule.site import Site, all_nests, nests_at
 from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.program import Let, Stmt, TileProgram, statements
@@ -42,8 +42,7 @@ class SplitFloat(Move):
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """All nests, and each, where they have such dots."""
-        places = (EVERYWHERE, *(Site(at + 1) for at in range(len(scheduled.draft.nests))))
-        yield from (site for site in places if not self.why_not(scheduled, site))
+        return (site for site in all_nests(scheduled.draft) if not self.why_not(scheduled, site))
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """There are dots of float32 that are whole, and Triton splits them for this target."""

@@ -26,8 +26,8 @@ from blockbuster.emit.schedule.base import (
     not_a_power_of_two,
     read_number,
 )
-from blockbuster.emit.schedule.chunk_loops import body_inside_grid
 from blockbuster.emit.schedule.numbered_chunks import numbered, with_chunks
+from blockbuster.emit.schedule.on_grid import body_inside_grid, not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
@@ -58,7 +58,8 @@ class Walk(Move):
             return no_such_place(self, site)
         if reason := not_a_power_of_two(args["count"], "the number of programs", 2):
             return reason
-        return not_on_the_grid(loop, scheduled.draft.nests[site.nest - 1])
+        nest = scheduled.draft.nests[site.nest - 1]
+        return not_on_the_grid(loop, nest) or not_in_any_order(loop, nest)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with the loop over its chunks around the loop, as the last of the grid."""
@@ -78,10 +79,8 @@ class Walk(Move):
         return {"count": read_number(words, "the number of programs")}
 
 
-def not_on_the_grid(loop: For, nest: Nest) -> str:
-    """Why ``loop`` is none that the grid of ``nest`` runs block by block in any order, or ""."""
-    if not any(loop is outer for outer in body_inside_grid(nest)[0]):
-        return f"the loop over {loop.dim} is not on the grid"
+def not_in_any_order(loop: For, nest: Nest) -> str:
+    """Why the blocks of ``loop`` cannot be taken in the order of its chunks, or ""."""
     if loop.span is not None:
         return f"the loop over {loop.dim} runs over a part of its blocks"
     if loop.dim in nest.last_first or nest.group is not None:

@@ -19,7 +19,7 @@ from blockbuster.emit.schedule.base import (
     read_number,
 )
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.schedule.site import Site, all_nests, nests_at
 from blockbuster.emit.tile.program import TileProgram
 
 MOST = 32  # warps of a thread block of 1024 threads
@@ -34,8 +34,7 @@ class Warps(Move):
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """All nests, and each."""
-        yield EVERYWHERE
-        yield from (Site(at) for at in range(1, len(scheduled.draft.nests) + 1))
+        yield from all_nests(scheduled.draft)
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two."""

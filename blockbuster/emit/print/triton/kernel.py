@@ -85,6 +85,7 @@ class _KernelPrinter:
         self._columns: dict[Tile, None] = {}
         self._joined: dict[Tile, Let] = {}
         self._beside: Let | None = None
+        self._begun = -1  # the number of lines when a step of a dependent launch was the last
 
     def body(self) -> tuple[list[str], Parameters]:
         once, body = _parted(self._nest)
@@ -175,8 +176,10 @@ class _KernelPrinter:
     def _early(self, name: str, note: str) -> None:
         """A step of a dependent launch, which not every device has."""
         self._places.parameters.overlaps = True
-        self._lines.line(f"if {OVERLAPS}:")
+        if len(self._lines.text) != self._begun:  # else it follows another such step
+            self._lines.line(f"if {OVERLAPS}:")
         self._lines.line(f"    tl.extra.cuda.gdc_{name}()", note=note)
+        self._begun = len(self._lines.text)
 
     # arithmetic ------------------------------------------------------------------
 
@@ -195,7 +198,9 @@ class _KernelPrinter:
         if isinstance(stmt.op, Cast) and stmt.args[0] in self._columns:
             self._columns[stmt.target] = None
         name = self._define(stmt.target, lanes)
-        self._lines.line(f"{name} = {text.text}", stmt.origin)
+        fused = text.text.startswith("tl.fma(")  # with zero: a product by itself
+        note = REASONS[stmt.apart] if stmt.apart and fused else ""
+        self._lines.line(f"{name} = {text.text}", stmt.origin, note)
 
     def _two_sums(self, first: Let, second: Let, lanes: Lanes) -> None:
         self._beside = None

@@ -116,17 +116,20 @@ class Places:
             self._walk(pid, " * ".join(map(self._count, nest.grid)))
         if len(nest.grid) > 1:
             self._lines.line(f"pid = {pid}")
-        for dim in reversed(nest.grid):
+            pid = "pid"
+        for at, dim in reversed([*enumerate(nest.grid)]):
             number = self._names.of(("number", dim), f"pid_{dim_word(dim).lower()}")
             self._numbers[dim] = number
             count = self._count(dim)
             counted = f"{count} - 1 - " if dim in _turned_at_once(nest) else ""
-            if dim == nest.grid[0]:
-                first = "pid" if len(nest.grid) > 1 else pid
-                self._lines.line(f"{number} = {counted}{first}")
+            if at == 0:
+                self._lines.line(f"{number} = {counted}{pid}")
                 continue
             self._lines.line(f"{number} = {counted}pid % {count}")
-            self._lines.line(f"pid = pid // {count}")
+            if at > 1:
+                self._lines.line(f"pid = pid // {count}")
+            else:
+                pid = f"pid // {count}"
         if nest.group is not None:
             self._grouped(nest, nest.group)
         for dim in nest.grid:

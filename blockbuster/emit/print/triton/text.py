@@ -227,7 +227,8 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         limits += [f"{d} = {n}" for d, n in self._exactly().items()]
         sizes = f"Any sizes with {', '.join(limits)}" if limits else "Any sizes"
         kinds = self._kinds(self._program.outputs)
-        text = f"{sizes}; any strides. Arithmetic is float32, results are {kinds}."
+        words = f"{sizes}; any strides. Arithmetic is float32, results are {kinds}."
+        text = "\n".join(textwrap.wrap(words, 96))
         chunks = [f"over {c.dim} in {c.count}" for c in self._program.chunks]
         return (
             f"{text}\nLoops run in chunks, side by side: {', '.join(chunks)}." if chunks else text
