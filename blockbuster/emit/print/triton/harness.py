@@ -176,6 +176,22 @@ def can_overlap(array):
     return torch.cuda.get_device_capability(array.device) >= (9, 0)
 '''
 
+ROOM = '''
+@functools.cache  # of a kernel that Triton compiled: it stays set
+def leave_room(started):
+    """Let programs of the next kernel start on processors on which this one's programs still run.
+
+    A processor has one memory for its cache and for shared memory, and divides it anew only while
+    nothing runs there. Behind a kernel with little shared memory, one with large tiles would have
+    to wait for that. So this kernel makes all of it shared memory, from its next launch on.
+    """
+    PREFERRED_CARVEOUT, ALL = 9, 100  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent
+    cuda = ctypes.CDLL("libcuda.so.1")
+    error = cuda.cuFuncSetAttribute(ctypes.c_void_p(started.function), PREFERRED_CARVEOUT, ALL)
+    if error:
+        raise RuntimeError(f"{started.name}: error {error} of cuFuncSetAttribute")
+'''
+
 DESCRIPTORS = '''
 def descriptor(array, tile):
     """The descriptor of an array for tiles of this shape; None if its layout has none."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Parameters, literal, wrapped
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
+from blockbuster.emit.tile.room import leaving_room
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import sized
 from blockbuster.emit.tile.verify_waits import is_dependent
@@ -56,6 +57,7 @@ class _Launcher:
         self._kernels = kernels
         self._dependent = [*(is_dependent(kernel.nest) for kernel in kernels), False]
         self._chained = any(self._dependent)
+        self._rooms = leaving_room([kernel.nest for kernel in kernels])
 
     def text(self) -> str:
         names = [self._file.buffer(b) for b in self._program.inputs]
@@ -118,7 +120,8 @@ class _Launcher:
     def _launch(self, at: int) -> list[str]:
         """The launch of a kernel. ``early``: how one is launched behind one that did start, if it
         may begin before that has ended; the first of a chain begins when all has ended, unless it
-        is the first of all and waits for whatever the caller launched before.
+        is the first of all and waits for whatever the caller launched before. ``started``: the
+        kernel, where it leaves room for the next one.
         """
         kernel, dependent, leads = self._kernels[at], *self._dependent[at : at + 2]
         p = kernel.parameters
@@ -135,10 +138,13 @@ class _Launcher:
         early = '{"launch_pdl": True} if overlaps else {}'
         options += ["**early"] if dependent and at else [f"**({early})"] if dependent else []
         begun = [f"            early = {early}"]
+        if self._rooms[at]:
+            begun += ["            if overlaps:", "                leave_room(started)"]
         lines = ["        early = {}"] if leads and not (dependent and at) else []
         blocks, most = " * ".join(counts) or "1", kernel.nest.programs
         lines += [f"        grid = {f'min({blocks}, {most})' if most else blocks}"]
-        lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
+        started = f"{'started = ' if self._rooms[at] else ''}{kernel.name}[(grid,)]("
+        lines += ["        if grid:", f"            {started}"]
         for group in (arrays, list(p.sizes.values()), steps, described, constants, options):
             lines += wrapped(group, 16)
         return [*lines, "            )", *(begun if leads else [])]

@@ -14,6 +14,7 @@ from blockbuster.emit.print.triton.harness import (
     COMMANDS,
     DESCRIPTORS,
     EARLY,
+    ROOM,
     START,
 )
 from blockbuster.emit.print.triton.kernel import kernel_body
@@ -26,6 +27,7 @@ from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
 from blockbuster.emit.tile.input_kinds import Kind, known_kinds
 from blockbuster.emit.tile.names import Names, comment
 from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
+from blockbuster.emit.tile.room import leaving_room
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.verify_waits import waits
@@ -40,10 +42,11 @@ _RESERVED = (
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "KINDS", "drawn", "is_close", "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS",
     "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler", "descriptor",
-    "index_type", OVERLAPS, "can_overlap", "overlaps", "early",
+    "index_type", OVERLAPS, "can_overlap", "overlaps", "early", "leave_room", "started",
     "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
-    "argparse", "contextlib", *HELPERS, *ACCURATE,
+    "argparse", "contextlib", "ctypes", "functools", *HELPERS, *ACCURATE,
 )  # fmt: skip
+IMPORTS = {"import argparse", "import contextlib", "import os", "import sys"}
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,11 @@ def triton_text(
     _refuse_block_axes(program)
     text = _FileText(program, sizes)
     imports, reference = _parted(heading.reference)
+    room = any(leaving_room(program.nests))
+    imports |= IMPORTS | ({"import ctypes", "import functools"} if room else set())
     sections = [
         text.docstring(heading),
-        "\n".join(
-            sorted({"import argparse", "import contextlib", "import os", "import sys"} | imports)
-        ),
+        "\n".join(sorted(imports)),
         START.strip(),
         "import numpy as np\nimport triton\nimport triton.language as tl",
         text.constants(heading.kinds),
@@ -88,6 +91,7 @@ def triton_text(
         reference,
         ARRAYS.strip(),
         *([EARLY.strip()] if waits(program) else []),
+        *([ROOM.strip()] if room else []),
         *([DESCRIPTORS.strip()] if any(k.parameters.descriptors for k in text.kernels) else []),
         *([ASSEMBLER.strip()] if heading.checks_assembler else []),
         COMMANDS.strip(),
