@@ -57,7 +57,7 @@ def _is_short(scheduled: Scheduled, line: Line) -> bool:
         return False
     if stages > iterations(scheduled, line):
         return False
-    return bytes_ahead(scheduled, line) * (stages - 1) < ENOUGH
+    return bool(bytes_ahead(scheduled, line) * (stages - 1) < ENOUGH)
 
 
 def bytes_ahead(scheduled: Scheduled, line: Line) -> int:

@@ -64,10 +64,12 @@ def wider_in_chunks(scheduled: Scheduled, recuts: Recuts) -> Iterator[Wider]:
 
 def _parts_are_small(nest: Nest, scheduled: Scheduled, chunks: int) -> bool:
     """True if the results of ``nest`` in so many chunks are few beside what it loads."""
-    apart = (None, *(one.number for one in scheduled.draft.chunks))
-    axes = ([axis.dim for axis in b.axes if axis.dim not in apart] for b in stored(nest.body))
-    results = (prod(scheduled.sizes[size_class(dim)] for dim in dims) for dims in axes)
-    parts = chunks * MEMORY["float32"].bytes * sum(results)
+    numbers = [one.number for one in scheduled.draft.chunks]
+    parts = 0
+    for buffer in stored(nest.body):
+        dims = (a.dim for a in buffer.axes if a.dim is not None and a.dim not in numbers)
+        results = prod(scheduled.sizes[size_class(dim)] for dim in dims)
+        parts += chunks * results * MEMORY["float32"].bytes
     loads = (stmt for stmt in statements(nest.body) if isinstance(stmt, Load | Issue))
     largest = max(_bytes(load.view.buffer, scheduled) for load in loads)
     return 2 * PART * parts <= largest

@@ -57,7 +57,7 @@ class Compiled:
 
 @pytest.fixture
 def module(graph):  # noqa: F811
-    return load_module(scheduled(graph).source)
+    return load_module(scheduled(graph, "stage nest 2 N 2; overlap").source)
 
 
 def test_the_kernel_before_a_dependent_one_leaves_room_once(module, monkeypatch):
@@ -86,8 +86,8 @@ def test_without_a_driver_it_is_an_error(module, monkeypatch):
         started(module, monkeypatch, cuda=SimpleNamespace(asked=[]), **SIZES)
 
 
-@pytest.mark.parametrize("moves", ["", "overlap nest 1"])
-def test_a_file_whose_later_kernels_do_not_overlap_has_nothing_of_it(graph, moves):  # noqa: F811
+@pytest.mark.parametrize("moves", ["", "overlap", "stage nest 2 N 2; overlap nest 1"])
+def test_a_file_without_such_kernels_has_nothing_of_it(graph, moves):  # noqa: F811
     source = scheduled(graph, moves).source
     assert "leave_room" not in source
     assert "import ctypes" not in source
