@@ -43,8 +43,8 @@ class Arithmetic:
     of kernels.
 
     ``spans``: for each array the pairs of numbers whose products are summed; the sums follow the
-    numbers. ``even``: groups of numbers, of each of which launchers tell kernels the power of two, up
-    to 16, that divides all.
+    numbers. ``even``: groups of numbers, of each of which launchers tell kernels the power of two,
+    up to 16, that divides all.
     """
 
     def __init__(

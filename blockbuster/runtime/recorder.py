@@ -125,8 +125,10 @@ class Recorder:
 
     def start(
         self, kernel: Any, grid: tuple[int, ...], arguments: tuple[Any, ...], options: Any
-    ) -> None:
-        """Start a kernel as ``kernel[grid](...)`` does, and note how; or compile it only."""
+    ) -> Any:
+        """Start a kernel as ``kernel[grid](...)`` does, and note how; or compile it only. As that
+        does, it returns Triton's compiled kernel.
+        """
         known = next(self._earlier, None)
         made = known.made if known else compiled_for_launch(kernel, arguments, options)
         if self._launches:
@@ -136,6 +138,7 @@ class Recorder:
         views = tuple(self._views)
         noted = Noted(kernel.__name__, made, grid, kernel.arg_names, arguments, options, views)
         self.noted.append(noted)
+        return made.compiled
 
 
 def rebound(function: FunctionType, names: dict[str, Any]) -> FunctionType:
@@ -152,7 +155,7 @@ class _StandIn:
     kernel: Any
     recorder: Recorder
 
-    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., Any]:
         return lambda *arguments, **options: self.recorder.start(
             self.kernel, grid, arguments, options
         )

@@ -107,10 +107,10 @@ def combining_warps(program: TileProgram, nest: Nest) -> int:
 
 
 def widest(program: TileProgram, nest: Nest) -> int:
-    """The lanes of the widest tile that ``nest`` computes."""
+    """The lanes of the widest tile that ``nest`` loads or computes."""
     tiling = tiling_of(program, nest)
-    lets = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let))
-    return max((prod(map(tiling.block, tiling.lanes(tile))) for tile in lets), default=0)
+    made = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Load | Let))
+    return max((prod(map(tiling.block, tiling.lanes(tile))) for tile in made), default=0)
 
 
 def rows_of(nest: Nest) -> tuple[Dim, ...]:

@@ -19,6 +19,7 @@ from blockbuster.selection.by_descriptors import by_descriptors
 from blockbuster.selection.candidate import Choice, Key, Setting, candidate
 from blockbuster.selection.considered import Refusals, is_tie
 from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.finer_steps import finer_steps
 from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.packed import packed
 from blockbuster.selection.persistent import persistent
@@ -79,7 +80,8 @@ def best_schedule(default: Scheduled) -> Scheduled:
 
 def _laid_out(one: Variation) -> Scheduled:
     """A chosen schedule with what the closed form does not tell apart."""
-    described = by_descriptors(under_way(grouped(one.scheduled)), one.cost)
+    made = finer_steps(under_way(grouped(one.scheduled)))
+    described = by_descriptors(made, one.cost)
     return packed(persistent(described))
 
 

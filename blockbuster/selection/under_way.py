@@ -41,7 +41,7 @@ def under_way(scheduled: Scheduled) -> Scheduled:
     for at, line in enumerate(lines):
         while line.move.name == Stage.name and _is_short(scheduled, line):
             line = replace(line, args={**line.args, "stages": line.args["stages"] + 1})
-            made = _replayed(scheduled, [*lines[:at], line, *lines[at + 1 :]])
+            made = replayed_lines(scheduled, [*lines[:at], line, *lines[at + 1 :]])
             if made is None:
                 break
             scheduled, lines[at] = made, line
@@ -55,17 +55,21 @@ def _is_short(scheduled: Scheduled, line: Line) -> bool:
         return False
     if programs(scheduled, scheduled.draft.nests[number - 1]) > scheduled.target.processors:
         return False
-    if stages > _iterations(scheduled, line):
+    if stages > iterations(scheduled, line):
         return False
+    return bool(bytes_ahead(scheduled, line) * (stages - 1) < ENOUGH)
+
+
+def bytes_ahead(scheduled: Scheduled, line: Line) -> int:
+    """The bytes that an iteration of the loop of a stage loads ahead."""
     program = scheduled.program  # its workspaces have the dtype of the dots that read them
-    nest = program.nests[number - 1]
+    nest = program.nests[line.site.nest - 1]
     tiling = tiling_of(program, nest)
     ahead = [stmt for stmt in statements(nest.body) if isinstance(stmt, Issue)]
-    each = sum(tile_bytes(issue.tile, tiling) for issue in ahead)
-    return bool(each * (stages - 1) < ENOUGH)
+    return sum(tile_bytes(issue.tile, tiling) for issue in ahead)
 
 
-def _iterations(scheduled: Scheduled, line: Line) -> int:
+def iterations(scheduled: Scheduled, line: Line) -> int:
     """Of the loop of a stage in one program, at most."""
     draft, loop = scheduled.draft, loop_at(scheduled.draft, line.site)
     assert loop is not None
@@ -75,7 +79,7 @@ def _iterations(scheduled: Scheduled, line: Line) -> int:
     return -(-blocks // counts[0]) if counts else blocks
 
 
-def _replayed(scheduled: Scheduled, lines: list[Line]) -> Scheduled | None:
+def replayed_lines(scheduled: Scheduled, lines: list[Line]) -> Scheduled | None:
     """The schedule of these lines; None where it does not fit, or takes longer."""
     made = replace(scheduled, draft=scheduled.start, moves=())
     for line in lines:

@@ -226,16 +226,26 @@ class _Search:
                 here = min(better, key=_microseconds, default=None)
 
     def widen_in_chunks(self) -> None:
-        """Wider blocks with more chunks for kernels of few programs, of the same programs."""
-        best = next(iter(self.ranked()), None)
-        if best is None or self.default.chunks is not None or len(self.bare.draft.nests) == 1:
+        """From the best to wider blocks with more chunks for kernels of few programs, of the same
+        programs, as long as that is cheaper.
+        """
+        here = next(iter(self.ranked()), None)
+        if here is None or self.default.chunks is not None or len(self.bare.draft.nests) == 1:
             return
-        here = best.arrangement
-        for chunks, lanes, recut in wider_in_chunks(best.scheduled, here.recut):
+        while here is not None:
+            better = [o for o in self._wider(here) if o.microseconds < here.microseconds]
+            here = min(better, key=_microseconds, default=None)
+
+    def _wider(self, one: Variation) -> list[Variation]:
+        """Schedules with blocks twice as wide as those of ``one``, and twice as many chunks."""
+        here, found = one.arrangement, list[Variation | None]()
+        whole = dict(self.arranged.lanes(replace(here, recut=())))
+        for chunks, lanes, recut in wider_in_chunks(one.scheduled, here.recut):
             self.most += 1
-            steps = tuple({**dict(self.arranged.lanes(here)), **lanes}.items())
+            steps = tuple({**whole, **lanes}.items())
             made = replace(here, lanes=steps, chunks=tuple(chunks.items()), recut=recut)
-            self._costed(made, best.settings, in_groups=True)
+            found.append(self._costed(made, one.settings, in_groups=True))
+        return [one for one in found if one is not None]
 
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""

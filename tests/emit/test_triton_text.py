@@ -135,8 +135,8 @@ def test_stands_alone():
         }
 
         assert imported <= {
-            "argparse", "contextlib", "math", "os", "sys", "numpy", "torch", "triton",
-            "triton.language",
+            "argparse", "contextlib", "ctypes", "functools", "math", "os", "sys", "numpy", "torch",
+            "triton", "triton.language",
         }  # fmt: skip
         assert source.endswith("\n")
         assert not [line for line in source.splitlines() if line != line.rstrip()]

@@ -5,6 +5,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emission import emit
 from blockbuster.emit.tile.program import For, statements
+from blockbuster.selection import wider_chunks
 from blockbuster.selection.combining import programs
 from blockbuster.selection.recut_blocks import kernels_of_dots
 from blockbuster.selection.wider_chunks import wider_in_chunks
@@ -28,16 +29,19 @@ def chosen(derivation, **sizes):
     return kernel.derivation.final
 
 
-@pytest.mark.parametrize(("features", "hidden", "chunks"), [(2048, 8192, 4), (4096, 14336, 2)])
+@pytest.mark.parametrize(
+    ("features", "hidden", "columns", "chunks"), [(2048, 8192, 64, 4), (4096, 14336, 128, 4)]
+)
 def test_few_rows_are_one_block_and_their_long_sum_runs_in_more_chunks(
-    derivation, features, hidden, chunks
+    derivation, features, hidden, columns, chunks
 ):
+    """Columns are twice as many with twice the chunks, but for a quarter of the bytes at most."""
     made = chosen(derivation, M=128, D=features, K=hidden)
     *_, product = kernels_of_dots(made)
     nest = made.draft.nests[product - 1]
     lanes = {block.dim: block.lanes for block in nest.blocks}
 
-    assert (lanes["M"], lanes["D"]) == (128, 64)
+    assert (lanes["M"], lanes["D"]) == (128, columns)
     assert [one.count for one in made.draft.chunks] == [chunks]
     assert programs(made, nest) <= made.target.processors
 
@@ -81,3 +85,23 @@ def test_only_dims_that_dots_sum_over_run_in_chunks(derivation):
     loops = {s.dim for n in made.draft.nests for s in statements(n.body) if isinstance(s, For)}
 
     assert {dim for chunks, _, _ in wider_in_chunks(made, ()) for dim in chunks} <= loops
+
+
+@pytest.mark.parametrize(("chunks", "wider"), [(2, True), (4, False)])
+def test_partial_results_take_a_quarter_of_the_weights_at_most(derivation, chunks, wider):
+    """128 x 2048 results in float32 are 1 MB, 8192 x 2048 weights in float16 are 32."""
+    sizes = dict(M=128, D=2048, K=8192)
+    text = HALF.replace("K 2 all", f"K {chunks} all")
+    made = emit(derivation, sizes, schedule=text).derivation.final
+    found = [counts["K"] for counts, _, recuts in wider_in_chunks(made, ()) if recuts[-1][0] == 3]
+
+    assert found == ([2 * chunks] * 3 if wider else [])
+
+
+def test_partial_results_are_counted_without_the_chunks_that_there_are(derivation):
+    sizes = dict(M=128, D=2048, K=8192)
+    made = emit(derivation, sizes, schedule=HALF).derivation.final
+    product = made.draft.nests[2]
+    small = [n for n in (1, 2, 4, 8, 16) if wider_chunks._parts_are_small(product, made, n)]
+
+    assert small == [1, 2, 4]

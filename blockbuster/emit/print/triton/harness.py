@@ -167,53 +167,6 @@ def check_sizes(size):
             raise ValueError(f"{dim} is {size[dim]}: it has to be {only}")
 '''
 
-EARLY = '''
-def can_overlap(array):
-    """True if a kernel can begin before the one before has ended, on the device of ``array``."""
-    torch = sys.modules.get("torch")
-    if triton.knobs.runtime.interpret or not torch or torch.version.hip:
-        return False
-    return torch.cuda.get_device_capability(array.device) >= (9, 0)
-'''
-
-EVEN = '''
-def even(*numbers):
-    """The largest power of two, up to 16, that divides all of ``numbers``."""
-    bits = 16
-    for number in numbers:
-        bits |= number
-    return bits & -bits
-'''
-
-PREPARED = '''
-def of_constants(size):
-    """``size`` with numbers that fit for dims that no constant shows."""
-    return {**dict.fromkeys([*MULTIPLES, *AT_MOST], 0), **EXACTLY, **size}
-
-
-def check_prepared(prepared, expected, like):
-    """Raise ValueError unless ``prepared`` is what ``prepare`` returns for these sizes."""
-    found = [(tuple(array.shape), dtype_name(array)) for array in prepared]
-    if found != [(shape, dtype) for _, shape, dtype in expected]:
-        names = ", ".join(f"{name} {list(shape)} {dtype}" for name, shape, dtype in expected)
-        raise ValueError(f"prepared holds {found}, expected {names}: call prepare again")
-    for array in prepared:
-        if not isinstance(array, np.ndarray) and array.device != like.device:
-            raise ValueError(f"what was prepared is on {array.device}, expected {like.device}")
-'''
-
-DESCRIPTORS = '''
-def descriptor(array, tile):
-    """The descriptor of an array for tiles of this shape; None if its layout has none."""
-    from triton.tools.tensor_descriptor import TensorDescriptor
-
-    steps = strides(array)
-    apart = all(step > 0 and step % 16 == 0 for step in steps[:-1])
-    if steps[-1] != 1 or not apart or argument(array).data_ptr() % 16:
-        return None
-    return TensorDescriptor(argument(array), list(array.shape), list(steps), list(tile))
-'''
-
 ASSEMBLER = '''
 def check_assembler():
     """Raise RuntimeError if Triton assembles with ptxas 12.8 for a Hopper GPU.

@@ -14,6 +14,7 @@ from blockbuster.emit.print.triton.file import OVERLAPS, File, Parameters, liter
 from blockbuster.emit.tile.constants import kept_arrays, kept_nests
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
+from blockbuster.emit.tile.room import leaving_room
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import sized
 from blockbuster.emit.tile.verify_waits import is_dependent
@@ -63,6 +64,7 @@ class _Launcher:
         self._kept = [kernels[at] for at in kept]
         self._running = [kernel for at, kernel in enumerate(kernels) if at not in kept]
         self._dependent = [*(is_dependent(kernel.nest) for kernel in self._running), False]
+        self._rooms = leaving_room([kernel.nest for kernel in self._running])
 
     def text(self) -> str:
         """The function, behind the one that prepares what it keeps."""
@@ -223,15 +225,20 @@ class _Launcher:
         """The launch of a kernel of each call. ``early``: how one is launched behind one that did
         start, if it may begin before that has ended; the first of a chain begins when all has
         ended, unless it is the first of all and waits for whatever the caller launched before.
+        ``started``: the kernel, where it leaves room for the next one.
         """
         dependent, leads = self._dependent[at : at + 2]
         early = '{"launch_pdl": True} if overlaps else {}'
         options = ["**early"] if dependent and at else [f"**({early})"] if dependent else []
         begun = [f"            early = {early}"] if leads else []
         lines = ["        early = {}"] if leads and not (dependent and at) else []
-        return [*lines, *self._started(self._running[at], options), *begun]
+        name = "started" if self._rooms[at] else ""
+        if name:
+            begun += ["            if overlaps:", f"                leave_room({name})"]
+        return [*lines, *self._started(self._running[at], options, name), *begun]
 
-    def _started(self, kernel: Kernel, options: Sequence[str] = ()) -> list[str]:
+    def _started(self, kernel: Kernel, options: Sequence[str] = (), name: str = "") -> list[str]:
+        """A launch, with these options beside the kernel's; ``name``: of what is started."""
         p = kernel.parameters
         counts = [self._extent(dim, kernel.tiling) for dim in kernel.nest.grid]
         arrays = [f"argument({self._file.buffer(b)})" for b in p.buffers]
@@ -246,7 +253,8 @@ class _Launcher:
         options = [*(f"{name}={value}" for name, value in kernel.options.items()), *options]
         blocks, most = " * ".join(counts) or "1", kernel.nest.programs
         lines = [f"        grid = {f'min({blocks}, {most})' if most else blocks}"]
-        lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
+        called = f"{name} = {kernel.name}" if name else kernel.name
+        lines += ["        if grid:", f"            {called}[(grid,)]("]
         for group in (arrays, list(p.sizes.values()), steps, described, constants, options):
             lines += wrapped(group, 16)
         return [*lines, "            )"]

@@ -8,22 +8,13 @@ from dataclasses import dataclass, field
 
 from blockbuster.emit.print.triton.file import OVERLAPS, File, literal, wrapped
 from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_sources
-from blockbuster.emit.print.triton.harness import (
-    ARRAYS,
-    ASSEMBLER,
-    COMMANDS,
-    DESCRIPTORS,
-    EARLY,
-    EVEN,
-    PREPARED,
-    START,
-)
+from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, START
 from blockbuster.emit.print.triton.kernel import kernel_body
+from blockbuster.emit.print.triton.launch_helpers import launch_helpers, leaves_room
 from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.print.triton.places import launched_stages
 from blockbuster.emit.print.triton.table import kernel_table
 from blockbuster.emit.tile.between import between
-from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
 from blockbuster.emit.tile.input_kinds import Kind, known_kinds
@@ -31,7 +22,6 @@ from blockbuster.emit.tile.names import Names, comment
 from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.emit.tile.verify_waits import waits
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.lengths import in_order
@@ -43,11 +33,12 @@ _RESERVED = (
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "KINDS", "drawn", "is_close", "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS",
     "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler", "descriptor",
-    "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early",
+    "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early", "leave_room", "started",
     "prepare", "prepared", "check_prepared", "of_constants",
     "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
-    "argparse", "contextlib", *HELPERS, *ACCURATE,
+    "argparse", "contextlib", "ctypes", "functools", *HELPERS, *ACCURATE,
 )  # fmt: skip
+IMPORTS = {"import argparse", "import contextlib", "import os", "import sys"}
 
 
 @dataclass(frozen=True)
@@ -77,11 +68,10 @@ def triton_text(
     _refuse_block_axes(program)
     text = _FileText(program, sizes)
     imports, reference = _parted(heading.reference)
+    imports |= IMPORTS | ({"import ctypes", "import functools"} if leaves_room(program) else set())
     sections = [
         text.docstring(heading),
-        "\n".join(
-            sorted({"import argparse", "import contextlib", "import os", "import sys"} | imports)
-        ),
+        "\n".join(sorted(imports)),
         START.strip(),
         "import numpy as np\nimport triton\nimport triton.language as tl",
         text.constants(heading.kinds),
@@ -91,10 +81,7 @@ def triton_text(
         launcher_text(program, text.file, text.kernels, guarded=heading.checks_assembler),
         reference,
         ARRAYS.strip(),
-        *([EARLY.strip()] if waits(program) else []),
-        *([EVEN.strip()] if any(k.parameters.rows for k in text.kernels) else []),
-        *([PREPARED.strip()] if kept_nests(program) else []),
-        *([DESCRIPTORS.strip()] if any(k.parameters.descriptors for k in text.kernels) else []),
+        *launch_helpers(program, text.kernels),
         *([ASSEMBLER.strip()] if heading.checks_assembler else []),
         COMMANDS.strip(),
     ]
