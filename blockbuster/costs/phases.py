@@ -14,6 +14,7 @@ from itertools import count
 from math import prod
 from typing import Any
 
+from blockbuster.costs.chains import chains_in
 from blockbuster.costs.lines import LINE, SECTOR, pieces
 from blockbuster.costs.operands import LANES, dot_of
 from blockbuster.costs.scalars import Scalar, parts, scalar
@@ -76,7 +77,8 @@ class Phase:
     of the touched parts of lines (lines.py). ``copied``: bytes that loads write to shared memory;
     ``fetched``: bytes read from it. In one run: ``ahead``, how many
     iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
-    ``exchanges``: dots, shuffles that fold across lanes, and exchanges between warps, in sequence.
+    ``exchanges``: dots, shuffles that fold across lanes, and exchanges between warps, in sequence;
+    ``chains``: as many sequences of them do not wait for one another (chains.py).
     ``each``: the runs of each program in the order of the grid, if they differ and are not too
     many.
     """
@@ -98,6 +100,7 @@ class Phase:
     dots: int = 0
     folds: int = 0
     exchanges: int = 0
+    chains: int = 1
     turns: int = 0
     lines: int = 0
     sectors: int = 0
@@ -147,6 +150,7 @@ class Counts:
     dots: int = 0
     folds: int = 0
     exchanges: int = 0
+    chains: int = 1
     turns: int = 0
     lines: int = 0
     sectors: int = 0
@@ -170,7 +174,7 @@ class Counting:
         nest, self.tiling = layouts.nest, layouts.tiling
         self.uses, self.layouts = layouts.uses, layouts
         lets = [stmt for stmt in statements(nest.body) if isinstance(stmt, Let)]
-        self.has_dots = any(takes_matrix_units(let, self.units) for let in lets)
+        self.has_dots = any(map(self._is_dot, lets))
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
         self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}
         self.joined = {stmt.target for stmt in lets if stmt.into is not None}
@@ -181,6 +185,7 @@ class Counting:
         sums, runs = Counts(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
+        sums.chains = chains_in(body, self._is_dot)
         sums.besides = runs * self._besides(body, dims, sums) * self.layouts.number * LANES
         few = self.extents.tiles(self.extents.grid) <= LISTED
         each = self.extents.tiles_of_programs(loops) if few else None
@@ -189,6 +194,9 @@ class Counting:
             if isinstance(stmt, For):
                 inner = self.extents.inside(stmt, loops)
                 yield from self.body(stmt.body, inner, (*dims, stmt.dim))
+
+    def _is_dot(self, stmt: Stmt) -> bool:
+        return isinstance(stmt, Let) and takes_matrix_units(stmt, self.units)
 
     def _besides(self, body: tuple[Stmt, ...], dims: tuple[Dim, ...], sums: Counts) -> int:
         """Instructions of a warp that no statement asks for, in one run of a body."""

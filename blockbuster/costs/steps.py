@@ -160,16 +160,21 @@ class Rates:
         return first * found + (1.0 - first) * waited
 
     def _own(self, phase: Phase, each: Mapping[str, float]) -> float:
-        """The chain of a run whose loads are there already."""
+        """The chain of a run whose loads are there already.
+
+        Of several chains, one computes while matrix units have the dots of another; a warp issues
+        the instructions of all.
+        """
         clock, fitted = self.machine.clock, self.fitted
         computing = self.issuing(phase, each)
         serial = phase.dots and not is_stream(phase)
         dots = max(each["matrix"], phase.turns * fitted.turn / clock)
-        found = dots + computing if serial else max(dots, computing)
+        in_turn = serial and phase.chains == 1
+        found = dots + computing if in_turn else max(dots, computing)
         cycles = phase.dots * fitted.dot if serial else 0.0
         cycles += phase.folds * fitted.fold + phase.exchanges * fitted.exchange
         cycles += 0.0 if phase.dims else fitted.begin
-        return found + cycles / clock
+        return found + cycles / phase.chains / clock
 
     def issuing(self, phase: Phase, each: Mapping[str, float]) -> float:
         """Seconds of one run in which a warp issues its own instructions, one after the other.

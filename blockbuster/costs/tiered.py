@@ -10,7 +10,7 @@ remaining programs.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -116,14 +116,43 @@ def overlapped(steps: tuple[Step, ...], programs: int) -> float:
 
 
 def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> tuple[float, float]:
-    """The same where programs differ: each slot takes the next one as soon as it is free."""
+    """The same where programs differ: each slot takes the next one as soon as it is free.
+
+    Slots are filled processor by processor, so a processor has ``side`` programs until there is
+    none left; from then on those that still run share it with fewer others.
+    """
     steps = rates.steps(min(work.programs, machine.processors))
     lengths = [0.0] * work.programs
     for step in steps:
         runs = step.each or (step.runs,) * work.programs
         each = step.seconds(side)
         lengths = [length + count * each for length, count in zip(lengths, runs, strict=True)]
-    slots = [0.0] * (machine.processors * side)
+    ends = _ends(lengths, machine.processors, side)
+    alone = [begun_at_once(steps, count) / begun_at_once(steps, side) for count in range(side + 1)]
+    done = [_shared(each, alone) for each in ends]
+    return max(done), max(done) - sum(done) / len(done)
+
+
+def _ends(lengths: Sequence[float], processors: int, side: int) -> list[list[float]]:
+    """When the slots of each processor are free for good, if a slot takes as long for a program as
+    beside ``side - 1`` others.
+    """
+    free = [(0.0, slot) for slot in range(processors * side)]
     for length in lengths:
-        heapq.heapreplace(slots, slots[0] + length)
-    return max(slots), max(slots) - sum(slots) / len(slots)
+        at, slot = free[0]
+        heapq.heapreplace(free, (at + length, slot))
+    found: list[list[float]] = [[] for _ in range(processors)]
+    for end, slot in free:
+        found[slot % processors].append(end)
+    return found
+
+
+def _shared(ends: Sequence[float], part: Sequence[float]) -> float:
+    """When a processor is done whose slots would be free at ``ends``: ``part[n]`` is the part of
+    the time beside all others that a program takes beside n - 1.
+    """
+    found = before = 0.0
+    for left, end in zip(range(len(ends), 0, -1), sorted(ends), strict=True):
+        found += (end - before) * part[left]
+        before = end
+    return found

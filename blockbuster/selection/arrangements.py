@@ -11,6 +11,7 @@ from blockbuster.emit.tile.program import Nest
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.default_schedule import arranged, divided
+from blockbuster.selection.jams import Jams, with_jams
 from blockbuster.selection.own_blocks import Own
 from blockbuster.selection.recut_blocks import Recuts, with_recuts
 from blockbuster.selection.roles import Roles
@@ -36,6 +37,7 @@ class Arrangement:
     own: tuple[tuple[int, Lanes], ...] = ()
     recut: Recuts = ()
     walks: Walks = ()
+    jams: Jams = ()
 
 
 class Arrangements:
@@ -52,6 +54,9 @@ class Arrangements:
         return self._made[arrangement]
 
     def _make(self, arrangement: Arrangement) -> Scheduled | None:
+        if arrangement.jams:
+            made = self.at(replace(arrangement, jams=()))
+            return with_jams(made, arrangement.jams) if made else None
         if arrangement.walks:
             made = self.at(replace(arrangement, walks=()))
             return with_walks(made, arrangement.walks) if made else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,17 +68,13 @@ class Cost:
     @property
     def spills(self) -> bool:
         """True if a kernel may want more registers than there are."""
-        return self.spills_beside(())
+        return self.spills_beside({})
 
-    def spills_beside(self, filled: Collection[int]) -> bool:
-        """The same where kernels ``filled``, by number, have no totals, and may want them all.
-
-        Of the kernels that ``ROOM`` was fitted to, all that came near it had totals.
-        """
+    def spills_beside(self, rooms: Mapping[int, float]) -> bool:
+        """The same where kernels have other ``rooms`` than ``ROOM``, by number."""
         numbered = enumerate((one.footprint for one in self.works), start=1)
         return any(
-            f.registers > (1.0 if at in filled else ROOM) * f.available(self.machine)
-            for at, f in numbered
+            f.registers > rooms.get(at, ROOM) * f.available(self.machine) for at, f in numbered
         )
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -11,6 +11,7 @@ from blockbuster.errors import EmitError
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.jams import pairs_in
 from blockbuster.selection.packed import told_apart
 from blockbuster.selection.size_classes import (
     Blocks,
@@ -123,16 +124,23 @@ class PlanClasses:
 
 def blocks_of(choices: Sequence[Choice]) -> Blocks:
     """The numbers of lanes of each size class; kernels have no masks if these divide its size.
-    NumPy text never has masks. Besides, what decides whether an array is copied (packed.py).
+    NumPy text never has masks. Besides, what decides whether an array is copied (packed.py), and
+    blocks that are taken in pairs (jams.py).
     """
     found: dict[Dim, dict[int, None]] = {}
     for choice in choices:
         for nest in choice.scheduled.draft.nests if choice.scheduled else ():
             for block in nest.blocks:
                 found.setdefault(size_class(block.dim), {}).setdefault(block.lanes)
-        for dim, lanes in told_apart(choice.scheduled) if choice.scheduled else ():
+        for dim, lanes in _told_apart(choice):
             found.setdefault(dim, {}).setdefault(lanes)
     return {dim: tuple(sorted(n for n in lanes if n > 1)) for dim, lanes in found.items()}
+
+
+def _told_apart(choice: Choice) -> Iterator[tuple[Dim, int]]:
+    if choice.scheduled:
+        yield from told_apart(choice.scheduled)
+        yield from pairs_in(choice.scheduled)
 
 
 def not_served(choice: Choice, sizes: Mapping[Dim, int]) -> str:
@@ -146,6 +154,9 @@ def not_served(choice: Choice, sizes: Mapping[Dim, int]) -> str:
                 return f"{block.dim} is {size}: it is one block of {block.lanes}"
             if not block.whole and not block.ragged and size % block.lanes:
                 return f"{block.dim} is {size}: it has to be a multiple of {block.lanes}"
+    for dim, lanes in pairs_in(choice.scheduled) if choice.scheduled else ():
+        if sizes[dim] % lanes:
+            return f"{dim} is {sizes[dim]}: it has to be a multiple of {lanes}"
     return ""
 
 

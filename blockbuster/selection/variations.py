@@ -21,6 +21,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.selection.arrangements import Arrangement, Arrangements, Chunks, Near
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.grouped_grid import grouped
+from blockbuster.selection.jams import JAMMED_ROOM, jams_near, pays
 from blockbuster.selection.overlapping import overlapped
 from blockbuster.selection.recut_blocks import (
     Recuts,
@@ -39,7 +40,7 @@ from blockbuster.selection.settings import (
     with_settings,
     with_stages,
 )
-from blockbuster.selection.walked_grids import AHEAD, Walks, walks_near
+from blockbuster.selection.walked_grids import AHEAD, WALKED_ROOM, Walks, walks_near
 from blockbuster.selection.wider_chunks import wider_in_chunks
 
 MOST = 96
@@ -143,6 +144,7 @@ def variations(
     search.vary_settings()
     search.vary_chunks()
     search.walk_grids()
+    search.jam_kernels()
     return search.ranked()
 
 
@@ -273,6 +275,18 @@ class _Search:
             better = [one for one in tried if one and one.microseconds < here.microseconds]
             here = min(better, key=_microseconds, default=None)
 
+    def jam_kernels(self) -> None:
+        """From the best to two blocks in a program, of as many rows and of other lanes."""
+        here = next(iter(self.ranked()), None)
+        near = (here.arrangement, *self.arranged.neighbours(here.arrangement)) if here else ()
+        for arrangement in near:
+            made = self.arranged.at(arrangement)
+            for jams in jams_near(made) if made else ():
+                self.most += 1
+                one = self._costed(replace(arrangement, jams=jams))
+                if one and here and not pays(one.cost, here.cost, NEAR):
+                    self.found[one.scheduled.schedule] = None
+
     def _walked(
         self, here: Variation, recuts: Recuts, walks: Walks, stages: int
     ) -> Variation | None:
@@ -319,7 +333,7 @@ class _Search:
         scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
         if text not in self.found and len(self.found) < self.most:
-            cost = _fitting(scheduled, [number for number, *_ in arrangement.walks])
+            cost = _fitting(scheduled, arrangement)
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one
@@ -351,15 +365,14 @@ def _seconds(at: int, one: Variation) -> float:
     return time_of(one.cost.works[at], one.cost.machine).seconds
 
 
-def _fitting(scheduled: Scheduled, walked: Sequence[int]) -> Cost | None:
-    """What a schedule costs; None if a program does not fit, or no rate is known for it.
-
-    ``walked``: kernels, by number, that may want all registers of a thread.
-    """
+def _fitting(scheduled: Scheduled, arrangement: Arrangement) -> Cost | None:
+    """What a schedule costs; None if a program does not fit, or no rate is known for it."""
     if not is_held(scheduled):
         return None
     try:
         cost = cost_of(scheduled)
     except ValueError:
         return None
-    return None if cost.spills_beside(walked) else cost
+    filled = {number: WALKED_ROOM for number, *_ in arrangement.walks}
+    filled |= {number: JAMMED_ROOM for number, _ in arrangement.jams}
+    return None if cost.spills_beside(filled) else cost

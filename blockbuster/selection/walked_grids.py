@@ -31,6 +31,11 @@ TO_A_PROCESSOR = (2, 1)
 AHEAD = (3, 2)
 """Stages of a loop over blocks of the grid."""
 
+WALKED_ROOM = 1.0
+"""The part of the registers that a thread can have and an estimate of a walking kernel may want: it
+has no totals, and of the kernels that ``ROOM`` was fitted to, all that came near it had totals.
+"""
+
 Walks = tuple[tuple[int, Dim, int], ...]
 """Kernels by number, from 1, with a dim of their grid and how many programs walk it."""
 
