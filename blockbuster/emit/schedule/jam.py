@@ -23,9 +23,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
-from blockbuster.emit.schedule.walk import not_on_the_grid
+from blockbuster.emit.schedule.walk import not_in_any_order
 from blockbuster.emit.tile.dataflow import (
     accessed,
     defined,
@@ -79,6 +80,7 @@ class Jam(Move):
         found = (not_in_pairs(stmt, loop.dim) for stmt in loop.statements)
         return (
             not_on_the_grid(loop, nest)
+            or not_in_any_order(loop, nest)
             or not_even(nest, loop.dim, scheduled.sizes[size_class(loop.dim)])
             or _name_taken(draft, loop.dim)
             or nothing_shared(loop)
