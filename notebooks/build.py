@@ -12,6 +12,7 @@ a unit of time are taken to be equal.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import re
 import sys
@@ -73,14 +74,15 @@ def execute(path: Path) -> Any:
     notebook = read_source(path)
     cells = notebook.cells
     notebook.cells = [nbformat.v4.new_code_cell(STRICT, id="strict"), *cells]
-    NotebookClient(
+    client = NotebookClient(
         notebook,
         kernel_name="python3",
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
         timeout=TIMEOUT,
         record_timing=False,
         resources={"metadata": {"path": str(FOLDER)}},
-    ).execute()
+    )
+    asyncio.run(client.async_execute())  # closes its loop, also in a thread
     notebook.cells = cells
     notebook.metadata = nbformat.from_dict(METADATA)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

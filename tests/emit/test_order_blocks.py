@@ -67,6 +67,7 @@ def drawn():
     return {name: random.normal(size=shape).astype("float32") for name, shape in shapes.items()}
 
 
+@pytest.mark.slow
 def test_the_schedule_is_proved(masked):
     text = emit(masked, SIZES, "float16").schedule
 

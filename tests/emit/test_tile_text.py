@@ -329,8 +329,7 @@ def test_random_programs_hold_what_there_is_to_hold():
 
 @pytest.mark.parametrize("name", one_in(4, [name for name in PROGRAMS if name not in OPAQUE]))
 def test_programs_read_back(name):
-    function, dims = PROGRAMS[name]
-    assert_reads_back(lower_to_tiles(bb.safe(bb.fuse(bb.lower(bb.trace(function, **dims))).final)))
+    assert_reads_back(lower_to_tiles(fused(name)))
 
 
 # the picture --------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(3, READERS))
+@pytest.mark.parametrize("name", one_in(6, READERS))
 def test_joins_in_joins(name):
     program = bb.trace(READERS[name], x="4 N=4", y="4 N=4")
     graph = bb.lower(program)

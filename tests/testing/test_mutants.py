@@ -20,7 +20,7 @@ MUTANTS = mutants.MUTANTS + MUTANTS_OF_OURS
 MUTATED = {m.rule_module for m in MUTANTS}
 
 
-@pytest.mark.parametrize("mutant", one_in(4, MUTANTS), ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", one_in(8, MUTANTS), ids=lambda mutant: mutant.name)
 def test_is_caught(mutant, record_property):
     verdict = judge(mutant, read_cases(GOLDEN / mutant.rule_module))
     record_property("killed by", str(verdict))

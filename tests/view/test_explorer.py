@@ -86,6 +86,7 @@ def test_tensors_are_paired_once_each(name):
                     assert after[j]["name"] == before[i]["name"]
 
 
+@pytest.mark.slow
 def test_sizes_that_follow_are_marked_and_fit():
     dims = {dim["name"]: dim for dim in data("heads")["dims"]}
     heads = [dim for dim in dims.values() if dim["unit"]]
@@ -218,6 +219,7 @@ def test_proofs_stand_beside_their_steps():
     assert data("attention")["proof"] is None
 
 
+@pytest.mark.slow
 def test_why_it_stops_names_the_reader_of_each_edge():
     left, final = data("residual")["left"], derivation("residual").final
 
