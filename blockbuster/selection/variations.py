@@ -268,13 +268,15 @@ class _Search:
     def jam_kernels(self) -> None:
         """From the best to two blocks in a program, of as many rows and of other lanes."""
         here = next(iter(self.ranked()), None)
-        near = (here.arrangement, *self.arranged.neighbours(here.arrangement)) if here else ()
-        for arrangement in near:
+        made = self.arranged.at(here.arrangement) if here else None
+        if here is None or made is None or not any(True for _ in jams_near(made)):
+            return
+        for arrangement in (here.arrangement, *self.arranged.neighbours(here.arrangement)):
             made = self.arranged.at(arrangement)
             for jams in jams_near(made) if made else ():
                 self.most += 1
                 one = self._costed(replace(arrangement, jams=jams))
-                if one and here and not pays(one.cost, here.cost, NEAR):
+                if one and not pays(one.cost, here.cost, NEAR):
                     self.found[one.scheduled.schedule] = None
 
     def _walked(
