@@ -93,13 +93,16 @@ def preferred(found: Sequence[Variation]) -> list[Variation]:
 
     First those that cost about as little: of them, those whose warps multiply together, four by
     four, then the one that moves least between memory and processors, in tenths of the least, then
-    the one with the more usual numbers of warps, then the cheapest. Of two that cost the same,
-    the one whose dots read less: 128 x 256 results rather than 256 x 128.
+    the one with the more usual numbers of warps, then the one whose dots read least, in tenths too,
+    then the cheapest. Of two that cost the same, the one whose dots read less: 128 x 256 results
+    rather than 256 x 128. By 64 keys a step instead of 128, causal attention of depth 64 took an
+    H200 111 microseconds for 4096 positions instead of 101; by the closed form 126.1 and 126.7.
     """
     limit = _limit(found[0].cost) if found else 0.0
     near = [one for one in found if one.microseconds <= limit]
     least = max(min((one.cost.moved for one in near), default=1), 1)
-    return [*sorted(near, key=partial(_preference, least)), *found[len(near) :]]
+    fewest = max(min(map(_read, near), default=1), 1)
+    return [*sorted(near, key=partial(_preference, least, fewest)), *found[len(near) :]]
 
 
 def _limit(least: Cost) -> float:
@@ -109,11 +112,18 @@ def _limit(least: Cost) -> float:
     return began + NEAR * (least.microseconds - began)
 
 
-def _preference(least: int, one: Variation) -> tuple[bool, int, int, float, int, int]:
+def _preference(
+    least: int, fewest: int, one: Variation
+) -> tuple[bool, int, int, int, float, int, int]:
     stages = sum(STAGES.index(setting.stages) for setting in one.settings)
-    read = sum(phase.fetched for work in one.cost.works for phase in work.phases)
-    moved = 10 * one.cost.moved // least
-    return _apart(one), moved, one.unusual, one.microseconds, read, stages
+    read, moved = _read(one), 10 * one.cost.moved // least
+    tenths = 10 * read // fewest
+    return _apart(one), moved, one.unusual, tenths, one.microseconds, read, stages
+
+
+def _read(one: Variation) -> int:
+    """Bytes that dots read from shared memory."""
+    return sum(phase.fetched for work in one.cost.works for phase in work.phases)
 
 
 def _apart(one: Variation) -> bool:
@@ -278,13 +288,15 @@ class _Search:
     def jam_kernels(self) -> None:
         """From the best to two blocks in a program, of as many rows and of other lanes."""
         here = next(iter(self.ranked()), None)
-        near = (here.arrangement, *self.arranged.neighbours(here.arrangement)) if here else ()
-        for arrangement in near:
+        made = self.arranged.at(here.arrangement) if here else None
+        if here is None or made is None or not any(True for _ in jams_near(made)):
+            return
+        for arrangement in (here.arrangement, *self.arranged.neighbours(here.arrangement)):
             made = self.arranged.at(arrangement)
             for jams in jams_near(made) if made else ():
                 self.most += 1
                 one = self._costed(replace(arrangement, jams=jams))
-                if one and here and not pays(one.cost, here.cost, NEAR):
+                if one and not pays(one.cost, here.cost, NEAR):
                     self.found[one.scheduled.schedule] = None
 
     def _walked(

@@ -25,12 +25,12 @@ SIZES = dict(H=3, M=64, N=48, D=16)
 SITE = Site(1, "M", 1)
 
 
-def program(*lines, behind=(), outputs=""):
-    """A nest of these lines in parallel loops over H and M, with ``behind`` outside the second."""
+def program(*lines, inputs="", outputs=""):
+    """A nest of these lines in parallel loops over H and M, with more arrays."""
     return parse_tiles(f"""
 tiles {{
   dots in f32
-  inputs X: f32[H, M, D], K: f32[H, N, D], V: f32[N]
+  inputs X: f32[H, M, D], K: f32[H, N, D], V: f32[N]{inputs}
   outputs Y: f32[H, M, D]{outputs}
   units H
   whole D
@@ -39,7 +39,6 @@ tiles {{
       forall M {{
         {chr(10).join(lines)}
       }}
-      {chr(10).join(behind)}
     }}
   }}
 }}
@@ -68,7 +67,7 @@ def with_lines(**lines):
     at[-1:-1] = lines.get("last", ())
     at[7:7] = lines.get("loop", ())
     at[1:1] = lines.get("first", ())
-    return program(*at, behind=lines.get("behind", ()), outputs=lines.get("outputs", ""))
+    return program(*at, inputs=lines.get("inputs", ""), outputs=lines.get("outputs", ""))
 
 
 PLAIN = program(*CHAIN)
@@ -162,6 +161,12 @@ ENTRY = dict(first=("t8: f32[] = init +", "for N {", "t9: f32[N] = load V[N]",
                     "t10: f32[] = row_sum(t9)", "t8 += t10", "}"),
              last=("store S[H, M] = t8",), outputs=", S: f32[H, M blocks]")  # fmt: skip
 SHARED = dict(ENTRY, last=("store S[H] = t8",), outputs=", S: f32[H]")
+STAGED = program(
+    *CHAIN[:4],
+    "t8: f32[M, N] = load W[H, M, N]",
+    *(line.replace("t4 * t4", "t4 * t8") for line in CHAIN[4:]),
+    inputs=", W: f32[H, M, N]",
+)
 SLICED = tuple(line.replace("load X[H, M, D]", "load X[H, M[M from 1], D]") for line in CHAIN)
 
 
@@ -184,6 +189,7 @@ SLICED = tuple(line.replace("load X[H, M, D]", "load X[H, M[M from 1], D]") for 
         (with_lines(**ENTRY), f"{BLOCKS}\njam nest 1 M", "S has one entry for a block of M"),
         (with_lines(**SHARED), f"{BLOCKS}\njam nest 1 M", "S is stored once for all blocks of M"),
         (program(*SLICED), f"{BLOCKS}\njam nest 1 M", "X is sliced along M"),
+        (STAGED, f"{BLOCKS}\nstage nest 1 N 3\njam nest 1 M", "loads of W run ahead already"),
     ],
 )
 def test_refusals(tiles, text, reason):

@@ -40,6 +40,7 @@ from blockbuster.emit.tile.program import (
     Fold,
     For,
     Init,
+    Issue,
     Let,
     Load,
     Nest,
@@ -269,8 +270,10 @@ def not_in_pairs(stmt: Stmt, dim: Dim) -> str:
             return ""
         case For(dim=walked) if walked == dim:
             return f"a loop runs over {dim}"
+        case Issue() if _runs(stmt, dim):
+            return f"loads of {stmt.view.buffer.name} run ahead already: jam before"
         case _ if has_rows(stmt, dim) or _runs(stmt, dim):
-            return f"{named_in(stmt)[-1].name} holds positions along {dim}, or loads run ahead"
+            return f"{named_in(stmt)[-1].name} holds positions along {dim}"
     return ""
 
 
