@@ -42,7 +42,7 @@ class Entry(NamedTuple):
     def is_of(self, constants: Sequence[Tensor]) -> bool:
         """True if these tensors are the same, and have not changed as far as torch knows."""
         return all(
-            tensor() is now and now._version == version and now.data_ptr() == address
+            now._version == version and now.data_ptr() == address and tensor() is now
             for (tensor, version, address), now in zip(self.seen, constants, strict=True)
         )
 

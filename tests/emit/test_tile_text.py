@@ -191,7 +191,6 @@ def test_everything_that_a_program_holds_is_written():
 
 def test_words_of_users_are_read_back():
     read = parse_tiles(show_tiles(ALL))
-
     assert hints_of(read) == hints_of(ALL)
     views = [[p.hint for p in parts_of(made) if isinstance(p, View)] for made in (ALL, read)]
     assert views[0] == views[1] == ["half", "kept", "", ""]

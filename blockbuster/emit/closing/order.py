@@ -8,8 +8,9 @@ of a dim get values that change nothing, workspaces take the dtype of the dots t
 rows that begin where wide copies can; the outer loops of each nest go onto the launch grid, factors
 that several sums share are computed once, and loads begin before lanes are reduced. Then facts for
 the printer are recorded: how tiles lie in registers, which sums the matrix units add to, how exact
-functions are, and workarounds for a compiler's faults. Last, waits are placed where kernels
-overlap, and sums are paired that need not wait for each other. A schedule cannot change any of
+functions are, and workarounds for a compiler's faults. Last, loads go behind loops in programs that
+take several places, waits are placed where kernels overlap, and sums are paired that need not wait
+for each other. A schedule cannot change any of
 this.
 """
 
@@ -26,6 +27,7 @@ from blockbuster.emit.closing.guard import guard_nests
 from blockbuster.emit.closing.hoist import hoisted
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.load_columns import load_columns
+from blockbuster.emit.closing.load_late import load_late
 from blockbuster.emit.closing.merge_repeats import merged
 from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces
 from blockbuster.emit.closing.pad_pitches import pad_pitches
@@ -42,7 +44,7 @@ REWRITES = (
     lead_first, guard_nests, narrow_workspaces, pad_pitches, bind, share_factors, begin_loads,
 )  # fmt: skip
 FACTS = (load_columns, accumulate, round_products, work_around_locality, accurate_functions)
-CLOSING = (*REWRITES, *FACTS, place_waits, sum_together)
+CLOSING = (*REWRITES, *FACTS, load_late, place_waits, sum_together)
 
 
 def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgram:

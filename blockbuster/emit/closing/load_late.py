@@ -1,0 +1,58 @@
+"""load-late: where programs take several places, what a loop does not need is loaded behind it.
+
+before   t1 = load(B[n])                          after   for k in range(K):
+         t3 = exp(t1)                                      t2 = load(X[m,k])
+         for k in range(K):                                t4 += dot(t2,...)
+          t2 = load(X[m,k])                               t1 = load(B[n])
+          t4 += dot(t2,...)                               t3 = exp(t1)
+         store(t4 + t3,Y[m,n])                            store(t4 + t3,Y[m,n])
+
+The loop over places and the loop inside it become one loop for the compiler (``persist``), through
+which it keeps what stands between the two. A product of 2048 x 4096 x 4096 with sums of columns and
+a shift behind it took an H200 138.4 microseconds with their loads before the inner loop, and 114.8
+behind it (116.1 with a program for each place).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt, TileProgram, statements
+
+
+def load_late(program: TileProgram) -> TileProgram:
+    """``program`` with such statements behind the loops of nests that take several places."""
+    nests = tuple(_late(nest) if nest.programs else nest for nest in program.nests)
+    return replace(program, nests=nests)
+
+
+def _late(nest: Nest) -> Nest:
+    """Loads, and what is made of them, stay before the first statement of another kind that needs
+    them. No nest loads what it stores, so that a load may be made at any time.
+    """
+    body: list[Stmt] = []
+    waiting: list[Stmt] = []
+    for stmt in nest.body:
+        if isinstance(stmt, Load | Let):
+            waiting.append(stmt)
+            continue
+        needed = _needed(stmt, waiting)
+        body += [*needed, stmt]
+        waiting = [one for one in waiting if one not in needed]
+        if isinstance(stmt, For):
+            body += waiting
+            waiting = []
+    return replace(nest, body=(*body, *waiting))
+
+
+def _needed(stmt: Stmt, waiting: list[Stmt]) -> list[Stmt]:
+    """The statements among ``waiting`` that ``stmt`` needs, or one that it needs, in order."""
+    inside = tuple(statements((stmt,)))
+    read = {tile for inner in inside for tile in (*operands(inner), *folded(inner))}
+    found: list[Stmt] = []
+    for one in reversed(waiting):
+        if defined(one) in read:
+            found.insert(0, one)
+            read.update(operands(one))
+    return found

@@ -1,0 +1,85 @@
+"""Loads behind the loops of programs that take several places: which go there, and which stay."""
+
+import pytest
+
+from blockbuster.emit.closing import load_late
+from blockbuster.emit.interpret.proof import prove_tiles
+from blockbuster.emit.tile.parse import parse_tiles
+from blockbuster.emit.tile.verify import verify_tiles
+from blockbuster.errors import VerifyError
+from tests.emit.test_move_mutants import mutated
+
+
+def program(programs="at most 2 programs"):
+    """Row sums with a factor, which the loop needs, and numbers that it does not need."""
+    return parse_tiles(f"""
+tiles {{
+  dots in f32
+  inputs X: f32[M, N], F: f32[M], S: f32[M]
+  outputs Y: f32[M], Z: f32[M]
+  units M
+  nest 1 {{
+    grid M warps 4
+    {programs}
+    t1: f32[] = load S[M]
+    t2: f32[] = t1 + 1
+    t10: f32[] = t1 * 3
+    t3: f32[] = load F[M]
+    t4: f32[] = t3 * 2
+    t5: f32[] = init +
+    for N {{
+      t6: f32[N] = load X[M, N]
+      t7: f32[N] = t6 * t4
+      t8: f32[] = row_sum(t7)
+      t5 += t8
+    }}
+    t9: f32[] = t5 * t2
+    store Y[M] = t9
+    store Z[M] = t10
+  }}
+}}
+""")
+
+
+LATE = ["t5", "t3", "t4", "For", "t1", "t2", "t10", "t9", "Store", "Store"]
+
+
+def names(made):
+    found = []
+    for stmt in made.nests[0].body:
+        tile = getattr(stmt, "target", None)
+        found.append(tile.name if tile else type(stmt).__name__)
+    return found
+
+
+def test_what_the_loop_does_not_need_goes_behind_it():
+    made = load_late.load_late(program())
+    verify_tiles(made)
+
+    assert names(made) == LATE
+    assert prove_tiles(program(), made, trials=3).equal
+
+
+def test_programs_of_one_place_stay_as_they_are():
+    assert load_late.load_late(program("")) == program("")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("if defined(one) in read:", "if False:"),
+        ("read.update(operands(one))", "pass"),
+        ("found.insert(0, one)", "found.append(one)"),
+        ("for inner in inside for tile", "for inner in (stmt,) for tile"),
+        ("if isinstance(stmt, For):", "if False:"),
+    ],
+)
+def test_each_part_of_the_pass_matters(monkeypatch, old, new):
+    mutated(monkeypatch, load_late, old, new)
+    made = load_late.load_late(program())
+    try:
+        verify_tiles(made)
+        right = prove_tiles(program(), made, trials=2).equal
+    except VerifyError:
+        right = False
+    assert not right or names(made) != LATE
