@@ -24,8 +24,9 @@ PROGRAM, NEST, LOOP, STATEMENT = "the program", "a nest", "a loop", "a statement
 
 
 class Move(ABC):
-    """One kind of move. ``takes``: the kind of place at which it is applied. Where that is ``NEST``,
-    a place may leave out the nest: then the move is applied to all nests.
+    """One kind of move. ``takes``: the kind of place at which it is applied.
+
+    Where that is ``NEST``, a place may leave out the nest: the move is then applied to all nests.
     """
 
     name: ClassVar[str]
