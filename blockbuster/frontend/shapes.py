@@ -154,7 +154,7 @@ def _concat(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) 
 
 WEIGHTED = ("rms_norm", "layer_norm")
 ARRAYS_ONLY = ("matmul", "concat")
-"""Operations whose operands are read as arrays: a constant is none."""
+"""Operations whose operands must be arrays, not constants."""
 """Operations with operands that may be left out, as None."""
 
 SHAPES: Mapping[str, ShapeRule] = {

@@ -17,7 +17,7 @@ def check_rules(rules: object) -> None:
     if isinstance(rules, Rule):
         raise TypeError(f"rules is one rule, {rules!r}: pass a sequence, rules=[{rules!r}]")
     if not isinstance(rules, Sequence) or isinstance(rules, str):
-        hint = "bb.RULES and bb.PAPER_RULES are such"
+        hint = "bb.RULES and bb.PAPER_RULES are sequences of rules"
         raise TypeError(message(f"expected a sequence of rules, got {a_kind(rules)}", hint=hint))
     for rule in rules:
         if not isinstance(rule, Rule):

@@ -26,8 +26,8 @@ def restore(
     ``functions`` gives the meaning of misc operators by name. A step counts only where its rule
     matches: what is read was not necessarily written by us, so it is read as data, by type, and
     nothing that it names is called. Raises ValueError for another schema, damaged data and unknown
-    rules, RuleError for a step that does not apply or another final
-    program, ParseError for a program that is none, TypeError for what is no sequence of rules.
+    rules, RuleError for a step that does not apply or another final program, ParseError for a text
+    that is no program, TypeError unless ``rules`` is a sequence of rules.
     """
     check_rules(rules)
     data = _checked(text)

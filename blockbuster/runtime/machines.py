@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.emit.target.gpu import gpu_target
-from blockbuster.errors import LaunchError, message
+from blockbuster.errors import LaunchError, among, message
 from blockbuster.machines import AUTO, CPU, NAMES, built_in
 from blockbuster.runtime.tensors import Arrays
 
@@ -17,8 +17,8 @@ def known_machine(machine: str) -> str:
         return built_in(machine).target
     if machine in TARGETS:
         return machine
-    known = ", ".join((AUTO, *NAMES, *TARGETS))
-    raise ValueError(message(f"unknown machine {machine!r}", hint=f"known: {known}"))
+    hint = among(machine, (AUTO, *NAMES, *TARGETS))
+    raise ValueError(message(f"unknown machine {machine!r}", hint=hint))
 
 
 def target_for(machine: str, arrays: Arrays | None = None) -> str:

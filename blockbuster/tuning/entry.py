@@ -19,7 +19,7 @@ LONGEST = 400
 """Characters of a reason that are kept."""
 
 GRAIN = 16, 256
-"""A size counts as a multiple of at least 16 and at most 256: blocks are such."""
+"""A size counts as a multiple of at least 16 and at most 256: the lanes of blocks are, too."""
 
 
 @dataclass(frozen=True)

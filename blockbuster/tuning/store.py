@@ -132,7 +132,7 @@ def write_file(entries: Iterable[Entry], path: Path) -> Path:
 
 
 def read_file(data: bytes, path: str = "a file of measurements") -> tuple[Entry, ...]:
-    """The entries of such a file. Raises LaunchError, with the place, if it is none."""
+    """The entries of an exported file. Raises LaunchError, with the place, if it is not one."""
     try:
         found = parse_json(data)
         schema = found.get("schema") if isinstance(found, dict) else None

@@ -14,7 +14,7 @@ from blockbuster.machines import machine_of
 from blockbuster.rules import safe
 from blockbuster.selection import cost
 from blockbuster.selection import variations as module
-from blockbuster.selection.variations import MOST, preferred, variations
+from blockbuster.selection.variations import MOST, Variation, preferred, variations
 
 
 def matmul(x, w):
@@ -117,6 +117,27 @@ def test_launches_do_not_hide_what_is_slower():
 
     assert taken.scheduled.schedule.startswith("block M 1, N 1024 whole\n")
     assert any(one.microseconds <= module.NEAR * taken.microseconds for one in slower)
+
+
+def multiplies_apart(one):
+    return any(phase.apart for work in one.cost.works for phase in work.phases)
+
+
+class AsFast(Variation):
+    """A variation that takes one microsecond."""
+
+    microseconds = 1.0
+
+
+def test_of_equal_costs_warps_that_multiply_together_come_before_less_traffic():
+    """The closed form does not tell them apart by as much as they were measured to differ."""
+    by_traffic = sorted(found("128 rows"), key=lambda one: one.cost.moved)
+    apart = next(one for one in by_traffic if multiplies_apart(one))
+    together = next(one for one in reversed(by_traffic) if not multiplies_apart(one))
+    equals = [AsFast(**vars(one)) for one in (apart, together)]
+
+    assert apart.cost.moved < together.cost.moved
+    assert preferred(equals)[0].scheduled == together.scheduled
 
 
 def test_warps_that_multiply_together_are_chosen():

@@ -28,7 +28,7 @@ def sum_together(program: TileProgram) -> TileProgram:
 
 
 def not_together(first: Stmt, second: Stmt, between: tuple[Stmt, ...]) -> str:
-    """Why two statements, with others between them, are no sums to be exchanged together, or ""."""
+    """Why two sums, with statements between them, cannot be exchanged together, or ""."""
     if not (isinstance(first, Let) and isinstance(second, Let) and first.op == second.op == SUM):
         return "one of them is no sum"
     (a,), (b,) = first.args, second.args

@@ -24,8 +24,9 @@ PROGRAM, NEST, LOOP, STATEMENT = "the program", "a nest", "a loop", "a statement
 
 
 class Move(ABC):
-    """One kind of move. ``takes`` says at what kind of place it is applied; a nest may be left out
-    where it says ``NEST``: then it is applied to all nests.
+    """One kind of move. ``takes``: the kind of place at which it is applied.
+
+    Where that is ``NEST``, a place may leave out the nest: the move is then applied to all nests.
     """
 
     name: ClassVar[str]
@@ -80,12 +81,12 @@ def read_number(words: Sequence[str], what: str) -> int:
 
 
 def not_a_power_of_two(number: int, what: str, least: int = 1) -> str:
-    """Why ``number`` is none, or none of at least ``least``."""
+    """Why ``number`` is no power of two of at least ``least``, or ""."""
     if number < least or number & (number - 1):
         return f"{what} is {number}, expected a power of two of at least {least}"
     return ""
 
 
 def no_such_place(move: Move, site: Site) -> str:
-    """Why a place that the program does not have is none for ``move``."""
+    """Why ``move`` does not apply: the program has no such place."""
     return f"there is no {site or 'program'}: {move.name} takes {move.takes}"

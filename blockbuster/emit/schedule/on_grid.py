@@ -16,7 +16,7 @@ def body_inside_grid(nest: Nest) -> tuple[list[For], tuple[Stmt, ...]]:
 
 
 def not_on_the_grid(loop: For, nest: Nest) -> str:
-    """Why ``loop`` is none of those that the grid of ``nest`` runs, or ""."""
+    """Why the grid of ``nest`` does not run ``loop``, or ""."""
     if any(loop is outer for outer in body_inside_grid(nest)[0]):
         return ""
     return f"the loop over {loop.dim} is not on the grid"

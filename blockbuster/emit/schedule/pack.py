@@ -118,7 +118,7 @@ def _beside(program: TileProgram, site: Site) -> tuple[View, ...]:
 
 
 def not_a_matrix(view: View, units: tuple[Dim, ...]) -> str:
-    """Why an array is none that is given and read in blocks of all of its axes, or ""."""
+    """Why ``view`` does not read a matrix of the caller in blocks of both its axes, or ""."""
     buffer, dims = view.buffer, view.dims
     if buffer.space != INPUT:
         return f"{buffer.name} is no array of the caller"

@@ -20,7 +20,7 @@ class Between:
     """Workspaces over the same dims: what some nests write and later ones read.
 
     ``names`` are the values' in the user's words, ``shape`` is that of the largest, ``bytes`` those
-    of all. ``chunks``: the loop whose chunks hand on partial results, if they are such.
+    of all. ``chunks``: the loop whose chunks left them as partial results, if one did.
     """
 
     dims: Dims
