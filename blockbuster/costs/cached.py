@@ -1,13 +1,15 @@
 """How much of a kernel's loads comes from global memory, and how much from the shared cache.
 
 Programs that run side by side, a *wave*, read some tiles together: each such tile comes from global
-memory once. The rest of the cache keeps data for later waves. In a cache of several partitions,
-each partition holds the data that all programs read, so these data take their room once in each.
+memory once. What they read again themselves, as the rows of a norm, comes from the cache if it
+holds all that a wave reads. The rest of the cache keeps data for later waves. In a cache of several
+partitions, each partition holds the data that all programs read, so these data take their room once
+in each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from math import prod
 
 from blockbuster.costs.work import Work
@@ -24,12 +26,27 @@ def from_memory(
     needed = {name: work.unique[name] for name in work.loaded}
     if fits(work, machine.tiers[1]):
         return {name: 0 if name in held else count for name, count in needed.items()}
-    waves = -(-work.programs // wave)
+    waves, wave = -(-work.programs // wave), min(wave, work.programs)
+    parts = {name: parts_of_wave(work, name, wave) for name in needed}
+    once = read_once(work, parts)
     found = {}
     for name, loaded in work.loaded.items():
-        each = loaded / work.programs * parts_of_wave(work, name, min(wave, work.programs))
+        each = loaded / work.programs * parts[name]
+        if sum(once.values()) <= machine.tiers[1].bytes:
+            each = min(each, once.get(name, each))
         found[name] = int(min(max(waves * each, needed[name]), loaded))
     return found
+
+
+def read_once(work: Work, parts: Mapping[str, int]) -> dict[str, float]:
+    """Bytes of so many parts of each array that is loaded, each counted once.
+
+    None where a program takes several blocks of the grid: its parts are not one.
+    """
+    if prod(blocks for _, blocks in work.grid) != work.programs:
+        return {}
+    total = {name: prod(n for dim, n in work.grid if dim in work.varying[name]) for name in parts}
+    return {name: work.unique[name] * parts[name] / total[name] for name in parts}
 
 
 def fits(work: Work, cache: Tier) -> bool:
