@@ -1,13 +1,15 @@
 """How much of a kernel's loads comes from global memory, and how much from the shared cache.
 
 Programs that run side by side, a *wave*, read some tiles together: each such tile comes from global
-memory once. The rest of the cache keeps data for later waves. In a cache of several partitions,
-each partition holds the data that all programs read, so these data take their room once in each.
+memory once. What they read again themselves, as the rows of a norm, comes from the cache if it
+holds all that a wave reads. The rest of the cache keeps data for later waves. In a cache of several
+partitions, each partition holds the data that all programs read, so these data take their room once
+in each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from math import prod
 
 from blockbuster.costs.work import Work
@@ -25,15 +27,29 @@ def from_memory(
     needed = {name: work.unique[name] for name in work.loaded}
     if fits(work, machine.tiers[1]):
         return {name: 0 if name in held else count for name, count in needed.items()}
-    waves, side = -(-work.programs // wave), min(wave, work.programs)
+    cache, waves, side = machine.tiers[1], -(-work.programs // wave), min(wave, work.programs)
+    parts = {name: parts_of_wave(work, name, side) for name in needed}
+    rows = read_once(work, parts)
+    all_fit = sum(rows.values()) <= cache.bytes
     found = {}
     for name, loaded in work.loaded.items():
-        once = _loaded_once(work, name, side, machine.tiers[1])
-        each = once / work.programs * parts_of_wave(work, name, side)
+        each = _loaded_once(work, name, side, cache) / work.programs * parts[name]
+        each = min(each, rows.get(name, each)) if all_fit else each
         missed = min(max(waves * each, needed[name]), loaded)
-        there = _still_there(work, name, machine.tiers[1]) if name in held else 0.0
+        there = _still_there(work, name, cache) if name in held else 0.0
         found[name] = int(missed - there * needed[name])
     return found
+
+
+def read_once(work: Work, parts: Mapping[str, int]) -> dict[str, float]:
+    """Bytes of so many parts of each array that is loaded, each counted once.
+
+    None where a program takes several blocks of the grid: its parts are not one.
+    """
+    if prod(blocks for _, blocks in work.grid) != work.programs:
+        return {}
+    total = {name: prod(n for dim, n in work.grid if dim in work.varying[name]) for name in parts}
+    return {name: work.unique[name] * parts[name] / total[name] for name in parts}
 
 
 def _still_there(work: Work, name: str, cache: Tier) -> float:

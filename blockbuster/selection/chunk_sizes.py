@@ -28,7 +28,7 @@ from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.combining import in_one_tile
+from blockbuster.selection.combining import in_one_tile, rows_spread
 from blockbuster.selection.deferral import MOST
 from blockbuster.selection.sunk import sunk
 
@@ -58,6 +58,7 @@ def in_chunks(scheduled: Scheduled, *, asked: Mapping[Dim, int] | None = None) -
         if finely is None:
             at_once = sizes.fit_at_once(loop, count)
             finely = CHUNK.apply(scheduled, site, count=count, at_once=at_once)
+            finely = rows_spread(scheduled, finely, site) if at_once else finely
         scheduled = finely
         done |= dict.fromkeys((loop.dim, size_class(loop.dim)))
     for dim in (dim for dim in asked or {} if dim not in done):

@@ -51,8 +51,26 @@ def in_one_tile(scheduled: Scheduled, site: Site, count: int) -> Scheduled | Non
     last = site.nest + len(made.draft.nests) - len(scheduled.draft.nests)
     if any(isinstance(stmt, For) for stmt in body_inside_grid(made.draft.nests[last - 1])[1]):
         return None
-    made = _spread(made, Site(last))
+    made = _spread(made, Site(last), rows_of(made.draft.nests[last - 1]))
     return made if widest(made.draft, made.draft.nests[last - 1]) <= WIDEST else None
+
+
+def rows_spread(scheduled: Scheduled, made: Scheduled, site: Site) -> Scheduled:
+    """``made``, which is ``scheduled`` with the chunks of the loop at ``site`` combined at once.
+
+    The kernel that combines rows has the rows of the loop's blocks; it gets a program for fewer of
+    them where that leaves processors idle. Cross-entropy of 1024 rows in 32 chunks took an H200
+    29.5 microseconds with 128 rows to a program, 25.4 with 4.
+    """
+    last = site.nest + len(made.draft.nests) - len(scheduled.draft.nests)
+    nest = made.draft.nests[last - 1]
+    if last == site.nest or any(isinstance(s, For) for s in body_inside_grid(nest)[1]):
+        return made
+    stores = [stmt for stmt in statements(nest.body) if isinstance(stmt, Store)]
+    if any(len(store.value.axes) > 1 for store in stores):
+        return made
+    rows = dict.fromkeys(dim for store in stores for dim in store.value.axes)
+    return _spread(made, Site(last), tuple(rows))
 
 
 def accumulates_blocks(loop: For, nest: Nest) -> bool:
@@ -75,17 +93,17 @@ def combined_finely(scheduled: Scheduled) -> Scheduled:
         nest = scheduled.draft.nests[site.nest - 1]
         if programs(scheduled, nest) >= scheduled.target.processors:
             continue
-        scheduled = _spread(scheduled, Site(site.nest))
+        scheduled = _spread(scheduled, Site(site.nest), rows_of(nest))
     return scheduled
 
 
-def _spread(scheduled: Scheduled, site: Site) -> Scheduled:
+def _spread(scheduled: Scheduled, site: Site, rows: tuple[Dim, ...]) -> Scheduled:
     """The nest at ``site`` in as many programs as the device has processors, if it can be.
 
-    In more, if a tile would be too wide in these.
+    In more, if a tile would be too wide in these. Each has fewer lanes of ``rows``.
     """
     processors = scheduled.target.processors
-    for dim in rows_of(scheduled.draft.nests[site.nest - 1]):
+    for dim in rows:
         nest = scheduled.draft.nests[site.nest - 1]
         lanes = tiling_of(scheduled.draft, nest).block(dim)
         idle = -(-processors // max(programs(scheduled, nest), 1))

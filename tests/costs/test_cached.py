@@ -1,11 +1,12 @@
 """What comes from global memory, and what from the cache: closed forms beside brute force."""
 
+from dataclasses import replace
 from itertools import islice, product
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockbuster.costs.cached import fits, from_memory, parts_of_wave, room_of
+from blockbuster.costs.cached import fits, from_memory, parts_of_wave, read_once, room_of
 from blockbuster.costs.cost import used
 from blockbuster.costs.footprint import Footprint
 from blockbuster.costs.phases import Phase
@@ -121,3 +122,22 @@ def test_what_the_kernel_before_has_left_is_found_as_far_as_there_is_room():
     assert from_memory(read, H200, 2)["x"] == cache // 4
     assert from_memory(read, H200, 2, held=("x",))["x"] == cache // 4 - cache * 3 // 4 // 4
     assert from_memory(read, H200, 2, held=("x",))["w"] == cache
+
+
+def rows(wave, each=256 << 10, times=3):
+    """What comes from memory of 256 rows of so many bytes, each read so many times in turn."""
+    work = loads({"M": 256}, {"x": ("M",)}, {"x": times * each}, {"x": 256 * each})
+    return from_memory(work, H200, wave)["x"]
+
+
+def test_rows_are_read_once_where_those_of_a_wave_fit():
+    assert rows(132) < 1.05 * (64 << 20)
+    assert rows(256) == 3 * (64 << 20), "all of them at once do not fit"
+    assert rows(132, each=512 << 10) == 3 * (128 << 20), "half as many of twice the size neither"
+
+
+def test_programs_that_take_several_blocks_count_as_before():
+    walked = loads({"M": 256}, {"x": ("M",)}, {"x": 3 << 18}, {"x": 256 << 18})
+    fewer = replace(walked, programs=132)
+    assert read_once(walked, {"x": 132}) == {"x": 132 << 18}
+    assert read_once(fewer, {"x": 132}) == {}

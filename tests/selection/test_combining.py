@@ -6,7 +6,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.schedule.on_grid import body_inside_grid
-from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.schedule.site import Site, loops_of
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import For, Load, statements
 from blockbuster.emit.tile.tiling import tiling_of
@@ -17,6 +17,7 @@ from blockbuster.selection.combining import (
     combining_warps,
     in_one_tile,
     programs,
+    rows_spread,
     widest,
 )
 from blockbuster.selection.roles import NARROWEST, RUNNING, Roles
@@ -128,3 +129,40 @@ def test_a_running_exponent_is_rescaled_for_64_lanes_at_least():
 
     assert (roles.running, roles.least("N")) == (("N",), RUNNING)
     assert (product.running, product.least("N")) == ((), NARROWEST)
+
+
+LARGEST = """
+graph(X: M,K[M,K], W: N,K[N,K]) {
+  O = map M (x in !X, w = !W) {
+    m = map N (y = !x, v in !w) {
+      p = map K (a in !y, b in !v) { d = dot(a, b)  yield +d }
+      r = row_max(p)
+      yield max r
+    }
+    yield m
+  }
+  return O
+}
+"""
+
+
+def largest_in_chunks(processors):
+    program = lower_to_tiles(parse(LARGEST))
+    blocks, sizes = dict(M=128, K=64, N=64), dict(M=1024, K=64, N=8192)
+    start = scheduled_of(program, processors=processors, sizes=sizes, blocks=blocks)
+    site = next(site for site, loop in loops_of(start.draft) if loop.dim == "N")
+    return start, CHUNK.apply(start, site, count=32, at_once=True), site
+
+
+def test_chunks_of_rows_are_combined_in_as_many_programs_as_there_are_processors():
+    start, made, site = largest_in_chunks(132)
+    spread = rows_spread(start, made, site)
+
+    assert programs(made, made.draft.nests[1]) == 8
+    assert str(spread.moves[-1]) == "recut nest 2 M 4"
+    assert programs(spread, spread.draft.nests[1]) == 256
+
+
+def test_where_no_processor_is_idle_rows_stay_together():
+    start, made, site = largest_in_chunks(8)
+    assert rows_spread(start, made, site) == made
