@@ -40,6 +40,12 @@ TOTALS, OTHERS, FRAGMENTS, PLACES = 1.2, 0.51, 0.24, 0.94
 hold themselves, and for each 16 bytes that a thread loads.
 """
 
+STRAIGHT, ALONE = 12, 0.58
+"""The same of kernels without dots and loops: for indices, and for each word of tiles that live at
+once; what they load needs no addresses then. Of 116 such kernels that do not spill (compiled for
+sm_90, bench/results/2026-11-23-h200-costs) most want a sixth less than others of such tiles.
+"""
+
 SPLIT = 1.5
 """Registers for each word that a thread has of the operands of a split dot, to take it apart."""
 
@@ -60,6 +66,8 @@ def registers(layouts: Layouts) -> int:
     inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
     totals = sum(_words(tile, tiling) for tile in inits) / threads
     others = max(0.0, _peak(layouts) / threads - totals)
+    if not dots and not any(isinstance(stmt, For) for stmt in nest.body):
+        return int(max(FEWEST, STRAIGHT + ALONE * (totals + others)))
     made = max((_words(dot.target, tiling) for dot in dots if not dot.into), default=0) / threads
     found = (
         ALWAYS

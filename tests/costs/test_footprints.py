@@ -10,9 +10,11 @@ from statistics import median
 import pytest
 
 import blockbuster as bb
-from bench.costs.footprints import estimated, records
+from bench.costs.footprints import estimated, records, scheduled
 from blockbuster.costs.footprint import Footprint, footprint
 from blockbuster.emit.tile.layouts import layouts_of
+from blockbuster.emit.tile.program import For, Let, statements
+from blockbuster.ir.ops import Functional
 from blockbuster.machines import machine
 
 
@@ -51,6 +53,25 @@ def test_registers_are_near_where_none_spill():
 
     assert median(errors) < 0.2
     assert sum(error < 0.25 for error in errors) > 0.6 * len(errors)
+
+
+def test_registers_of_kernels_without_dots_and_loops_are_neither_too_many_nor_too_few():
+    """They have constants of their own: such kernels run many programs side by side."""
+    ratios = [
+        estimate.registers / took
+        for record in records()
+        for estimate, (_, took, spilled), nest in zip(
+            estimated(record), record["kernels"], scheduled(record).program.nests, strict=True
+        )
+        if not spilled and not any(is_loop_or_dot(stmt) for stmt in statements(nest.body))
+    ]
+
+    assert len(ratios) > 20
+    assert 0.9 < median(ratios) < 1.1
+
+
+def is_loop_or_dot(stmt):
+    return isinstance(stmt, For) or (isinstance(stmt, Let) and stmt.op == Functional("dot"))
 
 
 # how many run side by side ------------------------------------------------------------------
