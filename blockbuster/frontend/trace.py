@@ -116,7 +116,9 @@ class Trace:
 
     spellings = SPELLINGS
 
-    def __init__(self, roots: Mapping[str, Any] | None = None, *, in_numbers: bool = False) -> None:
+    def __init__(
+        self, roots: Mapping[str, Any] | None = None, *, in_numbers: bool = False
+    ) -> None:
         self.dims = DimTable(of_examples_alone=in_numbers)
         self.in_numbers = in_numbers
         """True if entries of shapes that are known are plain numbers."""

@@ -61,7 +61,6 @@ REFINED = 2
 HOPELESS = 1.6
 """How many times as long as another program the first schedules may take for more to be tried."""
 
-
 @dataclass(frozen=True)
 class Variation:
     """A schedule with its cost, and what it was made from. ``unusual``: kernels whose number of
@@ -350,7 +349,6 @@ class _Search:
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one
         return self.found.get(text)
-
 
 def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
     """None of them, and one of them doubled or halved."""

@@ -131,30 +131,6 @@ def scaled_extrema() -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
-def scaled_magnitudes() -> tuple[Mutant, ...]:
-    """scale-out-of-magnitude."""
-    rule, file = "ScaleOutOfMagnitude", "scale_out_of_magnitude"
-    return (
-        Mutant("magnitude: signed", rule, file, 'call("mul", Arg(0), call("abs", Arg(1)))',
-               'call("mul", Arg(0), Arg(1))'),
-        Mutant("magnitude: of anything", rule, file, 'case Call("abs", (expr,)):',
-               "case Call(_, (expr,)):", "cases"),
-        Mutant("magnitude: an added term", rule, file, "if parts.rest is not None:",
-               "if False:", "cases"),
-        Mutant("magnitude: fewer axes", rule, file,
-               "or found.builder.type_of(slope) != folded.node.types[0]:", ":", "cases"),
-        Mutant("magnitude: along the fold", rule, file, "if lost else", "if False else", "cases"),
-        Mutant("magnitude: a peeled map", rule, file,
-               "first_iteration_gone(graph, position) or ", "", "cases"),
-        Mutant("magnitude: nothing shared", rule, file,
-               "if not shares_a_pass(graph, position):", "if False:", "cases"),
-        Mutant("magnitude: a sum", rule, file, '((Accumulate("max"),), (Accumulate("min"),))',
-               '((Accumulate("max"),), (Accumulate("min"),), (Accumulate("+"),))', "cases"),
-        Mutant("magnitude: of no absolute value", rule, file, "else Elementwise(MAGNITUDE)",
-               'else Elementwise(call("neg", Arg(0)))'),
-    )  # fmt: skip
-
-
 def shared_factors() -> tuple[Mutant, ...]:
     """factor-out."""
     rule, file, values, exprs = "FactorOut", "shared_factor", "affine", "linear_expressions"
@@ -366,7 +342,6 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *columns(),
     *extrema(),
     *scaled_extrema(),
-    *scaled_magnitudes(),
     *shared_factors(),
     *shared_exponentials(),
     *peeled(),

@@ -211,7 +211,8 @@ def _is_copied(x: TracedArray, widths: Sequence[Any], value: Any) -> bool:
 def _pad_copied(x: TracedArray, pad: Pad) -> TracedArray:
     dims = x.trace.dims
     lengths = [
-        dims.length(axis) + whole(sum(pair)) for axis, pair in zip(x.axes, pad.widths, strict=True)
+        dims.length(axis) + whole(sum(pair))
+        for axis, pair in zip(x.axes, pad.widths, strict=True)
     ]
     shape = tuple(
         axis if not sum(pair) else dims.derived(length, "padded", dims.find(axis), sum(pair))

@@ -179,7 +179,6 @@ def binary_cross_entropy_with_logits(
 
 _GROUP = "torch.nn.functional: losses"
 
-
 def triplet_margin_loss(
     anchor: Array,
     positive: Array,
