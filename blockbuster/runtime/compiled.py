@@ -35,15 +35,7 @@ KEPT = 1024  # layouts of arguments that a function or a program remembers
 SAVED = {
     kind.__name__: kind
     for kind in (
-        AlongAxis,
-        CopyJoin,
-        CopyMerge,
-        CopyReshape,
-        CopySlice,
-        CopySplit,
-        Flip,
-        Pad,
-        Take,
+        AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, Flip, Pad, Take,
         WholeArrays,
     )
 }
