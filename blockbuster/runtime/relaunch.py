@@ -74,6 +74,8 @@ class Relaunch:
             starts=[(start.grid, start.numbers) for start in noting.started],
             even=noting.even,
         )
+        self._lengths = tuple(dim for dim, *_ in module.LENGTHS)
+        self._with_lengths: Callable[[dict[Dim, int]], Sizes] = module.check_lengths
         self._known: dict[Any, Sequence[Kernel]] = {}
         self._prepared: Prepared | None = None
 
@@ -114,6 +116,8 @@ class Relaunch:
         """
         if not all(sizes.values()):
             return None
+        if not all(dim in sizes for dim in self._lengths):  # of a schedule's own: halves of rows
+            sizes = self._with_lengths({**sizes})
         numbers, told, made, starts = self._arithmetic([t.stride() for t in tensors], sizes)
         if max(numbers) >= LARGEST:
             return None

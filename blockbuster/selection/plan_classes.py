@@ -129,12 +129,18 @@ def blocks_of(choices: Sequence[Choice]) -> Blocks:
     """
     found: dict[Dim, dict[int, None]] = {}
     for choice in choices:
-        for nest in choice.scheduled.draft.nests if choice.scheduled else ():
-            for block in nest.blocks:
-                found.setdefault(size_class(block.dim), {}).setdefault(block.lanes)
-        for dim, lanes in _told_apart(choice):
+        for dim, lanes in (*_blocks_of(choice), *_told_apart(choice)):
             found.setdefault(dim, {}).setdefault(lanes)
     return {dim: tuple(sorted(n for n in lanes if n > 1)) for dim, lanes in found.items()}
+
+
+def _blocks_of(choice: Choice) -> Iterator[tuple[Dim, int]]:
+    """The blocks of a kernel's dims, without those that its schedule made of them (jam)."""
+    if choice.scheduled:
+        before = choice.scheduled.start.rules
+        made = {rule.dim for rule in choice.scheduled.draft.rules if rule not in before}
+        for nest in choice.scheduled.draft.nests:
+            yield from ((size_class(b.dim), b.lanes) for b in nest.blocks if b.dim not in made)
 
 
 def _told_apart(choice: Choice) -> Iterator[tuple[Dim, int]]:

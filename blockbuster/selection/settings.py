@@ -34,8 +34,9 @@ HELD = 128
 
 HELD_ALONE = 64
 """The same where no dot is, whose loads are what keeps memory busy: by the closed form warps with
-twice as many take as long. The largest element of 256 normed rows of 131072 took an H200 39.3
-microseconds with 128 elements to a thread, 27.0 with 64, LayerNorm of such rows 64.5 and 59.8.
+twice as many take as long. What combines chunks has warps of its own (combining.py). The largest
+element of 256 normed rows of 131072 took an H200 39.3 microseconds with 128 elements to a thread,
+27.0 with 64, LayerNorm of such rows 64.5 and 59.8.
 """
 
 FEW, MANY = 1, 16
@@ -133,7 +134,8 @@ def is_held(scheduled: Scheduled) -> bool:
     draft = scheduled.draft
     for nest in draft.nests:
         tiling = tiling_of(draft, nest)
-        held = HELD if Uses(nest, tiling).fewest_rows() > 0 else HELD_ALONE
+        alone = Uses(nest, tiling).fewest_rows() == 0 and not combining_warps(draft, nest)
+        held = HELD_ALONE if alone else HELD
         if _widest(nest, tiling) > held * THREADS * nest.warps:
             return False
     return True

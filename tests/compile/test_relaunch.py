@@ -83,6 +83,25 @@ def served(file, plan, tensors):
     )
 
 
+def test_halves_of_rows_follow_from_the_sizes_of_the_call(stage, torch):
+    """A schedule that takes blocks in pairs (move jam) has a dim of its own."""
+
+    def heads_of(n):
+        return [torch.zeros(16, n, 128, dtype=torch.float16) for _ in range(3)]
+
+    staged = stage(lambda q, k, v: bb.softmax(q @ k.mT) @ v, *heads_of(4096))
+    (file,) = staged.plan.files
+    assert "\n    jam nest 1" in file.text
+    on_gpu = staged.on_gpu()
+
+    def numbers(n, on_gpu=None):
+        (start,), results = replayed(staged, heads_of(n), on_gpu)
+        return [given for given in start if isinstance(given, int)], results
+
+    for n in (4096, 3584, 4352):
+        assert numbers(n, on_gpu) == numbers(n), n
+
+
 def test_strides_of_inputs_are_those_of_the_call(stage, torch):
     x, y = (torch.from_numpy(a) for a in normal((64, 96), (96, 64)))
     staged = stage(lambda x, y: x - y, x, y.T)
