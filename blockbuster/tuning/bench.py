@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from blockbuster.tuning import process
+from blockbuster.tuning.entry import LATE
 from blockbuster.tuning.workers import (
-    LATE,
     LOADED,
     Gone,
     Lost,

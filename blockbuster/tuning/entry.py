@@ -48,6 +48,10 @@ class Key:
         return f"{self.question}-{_hash(self.triton, self.assembler, self.version)[:12]}.json"
 
 
+LATE = "no time was left for it"
+"""The reason of a configuration that was not measured in time."""
+
+
 @dataclass(frozen=True)
 class Config:
     """A schedule, and its time in microseconds or why it has none.
@@ -87,6 +91,11 @@ class Entry:
     def usual(self) -> Config | None:
         """The configuration that the model would have taken."""
         return next((one for one in self.found if one.default), None)
+
+    @property
+    def is_fair(self) -> bool:
+        """False if there was no time for what the model would have taken: it may be the fastest."""
+        return self.usual is None or self.usual.reason != LATE
 
     def to_json(self) -> dict[str, Any]:
         """The entry as JSON data."""

@@ -49,10 +49,11 @@ class KnownResults:
         """The choices considered, with the fastest measured one in front if one is known."""
         considered = asked.considered
         entry = self.entry(asked) if considered.best.scheduled else None
-        for config in entry.ranked if entry else ():
+        if entry is None or not _is_fair(entry, considered.best):
+            return considered
+        for config in entry.ranked:
             choice = _choice(asked, config)
             if choice is not None and choice.key not in asked.refused:
-                assert entry is not None
                 return measured(considered, choice, _said(entry, config))
         return considered
 
@@ -77,6 +78,16 @@ class KnownResults:
         """``key`` with the versions of compilers that are here."""
         triton, assembler = self.versions(self.target)
         return replace(key, triton=triton, assembler=assembler)
+
+
+def _is_fair(entry: Entry, usual: Choice) -> bool:
+    """True if the model's choice was measured, too, or could not be.
+
+    Entries that are part of Blockbuster were measured by an earlier one, whose model may have taken
+    something else.
+    """
+    known = {(one.program, one.schedule) for one in entry.found}
+    return entry.is_fair and (bool(entry.key.version) or config_of(usual) in known)
 
 
 def config_of(choice: Choice) -> tuple[str, str]:

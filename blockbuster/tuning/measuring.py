@@ -19,9 +19,8 @@ from blockbuster.selection.candidate import Choice
 from blockbuster.selection.family import Family
 from blockbuster.selection.plan import File, Plan
 from blockbuster.tuning.bench import Bench, Times
-from blockbuster.tuning.entry import LONGEST, Config, Entry, Key
+from blockbuster.tuning.entry import LATE, LONGEST, Config, Entry, Key
 from blockbuster.tuning.known import config_of
-from blockbuster.tuning.workers import LATE
 
 LIMIT = 10.0
 """Seconds that tuning a kernel takes, about."""

@@ -24,13 +24,13 @@ from typing import TypeVar
 from blockbuster.errors import shown_lines
 from blockbuster.runtime import worker
 from blockbuster.runtime.launch import server_environment
+from blockbuster.tuning.entry import LATE
 
 T = TypeVar("T")
 A = TypeVar("A")
 
 LOADED = ("torch", "triton", "triton.compiler", "blockbuster.check.loading")
 """What workers load before their first call."""
-LATE = "no time was left for it"
 MOST = 8
 """Workers side by side, at most: each holds a context of a GPU, half a gigabyte."""
 LOADING = 60.0

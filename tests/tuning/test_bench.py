@@ -7,7 +7,8 @@ import pytest
 from blockbuster.runtime.first_launch import Finding
 from blockbuster.runtime.recorder import Refused
 from blockbuster.tuning import bench, process
-from blockbuster.tuning.workers import LATE, Gone, Lost
+from blockbuster.tuning.entry import LATE
+from blockbuster.tuning.workers import Gone, Lost
 
 
 def calling(monkeypatch, function):

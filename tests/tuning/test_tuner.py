@@ -11,7 +11,7 @@ from blockbuster.costs import cost, work
 from blockbuster.errors import LaunchError
 from blockbuster.selection.ranking import BEST
 from blockbuster.tuning.candidates import candidates
-from blockbuster.tuning.workers import LATE
+from blockbuster.tuning.entry import LATE
 from tests.tuning.benches import (
     Benches,
     family_of,
@@ -83,6 +83,14 @@ def test_a_budget_that_ends_leaves_what_was_measured(tmp_path):
     (entry,) = ours.known.store.entries()
     assert entry.skipped == 3
     assert len(entry.found) == 5
+
+
+def test_the_model_chooses_where_there_was_no_time_for_its_choice(tmp_path):
+    ours = tuner(tmp_path, Benches(times={"4": LATE, "1": (8.0,)}))
+    assert best_warps(tuned(ours, product(), SIZES)) == "4"
+    (entry,) = ours.known.store.entries()
+    assert entry.ranked
+    assert not entry.is_fair
 
 
 def test_without_any_time_the_model_chooses_and_nothing_is_kept(tmp_path):

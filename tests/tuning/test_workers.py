@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from blockbuster.tuning.workers import LATE, Gone, Lost, called, called_for_each
+from blockbuster.tuning.entry import LATE
+from blockbuster.tuning.workers import Gone, Lost, called, called_for_each
 from tests.tuning import calls
 
 NOTHING = ()  # modules to load first
