@@ -57,15 +57,6 @@ def ratio(record: Record, kind: str = PEER) -> float | None:
     return fastest[1] / ours if fastest and ours else None
 
 
-def with_ours_of(record: Record, again: Record) -> Record:
-    """A record with our times of another run, timed in a way that both runs have."""
-    ways = ["cold", "warm"]
-    if not all("ours" in (one.get("warm") or {}) for one in (record, again)):
-        ways.remove("warm")
-    times = {way: {**record[way], "ours": again[way]["ours"]} for way in ways}
-    return {**record, "warm": {}, **times}
-
-
 def geometric_mean(ratios: Iterable[float | None]) -> float | None:
     known = [x for x in ratios if x]
     return statistics.geometric_mean(known) if known else None
