@@ -30,7 +30,7 @@ def test_of_a_derivation_what_costs_least_is_written(kernels):
     mega = bb.emit(GEGLU.final, SIZES)
 
     assert (kernels.kernels, mega.kernels) == (2, 1)
-    assert kernels.cost().time_us * 10 < mega.cost().time_us
+    assert kernels.cost().time_us * 8 < mega.cost().time_us
     assert kernels.chosen.startswith("snapshot 1, ")
     assert "Chosen by cost: snapshot 1, " in kernels.source
     assert "Chosen by cost" not in mega.source

@@ -287,3 +287,16 @@ def test_other_choices_are_taken_at_the_sizes_at_hand():
     found = [choice.scheduled for choice in mixed.choices()]
     assert [made.known["N"] for made in found] == [760, 760]
     assert all(made.facts == (("N",),) for made in found)
+
+
+def test_what_ships_serves_only_beside_the_choice_of_today(tmp_path):
+    """An entry of Blockbuster's own was measured beside what the model took then."""
+    ours = tuner(tmp_path, Benches(times={"1": (3.0,)}))
+    tuned(ours, product(), SIZES)
+    (entry,) = ours.known.store.entries()
+    own = replace(entry, key=replace(entry.key, version=""))
+    older = replace(own, found=tuple(one for one in own.found if not one.default))
+
+    for shipped, warps in ((own, "1"), (older, "4")):
+        found = known(tmp_path / warps, [shipped])
+        assert best_warps(family_of(product(), found).at(SIZES)) == warps
