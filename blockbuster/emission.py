@@ -97,8 +97,7 @@ def emit(
     device = target_of(target)
     given = replace(given_by(dtype), constants=names_given(constant))
     if isinstance(graph, Derivation):
-        source = _chosen(graph, sizes, given, target)
-        reference = reference or graph.start
+        source, reference = _chosen(graph, sizes, given, target), reference or graph.start
     else:
         source = _as_given(graph, sizes, given)
     program = source.program

@@ -120,7 +120,7 @@ def work_of(program: TileProgram, sizes: Mapping[Dim, int], target: str) -> tupl
     blocks = bound_blocks(program, known)
     kept = kept_nests(program)
     works = (_of_nest(program, nest, known, blocks, target) for nest in program.nests)
-    return tuple(replace(work, kept=at in kept) for at, work in enumerate(works))
+    return tuple(replace(w, kept=True) if at in kept else w for at, w in enumerate(works))
 
 
 def running(works: Iterable[Work]) -> tuple[Work, ...]:

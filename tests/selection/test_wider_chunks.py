@@ -30,18 +30,17 @@ def chosen(derivation, **sizes):
 
 
 @pytest.mark.parametrize(
-    ("features", "hidden", "columns", "chunks"), [(2048, 8192, 64, 4), (4096, 14336, 128, 4)]
+    ("features", "hidden", "block", "chunks"),
+    [(2048, 8192, (64, 128), 4), (4096, 14336, (128, 128), 4)],
 )
-def test_few_rows_are_one_block_and_their_long_sum_runs_in_more_chunks(
-    derivation, features, hidden, columns, chunks
-):
+def test_long_sums_of_few_rows_run_in_more_chunks(derivation, features, hidden, block, chunks):
     """Columns are twice as many with twice the chunks, but for a quarter of the bytes at most."""
     made = chosen(derivation, M=128, D=features, K=hidden)
     *_, product = kernels_of_dots(made)
     nest = made.draft.nests[product - 1]
     lanes = {block.dim: block.lanes for block in nest.blocks}
 
-    assert (lanes["M"], lanes["D"]) == (128, columns)
+    assert (lanes["M"], lanes["D"]) == block
     assert [one.count for one in made.draft.chunks] == [chunks]
     assert programs(made, nest) <= made.target.processors
 

@@ -393,9 +393,7 @@ class TileProgram(HashedOnce):
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """All statements of ``body``, those inside loops included, in program order."""
-    found: list[Stmt] = []
+    found = list[Stmt]()
     for stmt in body:
-        found.append(stmt)
-        if isinstance(stmt, For):
-            found += stmt.statements
+        found += (stmt, *stmt.statements) if isinstance(stmt, For) else (stmt,)
     return iter(found)
