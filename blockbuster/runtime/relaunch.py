@@ -74,7 +74,7 @@ class Relaunch:
             starts=[(start.grid, start.numbers) for start in noting.started],
             even=noting.even,
         )
-        self._lengths = tuple(dim for dim, *_ in module.LENGTHS)
+        self._lengths = frozenset(dim for dim, *_ in module.LENGTHS)
         self._with_lengths: Callable[[dict[Dim, int]], Sizes] = module.check_lengths
         self._known: dict[Any, Sequence[Kernel]] = {}
         self._prepared: Prepared | None = None
@@ -116,7 +116,7 @@ class Relaunch:
         """
         if not all(sizes.values()):
             return None
-        if not all(dim in sizes for dim in self._lengths):  # of a schedule's own: halves of rows
+        if self._lengths and not sizes.keys() >= self._lengths:  # a schedule's own: halves of rows
             sizes = self._with_lengths({**sizes})
         numbers, told, made, starts = self._arithmetic([t.stride() for t in tensors], sizes)
         if max(numbers) >= LARGEST:
