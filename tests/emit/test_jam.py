@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blockbuster.emit.interpret.proof import prove_tiles
-from blockbuster.emit.schedule import jam
+from blockbuster.emit.schedule import jam, two_parts
 from blockbuster.emit.schedule.jam import Jam
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
@@ -209,12 +209,11 @@ def test_nothing_follows_its_place():
 
 MUTANTS = [
     ("behind = self.rule.length if part else ZERO", "behind = ZERO", PLAIN),
-    ("name=next(self._names)", "name=tile.name", PLAIN),
     ("if count % pair else", "if False else", PLAIN),
     ("if rows and dim not in target.axes:", "if False:", with_lines(**ONE)),
     ("and dim not in accessed(stmt).axes:", "and False:", with_lines(**ENTRY)),
     ("if isinstance(used, Strided) and dim in", "if dim in ()  and", program(*SLICED)),
-    ("case _ if has_rows(stmt, dim) or _runs(stmt, dim):", "case _ if False:",
+    ("case _ if has_axis(stmt, dim) or _runs(stmt, dim):", "case _ if False:",
      with_lines(**COUNTED)),
     ("if stmt in dots[:-1]:", "if stmt in dots[:0] or not turn.pop():", PLAIN),
 ]  # fmt: skip
@@ -223,7 +222,17 @@ MUTANTS = [
 @pytest.mark.parametrize(("text", "other", "tiles"), MUTANTS)
 def test_a_change_of_the_move_is_caught(monkeypatch, text, other, tiles):
     mutated(monkeypatch, jam, text, other)
-    start = replayed(of(tiles, M=48 if "count" in text else 64), BLOCKS)
+    assert_caught(tiles, M=48 if "count" in text else 64)
+
+
+def test_tiles_of_both_blocks_that_share_their_names_are_caught(monkeypatch):
+    mutated(monkeypatch, two_parts, "name=next(self._names)", "name=tile.name")
+    assert_caught(PLAIN, M=64)
+
+
+def assert_caught(tiles, **sizes):
+    """A changed move applies, and makes a program that is wrong."""
+    start = replayed(of(tiles, **sizes), BLOCKS)
     assert not jam.Jam().why_not(start, SITE)
     assert not _right(start, jam.Jam().rewritten(start, SITE))
 

@@ -10,8 +10,7 @@ that several sums share are computed once, and loads begin before lanes are redu
 the printer are recorded: how tiles lie in registers, which sums the matrix units add to, how exact
 functions are, and workarounds for a compiler's faults. Last, loads go behind loops in programs that
 take several places, waits are placed where kernels overlap, and sums are paired that need not wait
-for each other. A schedule cannot change any of
-this.
+for each other. A schedule cannot change any of this.
 """
 
 from __future__ import annotations

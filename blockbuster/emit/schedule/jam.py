@@ -26,14 +26,12 @@ from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
 from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.schedule.two_parts import TwoParts, has_axis, named_in
 from blockbuster.emit.schedule.walk import not_in_any_order
 from blockbuster.emit.tile.dataflow import (
     accessed,
-    defined,
-    folded,
     fresh_names,
     operands,
-    retargeted,
 )
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
@@ -46,13 +44,12 @@ from blockbuster.emit.tile.program import (
     Nest,
     Stmt,
     Store,
-    Tile,
     TileProgram,
     View,
 )
 from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import ZERO, Rule, share_of, size
-from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Transpose
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Transpose
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Run, Strided
 
@@ -123,6 +120,11 @@ class Pairs:
         return f"{dim_word(self.dim)}_half"
 
     @property
+    def dims(self) -> tuple[Dim, Dim]:
+        """The dims of both blocks: they count the same elements."""
+        return self.half, self.half
+
+    @property
     def rule(self) -> Rule:
         """The size of a half."""
         return Rule(self.half, size(size_class(self.dim)) * share_of(PAIR))
@@ -144,8 +146,7 @@ class _Writer:
     """Statements for two blocks; the tiles of the first keep their names."""
 
     def __init__(self, pairs: Pairs, names: Iterator[str]) -> None:
-        self._pairs, self._names = pairs, names
-        self._tiles: dict[Tile, tuple[Tile, Tile]] = {}
+        self._pairs, self._parts = pairs, TwoParts(pairs, names)
 
     def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """``body`` for both blocks, in turns: each ends with a dot, the last with the body."""
@@ -165,28 +166,10 @@ class _Writer:
 
     def _both(self, turn: list[Stmt]) -> Iterator[Stmt]:
         for stmt in turn:
-            yield self._half(stmt, 0) if has_rows(stmt, self._pairs.dim) else stmt
+            yield self._parts.stmt(stmt, 0) if has_axis(stmt, self._pairs.dim) else stmt
         for stmt in turn:
-            if has_rows(stmt, self._pairs.dim):
-                yield self._half(stmt, 1)
-
-    def _half(self, stmt: Stmt, part: int) -> Stmt:
-        made = retargeted(stmt, {tile: self._tile(tile, part) for tile in named_in(stmt)})
-        match made:
-            case Load(view=view) | Store(view=view):
-                return replace(made, view=self._pairs.view(view, part))
-            case Let(target, op):
-                return replace(made, op=_on(op, target))
-        return made
-
-    def _tile(self, tile: Tile, part: int) -> Tile:
-        if self._pairs.dim not in tile.axes:
-            return tile
-        if tile not in self._tiles:
-            axes = tuple(self._pairs.half if d == self._pairs.dim else d for d in tile.axes)
-            first = replace(tile, axes=axes)
-            self._tiles[tile] = first, replace(first, name=next(self._names))
-        return self._tiles[tile][part]
+            if has_axis(stmt, self._pairs.dim):
+                yield self._parts.stmt(stmt, 1)
 
 
 def _dots(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -198,22 +181,6 @@ def _dots(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         s for s in body
         if s in taking or (isinstance(s, Let) and s.target in made and s.target not in taken)
     )  # fmt: skip
-
-
-def named_in(stmt: Stmt) -> tuple[Tile, ...]:
-    """The tiles that ``stmt`` itself makes, reads, folds or stores."""
-    made = defined(stmt)
-    return (*operands(stmt), *folded(stmt), *((made,) if made is not None else ()))
-
-
-def has_rows(stmt: Stmt, dim: Dim) -> bool:
-    """True if ``stmt`` itself makes, reads, folds or stores rows of ``dim``."""
-    return any(dim in tile.axes for tile in named_in(stmt))
-
-
-def _on(op: Op, target: Tile) -> Op:
-    """``op`` with the axes of what it makes."""
-    return replace(op, axes=target.axes) if isinstance(op, Pointwise | Transpose) else op
 
 
 # predicates ------------------------------------------------------------------------
@@ -241,7 +208,7 @@ def _name_taken(program: TileProgram, dim: Dim) -> str:
 def nothing_shared(loop: For) -> str:
     """Why two blocks of ``loop`` share no loads of a loop inside, or ""."""
     inner = (stmt for stmt in loop.body if isinstance(stmt, For))
-    if any(not has_rows(s, loop.dim) and not isinstance(s, For) for one in inner for s in one.body):
+    if any(not has_axis(s, loop.dim) and not isinstance(s, For) for one in inner for s in one.body):
         return ""
     return f"two blocks of {loop.dim} share nothing in a loop"
 
@@ -263,7 +230,7 @@ def not_in_pairs(stmt: Stmt, dim: Dim) -> str:
                 return f"{target.name} is made of all rows of a block"
             if dim in target.axes and not isinstance(op, Functional | Pointwise | Transpose | Cast):
                 return f"{target.name} has {dim} under another name"
-        case Fold(target, members=members) if has_rows(stmt, dim):
+        case Fold(target, members=members) if has_axis(stmt, dim):
             if any(dim not in t.axes for t in (target, *(m.target for m in members))):
                 return f"{target.name} is a running exponent for each of {dim}"
         case Init() | Fold():
@@ -272,7 +239,7 @@ def not_in_pairs(stmt: Stmt, dim: Dim) -> str:
             return f"a loop runs over {dim}"
         case Issue() if _runs(stmt, dim):
             return f"loads of {stmt.view.buffer.name} run ahead already: jam before"
-        case _ if has_rows(stmt, dim) or _runs(stmt, dim):
+        case _ if has_axis(stmt, dim) or _runs(stmt, dim):
             return f"{named_in(stmt)[-1].name} holds positions along {dim}"
     return ""
 

@@ -21,13 +21,10 @@ from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_
 from blockbuster.emit.schedule.block import LEAST, least_lanes
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at
+from blockbuster.emit.schedule.two_parts import TwoParts, has_axis, named_in
 from blockbuster.emit.tile.dataflow import (
     accessed,
-    defined,
-    folded,
     fresh_names,
-    operands,
-    retargeted,
 )
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
@@ -41,7 +38,6 @@ from blockbuster.emit.tile.program import (
     Nest,
     Stmt,
     Store,
-    Tile,
     TileProgram,
     View,
     statements,
@@ -49,7 +45,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.tiling import power_of_two
 from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import ZERO, Length, Rule, size, whole
-from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Transpose
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Transpose
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, Run, Strided
 
@@ -156,7 +152,7 @@ class Halves:
 class _Writer:
     def __init__(self, halves: Halves, names: Iterator[str], units: tuple[Dim, ...]) -> None:
         self._halves, self._names, self._units = halves, names, units
-        self._parts: dict[Tile, tuple[Tile, Tile]] = {}
+        self._parts = TwoParts(halves, names)
 
     def nest(self, nest: Nest, left: int) -> Nest:
         """``nest`` in parts, the second of which has ``left`` elements."""
@@ -175,7 +171,7 @@ class _Writer:
     def _statement(self, stmt: Stmt) -> Iterator[Stmt]:
         if isinstance(stmt, For):
             yield replace(stmt, body=self._body(stmt.body))
-        elif not any(self._halves.dim in tile.axes for tile in named_in(stmt)):
+        elif not has_axis(stmt, self._halves.dim):
             yield stmt
         elif isinstance(stmt, Let) and self._halves.dim not in stmt.target.axes:
             yield from self._added(stmt)
@@ -183,34 +179,13 @@ class _Writer:
             members = chain.from_iterable(map(self._members, stmt.members))
             yield replace(stmt, members=tuple(members))
         else:
-            yield from (self._half(stmt, part) for part in (0, 1))
-
-    def _part(self, tile: Tile, part: int) -> Tile:
-        """A part of ``tile``, which may have all of its elements along other dims."""
-        if self._halves.dim not in tile.axes:
-            return tile
-        if tile not in self._parts:
-            axes = [
-                tuple(new if dim == self._halves.dim else dim for dim in tile.axes)
-                for new in self._halves.dims
-            ]
-            first = replace(tile, axes=axes[0])
-            self._parts[tile] = first, replace(tile, axes=axes[1], name=next(self._names))
-        return self._parts[tile][part]
-
-    def _half(self, stmt: Stmt, part: int) -> Stmt:
-        made = retargeted(stmt, {tile: self._part(tile, part) for tile in named_in(stmt)})
-        match made:
-            case Load(view=view) | Store(view=view):
-                return replace(made, view=self._halves.view(view, part))
-            case Let(target, op):
-                return replace(made, op=_on(op, target))
-        return made
+            yield from (self._parts.stmt(stmt, part) for part in (0, 1))
 
     def _members(self, member: Member) -> tuple[Member, ...]:
         if self._halves.dim not in member.target.axes:
             return (member,)
-        pairs = ((self._part(member.target, p), self._part(member.value, p)) for p in (0, 1))
+        tile = self._parts.tile
+        pairs = ((tile(member.target, p), tile(member.value, p)) for p in (0, 1))
         return tuple(replace(member, target=target, value=value) for target, value in pairs)
 
     def _added(self, let: Let) -> Iterator[Stmt]:
@@ -220,20 +195,9 @@ class _Writer:
         yield Init(let.target, monoid)
         for part in (0, 1):
             value = replace(let.target, name=next(self._names), hint="")
-            args = tuple(self._part(arg, part) for arg in let.args)
+            args = tuple(self._parts.tile(arg, part) for arg in let.args)
             yield replace(let, target=value, args=args)
             yield Fold(let.target, monoid, value, origin=let.origin)
-
-
-def named_in(stmt: Stmt) -> tuple[Tile, ...]:
-    """The tiles that ``stmt`` itself makes, reads, folds or stores."""
-    made = defined(stmt)
-    return (*operands(stmt), *folded(stmt), *((made,) if made is not None else ()))
-
-
-def _on(op: Op, target: Tile) -> Op:
-    """``op`` with the axes of what it makes."""
-    return replace(op, axes=target.axes) if isinstance(op, Pointwise | Transpose) else op
 
 
 # predicates ------------------------------------------------------------------------
@@ -242,7 +206,7 @@ def _on(op: Op, target: Tile) -> Op:
 def not_one_block(nest: Nest, dim: Dim) -> str:
     """Why ``nest`` does not hold all of ``dim`` in tiles, or ""."""
     block = next((block for block in nest.blocks if block.dim == dim), None)
-    if block is None or not any(dim in t.axes for s in statements(nest.body) for t in named_in(s)):
+    if block is None or not any(has_axis(stmt, dim) for stmt in statements(nest.body)):
         return f"no tile of {dim} is cut here"
     return "" if block.whole else f"{dim} is walked in blocks: split what is one block"
 

@@ -1,0 +1,73 @@
+"""Statements for one of two parts of a dim, as ``split-lanes`` and ``jam`` write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from blockbuster.emit.tile.dataflow import defined, folded, operands, retargeted
+from blockbuster.emit.tile.program import Let, Load, Stmt, Store, Tile, View
+from blockbuster.ir.ops import Op, Pointwise, Transpose
+from blockbuster.ir.types import Dim
+
+
+class Cut(Protocol):
+    """Two parts of a dim, which have the dims ``dims``."""
+
+    @property
+    def dim(self) -> Dim: ...
+
+    @property
+    def dims(self) -> tuple[Dim, Dim]: ...
+
+    def view(self, view: View, part: int) -> View:
+        """An access to a part."""
+        ...
+
+
+class TwoParts:
+    """What tiles and statements are for a part; the tiles of the first part keep their names."""
+
+    def __init__(self, cut: Cut, names: Iterator[str]) -> None:
+        self._cut, self._names = cut, names
+        self._tiles: dict[Tile, tuple[Tile, Tile]] = {}
+
+    def tile(self, tile: Tile, part: int) -> Tile:
+        """A part of ``tile``; all of it, if it has no axis of the dim."""
+        if self._cut.dim not in tile.axes:
+            return tile
+        if tile not in self._tiles:
+            first, second = (
+                tuple(new if dim == self._cut.dim else dim for dim in tile.axes)
+                for new in self._cut.dims
+            )
+            renamed = replace(tile, axes=second, name=next(self._names))
+            self._tiles[tile] = replace(tile, axes=first), renamed
+        return self._tiles[tile][part]
+
+    def stmt(self, stmt: Stmt, part: int) -> Stmt:
+        """``stmt``, which holds no other statements, for a part."""
+        made = retargeted(stmt, {tile: self.tile(tile, part) for tile in named_in(stmt)})
+        match made:
+            case Load(view=view) | Store(view=view):
+                return replace(made, view=self._cut.view(view, part))
+            case Let(target, op):
+                return replace(made, op=_on(op, target))
+        return made
+
+
+def named_in(stmt: Stmt) -> tuple[Tile, ...]:
+    """The tiles that ``stmt`` itself makes, reads, folds or stores."""
+    made = defined(stmt)
+    return (*operands(stmt), *folded(stmt), *((made,) if made is not None else ()))
+
+
+def has_axis(stmt: Stmt, dim: Dim) -> bool:
+    """True if a tile that ``stmt`` itself makes, reads, folds or stores has an axis of ``dim``."""
+    return any(dim in tile.axes for tile in named_in(stmt))
+
+
+def _on(op: Op, target: Tile) -> Op:
+    """``op`` with the axes of what it makes."""
+    return replace(op, axes=target.axes) if isinstance(op, Pointwise | Transpose) else op
