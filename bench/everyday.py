@@ -20,7 +20,7 @@ import blockbuster
 from blockbuster.emit.tile.between import in_bytes
 from blockbuster.frontend import functions as bb
 from blockbuster.runtime.compiled import Compiled
-from blockbuster.selection.stored import stored
+from blockbuster.selection.plans.stored import stored
 
 Array = Any
 INF = float("inf")

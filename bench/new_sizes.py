@@ -32,7 +32,7 @@ from blockbuster.compile import Jitted
 from blockbuster.runtime import compiled
 from blockbuster.runtime.compiled import Run
 from blockbuster.runtime.replay import Recording
-from blockbuster.selection.plan import Plan
+from blockbuster.selection.plans.plan import Plan
 
 AGAIN = 256  # sizes after which a size is called again: its layout is still remembered
 

@@ -175,7 +175,7 @@ from .rules import (
 from .rules.materialize import materialize as materialize
 from .runtime.compiled import Compiled as Compiled
 from .selection import Traffic as Traffic, traffic as traffic
-from .selection.plan import Plan as Plan
+from .selection.plans.plan import Plan as Plan
 from .simulation import simulate as simulate
 from .testing.check import check_rule as check_rule
 from .testing.report import RuleReport as RuleReport

@@ -52,10 +52,10 @@ from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import known_machine, target_for
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
-from blockbuster.selection.candidate import CPU
-from blockbuster.selection.family import Family
-from blockbuster.selection.plan import Plan, Sizes
-from blockbuster.selection.report import Report, not_one_kernel
+from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.plans.family import Family
+from blockbuster.selection.plans.plan import Plan, Sizes
+from blockbuster.selection.plans.report import Report, not_one_kernel
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.measuring import LIMIT, Tell
 from blockbuster.tuning.setting import MEASURE, Tuning, check_tune, saved_with, tuning_for

@@ -26,8 +26,8 @@ from blockbuster.ir.verify import check_graph
 from blockbuster.rules import Derivation, overflowing, safe
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.contest import best_schedule
-from blockbuster.selection.default_schedule import default_schedule
-from blockbuster.selection.default_tiles import dot_dims
+from blockbuster.selection.decisions.default_schedule import default_schedule
+from blockbuster.selection.decisions.default_tiles import dot_dims
 
 
 @dataclass(frozen=True)

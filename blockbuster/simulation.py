@@ -13,9 +13,9 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.errors import message
 from blockbuster.machines import Machine
 from blockbuster.machines import machine as machine_of
-from blockbuster.selection.candidate import CPU
-from blockbuster.selection.pieces import Call
-from blockbuster.selection.plan import File, Plan
+from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.plan import File, Plan
 from blockbuster.simulator import Sized, simulated
 
 

@@ -54,8 +54,22 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "view": (*EVERYTHING_BELOW, "compile", "__init__"),
     "__main__": ("view",),
 }
-# The parts of ``emit``, each of which may import those before it.
-EMIT = ("tile", "interpret", "target", "closing", "schedule", "print", "kernel")
+# The parts of large packages, each of which may import those before it.
+PARTS = {
+    "emit": ("tile", "interpret", "target", "closing", "schedule", "print", "kernel"),
+    "selection": (
+        "traffic",
+        "cost",
+        "ranking",
+        "decisions",
+        "nearby",
+        "candidates",
+        "considered",
+        "contest",
+        "choice",
+        "plans",
+    ),
+}
 
 # Methods that point upward, or at a neighbour that imports their own module, import lazily:
 # (file, what it imports). Keep this list short.
@@ -73,7 +87,7 @@ LAZY = {
     ("emit/kernel.py", "blockbuster.view"),  # Kernel._repr_html_
     ("interp/proof.py", "blockbuster.view"),  # Proof._repr_html_
     ("interp/report.py", "blockbuster.view"),  # ProofReport._repr_html_
-    ("selection/report.py", "blockbuster.view"),  # Report._repr_html_
+    ("selection/plans/report.py", "blockbuster.view"),  # Report._repr_html_
     ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
 }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.layers import ARROWS, EMIT, LAZY, LIBRARIES, OPTIONAL
+from tests.layers import ARROWS, LAZY, LIBRARIES, OPTIONAL, PARTS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "blockbuster"
@@ -117,15 +117,18 @@ def test_arrows():
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-def test_arrows_inside_emit():
+@pytest.mark.parametrize("package", PARTS)
+def test_arrows_inside_a_package(package):
+    parts = PARTS[package]
     wrong = [
         str(found)
         for found in every_import()
-        if found.file.startswith("emit/")
-        and found.module.startswith("blockbuster.emit.")
+        if found.file.startswith(f"{package}/")
+        and found.file != f"{package}/__init__.py"
+        and found.module.startswith(f"blockbuster.{package}.")
         and not found.typing
-        and EMIT.index(found.module.split(".")[2])
-        > EMIT.index(found.file.split("/")[1].removesuffix(".py"))
+        and parts.index(found.module.split(".")[2])
+        > parts.index(found.file.split("/")[1].removesuffix(".py"))
     ]
     assert not wrong, "\n" + "\n".join(wrong)
 

@@ -26,7 +26,7 @@ from bench.costs.workloads import WORKLOADS, Workload
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.contest import best_schedule, why_default
 from blockbuster.selection.cost import Cost, cost_of
-from blockbuster.selection.variations import preferred, variations
+from blockbuster.selection.nearby.variations import preferred, variations
 
 FILE = Path(__file__).with_name("choices.jsonl")
 RESULTS = Path(__file__).parents[1] / "results"

@@ -20,9 +20,9 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.examples import GEMM_CHAINS, SELF_ATTENTIONS, Example
 from blockbuster.rules import safe
-from blockbuster.selection.default_schedule import default_schedule
-from blockbuster.selection.default_tiles import THREADS
-from blockbuster.selection.settings import HELD
+from blockbuster.selection.decisions.default_schedule import default_schedule
+from blockbuster.selection.decisions.default_tiles import THREADS
+from blockbuster.selection.nearby.settings import HELD
 from blockbuster.tiling import (
     Candidate,
     Chain,

@@ -28,8 +28,8 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.rules import safe
 from blockbuster.selection.cost import cost_of
-from blockbuster.selection.default_schedule import default_schedule
-from blockbuster.selection.settings import is_held
+from blockbuster.selection.decisions.default_schedule import default_schedule
+from blockbuster.selection.nearby.settings import is_held
 
 TARGET = "sm_90"
 STAGE = Stage()

@@ -14,9 +14,9 @@ from blockbuster.ir.reading import Wrong
 from blockbuster.runtime.compiled import SAVED, Compiled
 from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.saved import read_plan
-from blockbuster.selection.candidate import CPU
-from blockbuster.selection.pieces import Axes
-from blockbuster.selection.plan import Plan
+from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.plans.pieces import Axes
+from blockbuster.selection.plans.plan import Plan
 
 UNCHECKED = "first results are not compared: the file holds no array program"
 

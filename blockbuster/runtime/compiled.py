@@ -26,9 +26,9 @@ from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.runtime.run_plan import OnHost, settled
 from blockbuster.runtime.saved import write_plan
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor
-from blockbuster.selection.candidate import CPU
-from blockbuster.selection.plan import Plan, Sizes
-from blockbuster.selection.report import Report, report
+from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.plans.plan import Plan, Sizes
+from blockbuster.selection.plans.report import Report, report
 
 KEPT = 1024  # layouts of arguments that a function or a program remembers
 

@@ -26,7 +26,7 @@ from blockbuster.runtime.recorder import Noted, Refused
 from blockbuster.runtime.trial import fault_in_trial
 
 if TYPE_CHECKING:
-    from blockbuster.selection.plan import File, Sizes
+    from blockbuster.selection.plans.plan import File, Sizes
 
 Tensor = Any
 

@@ -18,8 +18,8 @@ from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
 from blockbuster.runtime.launch import from_host
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
-from blockbuster.selection.asked import Known
-from blockbuster.selection.family import Family
+from blockbuster.selection.plans.asked import Known
+from blockbuster.selection.plans.family import Family
 
 
 def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

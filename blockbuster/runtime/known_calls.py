@@ -15,7 +15,7 @@ from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.runtime.compiled import Run
 from blockbuster.runtime.tensors import described
-from blockbuster.selection.pieces import Axes
+from blockbuster.selection.plans.pieces import Axes
 
 T = TypeVar("T")
 Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]

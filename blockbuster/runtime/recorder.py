@@ -13,7 +13,7 @@ from blockbuster.emit.target.gpu import poison
 from blockbuster.errors import EmitError, message
 
 if TYPE_CHECKING:
-    from blockbuster.selection.plan import File, Sizes
+    from blockbuster.selection.plans.plan import File, Sizes
 
 Tensor = Any
 

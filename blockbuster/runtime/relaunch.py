@@ -40,7 +40,7 @@ from blockbuster.runtime.tensors import ALIGNED
 
 if TYPE_CHECKING:
     from blockbuster.emit.target.gpu import Gpu
-    from blockbuster.selection.plan import Sizes
+    from blockbuster.selection.plans.plan import Sizes
 
 Tensor = Any
 LARGEST = 1 << 31  # numbers and offsets from here on are 64 bits wide: other kernels

@@ -28,8 +28,16 @@ from blockbuster.runtime.recorder import Noted, Recorder, Refused
 from blockbuster.runtime.relaunch import Relaunch
 from blockbuster.runtime.tape import Finish, Move, Play, Tape, taken
 from blockbuster.runtime.tensors import ALIGNED
-from blockbuster.selection.pieces import Call
-from blockbuster.selection.plan import File, Plan, Sizes, call_on_host, check_results, noted, shown
+from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.plan import (
+    File,
+    Plan,
+    Sizes,
+    call_on_host,
+    check_results,
+    noted,
+    shown,
+)
 
 Tensor = Any
 Known = dict[str, Relaunch]

@@ -16,8 +16,8 @@ from blockbuster.emit.target.load import load_module
 from blockbuster.ir.formula import function_of
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.runtime.launch import run_interpreted
-from blockbuster.selection.pieces import Call, Seen
-from blockbuster.selection.plan import File, Plan, Sizes, call_on_host, shown
+from blockbuster.selection.plans.pieces import Call, Seen
+from blockbuster.selection.plans.plan import File, Plan, Sizes, call_on_host, shown
 
 Array = NDArray[Any]
 

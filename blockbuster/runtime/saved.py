@@ -41,9 +41,9 @@ from blockbuster.ir.reading import (
 )
 from blockbuster.ir.saving import Classes, function_to_json, read_function, read_rule, rule_to_json
 from blockbuster.ir.types import size_class
-from blockbuster.selection.candidate import CPU
-from blockbuster.selection.pieces import Axes, Call, Seen
-from blockbuster.selection.plan import File, Plan
+from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.plans.pieces import Axes, Call, Seen
+from blockbuster.selection.plans.plan import File, Plan
 
 T = TypeVar("T")
 

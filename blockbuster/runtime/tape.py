@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from blockbuster.selection.pieces import Seen
-from blockbuster.selection.plan import shown
+from blockbuster.selection.plans.pieces import Seen
+from blockbuster.selection.plans.plan import shown
 
 Tensor = Any
 

@@ -22,11 +22,16 @@ from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
-from blockbuster.selection.again import Again, AgainWhole, Repeated, repeated
-from blockbuster.selection.alternatives import Form, alternatives
-from blockbuster.selection.apart import LOSES, Apart, operands_stored_too, statistics_apart
-from blockbuster.selection.beside import Beside, beside_snapshots
-from blockbuster.selection.candidate import (
+from blockbuster.selection.candidates.again import Again, AgainWhole, Repeated, repeated
+from blockbuster.selection.candidates.alternatives import Form, alternatives
+from blockbuster.selection.candidates.apart import (
+    LOSES,
+    Apart,
+    operands_stored_too,
+    statistics_apart,
+)
+from blockbuster.selection.candidates.beside import Beside, beside_snapshots
+from blockbuster.selection.candidates.candidate import (
     CPU,
     LARGE,
     Candidate,
@@ -37,12 +42,12 @@ from blockbuster.selection.candidate import (
     on_a_gpu,
     on_the_cpu,
 )
+from blockbuster.selection.candidates.glance import promising
+from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
+from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, Refusals
 from blockbuster.selection.contest import at_other_sizes, best_of, contest
-from blockbuster.selection.default_tiles import halved_tiles
-from blockbuster.selection.glance import promising
-from blockbuster.selection.rows_too_wide import rows_too_wide
-from blockbuster.selection.whole import Whole, WholeDims
+from blockbuster.selection.decisions.default_tiles import halved_tiles
 
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from blockbuster.errors import EmitError, shown_lines
 
 if TYPE_CHECKING:
-    from blockbuster.selection.candidate import Choice
+    from blockbuster.selection.candidates.candidate import Choice
 
 LEAST_MOVED = "least tile traffic in elements"
 

@@ -15,16 +15,16 @@ from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
-from blockbuster.selection.by_descriptors import by_descriptors
-from blockbuster.selection.candidate import Choice, Key, Setting, candidate
+from blockbuster.selection.candidates.candidate import Choice, Key, Setting, candidate
 from blockbuster.selection.considered import Refusals, is_tie
 from blockbuster.selection.cost import Cost, cost_of
-from blockbuster.selection.finer_steps import finer_steps
-from blockbuster.selection.grouped_grid import grouped
-from blockbuster.selection.packed import packed
-from blockbuster.selection.persistent import persistent
-from blockbuster.selection.under_way import under_way
-from blockbuster.selection.variations import Variation, preferred, variations
+from blockbuster.selection.decisions.by_descriptors import by_descriptors
+from blockbuster.selection.decisions.finer_steps import finer_steps
+from blockbuster.selection.decisions.grouped_grid import grouped
+from blockbuster.selection.decisions.packed import packed
+from blockbuster.selection.decisions.persistent import persistent
+from blockbuster.selection.decisions.under_way import under_way
+from blockbuster.selection.nearby.variations import Variation, preferred, variations
 
 CONTENDERS = 3
 """Candidates whose schedules are varied, at most."""

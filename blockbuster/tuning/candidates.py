@@ -8,11 +8,11 @@ from math import inf
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.machines import Machine
-from blockbuster.selection.asked import Asked, rescheduled
-from blockbuster.selection.candidate import Choice
-from blockbuster.selection.grouped_grid import grouped
+from blockbuster.selection.candidates.candidate import Choice
+from blockbuster.selection.decisions.grouped_grid import grouped
+from blockbuster.selection.nearby.variations import variations
+from blockbuster.selection.plans.asked import Asked, rescheduled
 from blockbuster.selection.ranking import BEST, closed_form_us
-from blockbuster.selection.variations import variations
 
 FORMS = 3
 """Snapshots whose schedules are varied: the model's choice, and the next best."""

@@ -18,10 +18,10 @@ from blockbuster.emit.target.assembler import dotted
 from blockbuster.emit.target.compiler import assembler_of
 from blockbuster.emit.tile.fingerprint import Fingerprint
 from blockbuster.errors import EmitError, ParseError
-from blockbuster.selection.asked import Asked, measured, rescheduled
-from blockbuster.selection.candidate import Choice
+from blockbuster.selection.candidates.candidate import Choice
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.size_classes import rounded_up
+from blockbuster.selection.plans.asked import Asked, measured, rescheduled
+from blockbuster.selection.plans.size_classes import rounded_up
 from blockbuster.tuning.entry import Config, Entry, Key, size_class_of
 from blockbuster.tuning.store import Store
 from blockbuster.version import VERSION

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from blockbuster.errors import shown
-from blockbuster.selection.asked import Asked
-from blockbuster.selection.candidate import Choice
-from blockbuster.selection.family import Family
-from blockbuster.selection.plan import File, Plan
+from blockbuster.selection.candidates.candidate import Choice
+from blockbuster.selection.plans.asked import Asked
+from blockbuster.selection.plans.family import Family
+from blockbuster.selection.plans.plan import File, Plan
 from blockbuster.tuning.bench import Bench, Times
 from blockbuster.tuning.entry import LATE, LONGEST, Config, Entry, Key
 from blockbuster.tuning.known import config_of

@@ -24,7 +24,7 @@ from blockbuster.runtime.first_launch import Compare, Finding
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.runtime.saved import read_plan
-from blockbuster.selection.plan import Plan
+from blockbuster.selection.plans.plan import Plan
 from blockbuster.tuning.clock import Clock
 
 NOTHING = "nothing says what is right: the program has no form in a file"

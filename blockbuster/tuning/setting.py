@@ -12,10 +12,10 @@ from blockbuster.frontend.program import ArrayProgram
 from blockbuster.machines import AUTO, NAMES, built_in
 from blockbuster.machines.present import gpu_name
 from blockbuster.runtime.compiled import Compiled
-from blockbuster.selection.asked import Asked
-from blockbuster.selection.candidate import CPU
-from blockbuster.selection.family import Family
-from blockbuster.selection.plan import Plan
+from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.plans.asked import Asked
+from blockbuster.selection.plans.family import Family
+from blockbuster.selection.plans.plan import Plan
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.known import KnownResults
 from blockbuster.tuning.measuring import LIMIT, Save, Tell

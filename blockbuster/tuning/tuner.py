@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from blockbuster.machines import known_device, machine_of
-from blockbuster.selection.family import Family
-from blockbuster.selection.plan import File, Plan
+from blockbuster.selection.plans.family import Family
+from blockbuster.selection.plans.plan import File, Plan
 from blockbuster.tuning.bench import gpu_bench
 from blockbuster.tuning.candidates import candidates
 from blockbuster.tuning.entry import Entry

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from blockbuster.interp import Proof
     from blockbuster.interp.report import ProofReport
     from blockbuster.rules import Derivation
-    from blockbuster.selection.report import Report
+    from blockbuster.selection.plans.report import Report
 
 GOOD, BAD, OPEN = "#18794e", "#b42318", "#b97a00"
 PRE = "style='text-align:left;line-height:1.35;margin:.3em 0;background:transparent'"

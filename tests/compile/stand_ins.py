@@ -7,7 +7,7 @@ from typing import Any
 
 from blockbuster.runtime.relaunch import LARGEST
 from blockbuster.runtime.replay import OnGpu, Replay
-from blockbuster.selection.plan import Plan
+from blockbuster.selection.plans.plan import Plan
 
 
 class Started:

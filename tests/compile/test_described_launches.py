@@ -7,7 +7,7 @@ from blockbuster.emission import emit
 from blockbuster.emit.target.load import load_module
 from blockbuster.runtime.relaunch import Relaunch
 from blockbuster.runtime.replay import Recording
-from blockbuster.selection.plan import File
+from blockbuster.selection.plans.plan import File
 from tests.compile.stand_ins import Device
 
 SCHEDULE = "block M 16, K 16, N 16\nwarps 4\nstage nest 1 K 3 by descriptors\n"

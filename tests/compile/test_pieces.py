@@ -5,7 +5,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.ir.verify import verify
-from blockbuster.selection.pieces import Call, Piece, in_pieces
+from blockbuster.selection.plans.pieces import Call, Piece, in_pieces
 from tests.compile.functions import several
 from tests.frontend.programs import PROGRAMS
 from tests.parameters import one_in

@@ -34,9 +34,9 @@ from blockbuster.ir.lengths import fitted, in_order
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
 from blockbuster.rules import fuse, safe
-from blockbuster.selection.chunk_sizes import in_chunks
-from blockbuster.selection.default_schedule import finished
-from blockbuster.selection.deferral import deferred
+from blockbuster.selection.decisions.chunk_sizes import in_chunks
+from blockbuster.selection.decisions.default_schedule import finished
+from blockbuster.selection.decisions.deferral import deferred
 from tests.frontend.programs import OPAQUE, PROGRAMS
 from tests.interp import examples
 

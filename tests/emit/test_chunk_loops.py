@@ -23,8 +23,14 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from blockbuster.rules.safety import safe
 from blockbuster.runtime.launch import run_batch, run_interpreted
-from blockbuster.selection.chunk_sizes import FEWEST, STREAMS, WORTH, ChunkSizes, in_chunks
-from blockbuster.selection.deferral import deferred
+from blockbuster.selection.decisions.chunk_sizes import (
+    FEWEST,
+    STREAMS,
+    WORTH,
+    ChunkSizes,
+    in_chunks,
+)
+from blockbuster.selection.decisions.deferral import deferred
 from tests.emit.cases import (
     FOLDER,
     SAFE_ATTENTION,

@@ -27,9 +27,9 @@ from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.parse import parse
 from blockbuster.runtime.launch import run_batch
-from blockbuster.selection.default_tiles import choose_warps
-from blockbuster.selection.deferral import BESIDE_DOTS, MOST, does_not_pay
-from blockbuster.selection.deferral import deferred as deferred_where_it_pays
+from blockbuster.selection.decisions.default_tiles import choose_warps
+from blockbuster.selection.decisions.deferral import BESIDE_DOTS, MOST, does_not_pay
+from blockbuster.selection.decisions.deferral import deferred as deferred_where_it_pays
 from tests.emit.cases import FOLDER, defer_lane_sums, graph_of, scheduled_of
 
 ROWS = """

@@ -17,7 +17,7 @@ from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Guard, statements
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.runtime.launch import run_interpreted
-from blockbuster.selection.masked_loops import narrowed_loops
+from blockbuster.selection.plans.masked_loops import narrowed_loops
 from tests.emit.test_move_mutants import mutated
 
 PART = BY_NAME["part"]

@@ -20,7 +20,7 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.ir.parse import parse
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.cost import cost_of
-from blockbuster.selection.default_schedule import default_schedule
+from blockbuster.selection.decisions.default_schedule import default_schedule
 from tests.emit.cases import FOLDER, changed_by
 
 TWICE = """

@@ -23,8 +23,8 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.expr import PREDICATES, functions_of
 from blockbuster.runtime.launch import run_interpreted
-from blockbuster.selection.full_tiles import does_not_pay, parted
-from blockbuster.selection.masked_loops import narrowed_loops
+from blockbuster.selection.decisions.full_tiles import does_not_pay, parted
+from blockbuster.selection.plans.masked_loops import narrowed_loops
 from tests.emit.random_masks import random_condition
 from tests.emit.test_narrow import (
     HERE,

@@ -35,7 +35,7 @@ from blockbuster.errors import EmitError, VerifyError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
-from blockbuster.selection.default_schedule import default_schedule
+from blockbuster.selection.decisions.default_schedule import default_schedule
 from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, ragged_blocks, sizes_of
 
 

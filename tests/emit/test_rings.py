@@ -43,7 +43,7 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
 from blockbuster.ir.expr import Arg
 from blockbuster.ir.ops import Pointwise
-from blockbuster.selection.default_schedule import default_schedule
+from blockbuster.selection.decisions.default_schedule import default_schedule
 from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, ragged_blocks, sizes_of
 
 SIZES = {"M": 256, "N": 256, "D": 64, "L": 64, "K": 256}

@@ -11,7 +11,7 @@ from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Let
 from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import EmitError
-from blockbuster.selection.turned import turned
+from blockbuster.selection.decisions.turned import turned
 
 TURN = Turn()
 

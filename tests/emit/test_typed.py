@@ -37,7 +37,7 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.ops import Cast, Functional, Pointwise
-from blockbuster.selection.default_schedule import default_schedule
+from blockbuster.selection.decisions.default_schedule import default_schedule
 from tests.emit.cases import FOLDER, TEXTS, fused_of, graph_of, inputs_for, lets, sizes_of
 from tests.frontend.programs import OPAQUE, PROGRAMS
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.polynomial import ONE, Polynomial
-from blockbuster.selection.closed_forms import Symbol
+from blockbuster.selection.traffic.closed_forms import Symbol
 
 SYMBOLS = (Symbol("S", "M"), Symbol("B", "M"), Symbol("F", "N"))
 values = st.fixed_dictionaries({symbol: st.integers(-9, 9) for symbol in SYMBOLS})

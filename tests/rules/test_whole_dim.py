@@ -21,7 +21,7 @@ from blockbuster.rules import RULES, WHOLE_RULES, WholeDim, fuse, reasons
 from blockbuster.rules.one_block import tied
 from blockbuster.rules.restore import restore
 from blockbuster.rules.whole_dim import fuse_with_dims, site_of
-from blockbuster.selection.whole import measure
+from blockbuster.selection.candidates.whole import measure
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.mutate import Mutant
 from blockbuster.testing.sites import DEBTS, Site, difference, does_not_fit, sites

@@ -8,7 +8,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.runtime.launch import LaunchError, run_batch
-from blockbuster.selection.again import Again, values_again
+from blockbuster.selection.candidates.again import Again, values_again
 from blockbuster.selection.choice import Fused
 from tests.gradients import ATTENTION, LARGE, PROGRAMS, SMALL, drawn, sized, traced
 from tests.parameters import rest_slow

@@ -17,7 +17,7 @@ from blockbuster.errors import LaunchError
 from blockbuster.ir.parse import parse
 from blockbuster.rules import safe
 from blockbuster.runtime.launch import run_batch
-from blockbuster.selection.apart import LOSES, statistics_apart, sums_beside_dots
+from blockbuster.selection.candidates.apart import LOSES, statistics_apart, sums_beside_dots
 from blockbuster.selection.choice import Fused
 
 NORMALIZED = "its rows normalized before the dots,"

@@ -3,8 +3,8 @@
 import pytest
 
 import blockbuster as bb
-from blockbuster.selection.by_descriptors import LONG, by_descriptors
 from blockbuster.selection.cost import cost_of
+from blockbuster.selection.decisions.by_descriptors import LONG, by_descriptors
 
 BLOCKS = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
 LARGE = dict(M=2048, K=4096, N=4096)

@@ -11,7 +11,7 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import For, Load, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.parse import parse
-from blockbuster.selection.combining import (
+from blockbuster.selection.decisions.combining import (
     CHUNK,
     WIDEST,
     combining_warps,
@@ -20,8 +20,8 @@ from blockbuster.selection.combining import (
     rows_spread,
     widest,
 )
-from blockbuster.selection.roles import NARROWEST, RUNNING, Roles
-from blockbuster.selection.settings import usual
+from blockbuster.selection.nearby.roles import NARROWEST, RUNNING, Roles
+from blockbuster.selection.nearby.settings import usual
 from tests.emit.cases import SAFE_ATTENTION, scheduled_of
 from tests.emit.test_defer_lane_sums import ROWS
 

@@ -11,7 +11,7 @@ from blockbuster.selection import contest
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import NEAR
 from blockbuster.selection.contest import TRIED, at_other_sizes, best_of
-from blockbuster.selection.variations import variations
+from blockbuster.selection.nearby.variations import variations
 from tests.selection.test_variations import PROGRAMS, bare
 
 SIZES = dict(M=2048, K=1024, N=1024)

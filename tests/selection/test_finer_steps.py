@@ -3,9 +3,9 @@
 import pytest
 
 from blockbuster.emit.schedule.script import parsed
-from blockbuster.selection import finer_steps as module
-from blockbuster.selection.finer_steps import SHORTEST, finer_steps
-from blockbuster.selection.under_way import ENOUGH, bytes_ahead
+from blockbuster.selection.decisions import finer_steps as module
+from blockbuster.selection.decisions.finer_steps import SHORTEST, finer_steps
+from blockbuster.selection.decisions.under_way import ENOUGH, bytes_ahead
 from tests.selection.test_products import scheduled
 
 LONG = "block M 64, K 256, N 64; warps 4; stage nest 1 K 3"

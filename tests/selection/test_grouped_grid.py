@@ -4,7 +4,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.costs import work
-from blockbuster.selection.grouped_grid import GROUP, SIZES, _walked, grouped
+from blockbuster.selection.decisions.grouped_grid import GROUP, SIZES, _walked, grouped
 
 BLOCKS = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
 

@@ -15,8 +15,8 @@ from blockbuster.machines import machine
 from blockbuster.rules import safe
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.cost import cost_of
-from blockbuster.selection.default_schedule import default_schedule
-from blockbuster.selection.jams import JAMMED_ROOM, jams_near, pairs_in, pays, with_jams
+from blockbuster.selection.decisions.default_schedule import default_schedule
+from blockbuster.selection.nearby.jams import JAMMED_ROOM, jams_near, pairs_in, pays, with_jams
 
 BLOCKS = "block M 128, D' 128 whole, N 64, D 128 whole\nfactor nest 1"
 MATMUL = "block M 128, K 64, N 128"

@@ -7,7 +7,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.print.numpy.own_functions import HELPERS
-from blockbuster.selection.numpy_tiles import MOST
+from blockbuster.selection.decisions.numpy_tiles import MOST
 
 ROWS = {"x": "M N", "w": "N"}
 

@@ -3,7 +3,7 @@
 import pytest
 
 import blockbuster as bb
-from blockbuster.selection.operands_apart import MOST, operands_apart
+from blockbuster.selection.candidates.operands_apart import MOST, operands_apart
 
 
 def normed(x, w):

@@ -7,9 +7,9 @@ import pytest
 import blockbuster as bb
 from bench.programs import OURS, WORKLOADS
 from blockbuster.rules import ExtendMap
-from blockbuster.selection import over_ancestors as module
+from blockbuster.selection.candidates import over_ancestors as module
+from blockbuster.selection.candidates.over_ancestors import over_ancestors
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.over_ancestors import over_ancestors
 from tests.parameters import rest_slow
 
 FOUND = ("residual-block", "rmsnorm-swiglu")

@@ -5,7 +5,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.runtime.given import family_of
-from blockbuster.selection.packed import OFTEN, told_apart
+from blockbuster.selection.decisions.packed import OFTEN, told_apart
 
 PRODUCT = dict(x="M K", w="K N")
 

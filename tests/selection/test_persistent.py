@@ -4,7 +4,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.tile.shared_memory import shared_bytes
-from blockbuster.selection.persistent import persistent
+from blockbuster.selection.decisions.persistent import persistent
 
 LARGE = dict(M=8192, K=1024, N=1024)
 ALONE = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3 by descriptors\n"

@@ -6,8 +6,8 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.schedule.script import parsed
-from blockbuster.selection.recut_blocks import kernels_of_dots, near, with_recuts
-from blockbuster.selection.under_way import under_way
+from blockbuster.selection.decisions.under_way import under_way
+from blockbuster.selection.nearby.recut_blocks import kernels_of_dots, near, with_recuts
 
 PRODUCT = dict(x="M K", w="K N")
 

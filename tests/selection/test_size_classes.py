@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 import blockbuster as bb
 from blockbuster.ir.lengths import Rule, completed, share_of, size, whole
 from blockbuster.runtime.given import family_of
-from blockbuster.selection.plan_classes import not_served
-from blockbuster.selection.size_classes import class_of, representative, rounded_up
+from blockbuster.selection.plans.plan_classes import not_served
+from blockbuster.selection.plans.size_classes import class_of, representative, rounded_up
 
 LANES = st.sets(st.sampled_from((16, 32, 64, 128))).map(lambda found: tuple(sorted(found)))
 

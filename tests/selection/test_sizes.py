@@ -15,7 +15,7 @@ from blockbuster.interp.binding import bind, sources
 from blockbuster.ir.lengths import Rule, share_of, size
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.runtime.given import family_of
-from blockbuster.selection import plan as plan_module
+from blockbuster.selection.plans import plan as plan_module
 from blockbuster.testing.broad_arrays import broad_example
 
 ARRAYS = [("x", ("M", "K")), ("w", ("K", 1)), ("b", ("M'",)), ("s", ())]

@@ -5,7 +5,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.target.compiler import target_of
-from blockbuster.selection.split_floats import LEAST, split_floats
+from blockbuster.selection.decisions.split_floats import LEAST, split_floats
 
 
 def start(fn, dims, sizes, dtype="float32", target="sm_90"):

@@ -13,8 +13,8 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.machines import machine_of
 from blockbuster.rules import safe
 from blockbuster.selection import cost
-from blockbuster.selection import variations as module
-from blockbuster.selection.variations import MOST, Variation, preferred, variations
+from blockbuster.selection.nearby import variations as module
+from blockbuster.selection.nearby.variations import MOST, Variation, preferred, variations
 
 
 def matmul(x, w):

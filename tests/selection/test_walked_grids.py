@@ -8,8 +8,8 @@ from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.selection.roles import Roles
-from blockbuster.selection.walked_grids import walks_near, with_walks
+from blockbuster.selection.nearby.roles import Roles
+from blockbuster.selection.nearby.walked_grids import walks_near, with_walks
 
 ROWS = dict(M=1 << 16, K=64, N=64)
 WHOLE = "block M 128, K 64 whole, N 64 whole"

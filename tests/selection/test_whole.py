@@ -12,9 +12,9 @@ from blockbuster.errors import EmitError
 from blockbuster.ir.types import size_class
 from blockbuster.ir.whole_dims import whole_dims
 from blockbuster.rules import safe
+from blockbuster.selection.candidates.repeating import repeating
+from blockbuster.selection.candidates.whole import LANES, Tiles, WholeDims, measure
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.repeating import repeating
-from blockbuster.selection.whole import LANES, Tiles, WholeDims, measure
 from tests.rules.test_whole_dim import UNLOCKED, lowered
 
 ROWS = ("residual", "softmax and log", "layer norm twice", "chain")

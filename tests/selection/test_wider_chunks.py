@@ -5,10 +5,10 @@ import pytest
 import blockbuster as bb
 from blockbuster.emission import emit
 from blockbuster.emit.tile.program import For, statements
-from blockbuster.selection import wider_chunks
-from blockbuster.selection.combining import programs
-from blockbuster.selection.recut_blocks import kernels_of_dots
-from blockbuster.selection.wider_chunks import wider_in_chunks
+from blockbuster.selection.decisions.combining import programs
+from blockbuster.selection.nearby import wider_chunks
+from blockbuster.selection.nearby.recut_blocks import kernels_of_dots
+from blockbuster.selection.nearby.wider_chunks import wider_in_chunks
 
 
 def network(x, w, v, u):

@@ -13,7 +13,7 @@ import blockbuster as bb
 from blockbuster.costs.tiered import time_of
 from blockbuster.costs.work import work_of
 from blockbuster.machines import NAMES, machine
-from blockbuster.selection.plan import Plan
+from blockbuster.selection.plans.plan import Plan
 from blockbuster.simulator import simulated
 from blockbuster.simulator.coefficients import REACHED, UNWRITTEN
 from tests.simulator.kernels import (

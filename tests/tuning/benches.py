@@ -9,7 +9,7 @@ from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.target.disk import Folder
 from blockbuster.frontend.arguments import shape_from_names
 from blockbuster.runtime.given import family_of as made_of
-from blockbuster.selection.asked import rescheduled
+from blockbuster.selection.plans.asked import rescheduled
 from blockbuster.tuning.bench import Bench
 from blockbuster.tuning.known import KnownResults
 from blockbuster.tuning.measuring import Measuring

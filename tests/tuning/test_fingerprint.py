@@ -6,8 +6,8 @@ import blockbuster as bb
 from blockbuster.emit.tile.array_dtypes import given_by
 from blockbuster.emit.tile.fingerprint import Fingerprint
 from blockbuster.examples import ALL
-from blockbuster.selection.asked import Subject
 from blockbuster.selection.choice import Fused
+from blockbuster.selection.plans.asked import Subject
 from tests.tuning.benches import TARGET, product
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster import examples
-from blockbuster.selection.glance import least_time, promising
+from blockbuster.selection.candidates.glance import least_time, promising
 from blockbuster.view.explorer.excerpt import around, excerpt
 from blockbuster.view.explorer.frames import frames
 from blockbuster.view.explorer.milestones import milestones

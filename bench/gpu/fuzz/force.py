@@ -25,7 +25,7 @@ MOST = 1 << 15
 def forced_by(forced: Forced | None) -> Iterator[list[str]]:
     """A context in which ``forced`` holds; gives the reasons of what was refused in it."""
     from blockbuster.selection.choice import Fused
-    from blockbuster.selection.default_tiles import choose_warps
+    from blockbuster.selection.decisions.default_tiles import choose_warps
 
     refusals: list[str] = []
     refuse = Fused.refuse
@@ -63,7 +63,7 @@ def _snapshot(forced: Forced) -> Any:
 def _tiles(seed: int) -> Any:
     """Another tile along one dim, where that can be done."""
     from blockbuster.errors import EmitError
-    from blockbuster.selection.default_tiles import LEAST, choose_tiling, dot_dims
+    from blockbuster.selection.decisions.default_tiles import LEAST, choose_tiling, dot_dims
 
     def retiled(program: Any, sizes: Any, tiles: Any, *rest: Any) -> Any:
         usual = choose_tiling(program, sizes, tiles, *rest)

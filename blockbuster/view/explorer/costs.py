@@ -13,8 +13,8 @@ from blockbuster.interp.observers import Tensor
 from blockbuster.ir.dtypes import OWN, own_dtypes
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.closed import ClosedTraffic, closed_traffic
-from blockbuster.selection.closed_forms import ClosedForm
+from blockbuster.selection.traffic.closed import ClosedTraffic, closed_traffic
+from blockbuster.selection.traffic.closed_forms import ClosedForm
 from blockbuster.view.explorer.places import place_name
 
 KINDS = "SBF"  # of a symbol: size, number of blocks, elements of the first block

@@ -18,7 +18,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation, explain
 from blockbuster.rules.explain import APPLIES
-from blockbuster.selection.stored import Stored, stored
+from blockbuster.selection.plans.stored import Stored, stored
 from blockbuster.view.explorer.chosen import Chosen, chosen
 from blockbuster.view.explorer.costs import Table
 from blockbuster.view.explorer.frames import Frame, final_state, frames

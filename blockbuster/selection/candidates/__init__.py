@@ -1,0 +1,1 @@
+"""Programs that are considered: snapshots, and programs beside them."""

@@ -1,0 +1,148 @@
+"""Candidates beside the snapshots: programs whose loops of dots compute no row statistics.
+
+Fusing a norm with a matmul ends in one loop that takes the dots and adds up rows of their operand.
+On an H200 that is 1.3 to 2.2 times slower than one kernel for the sums and one for the dots, whose
+loads then run ahead. ``Materialize`` separates them; choice.py decides which is cheaper.
+Less fused, the sums stand in a loop of their own before those of the dots: separated, they are one
+kernel with blocks of its own instead of chunks in the blocks of the dots.
+
+Where inputs are constant there are such programs whose dots read stored operands, too: weights with
+the factors of a norm are then computed once for all calls, as are the sums of their columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Collect, Functional, Map
+from blockbuster.rules import Derivation, Match, Materialize, safe
+from blockbuster.selection.candidates.operands_apart import with_operands_stored
+
+LOSES = (
+    "statistics are computed apart: rows times columns, less mean times sums of columns, loses "
+    "digits where the mean is more than a hundred deviations"
+)
+
+MOST = 4
+"""Forms after which no other snapshot is looked at: each is lowered and scheduled for every choice,
+and later snapshots of long programs differ in what else they fuse."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Snapshot ``number`` of ``fused``, counted from 1, with statistics taken out of its loops.
+
+    ``derivation`` ends with the steps that do so. ``normalized``: it starts with the safe form of
+    the snapshot, where rows are normalized before the dots. ``stored``: operands of dots are, too.
+    """
+
+    number: int
+    derivation: Derivation
+    fused: Derivation
+    normalized: bool = False
+    stored: bool = False
+
+    @property
+    def graph(self) -> Graph:
+        """The program."""
+        return self.derivation.final
+
+    @property
+    def name(self) -> str:
+        """Its name among the snapshots."""
+        form = ", its rows normalized before the dots," if self.normalized else ""
+        stored = " and operands of dots stored" if self.stored else ""
+        return f"snapshot {self.number}{form} with statistics apart{stored}"
+
+    @cached_property
+    def loses_digits(self) -> bool:
+        """True if a mean is taken off after the dots, where some snapshot would do so before them.
+
+        The safe form of a program normalizes rows where it knows their variance (centering.py).
+        Products of float32 then keep digits that a difference of sums has lost; those of float16
+        have fewer digits than their sums.
+        """
+        own = _outer_products(safe(self.graph))
+        others = self.fused.snapshots if own else ()
+        return any(own > _outer_products(safe(graph)) for graph in others)
+
+
+def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
+    """The candidates from the first snapshots that have statistics to separate, least fused first.
+
+    Where digits would be lost, also what there is to gain in the safe form of the snapshot. Last,
+    of several products, the first snapshot whose sums stand before its loops of dots.
+    """
+    found: dict[Graph, Apart] = {}
+    before: list[Apart] = []
+    for number in range(1, len(derivation.snapshots_after) + 1):
+        if len(found) >= MOST:
+            break
+        whole = derivation.at_snapshot(number)
+        one = Apart(number, _without_statistics(whole), derivation)
+        if sums_beside_dots(one.graph) == sums_beside_dots(whole.final):
+            before += [one] if one.graph != whole.final and not before else []
+            continue
+        found.setdefault(one.graph, one)
+        if one.loses_digits:
+            stable = safe(whole.final)
+            start = Derivation(stable, (), (0,), {0: stable})
+            other = Apart(number, _without_statistics(start), derivation, normalized=True)
+            if not other.loses_digits:
+                found.setdefault(other.graph, other)
+    for one in before if _products(derivation.final) > 1 else ():
+        found.setdefault(one.graph, one)
+    return tuple(found.values())
+
+
+def operands_stored_too(found: Sequence[Apart]) -> tuple[Apart, ...]:
+    """The candidates among these whose dots read computed operands, with those stored."""
+    made = (replace(a, derivation=with_operands_stored(a.derivation), stored=True) for a in found)
+    return tuple(one for one, before in zip(made, found, strict=True) if one.graph != before.graph)
+
+
+def _without_statistics(derivation: Derivation) -> Derivation:
+    """With all statistics materialized of maps that hold dots."""
+    rule = Materialize()
+    while True:
+        sites = rule.of_statistics(derivation.final)
+        found = next((site for site in sites if _holds_dots(site)), None)
+        if found is None:
+            return derivation
+        derivation = derivation.then(found)
+
+
+def _holds_dots(site: Match) -> bool:
+    level = site.graph
+    ops = [level.nodes[position].op for position in site.nodes.values()]
+    bodies = [op.body for op in ops if isinstance(op, Map)]
+    inner = (node for body in bodies for _, graph in body.walk() for node in graph.nodes)
+    return any(node.op == Functional("dot") for node in inner)
+
+
+def sums_beside_dots(graph: Graph) -> int:
+    """How many results of maps that sum dots, at all levels, are folds of something else."""
+    count = 0
+    for _, level in graph.walk():
+        for _, op in level.of_type(Map):
+            ends = zip(op.body.outputs, op.results, strict=True)
+            folded = [o.value for o, result in ends if not isinstance(result, Collect)]
+            dots = sum(_is_dot(op.body, value) for value in folded)
+            count += len(folded) - dots if dots else 0
+    return count
+
+
+def _is_dot(body: Graph, value: Value) -> bool:
+    return value.node >= 0 and body.nodes[value.node].op == Functional("dot")
+
+
+def _products(graph: Graph) -> int:
+    return sum(n.op == Functional("dot") for _, level in graph.walk() for n in level.nodes)
+
+
+def _outer_products(graph: Graph) -> int:
+    nodes = (node for _, level in graph.walk() for node in level.nodes)
+    return sum(node.op == Functional("outer") for node in nodes)

@@ -1,0 +1,215 @@
+"""A candidate: a snapshot as a tile program, with a schedule for some sizes and its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf, prod
+from typing import Any
+
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.tile.array_dtypes import Given
+from blockbuster.emit.tile.constants import kept_nests, running_nests
+from blockbuster.emit.tile.dataflow import defined, stored
+from blockbuster.emit.tile.program import Buffer, TileProgram, statements
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.traffic import traffic_by_nest
+from blockbuster.emit.tile.uses import Uses
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import completed
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.candidates.again import Repeated
+from blockbuster.selection.candidates.alternatives import Form
+from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.decisions.default_schedule import default_schedule
+from blockbuster.selection.decisions.numpy_tiles import numpy_schedule, numpy_tiling
+
+CPU = "cpu"
+Key = tuple[Any, ...]
+
+LARGE = 2.0
+"""How many times faster a program has to be that stores more between its kernels than it is given,
+if another makes those values again: such arrays grow with the product of two sizes, and before long
+the memory is full. By the closed form, an H200 takes 0.6 to 0.8 of the time for attention's
+backward pass with scores stored, where none are masked.
+"""
+
+STORED = "what it stores between kernels is larger than all that it is given"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
+
+    ``tiles`` are those that are not the default, ``unsafe`` names exponentials that can overflow,
+    ``notes`` are further facts about its numbers. A GPU's kernel is printed from ``scheduled``,
+    which holds its warps, too; ``stable`` is the safe form of ``graph`` behind it. ``price``: the
+    cost in microseconds or, on the CPU, in elements moved; ``cost`` has the details. ``again``: the
+    work that it repeats. ``usual``: it is not another form because a compiler refused one.
+    ``weight``: a factor on its microseconds. ``schedules``: the schedules among which its own was
+    chosen, or why it was not.
+    """
+
+    graph: Graph = field(repr=False)
+    stable: Graph = field(repr=False)
+    snapshot: int
+    name: str
+    program: TileProgram = field(repr=False)
+    tiles: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+    moved: int
+    price: float
+    processors: int
+    kernels: int
+    key: Key = field(repr=False)
+    unsafe: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    scheduled: Scheduled | None = field(default=None, repr=False)
+    cost: Cost | None = field(default=None, repr=False)
+    again: Repeated | None = None
+    usual: bool = False
+    weight: float = 1.0
+    schedules: str = ""
+
+    @cached_property
+    def mixed(self) -> int:
+        """How many kernels have a loop that reads an array for dots and for other arithmetic."""
+        if self.scheduled is None:
+            return 0
+        draft = self.scheduled.draft
+        nests = running_nests(draft)
+        return sum(Uses(nest, tiling_of(draft, nest)).mixed() for nest in nests)
+
+    @property
+    def kept(self) -> int:
+        """How many of its kernels compute of constants, and do not run in each call."""
+        return len(kept_nests(self.scheduled.draft)) if self.scheduled else 0
+
+    @property
+    def rank(self) -> tuple[int, float, int, int, float, int]:
+        """The sort key: the best choice has the least; values are made again only if that is
+        better.
+        """
+        return len(self.unsafe), self.price, *self.tie
+
+    @property
+    def tie(self) -> tuple[int, int, float, int]:
+        """The sort key among choices of equal cost: first kernels whose loops read an
+        array for dots and otherwise, which the closed form has too fast. A gated network of 128
+        rows and 512 columns took an H200 20.6 microseconds with such a kernel, and 14 without one.
+        Not if that kernel is all there is: then the others store what it does not. Kernels of
+        constants do not count. Beside them, estimates decide: what is left of a call differs less,
+        and in three norms with products an H200 had the choices in their order.
+        """
+        running = self.kernels - self.kept
+        mixed = self.mixed if running > 1 else 0
+        constants = self.scheduled.draft.constants if self.scheduled else ()
+        last = self.snapshot if self.again else -self.snapshot
+        return mixed, running, self.price if constants else 0.0, last
+
+    @property
+    def amount(self) -> str:
+        """The cost, in words."""
+        if self.cost is not None:
+            times = f", counted {self.weight} times: {STORED}" if self.weight > 1.0 else ""
+            return f"{self.name} {self.cost}{times}"
+        return f"{self.name} moves {self.moved}"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The sizes, dtypes and target of a choice. ``in_chunks``: loops may be cut into chunks."""
+
+    sizes: Mapping[Dim, int]
+    given: Given
+    target: str
+    in_chunks: bool
+
+    @property
+    def known(self) -> dict[Dim, int]:
+        """The sizes, by size class."""
+        return {size_class(d): size for d, size in self.sizes.items()}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A program to print, its tiles that are not the default, all tiles, and its kernels' cost."""
+
+    program: TileProgram
+    tiles: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+    kernels: int
+    moved: int
+    price: float
+    key: Key
+    scheduled: Scheduled | None = None
+    cost: Cost | None = None
+
+
+def on_the_cpu(start: TileProgram, setting: Setting) -> Candidate:
+    """The candidate for NumPy, which costs the elements that it moves."""
+    blocks = numpy_tiling(start, setting.known)
+    program = numpy_schedule(start, setting.known, blocks)
+    looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
+    kernels = len(split_nests(program).nests)
+    sizes = completed(setting.known, program.rules)
+    moved = sum(nest.elements for nest in traffic_by_nest(program, sizes, blocks))
+    made = (defined(stmt) for nest in program.nests for stmt in statements(nest.body))
+    dtypes = tuple(sorted({tile.dtype for tile in made if tile}))
+    key = (program.whole, tuple(looped.items()), dtypes)
+    return Candidate(program, {}, blocks, kernels, moved, moved, key)
+
+
+def on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Candidate:
+    """The candidate with the default schedule, or that of another form."""
+    scheduled = default_schedule(
+        start,
+        setting.known,
+        device=target_of(setting.target),
+        tiles=form.tiles,
+        warps=form.warps,
+        chunks=None if setting.in_chunks else {},
+    )
+    try:
+        cost = cost_of(scheduled)
+    except ValueError:  # it does not fit: compilers say more about that than the closed form
+        cost = None
+    return candidate(scheduled, cost, form.tiles)
+
+
+def candidate(scheduled: Scheduled, cost: Cost | None, tiles: Mapping[Dim, int]) -> Candidate:
+    """The candidate of a schedule; one without a cost costs more than any other."""
+    return Candidate(
+        scheduled.program,
+        tiles,
+        scheduled.blocks,
+        len(scheduled.program.nests),
+        cost.moved if cost else 0,
+        cost.microseconds if cost else inf,
+        (scheduled.schedule, scheduled.facts),
+        scheduled,
+        cost,
+    )
+
+
+def is_large(program: TileProgram, sizes: Mapping[Dim, int]) -> bool:
+    """True if a program stores more between kernels than its inputs and outputs hold.
+
+    That is one array larger than every one of those, or all larger than all of those together.
+    Parts of chunks do not count, of which there are few, nor what is kept from call to call.
+    ``sizes``: by size class.
+    """
+
+    def entries(buffer: Buffer) -> int:
+        return prod(sizes[size_class(axis.dim)] for axis in buffer.axes if axis.dim is not None)
+
+    given = [entries(buffer) for buffer in (*program.inputs, *program.outputs)]
+    parts = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
+    made = {buffer: None for nest in running_nests(program) for buffer in stored(nest.body)}
+    spaces = (b for b in program.workspaces if b in made)
+    inner = (b for b in spaces if parts.isdisjoint(axis.dim for axis in b.axes))
+    held = [entries(buffer) for buffer in inner]
+    return max(held, default=0) > max(given) or sum(held) > sum(given)

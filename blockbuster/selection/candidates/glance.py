@@ -1,0 +1,47 @@
+"""Which of several forms of a program get a schedule, judged by their traffic and arithmetic.
+
+An extension repeats work, up to a thousand times as much in a long program. Graph traffic and
+operation counts show this in a hundredth of the time that a schedule takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from blockbuster.interp.binding import dims_of
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.list_only import list_only
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import machine_of
+from blockbuster.selection.traffic.closed import closed_traffic
+
+BLOCK = 128
+"""Elements of a block of every dim, as of the larger tiles of default schedules."""
+
+FAR = 3.0
+"""How many times the least time is too much for any schedule to make good."""
+
+UNITS = {"matrix": "float16", "vector": "float32"}
+
+
+def promising(graphs: Mapping[int, Graph], sizes: Mapping[Dim, int], target: str) -> list[int]:
+    """The numbers of the graphs whose least times are near the least of all, in order.
+
+    ``sizes``: by size class. Raises ValueError for a target without a machine.
+    """
+    times = {number: least_time(graph, sizes, target) for number, graph in graphs.items()}
+    limit = FAR * min(times.values())
+    return [number for number, time in times.items() if time <= limit]
+
+
+def least_time(graph: Graph, sizes: Mapping[Dim, int], target: str) -> float:
+    """Seconds to move what ``graph`` moves, or to compute what it computes, in float16."""
+    machine = machine_of(target)
+    dims = dict.fromkeys(map(size_class, dims_of(graph)))
+    known = {dim: sizes[dim] for dim in dims if dim in sizes}
+    whole = list_only(graph)
+    cut = {dim: max(1, min(BLOCK, size)) for dim, size in known.items() if dim not in whole}
+    found = closed_traffic(graph).at(known, block_sizes=cut, item_bytes=2)
+    rates = {unit: machine.rate(unit, dtype) for unit, dtype in UNITS.items()}
+    computing = sum(count / rates[unit] for unit, count in found.flops.items())
+    return max(computing, found.bytes / machine.memory.bandwidth)

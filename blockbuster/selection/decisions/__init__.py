@@ -1,0 +1,1 @@
+"""The default schedule, a file for each decision: which moves, where, and with which arguments."""

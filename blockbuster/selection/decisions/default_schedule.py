@@ -1,0 +1,255 @@
+"""The default schedule of an untuned program: its moves, their places and their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from blockbuster.emit.schedule.base import Args
+from blockbuster.emit.schedule.block import (
+    BlockDims,
+    Cut,
+    dims_of_dots,
+    unlooped,
+    whole_program_cut,
+)
+from blockbuster.emit.schedule.finish_rows import FinishRows, beside_a_dot
+from blockbuster.emit.schedule.keep import Keep
+from blockbuster.emit.schedule.narrow import Narrow
+from blockbuster.emit.schedule.on_grid import body_inside_grid
+from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at, loops_of, statement_at
+from blockbuster.emit.schedule.split import Split
+from blockbuster.emit.schedule.spread import Spread, needs_all
+from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.warps import Warps
+from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.tile.dataflow import loaded, stored
+from blockbuster.emit.tile.dtypes import dtype_of
+from blockbuster.emit.tile.program import For, Let, Nest, TileProgram, statements
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.trips import dims_in
+from blockbuster.emit.tile.typed import is_accurate
+from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.decisions.base_two import in_base_two
+from blockbuster.selection.decisions.chunk_sizes import in_chunks
+from blockbuster.selection.decisions.combining import combined_finely, combining_warps
+from blockbuster.selection.decisions.dead_tiles import filled
+from blockbuster.selection.decisions.default_tiles import STAGES, choose_tiling, choose_warps
+from blockbuster.selection.decisions.deferral import deferred
+from blockbuster.selection.decisions.full_tiles import parted
+from blockbuster.selection.decisions.grouped_grid import grouped
+from blockbuster.selection.decisions.heads_as_rows import heads_grouped
+from blockbuster.selection.decisions.longest_first import longest_first
+from blockbuster.selection.decisions.overlapping import overlapped
+from blockbuster.selection.decisions.own_blocks import Own, cut_apart, wholes_cut
+from blockbuster.selection.decisions.split_floats import split_floats
+from blockbuster.selection.decisions.turned import turned
+
+BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
+SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
+
+SCANNED = 16
+"""Blocks of a loop from which on a kernel before that looks for its range is worth the launch: it
+saves at most as many iterations, each about as long as a few microseconds by a full device.
+"""
+
+
+def default_schedule(
+    program: TileProgram,
+    sizes: Mapping[Dim, int],
+    *,
+    device: Target,
+    tiles: Mapping[Dim, int] | None = None,
+    warps: int | None = None,
+    chunks: Mapping[Dim, int] | None = None,
+) -> Scheduled:
+    """``program``, which has dtypes, with the default schedule for these sizes (by size class).
+
+    ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
+    """
+    made = arranged(unscheduled(program, sizes, device), tiles=tiles or {}, chunks=chunks)
+    return overlapped(grouped(staged(with_warps(made, warps))))
+
+
+def arranged(
+    scheduled: Scheduled,
+    *,
+    tiles: Mapping[Dim, int],
+    of_dots: Mapping[Dim, int] | None = None,
+    chunks: Mapping[Dim, int] | None = None,
+    own: Own | None = None,
+) -> Scheduled:
+    """``scheduled`` after all moves of the default schedule but warps and stages.
+
+    ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone;
+    ``own``: lanes of kernels that one nest becomes.
+    """
+    scheduled = divided(scheduled, tiles, of_dots or {}, own or {})
+    scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
+    return longest_first(combined_finely(in_base_two(scheduled)))
+
+
+def divided(
+    scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, int], own: Own
+) -> Scheduled:
+    """The same up to where there is a nest for each kernel, but for those that combine chunks."""
+    lanes = {**of_dots, **tiles}
+    scheduled = spread_out(heads_grouped(split_floats(scheduled), lanes))
+    cuts = _cuts(scheduled, scheduled.draft, lanes) if own else ()
+    scheduled = wholes_cut(scheduled, cuts) if own else cut(scheduled, tiles, of_dots)
+    if is_accurate(scheduled.start):
+        scheduled = finished(scheduled)
+    scheduled = kept(scheduled)
+    if not SPLIT.why_not(scheduled, EVERYWHERE):
+        scheduled = SPLIT.apply(scheduled, EVERYWHERE)
+    return turned(cut_apart(scheduled, cuts, own) if own else scheduled)
+
+
+def spread_out(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with loops over whole dims in nests that would be one program each.
+
+    So only where another nest needs all of such a dim, which is then one block there alone.
+    """
+    for site in list(SPREAD.sites(scheduled)):
+        nest = scheduled.draft.nests[site.nest - 1]
+        if body_inside_grid(nest)[0]:
+            continue
+        for dim in unlooped(nest, scheduled.draft.units):
+            elsewhere = any(needs_all(nest, dim) for nest in scheduled.draft.nests)
+            if elsewhere and not SPREAD.why_not(scheduled, site, dim=dim):
+                scheduled = SPREAD.apply(scheduled, site, dim=dim)
+    return scheduled
+
+
+def cut(scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, int]) -> Scheduled:
+    """``scheduled`` with default tiles: one for all nests, but where some hold dots, others not.
+
+    The tiles of dots suit no sum of a row: it would be read in many short pieces. So a nest without
+    dots beside others is cut in its own way, unless it shares an array with an entry per block.
+    Likewise where a dim is one block in some nests, and others loop over it.
+    """
+    start, program = scheduled, scheduled.draft
+    cuts = _cuts(scheduled, program, {**of_dots, **tiles})
+    dots = [bool(dims_of_dots(nest, program.units)) for nest in program.nests]
+    own = [
+        cuts if dot or is_tied(nest) else _cuts(scheduled, replace(program, nests=(nest,)), tiles)
+        for nest, dot in zip(program.nests, dots, strict=True)
+    ]
+    if not (any(dots) or _in_part(program)) or all(set(mine) <= set(cuts) for mine in own):
+        return BLOCK.apply(scheduled, EVERYWHERE, cuts=cuts) if cuts else scheduled
+    for at in sorted(range(len(own)), key=lambda at: not dots[at]):
+        site, here = Site(at + 1), dims_in(program.nests[at])
+        usual = tuple(cut for cut in cuts if cut.dim in here)
+        mine = tuple(cut for cut in own[at] if cut.dim in here)
+        chosen = usual if BLOCK.why_not(scheduled, site, cuts=mine) else mine
+        if chosen is usual and usual and BLOCK.why_not(scheduled, site, cuts=usual):
+            return BLOCK.apply(start, EVERYWHERE, cuts=cuts)
+        scheduled = BLOCK.apply(scheduled, site, cuts=chosen) if chosen else scheduled
+    return scheduled
+
+
+def _in_part(program: TileProgram) -> bool:
+    """Whether some nests loop over a dim that others hold whole."""
+    whole = {dim for nest in program.nests for dim in unlooped(nest, program.units)}
+    looped = (s.dim for n in program.nests for s in statements(n.body) if isinstance(s, For))
+    return not whole.isdisjoint(looped)
+
+
+def is_tied(nest: Nest) -> bool:
+    """True if ``nest`` stores or loads an array with an entry per block of a dim."""
+    arrays = (*stored(nest.body), *loaded(nest.body))
+    return any(axis.per_block for buffer in arrays for axis in buffer.axes)
+
+
+def _cuts(scheduled: Scheduled, program: TileProgram, tiles: Mapping[Dim, int]) -> tuple[Cut, ...]:
+    dtype = dtype_of(program.dtype)
+    tiling = choose_tiling(program, scheduled.sizes, tiles, dtype, scheduled.target)
+    return whole_program_cut(program, tiling.blocks, tiling.whole)
+
+
+def finished(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with rows finished in the order that rounds least, but beside dots.
+
+    Only results in float32 show how often a value was rounded; in a loop that holds a dot a
+    division per element costs more than it is worth.
+    """
+    units = Tiling({}, scheduled.draft.units)
+    passed: list[Let] = []
+    while True:
+        for site in FINISH.sites(scheduled):
+            let = statement_at(scheduled.draft, site)
+            assert isinstance(let, Let)
+            if let not in passed and not beside_a_dot(let, scheduled.draft, units):
+                scheduled = FINISH.apply(scheduled, site)
+                break
+            passed.append(let)
+        else:
+            return scheduled
+
+
+def narrowed(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with loops over the blocks only in which their masks are true somewhere.
+
+    A nest that looks through data before is worth its launch only for a loop of many blocks.
+    """
+    while True:  # such a nest changes the places of others
+        found = (
+            (site, args)
+            for site, loop in loops_of(scheduled.draft)
+            if (args := _narrowing(scheduled, site, loop.dim)) is not None
+        )
+        site, args = next(found, (None, None))
+        if site is None or args is None:
+            return scheduled
+        scheduled = NARROW.apply(scheduled, site, **args)
+
+
+def _narrowing(scheduled: Scheduled, site: Site, dim: Dim) -> Args | None:
+    """How the loop over ``dim`` at ``site`` is narrowed, if it is."""
+    if NARROW.why_not(scheduled, site):
+        return None
+    nests = NARROW.rewritten(scheduled, site).nests
+    scans = len(nests) > len(scheduled.draft.nests)
+    if not scans or _blocks(scheduled, site, dim) >= SCANNED:
+        return {}
+    return None if NARROW.why_not(scheduled, site, alone=True) else {"alone": True}
+
+
+def _blocks(scheduled: Scheduled, site: Site, dim: Dim) -> int:
+    """How many blocks the nest of ``site`` makes of ``dim``."""
+    lanes = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1]).block(dim)
+    return -(-scheduled.sizes[size_class(dim)] // lanes)
+
+
+def kept(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with what an iteration stores and loads again kept in tiles."""
+    while (site := next(KEEP.sites(scheduled), None)) is not None:
+        scheduled = KEEP.apply(scheduled, site)
+    return scheduled
+
+
+def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
+    """``scheduled`` with so many warps in all kernels, or as many as each usually has."""
+    draft = scheduled.draft
+    usual = [
+        warps or combining_warps(draft, nest) or choose_warps(nest, tiling_of(draft, nest))
+        for nest in draft.nests
+    ]
+    if len(set(usual)) == 1:
+        return WARPS.apply(scheduled, EVERYWHERE, count=usual[0])
+    for number, count in enumerate(usual, start=1):
+        scheduled = WARPS.apply(scheduled, Site(number), count=count)
+    return scheduled
+
+
+def staged(scheduled: Scheduled, stages: int = STAGES) -> Scheduled:
+    """``scheduled`` with the loads of dots running ahead, wherever they can."""
+    for site in list(STAGE.sites(scheduled)):
+        loop = loop_at(scheduled.draft, site)
+        assert loop is not None
+        tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
+        if any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
+            scheduled = STAGE.apply(scheduled, site, stages=stages)
+    return scheduled

@@ -1,0 +1,389 @@
+"""Default tiles: which dims are one block, and how many lanes the other dims have.
+
+A starting point that compiles and runs everywhere; selection and tuning replace it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from blockbuster.emit.schedule.block import LEAST, one_dim
+from blockbuster.emit.schedule.warps import MOST as MOST_WARPS
+from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.tile.dtypes import Dtype
+from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, in_float8
+from blockbuster.emit.tile.program import (
+    Fold,
+    For,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tile.tiling import Tiling, fitted, power_of_two, tiling_of
+from blockbuster.emit.tile.trips import dims_of
+from blockbuster.emit.tile.uses import SWIZZLED, Uses, has_exact_dots, is_matrix_dot
+from blockbuster.errors import EmitError, message
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.decisions.split_tiles import split_tiles
+
+STAGES = 2  # one iteration computes while the loads of the next are on their way
+USUAL = 64
+UNROLLED = 32  # the same for float32, whose exact products are multiply-adds, all unrolled
+SUMMED = 16  # and of dims that these sum over, beside which the others get as many as usual
+WHOLE = 128  # the most lanes a dim gets for being worth one block
+WARPS, THREADS, REGISTERS = 4, 32, 128  # threads of a warp, registers of a thread to fill
+WIDEST = 64  # lanes of a tile to a thread: LayerNorm of 8192 in 4 warps has 168 registers
+ROWS = 16  # of a matrix instruction: warps with fewer rows each issue as much as with so many
+HELD = 32  # lanes of a tile to a thread: norms keep three such tiles, 60 to 100 of 255 registers
+COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
+LINE = 4096  # the most lanes of a row that is read once, instead of once per loop over it
+ACROSS = 128  # lanes across the rows of memory: leaves 16 along them, 32 bytes at least
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What the loops of a program say about its dims."""
+
+    dots: dict[Dim, None]  # take part in a matrix dot
+    summed: dict[Dim, None]  # of these, those that a dot sums over
+    kept: dict[Dim, None]  # of these, those that a dot's result has
+    columns: dict[Dim, None]  # last axis of a block
+    rows: dict[Dim, None]  # first axis of a block
+    serial: dict[Dim, None]  # walked by a serial loop
+    repeated: dict[Dim, None]  # cut into blocks, work that does not depend on them is done again
+    unlooped: dict[Dim, None]  # axis of a tile that no loop surrounds
+    across: dict[Dim, None]  # last axis of a block, but not of the array that it is loaded from
+    deep: dict[Dim, None]  # summed by dots of float8, which take more lanes at least
+
+    def least(self, dim: Dim) -> int:
+        """The fewest lanes of a dim."""
+        return LEAST_DEPTH if dim in self.deep else LEAST if dim in self.dots else 1
+
+    def is_line(self, dim: Dim) -> bool:
+        """True if serial loops over ``dim`` read rows of memory, and what they give is a result.
+
+        A loop over rows that adds up all elements sums lane by lane, and lanes at its end.
+        """
+        others = {**self.dots, **self.across, **self.repeated}
+        return dim in self.serial and dim in self.columns and dim not in others
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What is known before any block is chosen: sizes by size class, list-only dims, processors."""
+
+    sizes: Mapping[Dim, int]
+    units: tuple[Dim, ...]
+    processors: int
+
+    @property
+    def tiling(self) -> Tiling:
+        return Tiling({}, self.units)
+
+    def size(self, dim: Dim) -> int:
+        return self.sizes[size_class(dim)]
+
+
+def choose_tiling(
+    program: TileProgram,
+    sizes: Mapping[Dim, int],
+    tiles: Mapping[Dim, int],
+    dtype: Dtype,
+    device: Target,
+) -> Tiling:
+    """Lanes for every dim: as ``tiles`` says, by dim or size class, and defaults for the others.
+
+    Defaults shrink until the copies that a loop keeps of what its dots read fit in the device's
+    shared memory, and are large only where that leaves a program for each of its processors.
+    """
+    start = _Start(sizes, program.units, device.processors)
+    shape = _shape_of(program, start.tiling)
+    chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
+    lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
+    exact = has_exact_dots(program) and not any(let.split for let in lets)
+    usual = _usual(shape, start, device.processors) if exact else lambda _: USUAL
+    tall = split_tiles(program, start.sizes, device.processors)
+    blocks = {
+        d: lanes or _default(d, shape, start, tall.get(d) or usual(d))
+        for d, lanes in chosen.items()
+    }
+    free = [d for d in shape.columns if d in shape.rows and not chosen[d]]
+    free = [d for d in free if d not in (*shape.dots, *shape.unlooped)]
+    _narrow(program, start, blocks, free, [d for d in shape.unlooped if d not in shape.dots])
+    tiling = _with_whole(start, blocks, shape, chosen)
+    while True:
+        free = [d for d in blocks if not chosen[d] and blocks[d] > shape.least(d) > 1]
+        if footprint(program, tiling, dtype, STAGES) <= device.shared:
+            wide = wide_lanes(program, tiling) if shape.unlooped else ()
+            free = [d for d in free if d in wide and d not in shape.unlooped]
+        if not free:
+            break
+        largest = max(free, key=lambda d: (d not in tiling.whole, blocks[d]))
+        blocks[largest] //= 2
+        tiling = _with_whole(start, blocks, shape, chosen)
+    return tiling
+
+
+def wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
+    """The dims of the first tile that is computed and leaves others no room in the registers."""
+    for nest in program.nests:
+        threads = THREADS * choose_warps(nest, tiling)
+        for stmt in statements(nest.body):
+            if isinstance(stmt, Let) and _lanes(stmt.target, tiling) > WIDEST * threads:
+                return tiling.lanes(stmt.target)
+    return ()
+
+
+def halved_tiles(program: TileProgram, blocks: Mapping[Dim, int], times: int) -> dict[Dim, int]:
+    """The tiles of the dims that loops walk, halved so many times as they can be."""
+    shape = _shape_of(program, Tiling({}, program.units))
+    dims = [dim for dim in blocks if dim not in shape.unlooped]
+    return {dim: max(blocks[dim] >> times, shape.least(dim)) for dim in dims}
+
+
+def padded_dims(program: TileProgram, *, summed: bool) -> tuple[Dim, ...]:
+    """The narrow dims of dots that swizzle in several ways: with ``SWIZZLED`` lanes, all do alike.
+
+    Of each dot, that is the last dim of its result; with ``summed`` also what it sums over, for
+    operands that are transposed in memory. ``program`` is scheduled.
+    """
+    padded: dict[Dim, None] = {}
+    for nest in program.nests:
+        tiling = tiling_of(program, nest)
+        if not Uses(nest, tiling).dots_of_several_widths():
+            continue
+        for stmt in statements(nest.body):
+            if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling):
+                dims = tiling.lanes(stmt.args[1]) if summed else tiling.lanes(stmt.target)[1:]
+                narrow = (dim for dim in dims if tiling.blocks[dim] < SWIZZLED)
+                padded.update(dict.fromkeys(narrow))
+    pairs = [
+        pair for nest in program.nests for stmt in statements(nest.body) for pair in one_dim(stmt)
+    ]
+    while more := [d for a, b in pairs for d in (a, b) if (a in padded) != (b in padded)]:
+        padded.update(dict.fromkeys(more))
+    return tuple(padded)
+
+
+def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
+    """The dims that take part in a matrix dot."""
+    return tuple(_shape_of(program, Tiling({}, program.units)).dots)
+
+
+def repeated_dims(program: TileProgram) -> tuple[Dim, ...]:
+    """The dims that, cut into blocks, have a matrix dot done again for each block."""
+    return tuple(_shape_of(program, Tiling({}, program.units)).repeated)
+
+
+def choose_warps(nest: Nest, tiling: Tiling) -> int:
+    """Twice the usual number of warps where the accumulators would fill the registers of four.
+
+    Warps that share the rows of a matrix instruction issue nearly all of it each: they are taken
+    only where the accumulators fill twice as many registers, all that a thread can have.
+    Rows that are whole have more warps, the wider they are: ``HELD`` lanes to a thread.
+    """
+    if not any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body)):
+        wanted = power_of_two(-(-_widest(nest, tiling) // (THREADS * HELD)))
+        return min(max(wanted, WARPS), MOST_WARPS)
+    share = Uses(nest, tiling).fewest_rows() < 2 * WARPS * ROWS
+    most = WARPS * THREADS * REGISTERS * (2 if share else 1)
+    return 2 * WARPS if _live_lanes(nest, tiling) > most else WARPS
+
+
+def _widest(nest: Nest, tiling: Tiling) -> int:
+    """The lanes of the widest tile that a nest computes."""
+    lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
+    return max((_lanes(let.target, tiling) for let in lets), default=0)
+
+
+def _live_lanes(nest: Nest, tiling: Tiling) -> int:
+    """Lanes of the accumulators at one time, twice those that are rescaled, and of the widest tile.
+
+    Loops that follow each other have the same registers. An entry per lane does not count: it dies
+    behind its loop, and there are few (``MOST`` of deferral.py).
+    """
+
+    def accumulated(body: tuple[Stmt, ...]) -> int:
+        own, most = 0, 0
+        for stmt in body:
+            if isinstance(stmt, For):
+                most = max(most, accumulated(stmt.body))
+            elif isinstance(stmt, Fold) and not stmt.target.per_lane:
+                own += _lanes(stmt.target, tiling)
+                own += 2 * sum(_lanes(member.target, tiling) for member in stmt.members)
+        return own + most
+
+    lets = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let))
+    return accumulated(nest.body) + max((_lanes(tile, tiling) for tile in lets), default=0)
+
+
+def _lanes(tile: Tile, tiling: Tiling) -> int:
+    return _product(tiling.lanes(tile), tiling.blocks)
+
+
+def footprint(program: TileProgram, tiling: Tiling, dtype: Dtype, stages: int) -> int:
+    """Bytes of shared memory, roughly: what matrix dots read, several times where in a loop."""
+    return max((_nest_footprint(nest, tiling, dtype, stages) for nest in program.nests), default=0)
+
+
+def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> int:
+    uses = Uses(nest, tiling)
+
+    def bytes_in(body: tuple[Stmt, ...], copies: int) -> int:
+        """Loops that follow each other have the same memory."""
+        own, most = 0, 0
+        for stmt in body:
+            if isinstance(stmt, For):
+                inside = copies if stmt.parallel else stages
+                most = max(most, bytes_in(stmt.body, inside))
+            elif isinstance(stmt, Load):
+                readers = (use for use, _ in uses.behind_casts(stmt.target))
+                if any(is_matrix_dot(use, tiling) for use in readers):
+                    own += _lanes(stmt.target, tiling) * dtype.bytes * copies
+        return own + most
+
+    return bytes_in(nest.body, 1)
+
+
+def _usual(shape: _Shape, start: _Start, processors: int) -> Callable[[Dim], int]:
+    """Lanes of the dims of exact dots of float32.
+
+    Those of a product alone get more: not where a dot is in another's loop, so that it may sum over
+    a whole dim, nor where one reads what another made.
+    """
+    programs = math.prod(-(-start.size(d) // USUAL) for d in shape.kept)
+    chained = shape.summed.keys() & shape.kept.keys()
+    if shape.repeated or chained or programs < processors:
+        return lambda _: UNROLLED
+    return lambda dim: SUMMED if dim in shape.summed else USUAL
+
+
+def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
+    if start.tiling.is_unit(dim):
+        return 1
+    lanes = power_of_two(start.size(dim), shape.least(dim))
+    if dim in shape.unlooped:
+        return lanes
+    if dim in shape.dots:
+        return lanes if lanes <= (WHOLE if dim in shape.repeated else usual) else usual
+    if dim in shape.columns:
+        return _columns(dim, shape, start)
+    if dim in shape.rows:
+        return _rows(dim, shape, start)
+    return min(lanes, VECTOR)
+
+
+def _rows(dim: Dim, shape: _Shape, start: _Start) -> int:
+    """Rows of a tile of usual size; no more rows that are whole than leave no processor idle."""
+    size, widest = start.size(dim), max(_columns(d, shape, start) for d in shape.columns)
+    most = max(ELEMENTS // widest, 1)
+    whole = (d for d in shape.columns if widest >= start.size(d))
+    if any(d in shape.unlooped or shape.is_line(d) for d in whole):
+        most = min(most, power_of_two(max(size // start.processors, 1)))
+    return min(power_of_two(size), most)
+
+
+def _columns(dim: Dim, shape: _Shape, start: _Start) -> int:
+    lanes = power_of_two(start.size(dim))
+    if dim in shape.unlooped:
+        return lanes
+    if dim in shape.across:
+        return min(lanes, ACROSS)
+    return lanes if lanes <= LINE and shape.is_line(dim) else min(lanes, COLUMNS)
+
+
+def _narrow(
+    program: TileProgram,
+    start: _Start,
+    blocks: dict[Dim, int],
+    free: Sequence[Dim],
+    fixed: Sequence[Dim],
+) -> None:
+    """Halve ``blocks`` of dims that are columns here and rows there, where two meet in a tile.
+
+    Or where one meets a dim that is one block, ``fixed``.
+    """
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            lanes = start.tiling.lanes(stmt.target) if isinstance(stmt, Let | Load) else ()
+            if not set(lanes) <= {*free, *fixed}:
+                continue
+            while _product(lanes, blocks) > ELEMENTS:
+                wide = [dim for dim in lanes if dim in free and blocks[dim] > 1]
+                if not wide:
+                    break
+                blocks[max(wide, key=blocks.__getitem__)] //= 2
+
+
+def _product(dims: Sequence[Dim], blocks: Mapping[Dim, int]) -> int:
+    return math.prod(blocks[dim] for dim in dims)
+
+
+def _with_whole(
+    start: _Start, blocks: Mapping[Dim, int], shape: _Shape, chosen: Mapping[Dim, int]
+) -> Tiling:
+    """The tiling whose one-block dims are those that must be, and those that gain from it."""
+    whole = [
+        dim
+        for dim, lanes in blocks.items()
+        if not start.tiling.is_unit(dim)
+        and lanes >= start.size(dim)
+        and (
+            dim in shape.unlooped
+            or dim in shape.repeated
+            or (dim in shape.serial and (chosen[dim] > 0 or shape.is_line(dim)))
+        )
+    ]
+    for dim in shape.unlooped:
+        if dim not in whole and not start.tiling.is_unit(dim):
+            raise EmitError(
+                message(
+                    f"{dim} has size {start.size(dim)} and no loop runs over it",
+                    hint=f"it is one block: give it a tile of at least its size, not {blocks[dim]}",
+                )
+            )
+    return fitted(start.sizes, dict(blocks), tuple(whole), start.units)
+
+
+def _shape_of(program: TileProgram, tiling: Tiling) -> _Shape:
+    shape = _Shape(*({} for _ in range(10)))
+    for nest in program.nests:
+        _note(nest.body, (), shape, tiling)
+    return shape
+
+
+def _note(body: tuple[Stmt, ...], loops: tuple[For, ...], shape: _Shape, tiling: Tiling) -> None:
+    for stmt in body:
+        if isinstance(stmt, For):
+            if not stmt.parallel:
+                shape.serial.setdefault(stmt.dim)
+                if any(not loop.parallel for loop in loops):
+                    shape.repeated.setdefault(stmt.dim)
+            _note(stmt.body, (*loops, stmt), shape, tiling)
+        elif isinstance(stmt, Let | Load):
+            _note_tile(stmt, loops, shape, tiling)
+
+
+def _note_tile(stmt: Let | Load, loops: tuple[For, ...], shape: _Shape, tiling: Tiling) -> None:
+    walked = [loop.dim for loop in loops]
+    lanes = tiling.lanes(stmt.target)
+    shape.unlooped.update(dict.fromkeys(d for d in lanes if d not in walked))
+    if len(lanes) == 2:
+        shape.rows.setdefault(lanes[0])
+        shape.columns.setdefault(lanes[1])
+        if isinstance(stmt, Load) and stmt.view.sliced(stmt.target)[-1] != lanes[1]:
+            shape.across.setdefault(lanes[1])
+    if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling):
+        dims = dict.fromkeys(d for arg in stmt.args for d in tiling.lanes(arg))
+        shape.dots.update(dims)
+        shape.kept.update(dict.fromkeys(lanes))
+        summed = dict.fromkeys(d for d in dims if d not in lanes)
+        shape.deep.update(summed if in_float8(stmt) else {})
+        shape.summed.update(summed)
+        shape.repeated.update(dict.fromkeys(d for d in walked if d not in dims))

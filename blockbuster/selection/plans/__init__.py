@@ -1,0 +1,1 @@
+"""Plans: kernels and calls in order, for classes of sizes, and what became of a program."""

@@ -1,0 +1,223 @@
+"""A plan: emitted files and calls of functions of whole arrays, in the order in which they run.
+
+It is made for one dtype, one target and one class of sizes. ``run_plan.py`` runs it on the CPU,
+``replay.py`` on a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockbuster.costs import Report
+from blockbuster.emit.tile.value_dtypes import result_dtype
+from blockbuster.errors import LaunchError, message
+from blockbuster.ir.dtypes import INTEGERS
+from blockbuster.ir.lengths import Rule
+from blockbuster.ir.sizes import bind_sizes
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import Machine
+from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.considered import Considered
+from blockbuster.selection.plans.pieces import Axes, Call, Seen
+from blockbuster.selection.plans.plan_cost import plan_cost
+from blockbuster.selection.plans.plan_dtypes import kept_dtypes, own_dtypes
+
+Array = NDArray[Any]
+Sizes = Mapping[Dim, int]
+
+
+@dataclass(frozen=True)
+class File:
+    """An emitted module: kernels that run one after the other.
+
+    ``axes`` are those of the arrays it writes. ``dims`` are all its dims but chunks, ``blocks`` the
+    size classes that NumPy walks in blocks.
+    ``considered`` says why it is this snapshot; a plan that was saved has forgotten it.
+    """
+
+    text: str = field(repr=False)
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    axes: tuple[Axes, ...]
+    dims: tuple[Dim, ...]
+    blocks: Mapping[Dim, int]
+    kernels: int
+    considered: Considered | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps that run for one class of sizes. ``sizes`` are those for which it was made.
+
+    ``inputs`` are the program's arrays with their axes (None: of extent 1); ``results`` tells where
+    its outputs are. ``dtype`` is the common dtype of the inputs, ``input_dtypes`` lists the inputs
+    with another dtype. ``dtypes`` are those of all arrays that steps write, and files compute in
+    ``arithmetic``. ``rules`` give the sizes that no input shows.
+    """
+
+    name: str
+    dtype: str
+    target: str
+    inputs: Mapping[str, Axes]
+    sizes: Sizes
+    steps: tuple[File | Call, ...]
+    names: tuple[str, ...]
+    results: tuple[Seen, ...]
+    dtypes: Mapping[str, str]
+    arithmetic: str
+    notes: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    input_dtypes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The emitted modules, in order."""
+        return tuple(step for step in self.steps if isinstance(step, File))
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The functions of whole arrays, in order."""
+        return tuple(step for step in self.steps if isinstance(step, Call))
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels run, the functions of whole arrays not counted."""
+        return sum(file.kernels for file in self.files)
+
+    @property
+    def source(self) -> str:
+        """The emitted modules, one after the other."""
+        return "\n\n".join(file.text for file in self.files)
+
+    @property
+    def result_dtypes(self) -> tuple[str, ...]:
+        """The dtypes of the outputs: the plan's own, unless cast, and bool for truth values."""
+        return tuple(self.dtypes[seen.array] for seen in self.results)
+
+    @cached_property
+    def kept(self) -> Mapping[str, str]:
+        """The dtypes in which the arrays that steps write are kept: see ``kept_dtypes``."""
+        reads = [() if isinstance(step, Call) else step.reads for step in self.steps]
+        pairs = list(zip(self.steps, reads, strict=True))
+        own = own_dtypes(self.input_dtypes)
+        return kept_dtypes(
+            pairs, self.dtypes, common=self.dtype, arithmetic=self.arithmetic, own=own
+        )
+
+    def taken_as(self, step: File | Call, name: str) -> str:
+        """The dtype in which a step reads an array; empty if a file takes an input as it is.
+
+        Functions of whole arrays read the arrays that the user sees: rounded, and truth values as
+        numbers. Integers are never rounded to floats.
+        """
+        given = self.input_dtypes.get(name, "")
+        if isinstance(step, Call) and step.only_moves:
+            return self.kept[step.writes[0]]
+        if isinstance(step, File):
+            return "" if name in self.inputs else result_dtype([self.kept[name]], self.arithmetic)
+        own = given if given in INTEGERS else self.dtype
+        return result_dtype([self.dtypes.get(name, own)], self.dtype)
+
+    def result_shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the outputs."""
+        axes: dict[str, Axes] = {}
+        for step in self.steps:
+            axes.update(zip(step.writes, step.axes, strict=True))
+        shown_as = [
+            tuple(None if i is None else axes[seen.array][i] for i in seen.order)
+            for seen in self.results
+        ]
+        return tuple(
+            tuple(1 if dim is None else sizes[size_class(dim)] for dim in dims) for dims in shown_as
+        )
+
+    def cost(
+        self, machine: str | Path | Machine = "h200", *, launch: str = "plain", warm: bool = False
+    ) -> Report:
+        """The cost of its kernels on a machine, one after the other: see ``Kernel.cost``."""
+        files = [file.considered for file in self.files]
+        names = [call.name for call in self.calls]
+        return plan_cost(files, names, machine, launch=launch, warm=warm)
+
+    def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
+        """The size of every dim for arrays of these shapes; LaunchError if they disagree."""
+        return bound(self.inputs, shapes, self.rules)
+
+    def checked(self, sizes: Sizes) -> Sizes:
+        """``sizes``, if NumPy text can run them: a dim that is one block must have elements.
+
+        The launchers of kernels check sizes themselves.
+        """
+        for file in self.files if self.target == CPU else ():
+            for dim in file.dims:
+                if size_class(dim) not in file.blocks and not sizes[size_class(dim)]:
+                    known = self.sizes[size_class(dim)]
+                    raise LaunchError(f"{dim} is 0: {self.name} is compiled for {dim} = {known}")
+        return sizes
+
+
+def bound(
+    inputs: Mapping[str, Axes], shapes: Mapping[str, Sequence[int]], rules: tuple[Rule, ...]
+) -> dict[Dim, int]:
+    """The size of every dim, as ``inputs`` show it; LaunchError if shapes disagree."""
+    try:
+        return bind_sizes([*inputs.items()], shapes, rules)
+    except ValueError as error:
+        raise LaunchError(message(str(error))) from error
+
+
+def call_on_host(call: Call, operands: Sequence[Array], sizes: Sizes) -> list[Array]:
+    """The arrays that a function makes of NumPy arrays, which it cannot change."""
+    views = [array.view() for array in operands]
+    for view in views:
+        view.flags.writeable = False
+    made = noted(call, call.fn, views)
+    results = [np.asarray(array) for array in (made if isinstance(made, tuple) else (made,))]
+    check_results(call, results, sizes)
+    shared = [any(np.may_share_memory(array, view) for view in views) for array in results]
+    return [array.copy() if s else array for array, s in zip(results, shared, strict=True)]
+
+
+def noted(call: Call, fn: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+    """``fn(*arrays)``; an error of the user's function says how it came to be called."""
+    try:
+        return fn(*arrays)
+    except BaseException as error:
+        shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
+        where = f" ({call.where})" if call.where else ""
+        error.add_note(f"in {call.name}{where}, which runs between kernels, on arrays {shapes}")
+        raise
+
+
+def check_results(call: Call, results: Sequence[Any], sizes: Sizes) -> None:
+    """Raise LaunchError unless a function gave the arrays that it was traced with."""
+    if len(results) != len(call.axes):
+        raise LaunchError(f"{call.name} gave {len(results)} arrays, expected {len(call.axes)}")
+    for array, axes in zip(results, call.axes, strict=True):
+        expected = tuple(1 if d is None else sizes[size_class(d)] for d in axes)
+        if tuple(array.shape) != expected:
+            raise LaunchError(
+                message(
+                    f"{call.name} gave an array of shape {tuple(array.shape)}, expected {expected}",
+                    origin=call.where or None,
+                )
+            )
+
+
+def shown(array: Any, seen: Seen) -> Any:
+    """An array or tensor with its axes as ``seen`` has them."""
+    order = seen.order
+    if order == tuple(range(len(array.shape))):
+        return array
+    kept = sorted(axis for axis in order if axis is not None)
+    array = array[tuple(slice(None) if i in kept else 0 for i in range(len(array.shape)))]
+    places = [kept.index(axis) for axis in order if axis is not None]
+    array = array.transpose(places) if isinstance(array, np.ndarray) else array.permute(places)
+    return array[tuple(None if axis is None else slice(None) for axis in order)]

@@ -1,0 +1,172 @@
+"""A family's plans by class of sizes: a new size of a known class only needs a lookup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from blockbuster.errors import EmitError
+from blockbuster.ir.lengths import Rule
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.considered import Considered
+from blockbuster.selection.decisions.packed import told_apart
+from blockbuster.selection.nearby.jams import pairs_in
+from blockbuster.selection.plans.size_classes import (
+    Blocks,
+    Sizes,
+    representative,
+    rounded_up,
+)
+
+if TYPE_CHECKING:
+    from blockbuster.selection.candidates.candidate import Choice
+    from blockbuster.selection.plans.plan import Plan
+
+_Key = TypeVar("_Key")
+_Entry = TypeVar("_Entry")
+
+KEPT = 4096  # classes, and sizes that stand for themselves, that a family remembers
+
+Consider = Callable[[Sizes, bool], list[Considered]]
+Again = Callable[[Sequence[Considered], Sizes, bool], list[Considered] | None]
+Make = Callable[[Sizes, Sequence[Considered], bool], "Plan"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Sizes that round up to the same: the blocks of candidates, and the plans of classes, by which
+    of the blocks divide which dims.
+
+    ``stands`` are the sizes for which the candidates were ``considered``.
+    """
+
+    stands: Sizes | None = None
+    considered: Sequence[Considered] = ()
+    plans: dict[tuple[bool, ...], Plan | None] = field(default_factory=dict)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """By how many lanes candidates cut dims."""
+        return blocks_of([c for one in self.considered for c in (one.best, *one.others)])
+
+    @cached_property
+    def cuts(self) -> Sequence[tuple[Dim, int]]:
+        """The same, one by one, for dims whose sizes are asked for."""
+        return [(dim, lanes) for dim in self.stands or () for lanes in self.blocks.get(dim, ())]
+
+
+class PlanClasses:
+    """The plans chosen for classes of sizes; ``forget`` one if a candidate is excluded.
+
+    ``consider`` chooses for some sizes (and for one kernel, if possible); ``again`` takes the same
+    choice at other sizes, if it can; ``make`` makes the plan.
+    """
+
+    def __init__(self, consider: Consider, again: Again, make: Make, rules: Sequence[Rule]) -> None:
+        self._consider, self._again, self._make, self._rules = consider, again, make, rules
+        self._groups: dict[tuple[bool, tuple[int, ...]], _Group] = {}
+        self._exact: dict[tuple[bool, tuple[int, ...]], Plan] = {}
+
+    def forget(self) -> None:
+        """Choose anew for every class."""
+        self._groups.clear()
+        self._exact.clear()
+
+    def plan(self, sizes: Sizes, one_kernel: bool) -> Plan:
+        """The plan for the class of ``sizes``, which are complete, or for these alone."""
+        group = self._group(sizes, one_kernel)
+        key = tuple([not sizes[dim] % lanes for dim, lanes in group.cuts])
+        if key not in group.plans:
+            _keep(group.plans, key, self._chosen(sizes, group, one_kernel))
+        return group.plans[key] or self._alone(sizes, one_kernel)
+
+    def _group(self, sizes: Sizes, one_kernel: bool) -> _Group:
+        key = one_kernel, tuple(map(rounded_up, sizes.values()))
+        group = self._groups.get(key)
+        if group is None:
+            stands = representative(sizes, self._rules, {})
+            found = self._tried(stands, one_kernel) if stands else None
+            group = _Group(stands, found) if found else _Group()
+            _keep(self._groups, key, group)
+        return group
+
+    def _tried(self, sizes: Sizes, one_kernel: bool) -> Sequence[Considered] | None:
+        try:
+            return self._consider(sizes, one_kernel)
+        except EmitError:  # the sizes that were asked for may do: they say so themselves
+            return None
+
+    def _chosen(self, sizes: Sizes, group: _Group, one_kernel: bool) -> Plan | None:
+        """The plan for what stands for the class; None if each size is on its own."""
+        stands = representative(sizes, self._rules, group.blocks)
+        if stands is None:
+            return None
+        if stands == group.stands:
+            chosen: Sequence[Considered] | None = group.considered
+        else:
+            before = group.considered
+            known = self._again(before, stands, one_kernel) if before else None
+            chosen = known or self._tried(stands, one_kernel)
+        new = blocks_of([one.best for one in chosen or ()])
+        if any(not {*lanes} <= {*group.blocks.get(dim, ())} for dim, lanes in new.items()):
+            return None  # a block that the class does not tell: it may divide some of its sizes
+        return self._make(stands, chosen, one_kernel) if chosen else None
+
+    def _alone(self, sizes: Sizes, one_kernel: bool) -> Plan:
+        key = one_kernel, tuple(sizes.values())
+        if key not in self._exact:
+            chosen = self._consider(sizes, one_kernel)
+            _keep(self._exact, key, self._make(sizes, chosen, one_kernel))
+        return self._exact[key]
+
+
+def blocks_of(choices: Sequence[Choice]) -> Blocks:
+    """The numbers of lanes of each size class; kernels have no masks if these divide its size.
+    NumPy text never has masks. Besides, what decides whether an array is copied (packed.py), and
+    blocks that are taken in pairs (jams.py).
+    """
+    found: dict[Dim, dict[int, None]] = {}
+    for choice in choices:
+        for dim, lanes in (*_blocks_of(choice), *_told_apart(choice)):
+            found.setdefault(dim, {}).setdefault(lanes)
+    return {dim: tuple(sorted(n for n in lanes if n > 1)) for dim, lanes in found.items()}
+
+
+def _blocks_of(choice: Choice) -> Iterator[tuple[Dim, int]]:
+    """The blocks of a kernel's dims, without those that its schedule made of them (jam)."""
+    if choice.scheduled:
+        before = choice.scheduled.start.rules
+        made = {rule.dim for rule in choice.scheduled.draft.rules if rule not in before}
+        for nest in choice.scheduled.draft.nests:
+            yield from ((size_class(b.dim), b.lanes) for b in nest.blocks if b.dim not in made)
+
+
+def _told_apart(choice: Choice) -> Iterator[tuple[Dim, int]]:
+    if choice.scheduled:
+        yield from told_apart(choice.scheduled)
+        yield from pairs_in(choice.scheduled)
+
+
+def not_served(choice: Choice, sizes: Mapping[Dim, int]) -> str:
+    """Why a kernel does not serve these sizes, in words; "" if it does."""
+    for nest in choice.scheduled.draft.nests if choice.scheduled else ():
+        for block in nest.blocks:
+            size = sizes.get(size_class(block.dim))
+            if size is None:
+                continue  # chunks: the kernel's own
+            if block.whole and not (size <= block.lanes if block.ragged else size == block.lanes):
+                return f"{block.dim} is {size}: it is one block of {block.lanes}"
+            if not block.whole and not block.ragged and size % block.lanes:
+                return f"{block.dim} is {size}: it has to be a multiple of {block.lanes}"
+    for dim, lanes in pairs_in(choice.scheduled) if choice.scheduled else ():
+        if sizes[dim] % lanes:
+            return f"{dim} is {sizes[dim]}: it has to be a multiple of {lanes}"
+    return ""
+
+
+def _keep(memory: dict[_Key, _Entry], key: _Key, value: _Entry) -> None:
+    if len(memory) >= KEPT:
+        del memory[next(iter(memory))]
+    memory[key] = value

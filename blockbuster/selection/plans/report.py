@@ -1,0 +1,171 @@
+"""The report on a compiled program: its kernels, their snapshots, and the calls between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from blockbuster.emit.schedule.factor import Factor
+from blockbuster.emit.schedule.numbered_chunks import is_walked
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.steps import derived
+from blockbuster.emit.tile.between import in_bytes, width
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.errors import message, shown, shown_lines
+from blockbuster.ir.types import size_class
+from blockbuster.rules import explain
+from blockbuster.selection.plans.masked_loops import narrowed_loops, whole_loops
+from blockbuster.selection.plans.plan import File, Plan, Sizes
+from blockbuster.selection.plans.stored import stored
+
+MOST = 8  # values that are told one by one
+
+
+@dataclass(frozen=True)
+class Report:
+    """A plan in words. ``misc`` are the functions of whole arrays, ``notes`` what to know.
+
+    ``stored``: a line for each value that is written to memory on the way, the largest first: what
+    did not fuse, and what is stored by choice.
+    """
+
+    kernels: int
+    misc: tuple[str, ...]
+    notes: tuple[str, ...]
+    text: str
+    stored: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Report({shown_lines(self.text)[0]})"
+
+    def _repr_html_(self) -> str:
+        from blockbuster.view.notebook import report_html
+
+        return report_html(self)
+
+
+def report(
+    plan: Plan,
+    notes: tuple[str, ...] = (),
+    assemblers: tuple[str, ...] = (),
+    sizes: Sizes | None = None,
+) -> Report:
+    """The report on a plan; ``notes`` and ``assemblers`` are those of its use, for these ``sizes``.
+
+    It begins with what did not fuse, the largest values first.
+    """
+    at_hand = sizes or plan.sizes
+    kernels = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
+    lines = [f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {_in_words(at_hand)}"]
+    apart = what_is_stored(plan, at_hand)
+    lines += [f"  {line}" for line in apart]
+    if not apart and all(file.considered for file in plan.files):
+        number = "one kernel" if plan.kernels == 1 else kernels
+        lines.append(f"  {number}, no intermediate in memory")
+    if any(plan.sizes.get(dim) != size for dim, size in at_hand.items()):
+        lines.append(f"  chosen for sizes of this class: {_in_words(plan.sizes)}")
+    for step in plan.steps:
+        if isinstance(step, File):
+            lines += _file(step, plan)
+        else:
+            where = f" ({step.where})" if step.where else ""
+            lines.append(f"  {step.name}{where}: a function of whole arrays, not fused")
+    lines += [f"  machine code by {assembler}" for assembler in assemblers]
+    said = (*plan.notes, *notes)
+    lines += [f"  note: {note}" for note in said]
+    misc = tuple(call.name for call in plan.calls)
+    return Report(plan.kernels, misc, said, "\n".join(map(shown, lines)) + "\n", apart)
+
+
+def _in_words(sizes: Sizes) -> str:
+    return ", ".join(f"{dim} = {size}" for dim, size in sizes.items())
+
+
+def what_is_stored(plan: Plan, sizes: Sizes) -> tuple[str, ...]:
+    """One line for each value that a step writes for a later one, the largest first.
+
+    Of a plan from a file only functions of whole arrays are known.
+    """
+    found = [*_around_calls(plan, sizes)]
+    for file in plan.files:
+        if file.considered is not None:
+            found += [(one.written.bytes, str(one)) for one in stored(file.considered, sizes)]
+    ordered = [line for _, line in sorted(found, key=lambda entry: -entry[0])]
+    if len(ordered) > MOST:
+        left = sum(sorted((number for number, _ in found), reverse=True)[MOST:])
+        ordered[MOST:] = [f"{len(ordered) - MOST} smaller values: {in_bytes(left)} in all"]
+    return tuple(ordered)
+
+
+def _around_calls(plan: Plan, sizes: Sizes) -> Iterator[tuple[int, str]]:
+    """The arrays that functions of whole arrays read from kernels, or write for them."""
+    axes = {n: a for step in plan.steps for n, a in zip(step.writes, step.axes, strict=True)}
+    results = [seen.array for seen in plan.results]
+    for call in plan.calls:
+        read = [seen.array for seen in call.operands if seen.array in axes]
+        names = dict.fromkeys((*read, *call.writes))
+        shapes = {n: [1 if d is None else sizes[size_class(d)] for d in axes[n]] for n in names}
+        inner = [n for n in names if n not in results]
+        total = sum(prod(shapes[n]) * width(plan.kept[n]) for n in inner)
+        where = f" ({call.where})" if call.where else ""
+        sizes_of = dict.fromkeys(" x ".join(map(str, shapes[n])) or "1" for n in inner)
+        what = f"{' and '.join(sizes_of)} ({', '.join(inner)}; {in_bytes(total)})"
+        written = f"writes {what}" if inner else "runs by itself"
+        reason = f"{call.name}{where} is a function of whole arrays: rules do not look inside it"
+        yield total, f"NOT FUSED: {written} because {reason}"
+
+
+def _with_groups(scheduled: Scheduled) -> TileProgram:
+    """What the schedule made before exponentials in base 2 took its groups apart."""
+    if not any(applied.move == Factor.name for applied in scheduled.moves):
+        return scheduled.draft
+    steps = derived(scheduled).steps
+    return next(step.before.draft for step in steps if step.applied.move == Factor.name)
+
+
+def _file(file: File, plan: Plan) -> list[str]:
+    number = "" if file.kernels == 1 else f" in {file.kernels} kernels"
+    lines = [f"  {', '.join(file.writes)} from {', '.join(file.reads)}{number}"]
+    if file.considered is None:
+        return lines
+    best = file.considered.best
+    tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in best.blocks.items())
+    lines.append(f"    {best.name} ({file.considered.reason})")
+    count = len(best.graph.nodes)
+    operations = "1 top-level operation" if count == 1 else f"{count} top-level operations"
+    lines.append(f"    {operations} after fusion; tiles: {tiles}")
+    lines += [f"    schedule: {best.schedules}"] if best.schedules else []
+    masks = list(narrowed_loops(best.program, plan.sizes, best.blocks))
+    masks += whole_loops(_with_groups(best.scheduled)) if best.scheduled is not None else ()
+    lines += [f"    {said}" for said in masks]
+    if best.again is not None:
+        lines.append(f"    {best.again.words}: stored, they would move more")
+    walked = [c for c in best.program.chunks if is_walked(best.program, c)]
+    for chunks in walked:
+        lines.append(
+            f"    {chunks.count} programs take the blocks of {chunks.dim} in turn:"
+            " what all blocks share is loaded once for each program"
+        )
+    for chunks in (chunks for chunks in best.program.chunks if chunks not in walked):
+        what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
+        lines.append(f"    {what}: whole, it would leave most of {best.processors} processors idle")
+    return lines
+
+
+def not_one_kernel(plan: Plan, sizes: Sizes) -> str:
+    """Why a plan is not one kernel, in words: every array between kernels and its reason."""
+    reasons = [*what_is_stored(plan, sizes)]
+    for file in plan.files:
+        if file.considered is not None and file.kernels > 1:
+            reasons += map(str, explain(file.considered.best.graph))
+            names = ", ".join(file.writes)
+            reasons.append(f"{names}: {file.kernels} kernels, since one may not read what it wrote")
+    return message(
+        f"{plan.name} is {plan.kernels} kernels for {plan.target}, not one",
+        origin="\n".join(reasons),
+        hint="leave out one_kernel=True, or rewrite what is named above",
+    )

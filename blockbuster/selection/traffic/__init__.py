@@ -1,0 +1,1 @@
+"""Graph traffic, arithmetic and local footprint of block programs, in closed form."""
