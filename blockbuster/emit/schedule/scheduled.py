@@ -12,7 +12,7 @@ from blockbuster.emit.target.compiler import Target, reads_float8
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.dtypes import FLOAT8
-from blockbuster.ir.lengths import completed
+from blockbuster.ir.lengths import Rule, completed
 from blockbuster.ir.types import Dim
 
 
@@ -39,6 +39,11 @@ class Scheduled:
     def sizes(self) -> Mapping[Dim, int]:
         """The size of each size class, chunks included, for which the kernel is made."""
         return completed(dict(self.known), self.draft.rules)
+
+    @property
+    def made(self) -> tuple[Rule, ...]:
+        """The sizes of dims that its moves made of others (jam)."""
+        return tuple(rule for rule in self.draft.rules if rule not in self.start.rules)
 
     @property
     def blocks(self) -> dict[Dim, int]:

@@ -77,10 +77,9 @@ def pays(two: Cost, one: Cost, near: float) -> bool:
 
 def pairs_in(scheduled: Scheduled) -> Iterator[tuple[Dim, int]]:
     """Dims whose blocks a schedule takes in pairs, and the elements of a pair: they divide them."""
-    new = [rule for rule in scheduled.draft.rules if rule not in scheduled.start.rules]
     for nest in scheduled.draft.nests:
         lanes = {block.dim: block.lanes for block in nest.blocks}
-        for rule in new:
+        for rule in scheduled.made:
             dims = rule.length.dims
             if rule.dim in lanes and dims and rule.length == size(dims[0]) * share_of(PAIR):
                 yield dims[0], PAIR * lanes[rule.dim]

@@ -137,8 +137,7 @@ def blocks_of(choices: Sequence[Choice]) -> Blocks:
 def _blocks_of(choice: Choice) -> Iterator[tuple[Dim, int]]:
     """The blocks of a kernel's dims, without those that its schedule made of them (jam)."""
     if choice.scheduled:
-        before = choice.scheduled.start.rules
-        made = {rule.dim for rule in choice.scheduled.draft.rules if rule not in before}
+        made = [rule.dim for rule in choice.scheduled.made]
         for nest in choice.scheduled.draft.nests:
             yield from ((size_class(b.dim), b.lanes) for b in nest.blocks if b.dim not in made)
 
