@@ -28,16 +28,27 @@ from bench.costs.measured import COLD, WARM, WAYS, Measured, measured
 from bench.costs.workloads import JUDGE, WORKLOADS
 from blockbuster.costs import binary_model, coefficients
 from blockbuster.machines import Machine, machine
+from blockbuster.selection.ranking import both
 
 TOP = 8
 FAR = 1.1  # times of pairs that lie far from each other
 FIRST_REGRET, TOP_REGRET, TOP_US, LEAST = 0.15, 0.03, 0.15, 0.8
 Model = Callable[[Measured, Machine, str], float]
 
-MODELS: Mapping[str, Model] = {
-    "closed form": lambda pair, on, way: pair.closed(on, way, coefficients.FITTED),
-    "binaries": lambda pair, on, way: pair.compiled(on, way, binary_model.FITTED_TO_BINARIES),
-}
+
+def _closed(pair: Measured, on: Machine, way: str) -> float:
+    return pair.closed(on, way, coefficients.FITTED)
+
+
+def _compiled(pair: Measured, on: Machine, way: str) -> float:
+    return pair.compiled(on, way, binary_model.FITTED_TO_BINARIES)
+
+
+def _both(pair: Measured, on: Machine, way: str) -> float:
+    return both(_closed(pair, on, way), _compiled(pair, on, way))
+
+
+MODELS: Mapping[str, Model] = {"closed form": _closed, "binaries": _compiled, "both": _both}
 
 
 @dataclass(frozen=True)
@@ -249,7 +260,7 @@ def main() -> int:
     text = table(groups, on)
     (options.folder / "table.md").write_text(text, encoding="utf-8")
     for way in (COLD, WARM):
-        scatter(groups, on, way, MODELS["binaries"], options.folder / f"scatter-{way}.png")
+        scatter(groups, on, way, MODELS["both"], options.folder / f"scatter-{way}.png")
     print(text)
     return 0
 

@@ -1,6 +1,7 @@
 """Schedules ranked in two stages: the closed form keeps some, their binaries rank these."""
 
 import json
+import math
 from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -13,7 +14,7 @@ from blockbuster.emit.target.binary import from_data
 from blockbuster.emit.target.inspection import disassembler
 from blockbuster.emit.target.loops import Loop
 from blockbuster.errors import EmitError
-from blockbuster.selection.ranking import rank, why_slow
+from blockbuster.selection.ranking import both, rank, why_slow
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "binary"
 BINARY = from_data(json.loads((GOLDEN / "matmul-sm_90.json").read_text())["binary"])
@@ -64,6 +65,26 @@ def test_binaries_decide():
     assert "limited by" in ranking.best[0].reason
     assert ranking.best[0].second.time_us < ranking.best[1].second.time_us
     assert ranking.best[0].first > 0
+
+
+def test_a_binary_that_is_hardly_slower_leaves_the_order_of_the_closed_form():
+    def ranked(issue):
+        executor = Prepared({"block M 64": with_issue(issue)})
+        return rank(schedules()[1:3], executor=executor, keep=2, best=2).best
+
+    def is_slower(place, other):
+        return place.second.time_us > other.second.time_us
+
+    assert [place.scheduled.blocks["M"] for place in ranked(100)] == [64, 32]
+    assert ranked(100)[0].first < 0.95 * ranked(100)[1].first
+    slower = next(found for issue in range(100, 9000, 100) if is_slower(*(found := ranked(issue))))
+    assert [place.scheduled.blocks["M"] for place in slower] == [64, 32]
+
+
+def test_both_estimates_count_alike():
+    assert both(2.0, 8.0) == 4.0
+    assert both(math.inf, 8.0) == 8.0  # the closed form holds what compiles for too large
+    assert both(2.0, math.inf) == math.inf
 
 
 def test_what_spills_or_is_serialized_ranks_behind_what_does_not():
