@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 GOLDEN = Path(__file__).parent / "golden"
+SLOW = Path(__file__).parent / "slow.txt"  # made by bench/slow_tests.py
 
 # Deadlines are off: a time limit on one example fails on a busy machine and proves nothing.
 # `--hypothesis-profile=NAME` chooses another profile. The Makefile chooses `ci` for `make test`
@@ -30,11 +31,25 @@ settings.register_profile("thorough", max_examples=2000, **COMMON)
 settings.load_profile("dev")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of Hypothesis are marked: `make slow` runs them too, on more examples."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that take long are marked, and those of Hypothesis, of which `make slow` runs more
+    examples.
+
+    Raises UsageError if the list of the former names a test that is gone.
+    """
+    slow = dict.fromkeys(SLOW.read_text(encoding="utf-8").splitlines())
     for item in items:
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.function):
             item.add_marker("property")
+        if item.nodeid in slow:
+            item.add_marker("slow")
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        collected = {item.nodeid for item in items}
+        files = {name.split("::")[0] for name in collected}  # others need what is not installed
+        gone = [name for name in slow if name not in collected and name.split("::")[0] in files]
+        if gone:
+            what = f"{SLOW.name} names tests that are gone; delete these lines:"
+            raise pytest.UsageError("\n".join([what, *gone]))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -45,8 +60,13 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 
 def pytest_collection_finish() -> None:
-    """What collection made stays to the end: Python's search for cycles need not go over it."""
+    """What collection made stays to the end: Python's search for cycles need not go over it.
+
+    Caches of tests hold up to a gigabyte, and a search over all of it takes a second: it comes
+    after a hundred younger ones instead of ten.
+    """
     gc.freeze()
+    gc.set_threshold(10_000, 20, 100)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -26,6 +26,7 @@ from blockbuster.emit.target.load import load_module
 from blockbuster.errors import LaunchError, message
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.runtime import worker
+from blockbuster.runtime.reduce_slices import reduce_slices
 
 if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel
@@ -162,6 +163,8 @@ def serve() -> None:
     for name in SLOW_TO_LOAD:
         with suppress(ImportError):  # a job will say so, or does not need it
             import_module(name)
+    with suppress(ImportError):
+        reduce_slices()
     worker.serve(_work)
 
 

@@ -14,11 +14,11 @@ from blockbuster.testing.sayings import WAYS, everyday
 from tests.parameters import one_in, rest_slow
 
 PROGRAMS = 300
-COMPILED = 30
+COMPILED = 12
 """Of these the schedules are compared too, which takes ten times as long."""
 
 CHOSEN = (0, 7, 24, 25, 31, 42, 46, 54, 67, 72, 102, 104, 126, 174, 204, 246, 258, 282)
-"""Of these, and of every fifteenth, what is chosen is compared. Some took other dims in one block,
+"""Of these what is chosen is compared. Some took other dims in one block,
 or made other values again, where several dims had one word."""
 
 TWENTIES = one_in(15, range(0, PROGRAMS, 20))
@@ -116,7 +116,7 @@ def test_three_ways_are_scheduled_alike(seed):
         assert emitted_like(*other) == wanted, way
 
 
-@pytest.mark.parametrize("seed", rest_slow(sorted({*range(0, PROGRAMS, 15), *CHOSEN}), CHOSEN[::9]))
+@pytest.mark.parametrize("seed", rest_slow(CHOSEN, CHOSEN[::9]))
 def test_three_ways_are_the_same_kernels(seed):
     """Where the ways differ by a negation or the order of factors, schedules of equal cost may."""
     found = {}  # by the lowered program
