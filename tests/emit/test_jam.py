@@ -167,6 +167,23 @@ STAGED = program(
     *(line.replace("t4 * t4", "t4 * t8") for line in CHAIN[4:]),
     inputs=", W: f32[H, M, N]",
 )
+ALONE = program(
+    CHAIN[0],
+    "t2: f32[M] = init +",
+    "for N {",
+    "t3: f32[M, N] = load W[H, M, N]",
+    "t4: f32[M] = row_sum(t3)",
+    "t2 += t4",
+    "}",
+    "t5: f32[M, D] = t1 * t2",
+    "store Y[H, M, D] = t5",
+    inputs=", W: f32[H, M, N]",
+)
+TAKEN = with_lines(
+    first=("t8: f32[] = init +", "for M_half {", "t9: f32[M_half] = load U[M_half]",
+           "t10: f32[] = row_sum(t9)", "t8 += t10", "}"),
+    last=("t11: f32[M, D] = t2 * t8",), inputs=", U: f32[M_half]",
+)  # fmt: skip
 SLICED = tuple(line.replace("load X[H, M, D]", "load X[H, M[M from 1], D]") for line in CHAIN)
 
 
@@ -189,12 +206,18 @@ SLICED = tuple(line.replace("load X[H, M, D]", "load X[H, M[M from 1], D]") for 
         (with_lines(**ENTRY), f"{BLOCKS}\njam nest 1 M", "S has one entry for a block of M"),
         (with_lines(**SHARED), f"{BLOCKS}\njam nest 1 M", "S is stored once for all blocks of M"),
         (program(*SLICED), f"{BLOCKS}\njam nest 1 M", "X is sliced along M"),
+        (ALONE, f"{BLOCKS}\njam nest 1 M", "two blocks of M share nothing in a loop"),
         (STAGED, f"{BLOCKS}\nstage nest 1 N 3\njam nest 1 M", "loads of W run ahead already"),
     ],
 )
 def test_refusals(tiles, text, reason):
     with pytest.raises(EmitError, match=reason):
         replayed(of(tiles), text)
+
+
+def test_a_dim_that_has_the_name_of_a_half():
+    with pytest.raises(EmitError, match="M_half is a dim of the program already"):
+        replayed(of(TAKEN, M_half=24), f"{BLOCKS}, M_half 8\njam nest 1 M")
 
 
 def test_sizes_of_which_half_is_no_number_of_blocks():
