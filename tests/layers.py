@@ -93,7 +93,12 @@ LAZY = {
 
 # Which files (or folders) may import a heavy library.
 LIBRARIES = {
-    "triton": ("emit/target/gpu.py", "emit/target/compiler.py", "tuning/known.py"),
+    "triton": (
+        "emit/target/gpu.py",
+        "emit/target/compiler.py",
+        "runtime/reduce_slices.py",
+        "tuning/known.py",
+    ),
     "torch": (
         "frontend/torch.py",
         "frontend/on_tensors.py",

@@ -234,12 +234,18 @@ STRANGE_FILES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STRANGE_FILES)
-def test_a_source_file_of_any_name(name, tmp_path, capsys, monkeypatch):
+@pytest.fixture
+def strange_file(name, tmp_path, monkeypatch):
+    """A source file of such a name, in the present folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text(
         "import blockbuster as bb\n\ndef f(x):\n    y = bb.exp(x)\n    return y + y.sum()\n"
     )
+
+
+@pytest.mark.usefixtures("strange_file")
+@pytest.mark.parametrize("name", STRANGE_FILES)
+def test_what_is_emitted_of_a_source_file_of_any_name(name, tmp_path):
     spec = importlib.util.spec_from_file_location("strange", tmp_path / name)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -248,6 +254,12 @@ def test_a_source_file_of_any_name(name, tmp_path, capsys, monkeypatch):
         words = {getattr(n, "id", getattr(n, "name", "")) for n in ast.walk(ast.parse(text))}
         assert not words & {"INJECTED", "this"}
         assert all(line.isprintable() for line in text.split("\n"))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("strange_file")
+@pytest.mark.parametrize("name", STRANGE_FILES[::3])
+def test_commands_on_a_source_file_of_any_name(name, capsys):
     for command in (
         ["emit", f"{name}:f", "--dims", "x=M N", "--sizes", "M=8", "N=8"],
         ["fuse", f"{name}:f", "--dims", "x=M N", "--json", name.replace(".py", ".json")],

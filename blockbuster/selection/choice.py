@@ -58,13 +58,19 @@ class Fused:
     What a compiler refuses is remembered and not chosen again. ``derivation``: how the program was
     fused, where somebody has done it. If that was by other rules than ours, or with whole dims, its
     snapshots are all that may be chosen. ``constants``: there are inputs that stay as they are from
-    call to call, so that more may be worth storing.
+    call to call, so that more may be worth storing. ``on_cpu``: choices are for NumPy text alone,
+    for which nothing beside the snapshots is considered.
     """
 
     def __init__(
-        self, graph: Graph, derivation: Derivation | None = None, *, constants: bool = False
+        self,
+        graph: Graph,
+        derivation: Derivation | None = None,
+        *,
+        constants: bool = False,
+        on_cpu: bool = False,
     ) -> None:
-        self.graph, self._constants = graph, constants
+        self.graph, self._constants, self._on_cpu = graph, constants, on_cpu
         self._given = derivation
         self._lowered: dict[int, _Lowered] = {}
         self._refused: dict[Key, str] = {}
@@ -87,7 +93,7 @@ class Fused:
     @cached_property
     def beside(self) -> tuple[Beside, ...]:
         """The candidates beside the snapshots (beside.py)."""
-        if not self._by_our_rules:
+        if self._on_cpu or not self._by_our_rules:
             return ()
         found = beside_snapshots(self.derivation, self.apart)
         return (*found, *operands_stored_too(self.apart)) if self._constants else found
@@ -150,6 +156,7 @@ class Fused:
         all are considered again with smaller tiles. Raises EmitError if no snapshot, nor the
         unfused program, has a form for the target that compiles.
         """
+        assert target == CPU or not self._on_cpu
         setting = Setting(sizes, given_by(dtype), target, in_chunks=not one_kernel)
         with collection_paused():
             return self._considered(setting, one_kernel)

@@ -32,6 +32,18 @@ and later snapshots of long programs differ in what else they fuse."""
 
 
 @dataclass(frozen=True)
+class Snapshots:
+    """The snapshots of a program, for all its candidates."""
+
+    derivation: Derivation
+
+    @cached_property
+    def fewest_outer_products(self) -> int:
+        """In the safe form of the snapshot that has least of them."""
+        return min(_outer_products(safe(graph)) for graph in self.derivation.snapshots)
+
+
+@dataclass(frozen=True)
 class Apart:
     """Snapshot ``number`` of ``fused``, counted from 1, with statistics taken out of its loops.
 
@@ -41,7 +53,7 @@ class Apart:
 
     number: int
     derivation: Derivation
-    fused: Derivation
+    fused: Snapshots
     normalized: bool = False
     stored: bool = False
 
@@ -66,8 +78,7 @@ class Apart:
         have fewer digits than their sums.
         """
         own = _outer_products(safe(self.graph))
-        others = self.fused.snapshots if own else ()
-        return any(own > _outer_products(safe(graph)) for graph in others)
+        return own > 0 and own > self.fused.fewest_outer_products
 
 
 def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
@@ -78,11 +89,12 @@ def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
     """
     found: dict[Graph, Apart] = {}
     before: list[Apart] = []
+    snapshots = Snapshots(derivation)
     for number in range(1, len(derivation.snapshots_after) + 1):
         if len(found) >= MOST:
             break
         whole = derivation.at_snapshot(number)
-        one = Apart(number, _without_statistics(whole), derivation)
+        one = Apart(number, _without_statistics(whole), snapshots)
         if sums_beside_dots(one.graph) == sums_beside_dots(whole.final):
             before += [one] if one.graph != whole.final and not before else []
             continue
@@ -90,7 +102,7 @@ def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
         if one.loses_digits:
             stable = safe(whole.final)
             start = Derivation(stable, (), (0,), {0: stable})
-            other = Apart(number, _without_statistics(start), derivation, normalized=True)
+            other = Apart(number, _without_statistics(start), snapshots, normalized=True)
             if not other.loses_digits:
                 found.setdefault(other.graph, other)
     for one in before if _products(derivation.final) > 1 else ():

@@ -52,7 +52,9 @@ class Family:
         self._dtypes = written_dtypes(self._pieces, dtype, own_dtypes(input_dtypes))
         self._pieces = with_integers(self._pieces, self._dtypes)
         pieces = [step for step in self._pieces.steps if isinstance(step, Piece)]
-        self.fused = tuple(Fused(piece.graph, constants=bool(constants)) for piece in pieces)
+        self.fused = tuple(
+            Fused(piece.graph, constants=bool(constants), on_cpu=target == CPU) for piece in pieces
+        )
         exact = target == CPU and "float64" in (dtype, *casts(graph))
         self._arithmetic = "float64" if exact else "float32"
         self._constants = constants
