@@ -5,12 +5,21 @@ from dataclasses import asdict
 
 import pytest
 
-from bench.ablation import DESCRIPTORS, WHOLE, Variant, considered, table, variants, without
+pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+
+from bench.ablation import (
+    DESCRIPTORS,
+    WHOLE,
+    Variant,
+    considered,
+    table,
+    variants,
+    without,
+)
 from bench.peers.cases import BY_KEY
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import not_complete
 
-pytest.importorskip("torch")
 KEY = "decode/causal-8192"
 
 

@@ -1,5 +1,6 @@
 """Random tile programs: a random block program, lowered, after some random moves."""
 
+from dataclasses import replace
 from itertools import islice
 
 from blockbuster.emit.schedule.block import Cut, unlooped
@@ -42,9 +43,14 @@ def random_whole_graph(random):
     return safe(fuse(WholeDim().apply(random.choice(sites))).final) if sites else graph
 
 
-def lowered(graph, random):
-    """The tile program of ``graph``, not scheduled yet, for random sizes."""
+def lowered(graph, random, constant=0.0):
+    """The tile program of ``graph``, not scheduled yet, for random sizes; that part of its inputs
+    is constant.
+    """
     tiles = lower_to_tiles(graph)
+    if constant:
+        names = tuple(buffer.name for buffer in tiles.inputs if random.random() < constant)
+        tiles = replace(tiles, constants=names)
     drawn = {dim: 3 if dim in tiles.units else random.choice(SIZES) for dim in sized(tiles)}
     sizes = fitted(drawn, tiles.rules)
     return unscheduled(typed_for_gpu(graph, tiles, given_by(random.choice(DTYPES))), sizes, TARGET)
@@ -132,10 +138,12 @@ def _uncut(nest, units):
     return tuple(dict.fromkeys(walked))
 
 
-def start_of(graph, random, most=4):
+def start_of(graph, random, most=4, constant=0.0):
     """A tile program of ``graph`` after some moves: with blocks for all dims, or for none."""
     if random.random() < 0.3:
         moves = tuple(move for move in MOVES if move.name != "block")
-        return some_moves(lowered(graph, random), random, most, moves)
-    scheduled = all_cut(lowered(graph, random), random)
-    return some_moves(scheduled, random, most) if is_cut(scheduled) else lowered(graph, random)
+        return some_moves(lowered(graph, random, constant), random, most, moves)
+    scheduled = all_cut(lowered(graph, random, constant), random)
+    if not is_cut(scheduled):
+        return lowered(graph, random, constant)
+    return some_moves(scheduled, random, most)

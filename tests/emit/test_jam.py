@@ -119,6 +119,14 @@ def test_loads_that_run_ahead_already():
     assert prove_tiles(PLAIN, made, trials=3).equal
 
 
+def test_what_an_iteration_stores_and_loads_again():
+    own = dict(last=("store I[H, M, D] = t2", "t9: f32[M, D] = load I[H, M, D]"))
+    start = with_lines(**own, outputs="\n  workspaces I: f32[H, M, D]")
+    made = jammed(start)
+    verify_tiles(made)
+    assert prove_tiles(start, made, trials=3).equal
+
+
 def test_a_sum_that_all_rows_share_is_made_once():
     sums = ("t8: f32[] = init +", "for N {", "t9: f32[N] = load V[N]", "t10: f32[] = row_sum(t9)",
             "t8 += t10", "}")  # fmt: skip

@@ -50,6 +50,12 @@ def of(tiles):
     return unscheduled(tiles, SIZES, target_of("sm_90"))
 
 
+def test_blocks_of_chunks_of_chunks_are_apart():
+    made = replayed(of(PLAIN), "block M 16\nwalk nest 1 M 2\nwalk nest 1 M_chunk 2").draft
+    verify_tiles(made)
+    assert prove_tiles(PLAIN, made, trials=3).equal
+
+
 def test_what_all_blocks_share_is_loaded_before_the_loop():
     made = replayed(of(PLAIN), "block M 16\nwalk nest 1 M 2").draft
     (nest,) = bind(made).nests

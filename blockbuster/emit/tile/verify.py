@@ -6,7 +6,7 @@ checks inspect the statements instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
@@ -160,16 +160,22 @@ def parallel_stores_are_apart(program: TileProgram) -> Iterator[str]:
     for nest in program.nests:
         for place, stmt in placed(nest):
             if isinstance(stmt, Store):
-                runs = (*stmt.view.runs, *_chunked(place, stmt.view.runs))
+                runs = _with_chunks(place, stmt.view.runs)
                 for loop in place:
                     if loop.parallel and loop.dim not in runs:
                         name = stmt.view.buffer.name
                         yield f"iterations over {loop.dim} store {name} at one place"
 
 
-def _chunked(place: Place, dims: tuple[Dim, ...]) -> Iterator[Dim]:
-    """The dims whose chunks of ``dims`` are walked: what is apart for blocks is for chunks."""
-    return (loop.chunk for loop in place if loop.chunk is not None and loop.dim in dims)
+def _with_chunks(place: Place, dims: Iterable[Dim]) -> dict[Dim, None]:
+    """``dims`` and those whose chunks of them, or of their chunks, are walked: what is apart for
+    blocks is for chunks.
+    """
+    found = dict.fromkeys(dims)
+    for loop in reversed(place):
+        if loop.chunk is not None and loop.dim in found:
+            found[loop.chunk] = None
+    return found
 
 
 def chunks_are_walked(program: TileProgram) -> Iterator[str]:
@@ -189,22 +195,26 @@ def loads_read_what_is_there(program: TileProgram) -> Iterator[str]:
     """Loaded elements were stored before, by an earlier nest or the same parallel iteration."""
     ready: dict[Buffer, None] = dict.fromkeys(program.inputs)
     for nest in program.nests:
-        stores: dict[Buffer, tuple[Place, View]] = {}
+        stores: dict[Buffer, list[tuple[Place, View]]] = {}
         for place, stmt in placed(nest):
             if isinstance(stmt, Store):
                 if stmt.view.buffer.space == INPUT:
                     yield f"the input {stmt.view.buffer.name} is stored"
-                stores.setdefault(stmt.view.buffer, (place, stmt.view))
+                stores.setdefault(stmt.view.buffer, []).append((place, stmt.view))
             elif isinstance(stmt, Load | Issue) and stmt.view.buffer not in ready:
-                yield from _same_iteration(place, stmt.view, stores.get(stmt.view.buffer))
+                found = stores.get(stmt.view.buffer, [])
+                reasons = [[*_same_iteration(place, stmt.view, store)] for store in found]
+                yield from min(reasons, key=len, default=[_no_store(stmt.view)])
         ready.update(dict.fromkeys(stores))
 
 
-def _same_iteration(place: Place, view: View, store: tuple[Place, View] | None) -> Iterator[str]:
+def _no_store(view: View) -> str:
+    return f"{view.buffer.name} is loaded before it is stored"
+
+
+def _same_iteration(place: Place, view: View, store: tuple[Place, View]) -> Iterator[str]:
+    """Why a load does not find what ``store`` stores, if so; it may find what another one stores."""
     name = view.buffer.name
-    if store is None:
-        yield f"{name} is loaded before it is stored"
-        return
     written, target = store
     for loop in (a for a, b in zip(place, written, strict=False) if a == b and a.parallel):
         axes = [dim for dim in view.dims if loop.dim in dims_along(dim)]
