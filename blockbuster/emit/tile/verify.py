@@ -213,7 +213,7 @@ def _no_store(view: View) -> str:
 
 
 def _same_iteration(place: Place, view: View, store: tuple[Place, View]) -> Iterator[str]:
-    """Why a load does not find what ``store`` stores, if so; it may find what another one stores."""
+    """Why a load does not find what ``store`` stores, if so; another may have stored it."""
     name = view.buffer.name
     written, target = store
     for loop in (a for a, b in zip(place, written, strict=False) if a == b and a.parallel):
