@@ -167,7 +167,7 @@ class Guarded:
         if behind.any():
             reach = _reach(np.flatnonzero(behind) // size + 1, "after its last")
             yield f"writes past the end of {name}: {reach}"
-        if self.high - self.low > size * math.prod(self.packed.shape):
+        if _has_gaps(self.packed):
             gaps = changed.copy()
             self._elements(gaps)[...] = False
             count = int(gaps[self.low : self.high].sum())
@@ -248,6 +248,17 @@ def _span(array: Packed) -> tuple[int, int]:
         return 0, 0
     ends = [step * (size - 1) for step, size in zip(array.steps, array.shape, strict=True)]
     return sum(end for end in ends if end < 0), sum(map(abs, ends)) + array.itemsize
+
+
+def _has_gaps(array: Packed) -> bool:
+    """False if elements follow one another without a gap; they may overlap, or be the same ones."""
+    covered = array.itemsize
+    pairs = zip(array.steps, array.shape, strict=True)
+    for step, size in sorted((abs(step), size) for step, size in pairs if step and size > 1):
+        if step > covered:
+            return True
+        covered += step * (size - 1)
+    return False
 
 
 def _reach(found: NDArray[Any], where: str) -> str:

@@ -62,6 +62,22 @@ def test_every_byte_that_changes_is_told(array, turn, data):
         assert problem == "writes into the gaps between the elements of x: 1 bytes"
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides", "gaps"),
+    [((2, 2, 2), (0, 12, 2), [*range(4, 12)]), ((3, 4), (2, 2), []), ((2, 2), (6, -2), [4, 5])],
+)
+def test_gaps_of_rows_that_repeat_or_overlap(shape, strides, gaps):
+    base = np.arange(16, dtype=np.float16)
+    view = np.lib.stride_tricks.as_strided(base[4:], shape, strides)
+    made = guarded(packed("x", view), 0)
+    told = []
+    for at in range(made.low, made.high):
+        made.memory[at] ^= 0x15
+        told += [at - made.low] * any("gaps" in problem for problem in made.problems())
+        made.memory[at] ^= 0x15
+    assert told == gaps
+
+
 def _belongs(made, at):
     """Whether a byte belongs to an element, found one element after the other."""
     view = made.view
