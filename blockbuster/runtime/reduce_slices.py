@@ -38,7 +38,7 @@ def _reduced(self: Any, tiles: tuple[Any, ...]) -> list[Any]:
     def slices(found: list[Any], which: range) -> list[Any]:
         return rounded(_data(tile).take(which, axis) for tile in found)
 
-    found = list(tiles)
+    found = list(tiles)  # whose extents are powers of two
     while (count := _data(found[0]).shape[axis]) > 1:
         even, odd = (slices(found, range(first, count, 2)) for first in (0, 1))
         combined = self.combine_fn.fn(*even, *odd)

@@ -3,11 +3,6 @@
 Hand forms run in Triton's interpreter at sizes that no block divides, so that every mask counts.
 """
 
-import json
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -15,6 +10,7 @@ import blockbuster as bb
 from bench.schedules.programs import BY_NAME, CASES
 from blockbuster.errors import LaunchError
 from blockbuster.runtime.launch import run_batch
+from tests.interpreted import printed_by
 from tests.parameters import one_in, rest_slow
 
 CLOSE = 6e-4  # of the result, as a root mean square: half precision gives 2e-4 to 4e-4
@@ -68,16 +64,7 @@ def test_schedules_keep_values(cases):
 
 @pytest.mark.interpreter
 def test_hand_forms_are_right_at_sizes_that_no_block_divides():
-    pytest.importorskip("torch", reason="torch is not installed: pip install torch")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.hand_forms"],
-        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.getcwd()},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    errors = json.loads(done.stdout)
+    errors = printed_by("tests.bench.hand_forms")
 
     by_hand = {case.name for case in CASES if case.forms()}
     assert len(by_hand) >= len(CASES) / 2

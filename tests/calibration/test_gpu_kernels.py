@@ -1,11 +1,6 @@
 """Kernels that measure a GPU: they compile without one, and compute what their probes count."""
 
-import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +8,8 @@ from blockbuster.calibration.kernel_texts import FORMS, TEXT, UNROLLED
 from blockbuster.emit.target.compiler import TARGETS, compile_entry, compiled_entry
 from blockbuster.emit.target.load import load_module
 from blockbuster.machines import built_in
+from tests.interpreted import printed_by
 
-ROOT = Path(__file__).parents[2]
 HOPPER_ONLY = ("product", "spin_dependent")
 
 
@@ -75,17 +70,7 @@ def test_a_loop_has_the_instructions_that_its_probe_counts(name):
 
 @pytest.fixture(scope="module")
 def stand_in():
-    pytest.importorskip("torch")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.calibration.gpu_stand_in"],
-        cwd=ROOT,
-        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed_by("tests.calibration.gpu_stand_in")
 
 
 @pytest.mark.interpreter

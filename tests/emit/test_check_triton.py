@@ -1,14 +1,9 @@
 """check_kernel on users' Triton kernels, in Triton's interpreter: what is wrong with each."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.interpreted import printed_by
+
 WORDS = {
     "right": "passed",
     "right, not named": "passed",
@@ -30,17 +25,7 @@ WORDS = {
 @pytest.fixture(scope="module")
 def reports():
     """What is said of each kernel of triton_kernels.py, by a process that has the interpreter."""
-    pytest.importorskip("torch")
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "emit" / "triton_kernels.py")],
-        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed_by("tests.emit.triton_kernels")
 
 
 @pytest.mark.interpreter
