@@ -7,6 +7,7 @@ Writes bench/results/prove/kills.json and kills.md.
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 from datetime import date
@@ -57,6 +58,9 @@ def edited(count: int) -> str:
 
 
 def main() -> None:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     start, found = time.process_time(), []
     for mutant in (*MUTANTS, *MUTANTS_OF_OURS):
         found.append(kills(mutant, read_cases(GOLDEN / mutant.rule_module), PROGRAMS))

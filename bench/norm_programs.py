@@ -1,11 +1,13 @@
-"""The quality of the rule sets on random norm programs: python bench/norm_programs.py [COUNT]
+"""The quality of the rule sets on random norm programs.
+
+    python -m bench.norm_programs [COUNT]
 
 Prints a Markdown table over programs of the seeds 0, 1, ...: interior buffered edges left at the
 end, programs without any, and loads of the best snapshot at 3 blocks per dim, all summed. Then the
 same for RULES with each of our rules left out.
 """
 
-import sys
+import argparse
 
 from blockbuster.rules import PAPER_RULES, RULES
 from blockbuster.testing.norms import norm_programs, quality
@@ -19,7 +21,11 @@ def row(name, programs, rules):
 
 
 def main():
-    programs = norm_programs(int(sys.argv[1]) if len(sys.argv) > 1 else 150)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("count", nargs="?", type=int, default=150, help="of programs")
+    programs = norm_programs(parser.parse_args().count)
     print(f"| {len(programs)} programs | edges left | fully fused | loads of best snapshots |")
     print("|---|---|---|---|")
     row("PAPER_RULES", programs, PAPER_RULES)

@@ -9,9 +9,9 @@ torch loads when it first computes in float64.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -60,6 +60,11 @@ def seconds(function: Callable[..., Any], given: list[Any], *, check: bool) -> f
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("out", nargs="?", help="a JSON file")
+    out = parser.parse_args().out
     rows = {}
     for name, (function, shapes) in PROGRAMS.items():
         given = [torch.randn(s, device="cuda", dtype=torch.float16) * 0.3 for s in shapes]
@@ -75,8 +80,8 @@ def main() -> None:
         print(f"{name:34} compile {compiled:6.2f}   again {plain:.3f}   check {shown}", flush=True)
         del given
         torch.cuda.empty_cache()
-    if len(sys.argv) > 1:
-        with open(sys.argv[1], "w", encoding="utf-8") as file:
+    if out:
+        with open(out, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
 
 

@@ -1,10 +1,11 @@
 """LayerNorm of rows whose mean is many deviations: errors beside eager's, and times.
 
-python3 -m bench.gpu.shifted_rows
+    python3 -m bench.gpu.shifted_rows
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from functools import partial
 from typing import Any
@@ -35,6 +36,9 @@ def shifted(workload: Workload, sizes: Any, dtype: Any, deviations: int, seed: i
 
 
 def main() -> int:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     print(machine())
     for name in ("layernorm-matmul", "layer-norm"):
