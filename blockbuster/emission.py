@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 
 from blockbuster.emit.kernel import Kernel, written
 from blockbuster.emit.schedule.block import LEAST
@@ -20,7 +19,7 @@ from blockbuster.errors import EmitError, ParseError, among, message
 from blockbuster.interp.report import ProofReport
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
-from blockbuster.ir.sizes import bind_sizes
+from blockbuster.ir.sizes import bind_sizes, whole
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules import Derivation, overflowing, safe
@@ -94,7 +93,9 @@ def emit(
     """
     if schedule is not None and (tiles or chunks):
         raise ValueError("a schedule says tiles and chunks itself: give it, or these, not both")
-    device = target_of(target)
+    device, sizes = target_of(target), whole(sizes)
+    tiles = tiles and whole(tiles, "tiles")
+    chunks = chunks and whole(chunks, "chunks")
     given = replace(given_by(dtype), constants=names_given(constant))
     if isinstance(graph, Derivation):
         source, reference = _chosen(graph, sizes, given, target), reference or graph.start
@@ -212,12 +213,10 @@ def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:
 
 def _check_known(program: TileProgram, what: str, given: Mapping[Dim, int]) -> None:
     known = named(program)
-    for dim, number in given.items():
+    for dim in given:
         if dim not in known:
             hint = f"{among(dim, known)}; other dims are read by no kernel"
             raise ValueError(message(f"unknown dim {dim!r} in {what}", hint=hint))
-        if not isinstance(number, Integral) or number < 0:
-            raise ValueError(f"{what} has {number!r} for {dim}, expected a whole number")
 
 
 def _check_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> None:

@@ -38,7 +38,7 @@ def fitting(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
                     hint="give every dim at least one element",
                 )
             )
-    found = completed({size_class(dim): size for dim, size in sizes.items()}, program.rules)
+    found = completed({size_class(dim): int(size) for dim, size in sizes.items()}, program.rules)
     missing = [dim for dim in sized(program) if dim not in found]
     if missing:
         raise ValueError(

@@ -7,6 +7,7 @@ emitted files, which import nothing of ours, check the shapes of their arrays by
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 
 from blockbuster.ir.lengths import Rule, completed
 from blockbuster.ir.types import Dim, size_class
@@ -40,7 +41,7 @@ def bind_sizes(
     ValueError: w has shape (5, 4), expected (K, N) with K = 3 as in x
     """
     bound: dict[Dim, int] = {}
-    for dim, size in (given or {}).items():
+    for dim, size in whole(given or {}).items():
         if bound.setdefault(size_class(dim), size) != size:
             known = bound[size_class(dim)]
             raise ValueError(f"{dim} is {size}, expected {size_class(dim)} = {known} {given_in}")
@@ -62,6 +63,22 @@ def bind_sizes(
         if dim not in bound:
             raise ValueError(f"the size of {dim} shows in no input: pass sizes={{{dim!r}: ...}}")
     return bound
+
+
+def whole(numbers: Mapping[Dim, int], what: str = "sizes") -> dict[Dim, int]:
+    """``numbers`` of dims as Python's own, which NumPy's integers are not.
+
+    Raises ValueError, which names ``what``, for a number that is not whole, or less than 0.
+
+    >>> whole({"M": -1})
+    Traceback (most recent call last):
+    ValueError: sizes: M is -1, expected a whole number of at least 0
+    """
+    for dim, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
+            expected = "expected a whole number of at least 0"
+            raise ValueError(f"{what}: {dim} is {number!r}, {expected}")
+    return {dim: int(number) for dim, number in numbers.items()}
 
 
 def _first(dim: Dim, arrays: Arrays) -> str:

@@ -15,6 +15,7 @@ from blockbuster.frontend.arguments import Leaf, key_of, kind_key
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.program import own_dtypes_of
 from blockbuster.ir.lengths import completed
+from blockbuster.ir.sizes import whole
 from blockbuster.ir.types import Dim
 from blockbuster.runtime.launch import from_host
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
@@ -70,8 +71,10 @@ def sizes_of(family: Family, arrays: Sequence[Any]) -> dict[Dim, int]:
 
 
 def sizes_given(program: ArrayProgram, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The size of every dim. Raises ValueError for unknown or missing dims."""
-    bound = completed({**program.sizes, **sizes}, program.rules)
+    """The size of every dim. Raises ValueError for unknown or missing dims, and for sizes that are
+    no whole numbers.
+    """
+    bound = completed({**program.sizes, **whole(sizes)}, program.rules)
     wrong = [d for d in bound if d not in program.dims] or [
         d for d in program.dims if d not in bound
     ]
