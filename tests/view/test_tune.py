@@ -76,10 +76,13 @@ def test_import_of_something_else(cache, tmp_path, capsys):
     assert "cannot be read: its schema is None" in capsys.readouterr().err
 
 
-def test_tune_without_a_gpu(tmp_path, capsys):
+@pytest.mark.parametrize(
+    "sizes", [["M=64 K=64 N=64"], ["M=64", "K=64", "N=64"], ["M=64,K=64,N=64"]]
+)
+def test_tune_without_a_gpu(tmp_path, capsys, sizes):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
-    command = ["tune", f"{path}:product", "--dims", "x=M K", "w=K N", "--sizes", "M=64 K=64 N=64"]
+    command = ["tune", f"{path}:product", "--dims", "x=M K", "w=K N", "--sizes", *sizes]
     assert main(command) == 1
     assert "there is no GPU here" in capsys.readouterr().err
     assert main([*command, "--limit", "0"]) == 2

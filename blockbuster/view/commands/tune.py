@@ -17,7 +17,7 @@ from blockbuster.view.terminal import Screen, warn
 
 EXAMPLES = """examples:
   blockbuster tune model.py:attention --dims q="M D" k="N D" v="N L" \\
-      --sizes "M=4096 N=4096 D=128 L=128" --sizes "M=8192 N=8192 D=128 L=128"
+      --sizes M=4096 N=4096 D=128 L=128 --sizes M=8192 N=8192 D=128 L=128
   blockbuster tune model.py:mlp --dims x="M D" w="D K" --sizes M=128,D=512,K=2048 --json
 
 Results are kept in the cache, and used from then on wherever the program is compiled
@@ -29,7 +29,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_program(command)
     command.add_argument(
-        "--sizes", action="append", default=[], required=True, metavar='"DIM=SIZE ..."',
+        "--sizes", action="append", nargs="+", default=[], required=True, metavar="DIM=SIZE",
         help="the size of every dim; give it several times to tune for several sizes",
     )  # fmt: skip
     command.add_argument(
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure the kernels of a program for each set of sizes that is not known; print all."""
     if not arguments.limit > 0:
         raise ValueError(f"--limit {arguments.limit:g}: expected a number of seconds above 0")
-    wanted = [parse_sizes(text.split()) for text in arguments.sizes]
+    wanted = [parse_sizes(" ".join(texts).split()) for texts in arguments.sizes]
     program = trace_named(arguments.program, arguments.dims)
     found: list[Entry] = []
     with telling(f"tuning {program.name}") as tell:
