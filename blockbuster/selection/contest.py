@@ -18,6 +18,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.selection.candidates.candidate import Choice, Key, Setting, candidate
 from blockbuster.selection.considered import Refusals, is_tie
 from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.decisions.beside import beside
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
 from blockbuster.selection.decisions.finer_steps import finer_steps
 from blockbuster.selection.decisions.grouped_grid import grouped
@@ -82,7 +83,7 @@ def _laid_out(one: Variation) -> Scheduled:
     """A chosen schedule with what the closed form does not tell apart."""
     made = finer_steps(under_way(grouped(one.scheduled)))
     described = by_descriptors(made, one.cost)
-    return packed(persistent(described))
+    return packed(beside(persistent(described)))
 
 
 def why_default(scheduled: Scheduled, cost: Cost | None) -> str:

@@ -1,0 +1,71 @@
+"""Kernels of row statistics have few programs where the product behind them needs those late."""
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.selection.decisions.beside import beside
+
+SIZES = dict(M=2048, K=4096, N=1024)
+APART = """block nest 3 M 128, K 128, N 128
+block nest 1 M 1, K 4096 whole
+block nest 2 K 128, N 16
+sink nest 3 N
+warps nest 1 4
+warps nest 2 4
+warps nest 3 8
+stage nest 3 K 3 by descriptors
+overlap nest 1
+overlap nest 3
+"""
+"""Nest 1: mean and deviation of rows. Nest 2, of the constant weight alone: sums of its columns.
+Nest 3: the product of the rows as they are, and behind its loop what nests 1 and 2 made."""
+
+
+@pytest.fixture(scope="module")
+def apart():
+    def fn(x, y):
+        return bb.layer_norm(x) @ y
+
+    program = bb.trace(fn, x="M K", y="K N")
+    compiled = bb.compile(program, SIZES, machine="h200", constant=("y",))
+    (file,) = compiled.plan.files
+    return file.considered.best
+
+
+def scheduled(choice, text=APART, **sizes):
+    return bb.emit(
+        choice.stable, SIZES | sizes, "float16", "sm_90", schedule=text, constant=("y",)
+    ).derivation.final
+
+
+def test_statistics_that_a_product_needs_behind_its_loop_take_few_programs(apart):
+    made = beside(scheduled(apart))
+
+    assert made.schedule == f"{APART}persist nest 1 264\n"
+    assert made.schedule.splitlines()[-1] in apart.scheduled.schedule
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        pytest.param(APART, dict(M=8192), id="programs of the product in several rounds"),
+        pytest.param(APART, dict(M=256), id="so few rows already"),
+        pytest.param(APART.replace("K 4096 whole", "K 2048 whole"), dict(K=2048), id="short"),
+        pytest.param(APART.replace("overlap nest 3\n", ""), {}, id="a product that begins later"),
+        pytest.param(APART.replace(" K 3 by descriptors", " K 1"), {}, id="nothing runs ahead"),
+        pytest.param(f"{APART}persist nest 1 132\n", {}, id="a number of programs already"),
+    ],
+)
+def test_others_keep_theirs(apart, text, sizes):
+    start = scheduled(apart, text.replace("stage nest 3 K 1\n", ""), **sizes)
+
+    assert beside(start) is start
+
+
+def test_rows_that_the_loop_reads_keep_a_program_each():
+    graph = bb.fuse(bb.lower(bb.trace(lambda x, w: bb.layer_norm(x) @ w, x="M K", w="K N")))
+    kernel = bb.emit(graph, SIZES)
+    start = kernel.derivation.final
+
+    assert len(start.draft.nests) == 2, "normalized rows are stored, then multiplied"
+    assert beside(start) is start
