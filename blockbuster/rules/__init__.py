@@ -33,6 +33,7 @@ from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.remake import Remake
 from blockbuster.rules.safety import safe
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
+from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
 from blockbuster.rules.transpose_producer import TransposeProducer
@@ -66,6 +67,7 @@ RULES: tuple[Rule, ...] = (
     LocalLinearity(),  # what rules 4 and 5 recognize before fusion is theirs
     FactorOut(),  # after fusion: it needs one body from the factor to the sum
     ScaleOutOfExtremum(),  # likewise, for maxima
+    ScaleOutOfMagnitude(),  # and for those of absolute values
     FactorOutExp(),  # last: as an exponential is undone for a factor, linear ones have left
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
     ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
@@ -147,6 +149,7 @@ __all__ = [
     "Rule",
     "Step",
     "ScaleOutOfExtremum",
+    "ScaleOutOfMagnitude",
     "SwapScaleDot",
     "SwapShiftDot",
     "WholeDim",

@@ -107,6 +107,15 @@ class Affine:
 
     # scalar functions -----------------------------------------------------------------
 
+    def of_expression(self, expr: Expr, node: Node) -> Parts[Term] | None:
+        """The parts of an expression of a node's operands; None if it does not depend on the
+        factor. Raises NotAffine if it is no such sum.
+        """
+        for value in node.operands:
+            if value in self.refused:
+                raise NotAffine(self.refused[value])
+        return self._pointwise(expr, node, [self.parts.get(value) for value in node.operands])
+
     def _pointwise(
         self, expr: Expr, node: Node, given: Sequence[Parts[Term] | None]
     ) -> Parts[Term] | None:

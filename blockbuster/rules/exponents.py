@@ -152,6 +152,7 @@ def _masked(to: Emitter, test: Expr, product: Product, *, holds: bool) -> Pair:
 # scalar function -> what it makes where at least one part is a pair; None: it needs plain values
 LIFTS: dict[str, Lift] = {
     "neg": _power("neg", 1.0),
+    "abs": _power("abs", 1.0),
     "reciprocal": _power("reciprocal", -1.0),
     "recip0": _power("recip0", -1.0),
     "square": _power("square", 2.0),

@@ -80,12 +80,16 @@ def shares_a_pass(graph: Graph, position: int) -> bool:
 
     The two would be one map, were it not for what the one waits for.
     """
+    return any(True for _ in sharing(graph, position))
+
+
+def sharing(graph: Graph, position: int) -> Iterator[int]:
+    """The other maps over the same dim that make, or walk, a list that the map walks."""
     op, node = map_at(graph, position), graph.nodes[position]
     for value, walks in zip(node.operands, op.iterated, strict=False):
-        others = (value.node, *graph.consumers(value)) if walks else ()
-        if any(_runs_over(graph, other, op.dim) for other in others if other not in (-1, position)):
-            return True
-    return False
+        for other in (value.node, *graph.consumers(value)) if walks else ():
+            if other not in (-1, position) and _runs_over(graph, other, op.dim):
+                yield other
 
 
 def _runs_over(graph: Graph, position: int, dim: str) -> bool:

@@ -131,6 +131,49 @@ def scaled_extrema() -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
+def scaled_magnitudes() -> tuple[Mutant, ...]:
+    """scale-out-of-magnitude."""
+    rule, file, own = "ScaleOutOfMagnitude", "magnitudes", "scale_out_of_magnitude"
+    return (
+        Mutant("magnitude: the factor is lost", rule, own, "edit, SCALED, given,",
+               "edit, Arg(0), given,"),
+        Mutant("magnitude: signed", rule, own, 'call("mul", Arg(0), call("abs", Arg(1)))',
+               'call("mul", Arg(0), Arg(1))', "cases"),
+        Mutant("magnitude: of no absolute value", rule, file, "else Elementwise(MAGNITUDE)",
+               'else Elementwise(call("neg", Arg(0)))'),
+        Mutant("magnitude: of anything", rule, file, 'case Call("abs", (expr,)):',
+               "case Call(_, (expr,)):", "cases"),
+        Mutant("magnitude: a sum", rule, file, 'op.results != (Accumulate("max"),)',
+               'op.results not in ((Accumulate("max"),), (Accumulate("+"),))', "cases"),
+        Mutant("magnitude: the smallest", rule, file, 'op.results != (Accumulate("max"),)',
+               'op.results not in ((Accumulate("max"),), (Accumulate("min"),))', "cases"),
+        Mutant("magnitude: another fold", rule, file,
+               'nodes[value.node].op == Functional("row_max")',
+               "isinstance(nodes[value.node].op, Functional)", "cases"),
+        Mutant("magnitude: any factor", rule, file, 'return "" if root else',
+               'return "" if True else', "cases"),
+        Mutant("magnitude: an exponential", rule, file, 'ROOTS = ("sqrt", "rsqrt")',
+               'ROOTS = ("sqrt", "rsqrt", "exp")', "cases"),
+        Mutant("magnitude: hidden by where", rule, file, "if any(_selects(node, found)",
+               "if False and any(_selects(node, found)", "cases"),
+        Mutant("magnitude: any where", rule, file, "return read and", "return", "cases"),
+        Mutant("magnitude: an added term", rule, file, "if parts.rest is not None:",
+               "if False:", "cases"),
+        Mutant("magnitude: fewer axes", rule, file,
+               "or found.builder.type_of(slope) != folded.node.types[0]:", ":", "cases"),
+        Mutant("magnitude: along the fold", rule, file, "if lost else", "if False else", "cases"),
+        Mutant("magnitude: a peeled map", rule, file,
+               "or first_iteration_gone(graph, position)", 'or ""', "cases"),
+        Mutant("magnitude: another loop", rule, file, "if graph.reaches(other, maker)", "",
+               "cases"),
+        Mutant("magnitude: waits all the same", rule, file, "if not kept:", "if True:", "cases"),
+        Mutant("magnitude: waits for the sum", rule, file,
+               " or (value.node == other and not op.iterated[port])", "", "cases"),
+        Mutant("magnitude: waits for a list", rule, file,
+               "value.node == other and not op.iterated[port]", "value.node == other", "cases"),
+    )  # fmt: skip
+
+
 def shared_factors() -> tuple[Mutant, ...]:
     """factor-out."""
     rule, file, values, exprs = "FactorOut", "shared_factor", "affine", "linear_expressions"
@@ -342,6 +385,7 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *columns(),
     *extrema(),
     *scaled_extrema(),
+    *scaled_magnitudes(),
     *shared_factors(),
     *shared_exponentials(),
     *peeled(),

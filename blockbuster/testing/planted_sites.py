@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from blockbuster.testing.planted_extrema import EXTREMA
+
 SCALED = "S = map K (x in !X, v = c) { s = row_scale(x, v) yield s }"
 SHIFTED = "S = map K (x in !X, v = c) { s = row_shift(x, v) yield s }"
 LISTED_SUM = "p = map K (a in !S2, b in !y) { d = dot(a, b) yield d } q = reduce + K (!p) yield q"
@@ -224,32 +226,7 @@ SITES: Mapping[str, tuple[str, ...]] = {
           return p, t
         }}""",
     ),
-    "fold-at-extremum": (
-        """graph(X: K[M,K] = port, I: K[K] = port) {
-          m = map K (x in !X) { r = row_max(x) yield max r }
-          p = map K (x_1 in !X, m_1 = m, i in !I) {
-            c = x_1 == m_1 over [M,K] h = where(c, i, inf) over [M,K] a = row_min(h) yield min a }
-          return p, m }""",
-        """graph(X: K[M,K] = port, V: K[M,K] = port) {
-          s, m = map K (x in !X) { y = abs(x) r = row_min(y) yield y yield min r }
-          p, q = map K (s_1 in !s, m_1 = m, v in !V) {
-            h = where(m_1 == s_1 or s_1 != s_1, v - m_1, 0) over [M,K] a = row_sum(h)
-            u = s_1 - m_1 over [M,K] b = row_max(u) yield +a yield max b }
-          return p, q }""",
-    ),
-    "scale-out-of-extremum": (
-        """graph(X: K[M,K] = port) {
-          e, s = map K (x in !X) { y = exp(x) t = row_sum(y) yield y yield +t }
-          c = recip0(s)
-          p = map K (e_1 in !e, v = c) { u = row_scale(e_1, v) a = row_max(u) yield max a }
-          return p }""",
-        """graph(X: K[M,K] = port, Y: K[M,K] = port) {
-          s = map K (x in !X) { q = exp(x) t = row_sum(q) yield +t }
-          c = exp(-s)
-          p = map K (x_1 in !X, y in !Y, v = c) {
-            w = sub(y, x_1) u = w * v over [M,K] a = row_min(u) yield min a }
-          return p, s }""",
-    ),
+    **EXTREMA,
     "factor-out": (
         """graph(X: K[M,K] = port, G: K[M,K] = port, Y: K[N,K] = port) {
           s = map K (x in !X) { t = row_sum(x) yield +t }

@@ -1,4 +1,4 @@
-"""Random programs that search: positions of extrema, the values there, and the largest weights.
+"""Random programs that search: positions of extrema, values there, largest weights and parts.
 
 The searched array is an input, a product, or distances, perhaps masked; it is searched along its
 rows or its columns. Every choice is made by a ``random.Random``, so a seed names a program.
@@ -47,6 +47,12 @@ def _there(trace: Trace, s: Any, axis: int) -> Any:
     return bb.sum(bb.where(s == top, trace.input("v", "M N"), 0.0), axis=axis)
 
 
+def _largest_part(_: Trace, s: Any, axis: int) -> Any:
+    """The largest element of a normed row or column, by its absolute value."""
+    root = bb.rsqrt(bb.mean(s * s, axis=axis, keepdims=True) + 1)
+    return bb.max(bb.abs(s * root), axis=axis)
+
+
 SEARCHED: Mapping[str, Callable[[Trace], Any]] = {
     "an input": lambda trace: trace.input("s", "M N"),
     "a product": lambda trace: trace.input("x", "M D") @ trace.input("w", "D N"),
@@ -58,4 +64,5 @@ ENDS: Mapping[str, Callable[[Trace, Any, int], Any]] = {
     "argmin": lambda _, s, axis: bb.argmin(s, axis=axis),
     "what stands there": _there,
     "largest weight": lambda _, s, axis: bb.max(bb.softmax(s, axis=axis), axis=axis),
+    "largest part of a norm": _largest_part,
 }

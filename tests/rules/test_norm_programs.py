@@ -20,6 +20,7 @@ from blockbuster.rules import (
 )
 from blockbuster.rules.fold_at_extremum import FoldAtExtremum
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
+from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
 from blockbuster.testing.norms import norm_programs, quality
 from blockbuster.testing.softmaxes import softmax_programs
 
@@ -101,7 +102,7 @@ def test_a_root_mean_square_norm_with_a_weight_leaves_the_matmul(golden):
     golden("fused/rms_norm_with_weight.bb", made.show())
 
 
-SEARCHES = (FoldAtExtremum(), ScaleOutOfExtremum())
+SEARCHES = (FoldAtExtremum(), ScaleOutOfExtremum(), ScaleOutOfMagnitude())
 """Norms search for no place of a maximum: these rules have programs of their own."""
 
 

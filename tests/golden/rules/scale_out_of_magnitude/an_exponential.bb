@@ -1,0 +1,18 @@
+# A factor that is a small exponential keeps in range what overflows without it.
+graph(X: N[M,N] = port, W: N[N] = port) {
+  s = map N (x in !X) {
+    q = square(x)
+    s_1 = row_sum(q)
+    yield +s_1
+  }
+  r = exp(-s)
+  z = map N (x_1 in !X, r_1 = r, w in !W) {
+    y = row_scale(x_1, r_1)
+    u = col_scale(y, w)
+    a = abs(u)
+    z_1 = row_max(a)
+    yield max z_1
+  }
+  return z
+}
+# because: r stays in N<row_scale col_scale abs(x) row_max>: it is no root, and without it values could leave the range of floats
