@@ -22,6 +22,7 @@ from blockbuster.selection.decisions.beside import beside
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
 from blockbuster.selection.decisions.finer_steps import finer_steps
 from blockbuster.selection.decisions.grouped_grid import grouped
+from blockbuster.selection.decisions.more_warps import more_warps
 from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.persistent import persistent
 from blockbuster.selection.decisions.under_way import under_way
@@ -81,7 +82,7 @@ def best_schedule(default: Scheduled) -> Scheduled:
 
 def _laid_out(one: Variation) -> Scheduled:
     """A chosen schedule with what the closed form does not tell apart."""
-    made = finer_steps(under_way(grouped(one.scheduled)))
+    made = more_warps(finer_steps(under_way(grouped(one.scheduled))))
     described = by_descriptors(made, one.cost)
     return packed(beside(persistent(described)))
 

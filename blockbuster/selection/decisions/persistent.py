@@ -28,7 +28,7 @@ def persistent(scheduled: Scheduled) -> Scheduled:
     for number in range(1, len(scheduled.draft.nests) + 1):
         if _takes_turns(scheduled, number):
             made = PERSIST.apply(scheduled, Site(number), programs=scheduled.target.processors)
-            scheduled = made if _is_alone(made, number) else scheduled
+            scheduled = made if is_alone(made, number) else scheduled
     return scheduled
 
 
@@ -38,7 +38,7 @@ def _takes_turns(scheduled: Scheduled, number: int) -> bool:
     if PERSIST.why_not(scheduled, Site(number), programs=processors):
         return False
     program = scheduled.program
-    if programs(scheduled, nest) <= processors or not _is_alone(scheduled, number):
+    if programs(scheduled, nest) <= processors or not is_alone(scheduled, number):
         return False
     return _is_product(program, program.nests[number - 1])
 
@@ -61,7 +61,7 @@ def _is_product(program: TileProgram, nest: Nest) -> bool:
     return described and len(lets) == 1 and is_matrix_dot(lets[0], tiling)
 
 
-def _is_alone(scheduled: Scheduled, number: int) -> bool:
+def is_alone(scheduled: Scheduled, number: int) -> bool:
     """True if a processor has room for one program, and no more."""
     program, target = scheduled.program, scheduled.target.name
     room = footprint(layouts_of(program, program.nests[number - 1], target))
