@@ -9,8 +9,9 @@ Each program is called through ``bb.jit(tune="measure")``, and its result compar
 line shows the times of the model's choice and of the best schedule, taken in turn in one process.
 OUT/cache keeps all measurements, so a second run continues; OUT/NAME.json, for the machine's NAME,
 goes to blockbuster/tuning/shipped. Both are written after each program. With several GPUs, each has
-a process, and the programs are dealt out in turn; all share OUT. Results that are shipped already
-count as known, and are in the file, too: remove them from there to measure anew.
+a process, and the programs are dealt out in turn; all share OUT. Results that are shipped already,
+and hold the model's choice of today, count as known: remove them from there to measure anew. The
+file holds them, too.
 """
 
 from __future__ import annotations

@@ -93,10 +93,8 @@ def emit(
     """
     if schedule is not None and (tiles or chunks):
         raise ValueError("a schedule says tiles and chunks itself: give it, or these, not both")
-    device, sizes = target_of(target), whole(sizes)
-    tiles = tiles and whole(tiles, "tiles")
-    chunks = chunks and whole(chunks, "chunks")
-    given = replace(given_by(dtype), constants=names_given(constant))
+    device, given = target_of(target), replace(given_by(dtype), constants=names_given(constant))
+    sizes, tiles, chunks = whole(sizes), _whole(tiles, "tiles"), _whole(chunks, "chunks")
     if isinstance(graph, Derivation):
         source, reference = _chosen(graph, sizes, given, target), reference or graph.start
     else:
@@ -122,6 +120,10 @@ def emit(
         fused=source.fused,
         chosen=source.chosen,
     )
+
+
+def _whole(numbers: Mapping[Dim, int] | None, what: str) -> dict[Dim, int] | None:
+    return None if numbers is None else whole(numbers, what)
 
 
 def _as_given(graph: Graph, sizes: Mapping[Dim, int], given: Given) -> _Source:

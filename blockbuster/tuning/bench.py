@@ -1,6 +1,6 @@
 """The bench of a tuning run: processes that check plans and time them on a GPU.
 
-It is two callables, so that a test, or a cluster, can replace each.
+Its parts are callables, so that a test, or a cluster, can replace each.
 """
 
 from __future__ import annotations
@@ -16,15 +16,7 @@ from pathlib import Path
 
 from blockbuster.tuning import process
 from blockbuster.tuning.entry import LATE
-from blockbuster.tuning.workers import (
-    LOADED,
-    Gone,
-    Lost,
-    called,
-    called_for_each,
-    cores,
-    ready,
-)
+from blockbuster.tuning.workers import LOADED, Lost, called, cores, ready
 
 PATIENCE = 5.0
 """Seconds that a process may take longer than its budget: what it has not said by then is lost."""
@@ -35,32 +27,37 @@ Times = list[tuple[float, ...] | str]
 
 @dataclass(frozen=True)
 class Bench:
-    """``check``: why a plan must not be used, or ""; ``time``: the times of plans. Both take files
-    of plans and when to stop. ``begin`` is called before them.
+    """``check``: why a plan must not be used, or ""; ``time``: the times of plans, the first one
+    first. Both take files of plans and when to stop. ``begin`` is called before them. ``count``:
+    how many checks run side by side.
     """
 
-    check: Callable[[Sequence[Path], float], list[str]]
+    check: Callable[[Path, float], str]
     time: Callable[[Sequence[Path], float], Times]
     begin: Callable[[], None] = lambda: None
+    count: int = 1
 
 
 def gpu_bench(device: int) -> Bench:
     """A bench for a GPU of this host, by its number."""
     # loading Triton takes no part of a kernel's budget
     begin = partial(ready, LOADED, cores(), partial(process.warm, device))
-    return Bench(partial(checked, device=device), partial(timed, device=device), begin)
+    return Bench(partial(checked, device=device), partial(timed, device=device), begin, cores())
 
 
-def checked(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
-    """Each plan checked, side by side; one that faults ends its process."""
-    check = partial(process.check, device=device)
-    names = [str(path) for path in paths]
-    said = called_for_each(LOADED, until, check, names, count=cores())
-    return [one.reason if isinstance(one, Gone) else one for one in said]
+def checked(path: Path, until: float, *, device: int) -> str:
+    """Why a plan must not be used, or "": one that faults ends its process."""
+    try:
+        return called(LOADED, until, process.check, str(path), device)
+    except Lost as lost:
+        return LATE if time.monotonic() >= until else str(lost)
 
 
 def timed(paths: Sequence[Path], until: float, *, device: int) -> Times:
-    """All plans timed in one process, in rounds; times from before a loss of the process count."""
+    """All plans timed in one process, in rounds; times from before a loss of the process count.
+
+    Those of the first plan alone count only if it was lost before the rounds of all.
+    """
     if not paths:
         return []
     with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
@@ -72,8 +69,11 @@ def timed(paths: Sequence[Path], until: float, *, device: int) -> Times:
         except Lost as lost:
             reason = str(lost)
         found = _read(report)
-    rounds = {at: tuple(us for number, us in found if number == at) for at in range(len(paths))}
-    return [rounds[at] or reason for at in range(len(paths))]
+    rounds: dict[int, tuple[float, ...]] = {}
+    for at, us in found:
+        rounds[at] = (*rounds.get(at, ()), us)
+    first = rounds.get(0) or rounds.get(process.ALONE) or reason
+    return [first, *(rounds.get(at, reason) for at in range(1, len(paths)))]
 
 
 def _read(report: Path) -> list[tuple[int, float]]:

@@ -29,7 +29,7 @@ def nearby(scheduled: Scheduled) -> Iterator[Scheduled]:
 
 
 def candidates(asked: Asked, *, machine: Machine, near: Nearby = nearby) -> list[Choice]:
-    """The model's choice, and at most ``BEST`` others, the fastest by the closed form.
+    """At most ``BEST`` schedules beside the model's choice, the fastest by the closed form first.
 
     ``near`` returns the schedules near one. Refused choices are left out. The binaries are not
     ranked first: in all workloads that judge it, the best schedule was among eight by the closed
@@ -42,7 +42,7 @@ def candidates(asked: Asked, *, machine: Machine, near: Nearby = nearby) -> list
         found |= dict(_near(choice, near, asked))
     times = {scheduled: closed_form_us(scheduled, machine) for scheduled in found}
     ranked = [found[one] for one in sorted(times, key=lambda one: times[one]) if times[one] < inf]
-    return [default, *[choice for choice in ranked if choice.key != default.key][:BEST]]
+    return [choice for choice in ranked if choice.key != default.key][:BEST]
 
 
 def _near(choice: Choice, near: Nearby, asked: Asked) -> Iterator[tuple[Scheduled, Choice]]:

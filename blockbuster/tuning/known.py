@@ -62,6 +62,18 @@ class KnownResults:
         key = self.key(asked) if self.store.knows(self.device) else None
         return self.store.found(key, lambda: self.versions(self.target)) if key else None
 
+    def is_settled(self, asked: Asked, limit: float) -> bool:
+        """True if measuring a kernel for ``limit`` seconds would tell no more than is known.
+
+        It would if the model's choice was not measured: because it is another today than when
+        entries of Blockbuster's own were made, or because there was less time for it.
+        """
+        entry = self.entry(asked)
+        if entry is None:
+            return False
+        tried = bool(entry.key.version) and entry.seconds >= limit
+        return tried or _is_fair(entry, asked.considered.best)
+
     def key(self, asked: Asked) -> Key | None:
         """The key of a kernel, without versions of compilers.
 
@@ -126,6 +138,8 @@ def _said(entry: Entry, config: Config) -> str:
     beside = ""
     if usual and usual.us and usual is not config:
         beside = f", where the model's choice took {usual.us:.1f} us"
+    elif usual and not usual.us:
+        beside = f", where the model's choice has no time: {usual.reason}"
     return (
         f"the fastest of {timed} schedules measured on {entry.key.device}:"
         f" {config.us:.1f} us{beside}"

@@ -31,6 +31,9 @@ NOTHING = "nothing says what is right: the program has no form in a file"
 ROUNDS = (3, 9)
 """Rounds of times, at least and at most."""
 
+ALONE = -1
+"""The number in a report of the first plan, while the others are not ready yet."""
+
 SCALE = 0.25
 """Of drawn numbers: products of several matrices stay in the range of float16."""
 
@@ -81,20 +84,28 @@ def check(path: str, device: int) -> str:
 def time_rounds(paths: Sequence[str], device: int, until: float, report: str) -> None:
     """Time plans in turn, round by round; a line of ``report`` for each time: [plan, us].
 
-    Every plan is timed once in a round, so a device that slows down slows all. No round begins
-    after ``until`` of the monotonic clock, but for the first ones.
+    The first plan is timed alone before the others are made ready, which may take all the time that
+    is left. Then every plan is timed once in a round, so a device that slows down slows all. No
+    round begins after ``until`` of the monotonic clock, but for the first ones.
     """
     clock, gpu = Clock(device), Gpu(device)
-    plans = [_read(path)[0] for path in paths]
-    tensors = drawn(plans[0], device)  # they compute the same
-    timers = [clock.timer(_ready(plan, gpu, tensors)) for plan in plans]
+    plan, _ = _read(paths[0])
+    tensors = drawn(plan, device)  # all plans compute the same
+    timers = [clock.timer(_ready(plan, gpu, tensors))]
     with Path(report).open("a", encoding="utf-8") as file:
+
+        def note(at: int, us: float) -> None:
+            file.write(json.dumps([at, round(us, 3)]) + "\n")
+            file.flush()
+
+        for _ in range(ROUNDS[0] if len(paths) > 1 else 0):
+            note(ALONE, timers[0]())
+        timers += [clock.timer(_ready(_read(path)[0], gpu, tensors)) for path in paths[1:]]
         for number in range(ROUNDS[1]):
             if number >= ROUNDS[0] and time.monotonic() > until:
                 return
             for at, timer in enumerate(timers):
-                file.write(json.dumps([at, round(timer(), 3)]) + "\n")
-                file.flush()
+                note(at, timer())
 
 
 def _read(path: str) -> tuple[Plan, ArrayProgram | None]:

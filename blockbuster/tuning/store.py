@@ -2,7 +2,8 @@
 
 A file is replaced in one step, so writers do not disturb each other or a reader: the last one
 stays. A damaged file is removed with a warning, and is written again when the kernel is measured
-again. Results in the user's cache take precedence over those that are part of Blockbuster.
+again. Results that were measured here take precedence over those that are part of Blockbuster, of
+which an import may put newer ones into the cache.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from blockbuster.errors import LaunchError, message, shown
 from blockbuster.ir.reading import Wrong, items, parse_json, record, text
 from blockbuster.machines import known_device
 from blockbuster.tuning.entry import Entry, Key, read_entry
+from blockbuster.version import VERSION
 
 SCHEMA = "blockbuster.tuning/1"
 SCHEMA_OF_FILES = "blockbuster.tuning.file/1"
@@ -65,11 +67,11 @@ class Store:
             return None
         triton, assembler = versions()
         own = replace(key, triton=triton, assembler=assembler)
-        entry = self.read(own.name) if own.name in names else None
-        wanted = (triton, assembler)
-        return entry or next(
-            (one for one in ours if (one.key.triton, one.key.assembler) == wanted), None
-        )
+        part = replace(own, version="")
+        for one in (own, part):
+            if one.name in names and (entry := self.read(one.name)):
+                return entry
+        return next((one for one in ours if one.key == part), None)
 
     def read(self, name: str) -> Entry | None:
         """The entry in a file of the folder; None if there is none, or none of this version.
@@ -94,12 +96,38 @@ class Store:
             )
             return None
 
-    def write(self, entry: Entry) -> None:
-        """Keep an entry, instead of an earlier one for its key."""
+    def write(self, entry: Entry) -> bool:
+        """Keep an entry, instead of an earlier one for its key.
+
+        False, after a warning, if the user's cache does not take it.
+        """
         content = entry.to_json()
         document = {"schema": SCHEMA, "sha256": _digest(content), "entry": content}
-        self.folder.write(entry.key.name, (json.dumps(document, indent=1) + "\n").encode())
+        data = (json.dumps(document, indent=1) + "\n").encode()
+        path = self.folder.write(entry.key.name, data)
         self.folder.trim(MOST)
+        return path is not None and path.parent == self.folder.path
+
+    def take_in(self, entries: Sequence[Entry], path: str) -> int:
+        """Write the entries of a file that this version can use; the number of those.
+
+        Raises LaunchError if it can use none of them, or if the user's cache does not take them.
+        """
+        usable = [entry for entry in entries if entry.key.version in ("", VERSION)]
+        if entries and not usable:
+            known = ", ".join(dict.fromkeys(shown(one.key.version, 40) for one in entries))
+            raise LaunchError(
+                message(
+                    f"{shown(path)} holds results of Blockbuster {known}, and this is {VERSION}: "
+                    "measured times count for the version that made the kernels",
+                    hint="measure them again with `blockbuster tune`",
+                )
+            )
+        for at, entry in enumerate(usable):
+            if not self.write(entry):
+                what = f"{self.folder.path or 'the cache'} cannot be written"
+                raise LaunchError(message(f"{what}: imported {at} of {len(usable)} kernels"))
+        return len(usable)
 
     def entries(self) -> Iterator[Entry]:
         """All entries of the folder that this version reads, by the names of their files."""
@@ -137,7 +165,7 @@ def read_file(data: bytes, path: str = "a file of measurements") -> tuple[Entry,
         found = parse_json(data)
         schema = found.get("schema") if isinstance(found, dict) else None
         if schema != SCHEMA_OF_FILES:
-            raise Wrong(f"its schema is {shown(repr(schema), 80)}, expected {SCHEMA_OF_FILES!r}")
+            raise Wrong(_of_another_schema(schema))
         entries: tuple[Entry, ...] = record(found, schema=text, entries=items(read_entry))[
             "entries"
         ]
@@ -149,3 +177,10 @@ def read_file(data: bytes, path: str = "a file of measurements") -> tuple[Entry,
             )
         ) from None
     return entries
+
+
+def _of_another_schema(schema: object) -> str:
+    stem, _ = SCHEMA_OF_FILES.rsplit("/", 1)
+    is_ours = isinstance(schema, str) and schema.startswith(f"{stem}/")
+    by = "another version of Blockbuster wrote it: " if is_ours else ""
+    return f"{by}its schema is {shown(repr(schema), 80)}, expected {SCHEMA_OF_FILES!r}"

@@ -20,6 +20,8 @@ from blockbuster.tuning.measuring import LIMIT, Measuring, Save, Tell, Unsaved
 TWICE = 2
 """A plan made anew may be for other sizes than the one that was measured, once."""
 
+LONGER = "so the times of others say nothing; bb.tune and `blockbuster tune` take a longer limit"
+
 
 @dataclass(frozen=True)
 class Tuner:
@@ -67,6 +69,8 @@ class Tuner:
             _warn(plan, f"no schedule could be timed: {entry.found[0].reason}")
             return entry
         self.known.store.write(entry)
+        if not entry.is_fair:
+            _warn(plan, f"it was not compiled within {self.measuring.limit:g} s, {LONGER}")
         return entry
 
     def _is_new(self, family: Family, plan: Plan, file: File) -> bool:
@@ -74,7 +78,7 @@ class Tuner:
         key = self.known.key(asked)
         if key is None or key.question in self.asked_for:
             return False
-        return self.known.entry(asked) is None
+        return not self.known.is_settled(asked, self.measuring.limit)
 
 
 def _warn(plan: Plan, reason: str) -> None:

@@ -13,10 +13,9 @@ import os
 import pickle
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
@@ -27,7 +26,6 @@ from blockbuster.runtime.launch import server_environment
 from blockbuster.tuning.entry import LATE
 
 T = TypeVar("T")
-A = TypeVar("A")
 
 LOADED = ("torch", "triton", "triton.compiler", "blockbuster.check.loading")
 """What workers load before their first call."""
@@ -39,13 +37,6 @@ LOADING = 60.0
 
 class Lost(Exception):
     """A call that gave no result, and why."""
-
-
-@dataclass(frozen=True)
-class Gone:
-    """Stands for the result of one of several calls that is lost, and says why."""
-
-    reason: str
 
 
 def called(modules: tuple[str, ...], until: float, function: Callable[..., T], *given: object) -> T:
@@ -71,26 +62,6 @@ def called(modules: tuple[str, ...], until: float, function: Callable[..., T], *
             raise Lost(_reason(folder / "log"))
         result: T = pickle.loads((folder / "result").read_bytes())
         return result
-
-
-def called_for_each(
-    modules: tuple[str, ...],
-    until: float,
-    function: Callable[[A], T],
-    given: Sequence[A],
-    *,
-    count: int,
-) -> list[T | Gone]:
-    """The results of a function for several values, in ``count`` workers side by side."""
-
-    def call(value: A) -> T | Gone:
-        try:
-            return called(modules, until, function, value)
-        except Lost as lost:
-            return Gone(LATE if time.monotonic() >= until else str(lost))
-
-    with ThreadPoolExecutor(count) as threads:
-        return list(threads.map(call, given))
 
 
 def ready(modules: tuple[str, ...], count: int, begin: Callable[[], object]) -> None:

@@ -45,9 +45,8 @@ def with_warps(choice, count):
 
 
 def choose(asked):
-    """The model's choice, and others with other warps."""
-    best = asked.considered.best
-    return [best, *(with_warps(best, count) for count in WARPS)]
+    """The model's choice with other numbers of warps."""
+    return [with_warps(asked.considered.best, count) for count in WARPS]
 
 
 @dataclass
@@ -62,23 +61,23 @@ class Benches:
     def bench(self):
         return Bench(self.check, self.time)
 
-    def check(self, paths, until):
-        warps = [*map(_warps, paths)]
-        self.checked += warps
-        return ["its results are wrong" if one in self.wrong else "" for one in warps]
+    def check(self, path, until):
+        warps = warps_in(path)
+        self.checked.append(warps)
+        return "its results are wrong" if warps in self.wrong else ""
 
     def time(self, paths, until):
-        warps = [*map(_warps, paths)]
+        warps = [*map(warps_in, paths)]
         self.timed += warps
         return [self.times.get(one, (99.0,)) for one in warps]
 
 
-def _warps(path):
+def warps_in(path):
+    """With how many warps the kernel of a plan in a file is."""
     steps = json.loads(path.read_text(encoding="utf-8"))["plan"]["steps"]
     (text,) = (step["file"]["text"] for step in steps)
     lines = [line for line in text.split("\n") if '"num_warps": ' in line]
-    found = lines[0].split('"num_warps": ')[1].split(",")[0].rstrip("}")
-    return found
+    return lines[0].split('"num_warps": ')[1].split(",")[0].rstrip("}")
 
 
 def store(path, entries=()):
@@ -92,9 +91,9 @@ def known(path, entries=(), **changes):
     return KnownResults(**given | {"versions": lambda target: VERSIONS} | changes)
 
 
-def tuner(path, benches, *, choose=choose, **changes):
-    """A tuner that measures with these benches."""
-    return Tuner(known(path), Measuring(benches.bench(), choose, **changes))
+def tuner(path, benches, *, choose=choose, entries=(), **changes):
+    """A tuner that measures with these benches; ``entries`` are part of Blockbuster."""
+    return Tuner(known(path, entries), Measuring(benches.bench(), choose, **changes))
 
 
 def family_of(program, known=None, dtype="float16"):

@@ -35,16 +35,5 @@ def hanging(number):
     time.sleep(600)
 
 
-def by_number(number):
-    """Twice its number; 3 dies, 5 hangs, 7 raises."""
-    if number == 3:
-        dying(number)
-    if number == 5:
-        hanging(number)
-    if number == 7:
-        raise ValueError("seven is refused")
-    return doubled(number)
-
-
 def refusing(number):
     raise LaunchError(message(f"{number} is refused", origin="launching out", hint="give 42"))

@@ -8,7 +8,7 @@ from blockbuster.runtime.first_launch import Finding
 from blockbuster.runtime.recorder import Refused
 from blockbuster.tuning import bench, process
 from blockbuster.tuning.entry import LATE
-from blockbuster.tuning.workers import Gone, Lost
+from blockbuster.tuning.workers import Lost
 
 
 def calling(monkeypatch, function):
@@ -20,18 +20,19 @@ def calling(monkeypatch, function):
     monkeypatch.setattr(bench, "called", called)
 
 
-def test_a_check_that_is_lost_is_a_reason(monkeypatch, tmp_path):
-    asked = []
+@pytest.mark.parametrize("said", ["", "wrong"])
+def test_a_check_says_what_its_process_says(monkeypatch, tmp_path, said):
+    calling(monkeypatch, lambda path, device: said if path == str(tmp_path) else "another path")
+    assert bench.checked(tmp_path, time.monotonic() + 9, device=0) == said
 
-    def called_for_each(modules, until, check, names, *, count):
-        asked.extend(names)
-        return ["", "wrong", Gone("its process was ended by signal 11")]
 
-    monkeypatch.setattr(bench, "called_for_each", called_for_each)
-    paths = [tmp_path / str(at) for at in range(3)]
-    said = bench.checked(paths, time.monotonic() + 9, device=0)
-    assert said == ["", "wrong", "its process was ended by signal 11"]
-    assert asked == [*map(str, paths)]
+@pytest.mark.parametrize(("seconds", "said"), [(9, "its worker ended by signal 11"), (-1, LATE)])
+def test_a_check_that_is_lost_is_a_reason(monkeypatch, tmp_path, seconds, said):
+    def lose(path, device):
+        raise Lost("its worker ended by signal 11")
+
+    calling(monkeypatch, lose)
+    assert bench.checked(tmp_path, time.monotonic() + seconds, device=0) == said
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,8 @@ def test_a_check_that_is_lost_is_a_reason(monkeypatch, tmp_path):
         ("[0, 5.0]\n[1, 6", "its process died", [(5.0,), "its process died"]),
         ("", "its process did not finish", ["its process did not finish"] * 2),
         ("[0, 5.0]\n", "", [(5.0,), LATE]),
+        ("[-1, 4.0]\n[-1, 4.5]\n", "its process died", [(4.0, 4.5), "its process died"]),
+        ("[-1, 4.0]\n[0, 5.0]\n[1, 6.0]\n", "", [(5.0,), (6.0,)]),
     ],
 )
 def test_what_was_timed_before_a_process_is_lost_counts(
@@ -88,7 +91,22 @@ def test_rounds_go_over_all_plans(plans, tmp_path):
     report = tmp_path / "times"
     process.time_rounds(["3", "4"], 0, time.monotonic() + 60, str(report))
     lines = report.read_text(encoding="utf-8").split()
-    assert "".join(lines) == "[0,3.0][1,4.0]" * process.ROUNDS[1]
+    alone = "[-1,3.0]" * process.ROUNDS[0]
+    assert "".join(lines) == alone + "[0,3.0][1,4.0]" * process.ROUNDS[1]
+
+
+def test_the_first_plan_has_times_before_another_is_made_ready(plans, monkeypatch, tmp_path):
+    report = tmp_path / "times"
+
+    def ready(plan, gpu, tensors):
+        if plan != "3":
+            raise Refused((), f"{plan} is refused", wrong=True)
+        return lambda: float(plan)
+
+    monkeypatch.setattr(process, "_ready", ready)
+    with pytest.raises(Refused, match="4 is refused"):
+        process.time_rounds(["3", "4"], 0, time.monotonic() - 1, str(report))
+    assert report.read_text(encoding="utf-8") == "[-1, 3.0]\n" * process.ROUNDS[0]
 
 
 def test_the_first_rounds_are_made_in_any_case(plans, tmp_path):

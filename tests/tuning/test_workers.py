@@ -1,11 +1,11 @@
-"""Calls in processes of their own: what crashes or hangs there is an answer in words here."""
+"""Calls in processes of their own: one that crashes or hangs is lost, for a reason in words."""
 
 import time
 
 import pytest
 
 from blockbuster.tuning.entry import LATE
-from blockbuster.tuning.workers import Gone, Lost, called, called_for_each
+from blockbuster.tuning.workers import Lost, called
 from tests.tuning import calls
 
 NOTHING = ()  # modules to load first
@@ -42,35 +42,6 @@ def test_a_call_that_hangs_is_ended_in_time():
 def test_no_call_begins_when_time_is_up():
     with pytest.raises(Lost, match=LATE):
         in_worker(calls.doubled, 0.0)
-
-
-# several calls ---------------------------------------------------------------------------
-
-
-def in_workers(given, seconds=30.0, count=2):
-    until = time.monotonic() + seconds
-    return called_for_each(NOTHING, until, calls.by_number, given, count=count)
-
-
-def test_each_of_several_calls_is_lost_alone():
-    assert in_workers([1, 3, 2, 7, 4]) == [
-        2,
-        Gone("its worker ended by signal 11"),
-        4,
-        Gone("ValueError: seven is refused"),
-        8,
-    ]
-    assert in_workers([]) == []
-
-
-def test_those_that_hang_are_ended_and_others_do_not_begin():
-    began = time.monotonic()
-    assert in_workers([1, 5, 5, 2], 2.0) == [2, Gone(LATE), Gone(LATE), Gone(LATE)]
-    assert time.monotonic() - began < 10
-
-
-def test_nothing_begins_when_time_is_up():
-    assert in_workers([1, 2], -2.0) == [Gone(LATE)] * 2
 
 
 def test_a_worker_keeps_what_it_has_begun_until_a_call_fails():

@@ -46,17 +46,6 @@ def test_path_and_clear(cache, capsys):
     assert capsys.readouterr().out == "nothing was measured\n"
 
 
-def test_export_and_import(cache, tmp_path, capsys):
-    path = tmp_path / "tuned.json"
-    assert main(["cache", "export", str(path)]) == 0
-    assert main(["cache", "clear"]) == 0
-    assert main(["cache", "import", str(path)]) == 0
-    assert [*cache.entries()] == [ENTRY]
-    said = capsys.readouterr().err
-    assert "wrote 1 kernels" in said
-    assert "imported 1 kernels" in said
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -67,13 +56,6 @@ def test_export_and_import(cache, tmp_path, capsys):
 def test_files_where_they_belong(cache, arguments, said, capsys):
     assert main(["cache", *arguments]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_import_of_something_else(cache, tmp_path, capsys):
-    path = tmp_path / "other.json"
-    path.write_text("{}")
-    assert main(["cache", "import", str(path)]) == 1
-    assert "cannot be read: its schema is None" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ turns a plain sum of a dot and an accumulator back into that chain, so the fold 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.program import (
     Fold,
@@ -30,10 +29,10 @@ from blockbuster.emit.tile.workarounds import FROM_ZERO
 def accumulate(program: TileProgram) -> TileProgram:
     """``program`` with its dots marked that the matrix units add to sums."""
     nests = (
-        replace(nest, body=_marked(nest.body, Uses(nest, tiling_of(program, nest))))
+        changed(nest, body=_marked(nest.body, Uses(nest, tiling_of(program, nest))))
         for nest in program.nests
     )
-    return replace(program, nests=tuple(nests))
+    return changed(program, nests=tuple(nests))
 
 
 def not_accumulated(dot: Let, body: tuple[Stmt, ...], uses: Uses) -> str:
@@ -66,12 +65,12 @@ def _marked(body: tuple[Stmt, ...], uses: Uses) -> tuple[Stmt, ...]:
     apart = [let.target for let in lets if let.target in dots and let.args[0].dtype == FLOAT]
     for stmt in body:
         if isinstance(stmt, For):
-            stmt = replace(stmt, body=_marked(stmt.body, uses))
+            stmt = changed(stmt, body=_marked(stmt.body, uses))
         elif isinstance(stmt, Let) and stmt.target in dots:
             ((fold, _),) = uses.of(stmt.target)
             assert isinstance(fold, Fold)
-            stmt = stmt if stmt.target in apart else replace(stmt, into=fold.target)
+            stmt = stmt if stmt.target in apart else changed(stmt, into=fold.target)
         elif isinstance(stmt, Fold) and stmt.value in apart:
-            stmt = replace(stmt, apart=FROM_ZERO)
+            stmt = changed(stmt, apart=FROM_ZERO)
         out.append(stmt)
     return tuple(out)

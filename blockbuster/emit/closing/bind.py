@@ -9,15 +9,14 @@ it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.grid_order import grouped_dims
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
 
 
 def bind(program: TileProgram) -> TileProgram:
     """``program`` with each nest's outermost perfectly nested parallel loops on its grid."""
-    return replace(program, nests=tuple(_bound(nest) for nest in program.nests))
+    return changed(program, nests=tuple(_bound(nest) for nest in program.nests))
 
 
 def outer_loop(body: tuple[Stmt, ...]) -> For | None:
@@ -31,5 +30,5 @@ def _bound(nest: Nest) -> Nest:
     while (loop := outer_loop(body)) is not None:
         grid, body = (*grid, loop.dim), loop.body
     last_first = tuple(dim for dim in nest.last_first if dim in grid)
-    bound = replace(nest, body=body, grid=grid, last_first=last_first)
-    return bound if grouped_dims(bound) else replace(bound, group=None)
+    bound = changed(nest, body=body, grid=grid, last_first=last_first)
+    return bound if grouped_dims(bound) else changed(bound, group=None)

@@ -18,9 +18,10 @@ loop's operators.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import defined, folded, fresh_names, operands, reads, renamed
 from blockbuster.emit.tile.monoids import LARGER, kept_empty
 from blockbuster.emit.tile.program import (
@@ -55,8 +56,8 @@ Known: TypeAlias = Moves | None  # None: nothing is known
 def lead_first(program: TileProgram) -> TileProgram:
     """``program`` with its groups folded under a lead that is brought up to date before them."""
     names = fresh_names(program)
-    nests = (replace(nest, body=_walked(nest.body, names)) for nest in program.nests)
-    return replace(program, nests=tuple(nests))
+    nests = (changed(nest, body=_walked(nest.body, names)) for nest in program.nests)
+    return changed(program, nests=tuple(nests))
 
 
 def not_leading(fold: Fold, body: tuple[Stmt, ...]) -> str:
@@ -88,7 +89,7 @@ def _walked(body: tuple[Stmt, ...], names: Iterator[str]) -> tuple[Stmt, ...]:
             for fold in [s for s in inner if isinstance(s, Fold)]:
                 if not not_leading(fold, inner):
                     inner = _led(fold, inner, names)
-            stmt = replace(stmt, body=inner)
+            stmt = changed(stmt, body=inner)
         out.append(stmt)
     return tuple(out)
 
@@ -100,7 +101,7 @@ def _led(fold: Fold, body: tuple[Stmt, ...], names: Iterator[str]) -> tuple[Stmt
     folded_lead = Let(new, Pointwise(LARGER, lead.axes), (lead, fold.value), fold.origin)
     at = next(i for i, stmt in enumerate(body) if defined(stmt) == fold.value) + 1
     behind = (
-        replace(fold, value=new, ahead=True) if stmt == fold else renamed(stmt, {fold.value: new})
+        changed(fold, value=new, ahead=True) if stmt == fold else renamed(stmt, {fold.value: new})
         for stmt in body[at:]
     )
     return (*body[:at], folded_lead, *behind)

@@ -10,8 +10,8 @@ this pass the tile would be transposed in registers on its way from shared memor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.program import Await, Load, Nest, Stmt, Tile, TileProgram
 from blockbuster.emit.tile.tiling import tiling_of
@@ -20,7 +20,7 @@ from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 
 def load_columns(program: TileProgram) -> TileProgram:
     """``program`` with the loads marked whose tiles the matrix units want as columns."""
-    return replace(program, nests=tuple(_marked(program)))
+    return changed(program, nests=tuple(_marked(program)))
 
 
 def not_columns(tile: Tile, uses: Uses) -> str:
@@ -42,7 +42,7 @@ def _marked(program: TileProgram) -> Iterator[Nest]:
 
         def mark(stmt: Stmt, uses: Uses = uses) -> Stmt:
             if isinstance(stmt, Load | Await) and not not_columns(stmt.target, uses):
-                return replace(stmt, columns=True)
+                return changed(stmt, columns=True)
             return stmt
 
-        yield replace(nest, body=mapped(nest.body, mark))
+        yield changed(nest, body=mapped(nest.body, mark))

@@ -16,7 +16,6 @@ for each other. A schedule cannot change any of this.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from blockbuster.emit.closing.accumulate import accumulate
 from blockbuster.emit.closing.accurate_functions import accurate_functions
@@ -35,6 +34,7 @@ from blockbuster.emit.closing.round_products import round_products
 from blockbuster.emit.closing.share_factors import share_factors
 from blockbuster.emit.closing.sum_together import sum_together
 from blockbuster.emit.closing.work_around_locality import work_around_locality
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.typed import retyped
@@ -60,7 +60,7 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
         return program
     program, known = retyped(program, before), before.nests if before else ()
     nests = tuple(nest if _is_known(nest, known) else _tidied(nest) for nest in program.nests)
-    return replace(program, nests=nests)
+    return changed(program, nests=nests)
 
 
 def _says_the_same(program: TileProgram, before: TileProgram) -> bool:

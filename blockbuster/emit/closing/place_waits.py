@@ -20,8 +20,7 @@ Nests that are kept from call to call (``tile/constants.py``) ran before, and ar
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import defined, folded, operands, stored
 from blockbuster.emit.tile.program import Buffer, Init, Nest, Stmt, Tile, TileProgram, statements
@@ -42,20 +41,20 @@ def place_waits(program: TileProgram) -> TileProgram:
     )
     kept = kept_nests(program)
     nests = (
-        replace(nest, overlaps=False) if at in kept else next(placed)
+        changed(nest, overlaps=False) if at in kept else next(placed)
         for at, nest in enumerate(program.nests)
     )
-    return replace(program, nests=tuple(nests))
+    return changed(program, nests=tuple(nests))
 
 
 def _placed(nest: Nest, written: dict[Buffer, None], *, releases: bool) -> Nest:
     release = (Release(),) if releases else ()
     if not nest.overlaps:
-        return replace(nest, body=(*release, *nest.body))
+        return changed(nest, body=(*release, *nest.body))
     early, late = _parted(nest.body, written)
     if nest.programs and all(isinstance(stmt, Init) for stmt in early):
         early, late = (), nest.body
-    return replace(nest, body=(*early, Wait(), *release, *late), overlaps=False)
+    return changed(nest, body=(*early, Wait(), *release, *late), overlaps=False)
 
 
 def _parted(body: Body, written: dict[Buffer, None]) -> tuple[Body, Body]:

@@ -11,8 +11,7 @@ with zero.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.program import (
     Fold,
@@ -36,11 +35,11 @@ def round_products(program: TileProgram) -> TileProgram:
 
         def mark(stmt: Stmt, uses: Uses = uses) -> Stmt:
             if isinstance(stmt, Let) and not not_summed(stmt, uses):
-                return replace(stmt, apart=ROUNDED)
+                return changed(stmt, apart=ROUNDED)
             return stmt
 
-        nests.append(replace(nest, body=mapped(nest.body, mark)))
-    return replace(program, nests=tuple(nests))
+        nests.append(changed(nest, body=mapped(nest.body, mark)))
+    return changed(program, nests=tuple(nests))
 
 
 def not_summed(let: Let, uses: Uses) -> str:

@@ -18,8 +18,9 @@ the lead is folded first, new values are already scaled by the new lead and need
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import fresh_names
 from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.program import (
@@ -42,8 +43,8 @@ def share_factors(program: TileProgram) -> TileProgram:
     """``program`` without groups: every fold has one target, which is rescaled before it."""
     dtype = arithmetic_of(program) if program.dtype else ""
     made = (Tile(name, (), dtype=dtype) for name in fresh_names(program))
-    nests = (replace(nest, body=_walked(nest.body, made)) for nest in program.nests)
-    return replace(program, nests=tuple(nests))
+    nests = (changed(nest, body=_walked(nest.body, made)) for nest in program.nests)
+    return changed(program, nests=tuple(nests))
 
 
 def not_shared(factor: Expr) -> str:
@@ -68,7 +69,7 @@ def _walked(body: tuple[Stmt, ...], made: Iterator[Tile]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for stmt in body:
         if isinstance(stmt, For):
-            out.append(replace(stmt, body=_walked(stmt.body, made)))
+            out.append(changed(stmt, body=_walked(stmt.body, made)))
         elif isinstance(stmt, Fold) and stmt.members:
             out += _Group(stmt, made).statements()
         else:
@@ -98,7 +99,7 @@ class _Group:
             self.made.append(
                 Fold(member.target, member.monoid, value, origin=fold.origin, onto=onto)
             )
-        self.made.append(replace(fold, value=new, members=(), ahead=True))
+        self.made.append(changed(fold, value=new, members=(), ahead=True))
         return self.made
 
     def _rescaled(self, member: Member, item: Tile, old: Tile, new: Tile) -> Tile:
@@ -115,6 +116,6 @@ class _Group:
         return self._let(word, PRODUCT, axes, (item, self.scales[scale, old]))
 
     def _let(self, hint: str, expr: Expr, axes: tuple[str, ...], args: tuple[Tile, ...]) -> Tile:
-        tile = replace(next(self.tiles), axes=axes, hint=hint)
+        tile = changed(next(self.tiles), axes=axes, hint=hint)
         self.made.append(Let(tile, Pointwise(expr, axes), args, self.fold.origin))
         return tile

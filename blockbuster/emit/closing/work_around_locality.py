@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -46,7 +47,7 @@ THREADS, WARPS = 32, 4  # of a warp; the most that are counted on
 def work_around_locality(program: TileProgram) -> TileProgram:
     """``program`` with the folds and loops marked that the pass would break."""
     nests = (_Nest(program, nest).marked() for nest in program.nests)
-    return replace(program, nests=tuple(nests))
+    return changed(program, nests=tuple(nests))
 
 
 def not_exchanged(fold: Fold, uses: Uses) -> str:
@@ -101,15 +102,15 @@ class _Nest:
 
     def marked(self) -> Nest:
         """The nest with its facts."""
-        return replace(self.nest, body=tuple(self._body(self.nest.body)))
+        return changed(self.nest, body=tuple(self._body(self.nest.body)))
 
     def _body(self, body: tuple[Stmt, ...]) -> Iterator[Stmt]:
         for stmt in body:
             if isinstance(stmt, For):
                 tiles = tuple(self._settled(stmt))
-                stmt = replace(stmt, body=tuple(self._body(stmt.body)), settled=tiles)
+                stmt = changed(stmt, body=tuple(self._body(stmt.body)), settled=tiles)
             elif isinstance(stmt, Fold) and not not_exchanged(stmt, self.uses):
-                stmt = replace(stmt, apart=TWO_STEPS)
+                stmt = changed(stmt, apart=TWO_STEPS)
             yield stmt
 
     def _settled(self, loop: For) -> Iterator[Tile]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.order import tidied
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Applied, Site
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import EmitError, message
 
@@ -50,17 +50,27 @@ class Move(ABC):
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft after the move; to be asked for only if ``why_not`` says ""."""
 
+    def attempted(
+        self, scheduled: Scheduled, site: Site, **args: Any
+    ) -> tuple[str, TileProgram | None]:
+        """Why it cannot be applied there, or "" and the draft after it.
+
+        A move that has to look at that draft to say why not rewrites it here, once for both.
+        """
+        reason = self.why_not(scheduled, site, **args)
+        return reason, None if reason else self.rewritten(scheduled, site, **args)
+
     def apply(self, scheduled: Scheduled, site: Site, **args: Any) -> Scheduled:
         """``scheduled`` after the move. Raises EmitError, with the reason, if it is not legal.
 
         Loads and invariant operators move out of loops, and repeats are merged, after every move.
         """
         line = Applied(self.name, site, self.show(**args), args)
-        if reason := self.why_not(scheduled, site, **args):
+        reason, made = self.attempted(scheduled, site, **args)
+        if made is None:
             raise EmitError(message(f"the move '{line}' does not apply: {reason}"))
-        before = scheduled.draft if scheduled.moves else None
-        draft = tidied(self.rewritten(scheduled, site, **args), before)
-        return replace(scheduled, draft=draft, moves=(*scheduled.moves, line))
+        draft = tidied(made, scheduled.draft if scheduled.moves else None)
+        return changed(scheduled, draft=draft, moves=(*scheduled.moves, line))
 
     def show(self, **args: Any) -> str:
         """Its arguments as words of a schedule's text."""

@@ -17,16 +17,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
 from blockbuster.emit.schedule.drop_unit_loops import dropped_in, not_alone
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
-from blockbuster.emit.tile.dataflow import defined, views
+from blockbuster.emit.tile.changed import changed
+from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, in_float8
 from blockbuster.emit.tile.program import (
+    ACCESSES,
     Block,
     BlockOf,
     Fold,
@@ -96,6 +98,20 @@ class BlockDims(Move):
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Each dim is there and not cut yet, its lanes fit it, and the nests still agree."""
+        return self.attempted(scheduled, site, **args)[0]
+
+    def attempted(
+        self, scheduled: Scheduled, site: Site, **args: Any
+    ) -> tuple[str, TileProgram | None]:
+        """Whether the nests agree is seen in the draft after it."""
+        if reason := self._not_here(scheduled, site, **args):
+            return reason, None
+        made = self.rewritten(scheduled, site, **args)
+        reason = not_agreeing(made)
+        return reason, None if reason else made
+
+    def _not_here(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """Why not, as far as the draft before it tells."""
         draft, cuts = scheduled.draft, args["cuts"]
         at = nests_at(draft, site)
         if not at:
@@ -110,7 +126,7 @@ class BlockDims(Move):
         for dim in whole if len(at) == len(draft.nests) else ():
             if reason := not_alone(draft, dim, whole):
                 return reason
-        return not_agreeing(self.rewritten(scheduled, site, **args))
+        return ""
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nests with their blocks, without the loops over dims that are one block."""
@@ -123,7 +139,7 @@ class BlockDims(Move):
         whole = draft.whole
         if len(at) == len(nests):
             whole = tuple(dict.fromkeys((*whole, *(cut.dim for cut in cuts if cut.whole))))
-        return replace(draft, nests=nests, whole=whole)
+        return changed(draft, nests=nests, whole=whole)
 
     def show(self, **args: Any) -> str:
         """``N 64, D 128 whole``."""
@@ -168,7 +184,7 @@ def _with(nest: Nest, cuts: Sequence[Cut], scheduled: Scheduled) -> Nest:
         if cut.dim in here
     )
     whole = tuple(block.dim for block in blocks if block.whole)
-    return replace(dropped_in(nest, whole), blocks=(*nest.blocks, *blocks))
+    return changed(dropped_in(nest, whole), blocks=(*nest.blocks, *blocks))
 
 
 # predicates ------------------------------------------------------------------------
@@ -243,10 +259,11 @@ def not_agreeing(program: TileProgram) -> str:
                         f"{a} and {b} are one dim under two names, with tiles of "
                         f"{blocks[a].lanes} and {blocks[b].lanes}: give both the same tile"
                     )
-        for view in views(replace(program, nests=(nest,))):
+        accesses = (s.view for s in statements(nest.body) if isinstance(s, ACCESSES))
+        for view in accesses:
             for axis, (used, kind) in enumerate(zip(view.dims, view.buffer.axes, strict=True)):
                 if kind.per_block and isinstance(used, str) and used in blocks:
-                    block = replace(blocks[used], dim="")
+                    block = changed(blocks[used], dim="")
                     known, dim = per_block.setdefault((view.buffer.name, axis), (block, used))
                     if known != block:
                         return (

@@ -19,7 +19,7 @@ too: then the serial loop is distributed, and its iterations run side by side as
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import (
@@ -42,6 +42,7 @@ from blockbuster.emit.schedule.numbered_chunks import numbered, with_chunks
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
 from blockbuster.emit.tile.dataflow import (
     defined,
@@ -102,6 +103,13 @@ class ChunkLoop(Move):
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop's results can be combined, and what stands around it can run apart from it."""
+        reason = self._not_here(scheduled, site, **args)
+        if reason or not args.get("at_once"):
+            return reason
+        return not_agreeing(self.rewritten(scheduled, site, **args))
+
+    def _not_here(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """Why not, as far as the draft before it tells."""
         loop = loop_at(scheduled.draft, site)
         if loop is None:
             return no_such_place(self, site)
@@ -111,8 +119,17 @@ class ChunkLoop(Move):
         reason = not_chunked_here(loop, body_inside_grid(nest)[1])
         if reason or not args.get("at_once"):
             return reason
+        return not_at_once(loop, nest, in_words(**args))
+
+    def attempted(
+        self, scheduled: Scheduled, site: Site, **args: Any
+    ) -> tuple[str, TileProgram | None]:
+        """Whether its blocks agree is seen in the draft after it."""
+        if reason := self._not_here(scheduled, site, **args):
+            return reason, None
         made = self.rewritten(scheduled, site, **args)
-        return not_at_once(loop, nest, in_words(**args)) or not_agreeing(made)
+        reason = not_agreeing(made) if args.get("at_once") else ""
+        return reason, None if reason else made
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nests that take the place of one: chunks, and what combines them."""
@@ -210,8 +227,8 @@ class _Writer:
             for dim in reversed(dims):
                 part = (For(dim, True, part),)
             for loop in reversed(loops):
-                part = (replace(loop, body=part),)
-            yield self._with_chunks(replace(nest, body=part))
+                part = (changed(loop, body=part),)
+            yield self._with_chunks(changed(nest, body=part))
 
     def _with_chunks(self, nest: Nest) -> Nest:
         """``nest`` with blocks for the dims that it walks: a part may walk fewer than the whole."""
@@ -220,12 +237,12 @@ class _Writer:
         known = [block.dim for block in kept]
         lanes = (c for c in self.made if c.lanes in here and c.lanes not in known)
         more = tuple(Block(c.lanes, c.count, whole=True, ragged=False) for c in lanes)
-        return replace(nest, blocks=(*kept, *more))
+        return changed(nest, blocks=(*kept, *more))
 
     def finished(self, nests: tuple[Nest, ...]) -> TileProgram:
         """The whole program."""
         spaces = (*self.program.workspaces, *self._spaces.made)
-        program = replace(self.program, nests=nests, workspaces=spaces)
+        program = changed(self.program, nests=nests, workspaces=spaces)
         return workspaces_in_order(with_chunks(program, self.made))
 
     def _parts(self, body: Body, path: tuple[Dim, ...]) -> list[Part]:
@@ -259,7 +276,7 @@ class _Writer:
             }
             stores += [Store(view, tile, origin) for tile, view in views.items()]
             combining += combined(fold, views, chunks, self._names, origin, at_once=self.at_once)
-        part = (replace(self.loop, chunk=chunks.number), *stores)
+        part = (changed(self.loop, chunk=chunks.number), *stores)
         parts: list[Part] = [((chunks.number,), (*_needed(before, part), *part))]
         inits = [tile for fold in totals for tile in folded(fold)]
         before = tuple(stmt for stmt in before if defined(stmt) not in inits)
@@ -273,7 +290,7 @@ class _Writer:
         before, loop, behind = body[:at], body[at], body[at + 1 :]
         assert isinstance(loop, For)
         parts = self._parts(loop.body, (*path, loop.dim))
-        left = () if parts[-1][0] else (replace(loop, body=parts.pop()[1]),)
+        left = () if parts[-1][0] else (changed(loop, body=parts.pop()[1]),)
         apart = [((loop.dim, *dims), (*_needed(before, part), *part)) for dims, part in parts]
         return [*apart, *_rest(before, (*left, *behind))]
 

@@ -9,9 +9,9 @@ no more values at once than the loop does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from blockbuster.emit.schedule.defer_lane_sums import REDUCTION
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.program import Chunks, Fold, For, Init, Let, Load, Stmt, Tile, View
 from blockbuster.ir.ops import Functional, Pointwise
@@ -71,8 +71,8 @@ def _at_once(
     def chunks_of(tile: Tile) -> Load:
         view = views[tile]
         dims = tuple(chunks.lanes if d == chunks.number else d for d in view.dims)
-        load = _loaded(tile, replace(view, dims=dims), names, origin)
-        return replace(load, target=replace(load.target, axes=(*tile.axes, chunks.lanes)))
+        load = _loaded(tile, changed(view, dims=dims), names, origin)
+        return changed(load, target=changed(load.target, axes=(*tile.axes, chunks.lanes)))
 
     def reduced(target: Tile, monoid: str, rows: Tile) -> Let:
         return Let(target, Functional(REDUCTION[monoid]), (rows,), origin)
@@ -97,8 +97,8 @@ def _one_by_one(
 ) -> list[Stmt]:
     monoids = {fold.target: fold.monoid, **{m.target: m.monoid for m in fold.members}}
     loads = {tile: _loaded(tile, views[tile], names, origin) for tile in monoids}
-    members = tuple(replace(m, value=loads[m.target].target) for m in fold.members)
-    again = replace(fold, value=loads[fold.target].target, members=members, origin=origin)
+    members = tuple(changed(m, value=loads[m.target].target) for m in fold.members)
+    again = changed(fold, value=loads[fold.target].target, members=members, origin=origin)
     return [
         *(Init(tile, monoid) for tile, monoid in monoids.items()),
         For(chunks.number, False, (*loads.values(), again), origin),

@@ -12,8 +12,7 @@ lack its axis would count one iteration too many. The same holds for a loop over
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import folded_here, rebound, renamed, views
 from blockbuster.emit.tile.program import (
     Fold,
@@ -40,13 +39,13 @@ def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram
         if reason:
             raise EmitError(message(reason, hint="make both dims one block, or neither"))
     nests = tuple(dropped_in(nest, whole) for nest in program.nests)
-    return replace(program, nests=nests, whole=tuple(dict.fromkeys((*program.whole, *whole))))
+    return changed(program, nests=nests, whole=tuple(dict.fromkeys((*program.whole, *whole))))
 
 
 def dropped_in(nest: Nest, whole: tuple[Dim, ...]) -> Nest:
     """``nest`` where the dims ``whole`` are one block each."""
     grid = tuple(dim for dim in nest.grid if dim not in whole)
-    return replace(nest, body=_dropped(nest.body, whole), grid=grid)
+    return changed(nest, body=_dropped(nest.body, whole), grid=grid)
 
 
 def not_alone(program: TileProgram, dim: Dim, whole: tuple[Dim, ...]) -> str:
@@ -86,7 +85,7 @@ def _dropped(body: tuple[Stmt, ...], whole: tuple[Dim, ...]) -> tuple[Stmt, ...]
         for stmt in body:
             if isinstance(stmt, For):
                 loop, inner = rebound(stmt, alias), walk(stmt.body)
-                out += inner if stmt.dim in whole else [replace(loop, body=tuple(inner))]
+                out += inner if stmt.dim in whole else [changed(loop, body=tuple(inner))]
             elif isinstance(stmt, Fold) and stmt.target in single:
                 stmt = renamed(stmt, alias)
                 assert isinstance(stmt, Fold)

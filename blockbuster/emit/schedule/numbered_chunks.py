@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import Chunks, For, TileProgram, statements
 from blockbuster.emit.tile.trips import sized
@@ -27,7 +27,7 @@ def with_chunks(program: TileProgram, made: Sequence[Chunks]) -> TileProgram:
     """``program`` with the dims of the chunks ``made``, as far as it lacks them."""
     new = tuple(chunks for chunks in dict.fromkeys(made) if chunks not in program.chunks)
     counts = {dim: chunks.count for chunks in new for dim in (chunks.number, chunks.lanes)}
-    return replace(
+    return changed(
         program,
         units=(*program.units, *(chunks.number for chunks in new)),
         whole=(*program.whole, *(chunks.lanes for chunks in new)),

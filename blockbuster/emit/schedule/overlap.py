@@ -25,13 +25,13 @@ own take up to a microsecond from them, and what follows gains no more than from
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, all_nests, nests_at
 from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.program import TileProgram
 
@@ -63,10 +63,10 @@ class Overlap(Move):
         """The draft in which these nests overlap."""
         draft, found = scheduled.draft, _overlapping(scheduled.draft, site)
         nests = (
-            replace(nest, overlaps=nest.overlaps or at in found)
+            changed(nest, overlaps=nest.overlaps or at in found)
             for at, nest in enumerate(draft.nests)
         )
-        return replace(draft, nests=tuple(nests))
+        return changed(draft, nests=tuple(nests))
 
 
 def _overlapping(draft: TileProgram, site: Site) -> tuple[int, ...]:

@@ -8,10 +8,11 @@ its seventh statement, loops included, in program order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram, statements
 from blockbuster.ir.types import Dim
 
@@ -57,14 +58,14 @@ def nest_at(program: TileProgram, site: Site) -> Nest | None:
 
 def with_body(program: TileProgram, site: Site, body: tuple[Stmt, ...]) -> TileProgram:
     """``program`` with another body for the nest of a place."""
-    return with_nest(program, site, replace(program.nests[site.nest - 1], body=body))
+    return with_nest(program, site, changed(program.nests[site.nest - 1], body=body))
 
 
 def with_nest(program: TileProgram, site: Site, nest: Nest) -> TileProgram:
     """``program`` with another nest at a place."""
     nests = list(program.nests)
     nests[site.nest - 1] = nest
-    return replace(program, nests=tuple(nests))
+    return changed(program, nests=tuple(nests))
 
 
 def all_nests(program: TileProgram) -> tuple[Site, ...]:

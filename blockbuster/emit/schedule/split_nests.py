@@ -17,8 +17,7 @@ it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.cut import Workspaces, pieces
 from blockbuster.emit.tile.dataflow import (
     conflicts,
@@ -41,15 +40,15 @@ def split_nests(program: TileProgram) -> TileProgram:
     for nest in program.nests:
         assert not nest.grid or not conflicts(nest.body), "split nests before binding them"
         nests += [_part(nest, body) for body in _split(nest.body, nest.grid, spaces)]
-    split = replace(program, nests=tuple(nests), workspaces=(*program.workspaces, *spaces.made))
+    split = changed(program, nests=tuple(nests), workspaces=(*program.workspaces, *spaces.made))
     return workspaces_in_order(split)
 
 
 def _part(nest: Nest, body: Body) -> Nest:
     """``nest`` with a part of its statements, and blocks for the dims that these walk."""
-    part = replace(nest, body=body)
+    part = changed(nest, body=body)
     here = walked_in(part)
-    return replace(part, blocks=tuple(block for block in nest.blocks if block.dim in here))
+    return changed(part, blocks=tuple(block for block in nest.blocks if block.dim in here))
 
 
 def _split(body: Body, path: tuple[Dim, ...], spaces: Workspaces) -> tuple[Body, ...]:
@@ -71,4 +70,4 @@ def _distributed(stmt: Stmt, path: tuple[Dim, ...], spaces: Workspaces) -> tuple
     if not isinstance(stmt, For) or not conflicts(stmt.body):
         return (stmt,)
     inner = _split(stmt.body, (*path, stmt.dim), spaces)
-    return tuple(replace(stmt, body=part) for part in inner)
+    return tuple(changed(stmt, body=part) for part in inner)

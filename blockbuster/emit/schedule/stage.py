@@ -21,13 +21,13 @@ among operators, all stand where an iteration begins.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place, read_number
 from blockbuster.emit.schedule.descriptors import not_described
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import operands, stored
 from blockbuster.emit.tile.program import (
     Await,
@@ -184,7 +184,7 @@ def _staged(
     first = tuple(awaits[tile] for tile in awaits if described[tile])
     if _cut_arithmetic(body, first, tiling):
         body = (*first, *(stmt for stmt in body if stmt not in first))
-    return replace(loop, body=(*issues, *body))
+    return changed(loop, body=(*issues, *body))
 
 
 def _cut_arithmetic(body: tuple[Stmt, ...], awaits: tuple[Await, ...], tiling: Tiling) -> bool:
@@ -213,7 +213,7 @@ def _replaced(body: tuple[Stmt, ...], old: For, new: For) -> tuple[Stmt, ...]:
     return tuple(
         new
         if stmt is old
-        else replace(stmt, body=_replaced(stmt.body, old, new))
+        else changed(stmt, body=_replaced(stmt.body, old, new))
         if isinstance(stmt, For)
         else stmt
         for stmt in body

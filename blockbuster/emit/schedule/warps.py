@@ -7,7 +7,6 @@ fewer instructions for the same rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import (
@@ -20,6 +19,7 @@ from blockbuster.emit.schedule.base import (
 )
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, all_nests, nests_at
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import TileProgram
 
 MOST = 32  # warps of a thread block of 1024 threads
@@ -53,10 +53,10 @@ class Warps(Move):
         """The draft with this number of warps on the chosen nests."""
         draft, at = scheduled.draft, nests_at(scheduled.draft, site)
         nests = (
-            replace(nest, warps=args["count"]) if number in at else nest
+            changed(nest, warps=args["count"]) if number in at else nest
             for number, nest in enumerate(draft.nests)
         )
-        return replace(draft, nests=tuple(nests))
+        return changed(draft, nests=tuple(nests))
 
     def read(self, words: Sequence[str]) -> Args:
         """One number."""

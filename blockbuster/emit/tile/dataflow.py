@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import replace
 from itertools import count
 from operator import is_
 from typing import Any, TypeVar
@@ -215,18 +214,18 @@ def workspaces_in_order(program: TileProgram) -> TileProgram:
     written = (b for nest in program.nests for b in stored(nest.body) if b.space == WORKSPACE)
     old = tuple(dict.fromkeys(written))
     names = workspace_names({b.name for b in (*program.inputs, *program.outputs)})
-    new = {buffer: replace(buffer, name=name) for buffer, name in zip(old, names, strict=False)}
+    new = {buffer: changed(buffer, name=name) for buffer, name in zip(old, names, strict=False)}
     other = {buffer: made for buffer, made in new.items() if made != buffer}
 
     def change(stmt: Stmt) -> Stmt:
         if isinstance(stmt, ACCESSES) and stmt.view.buffer in other:
-            return replace(stmt, view=replace(stmt.view, buffer=other[stmt.view.buffer]))
+            return changed(stmt, view=changed(stmt.view, buffer=other[stmt.view.buffer]))
         return stmt
 
     nests = program.nests
     if other:
         nests = tuple(with_parts(nest, body=mapped(nest.body, change)) for nest in nests)
-    return replace(program, nests=nests, workspaces=tuple(new.values()))
+    return changed(program, nests=nests, workspaces=tuple(new.values()))
 
 
 def workspace_names(taken: Container[str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TypeAlias
 
 from blockbuster.emit.tile.group import Group
@@ -393,7 +394,6 @@ class TileProgram(HashedOnce):
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """All statements of ``body``, those inside loops included, in program order."""
-    found = list[Stmt]()
-    for stmt in body:
-        found += (stmt, *stmt.statements) if isinstance(stmt, For) else (stmt,)
-    return iter(found)
+    if len(body) == 1 and isinstance(body[0], For):  # as most often: a loop of the grid
+        return chain(body, body[0].statements)
+    return chain(*[(s, *s.statements) if isinstance(s, For) else (s,) for s in body])

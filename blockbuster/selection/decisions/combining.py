@@ -21,6 +21,7 @@ from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.program import For, Init, Let, Load, Nest, Store, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
+from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.default_tiles import THREADS
 
@@ -45,9 +46,10 @@ def in_one_tile(scheduled: Scheduled, site: Site, count: int) -> Scheduled | Non
     assert loop is not None
     if not accumulates_blocks(loop, nest):
         return None
-    if CHUNK.why_not(scheduled, site, **args):
+    try:
+        made = CHUNK.apply(scheduled, site, **args)
+    except EmitError:
         return None
-    made = CHUNK.apply(scheduled, site, **args)
     last = site.nest + len(made.draft.nests) - len(scheduled.draft.nests)
     if any(isinstance(stmt, For) for stmt in body_inside_grid(made.draft.nests[last - 1])[1]):
         return None

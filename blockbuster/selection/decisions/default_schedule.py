@@ -86,7 +86,11 @@ def arranged(
     ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone;
     ``own``: lanes of kernels that one nest becomes.
     """
-    scheduled = divided(scheduled, tiles, of_dots or {}, own or {})
+    return completed(divided(scheduled, tiles, of_dots or {}, own or {}), chunks)
+
+
+def completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
+    """``scheduled``, which is divided, after the moves behind that."""
     scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
     return longest_first(combined_finely(in_base_two(scheduled)))
 

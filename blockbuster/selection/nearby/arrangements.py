@@ -10,7 +10,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.program import Nest
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
-from blockbuster.selection.decisions.default_schedule import arranged, divided
+from blockbuster.selection.decisions.default_schedule import completed, divided
 from blockbuster.selection.decisions.own_blocks import Own
 from blockbuster.selection.nearby.jams import Jams, with_jams
 from blockbuster.selection.nearby.recut_blocks import Recuts, with_recuts
@@ -46,6 +46,7 @@ class Arrangements:
     def __init__(self, bare: Scheduled, roles: Roles) -> None:
         self.bare, self.roles = bare, roles
         self._made: dict[Arrangement, Scheduled | None] = {}
+        self._parts: dict[tuple[Lanes, tuple[tuple[int, Lanes], ...]], Scheduled] = {}
 
     def at(self, arrangement: Arrangement) -> Scheduled | None:
         """The schedule of an arrangement; None if its parts do not go together."""
@@ -64,11 +65,17 @@ class Arrangements:
             made = self.at(replace(arrangement, recut=()))
             return with_recuts(made, arrangement.recut) if made else None
         chunks = None if arrangement.chunks is None else dict(arrangement.chunks)
-        plain, dots, own = self._asked(arrangement)
         try:
-            return arranged(self.bare, tiles=plain, of_dots=dots, chunks=chunks, own=own)
+            return completed(self._divided(arrangement), chunks)
         except EmitError:  # these lanes do not go together, or no such loop can be in chunks
             return None
+
+    def _divided(self, arrangement: Arrangement) -> Scheduled:
+        """The schedule before loops are run in chunks. Raises EmitError if lanes do not fit."""
+        key = arrangement.lanes, arrangement.own
+        if key not in self._parts:
+            self._parts[key] = divided(self.bare, *self._asked(arrangement))
+        return self._parts[key]
 
     def _asked(self, arrangement: Arrangement) -> tuple[Mapping[Dim, int], Mapping[Dim, int], Own]:
         """The lanes of an arrangement: of all nests, of those with dots, and of single ones."""
@@ -92,7 +99,7 @@ class Arrangements:
         if len(self.bare.draft.nests) > 1 or self.at(arrangement) is None:
             return
         known = dict(arrangement.own)
-        nests = divided(self.bare, *self._asked(arrangement)).draft.nests
+        nests = self._divided(arrangement).draft.nests
         for number, nest in enumerate(nests if len(nests) > 1 else (), start=1):
             for lanes in near(nest):
                 own = {**known, number: tuple({**dict(known.get(number, ())), **lanes}.items())}

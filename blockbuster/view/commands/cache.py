@@ -41,10 +41,17 @@ def run(arguments: argparse.Namespace) -> int:
         store.folder.clear()
     elif action == "export":
         entries = [*store.entries()]
-        warn(f"wrote {len(entries)} kernels into {write_file(entries, arguments.file)}")
+        path = write_file(entries, arguments.file)
+        warn(f"wrote the results of {_kernels(len(entries))} into {path}")
     else:
-        entries = [*read_file(arguments.file.read_bytes(), str(arguments.file))]
-        for entry in entries:
-            store.write(entry)
-        warn(f"imported {len(entries)} kernels from {arguments.file}")
+        path = arguments.file
+        found = read_file(path.read_bytes(), str(path))  # all of it, before anything is written
+        count = store.take_in(found, str(path))
+        rest = len(found) - count
+        others = f"; left out {_kernels(rest)} of other versions of Blockbuster" if rest else ""
+        warn(f"imported the results of {_kernels(count)} from {path}{others}")
     return 0
+
+
+def _kernels(count: int) -> str:
+    return "1 kernel" if count == 1 else f"{count} kernels"
