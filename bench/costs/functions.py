@@ -10,6 +10,7 @@ conversion.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -65,6 +66,9 @@ def each(fn: Callable[[Array], Array]) -> tuple[float, float]:
 
 
 def main() -> int:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     usual = each(FUNCTIONS["neg"])
     for name, fn in FUNCTIONS.items():
         issued, special = (mine - other for mine, other in zip(each(fn), usual, strict=True))

@@ -1,6 +1,6 @@
 """How well the cost models rank measured schedules: tables and scatter plots.
 
-    python -m bench.costs.judge bench/results/2026-11-22-h200-costs
+    python -m bench.costs.judge bench/results/2026-11-23-h200-costs
 
 The folder has pairs.jsonl (see measure.py); table.md and scatter-*.png are written beside it. The
 workloads of the part "judge" took no part in fitting. Kernels that spill, or run matrix
