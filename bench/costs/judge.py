@@ -254,6 +254,8 @@ def main() -> int:
     parser.add_argument("--machine", default="h200")
     parser.add_argument("--only", default="", help="workloads, separated by commas")
     options = parser.parse_args()
+    if not (options.folder / "pairs.jsonl").exists():
+        parser.error(f"{options.folder} has no pairs.jsonl: bench.costs.measure writes it")
     names = tuple(n for n in options.only.split(",") if n)
     groups = by_workload(list(measured(options.folder / "pairs.jsonl", names)))
     on = machine(options.machine)
