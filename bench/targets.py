@@ -104,7 +104,9 @@ def failures(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", default="", help="a word that the names of the cases hold")
     parser.add_argument("--targets", default=",".join(TARGETS))

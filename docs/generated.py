@@ -64,6 +64,7 @@ CONTENTS = {
         "docs/read_an_explorer_page",
         "docs/use_jit",
         "docs/tune",
+        "docs/repeated_calls",
         "docs/everyday_code",
         "docs/schedules",
         "docs/write_your_own_rule",

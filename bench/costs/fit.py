@@ -1,7 +1,7 @@
 """Fit the coefficients of a stage of the cost model to measured pairs of the part "fit".
 
-    python -m bench.costs.fit bench/results/2026-11-22-h200-costs              the closed form
-    python -m bench.costs.fit bench/results/2026-11-22-h200-costs --binaries   the second stage
+    python -m bench.costs.fit bench/results/2026-11-23-h200-costs              the closed form
+    python -m bench.costs.fit bench/results/2026-11-23-h200-costs --binaries   the second stage
 
 Fitting starts where every rate is reached and waits are short (``NEUTRAL``), with bounds that the
 machine sets: no bandwidth beyond what calibration saw, no more than a warp can issue. One

@@ -1,6 +1,6 @@
 """Instructions that no statement asks for, fitted to machine code: a line for each constant.
 
-    python -m bench.costs.instructions bench/results/2026-11-22-h200-costs
+    python -m bench.costs.instructions bench/results/2026-11-23-h200-costs
 
 The folder has pairs.jsonl (see measure.py), with what each loop of each binary issues. The counts
 of blockbuster/costs/phases.py, less its constants, are what statements ask for; what a warp issues

@@ -1,6 +1,6 @@
 """How well the cost models rank measured schedules: tables and scatter plots.
 
-    python -m bench.costs.judge bench/results/2026-11-22-h200-costs
+    python -m bench.costs.judge bench/results/2026-11-23-h200-costs
 
 The folder has pairs.jsonl (see measure.py); table.md and scatter-*.png are written beside it. The
 workloads of the part "judge" took no part in fitting. Kernels that spill, or run matrix
@@ -254,6 +254,8 @@ def main() -> int:
     parser.add_argument("--machine", default="h200")
     parser.add_argument("--only", default="", help="workloads, separated by commas")
     options = parser.parse_args()
+    if not (options.folder / "pairs.jsonl").exists():
+        parser.error(f"{options.folder} has no pairs.jsonl: bench.costs.measure writes it")
     names = tuple(n for n in options.only.split(",") if n)
     groups = by_workload(list(measured(options.folder / "pairs.jsonl", names)))
     on = machine(options.machine)

@@ -31,6 +31,7 @@ from bench.costs.pairs import FILE, read_pairs
 from bench.costs.variations import Pair
 from bench.costs.workloads import BY_NAME, WORKLOADS
 from bench.records import Log, Record, machine
+from blockbuster.machines.present import gpu_name
 
 SMOKE = ("matmul-1024", "chain-G4", "attention-1024", "softmax-16384")
 SMOKED = 5  # pairs of each
@@ -212,6 +213,8 @@ def main() -> int:
         parser.error(f"unknown: {', '.join(unknown)}; workloads: {', '.join(BY_NAME)}")
     if options.cpu:
         return interpret(names)
+    if not options.compile and not gpu_name():
+        parser.error("there is no GPU here; --compile and --cpu need none")
     if options.smoke:
         names = list(SMOKE)
         options.seconds = min(options.seconds, 100)

@@ -5,7 +5,7 @@
     python -m bench.costs.pairs --kept         write bench/costs/kept.jsonl
 
 The second file is for judging both stages together, on schedules that nothing was fitted to: of
-each workload of the part "judge" the 32 of some hundred that the closed form ranks best, and eight
+each workload of the part "judge" the 32 of some 70 that the closed form ranks best, and up to eight
 others. None of them is in the first file.
 """
 
@@ -70,7 +70,9 @@ def _closed(workload: Workload, pair: Pair) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--kept", action="store_true", help="what the closed form keeps of many")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """Simulated times beside measured ones: the first schedules of each workload.
 
-    python -m bench.costs.simulate_check --measured bench/results/2026-11-22-h200-costs/pairs.jsonl
+    python -m bench.costs.simulate_check --measured bench/results/2026-11-23-h200-costs/pairs.jsonl
     python -m bench.costs.simulate_check --device cuda --out $OUT/simulate     measures them first
     python -m bench.costs.simulate_check --measured FILE --machine h200.toml --pairs 8 --csv out.csv
 

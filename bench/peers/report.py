@@ -183,6 +183,9 @@ def main() -> int:
     parser.add_argument("results", type=Path)
     parser.add_argument("--against", type=Path, help="the results of another commit")
     options = parser.parse_args()
+    for folder in filter(None, (options.results, options.against)):
+        if not (folder / "cases.jsonl").exists():
+            parser.error(f"{folder} has no cases.jsonl: bench.peers.run writes it")
     records = records_of(options.results)
     if options.against:
         print(changes(records, records_of(options.against)))

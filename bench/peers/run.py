@@ -27,6 +27,7 @@ from bench.peers.pool import Pool, Setting, taking_part, work
 from bench.peers.report import table
 from bench.peers.trial import checked, prepared
 from bench.records import Log, Record, machine
+from blockbuster.machines.present import gpu_name
 
 EACH = 3.0  # seconds that are kept for timing a case
 BATCH = 4  # cases that a process prepares before all are timed
@@ -129,6 +130,8 @@ def main() -> int:
         cases = chosen(options)
     except ValueError as error:
         parser.error(str(error))
+    if not options.dry_run and not gpu_name():
+        parser.error("there is no GPU here; --dry-run compares all contestants on the CPU")
     return dry_run(cases) if options.dry_run else run(cases, options)
 
 

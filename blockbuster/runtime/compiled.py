@@ -215,8 +215,9 @@ class Compiled:
         if not self._graph:
             return run
         if not isinstance(run, Replay):
-            hint = "pass tensors on a GPU, or leave graph=True"
-            raise LaunchError(message(f"{self.plan.name} has no graph on the CPU", hint=hint))
+            hint = "pass tensors on a GPU, or leave out graph=True"
+            what = f"graph=True needs a GPU, and {self.plan.name} runs on the CPU"
+            raise LaunchError(message(what, hint=hint))
         return Graphed(run, run.gpu)
 
     def save(self, path: str | Path) -> Path:

@@ -85,7 +85,7 @@ class Graphed:
 
     def _record(self, tensors: Sequence[Tensor]) -> Recorded:
         for note in self._run.on_host:
-            hint = "write it with functions that take tensors, or leave graph=True"
+            hint = "write it with functions that take tensors, or leave out graph=True"
             raise LaunchError(message(f"this call cannot become a graph: {note}", hint=hint))
         run, constants = self._run.pinned(tensors)
         counted = tuple([(one.detach(), one._version) for one in constants])

@@ -22,7 +22,7 @@ from blockbuster.tuning.measuring import LIMIT, Save, Tell
 from blockbuster.tuning.tuner import Tuner, tuner_for
 
 MODEL, MEASURE = "model", "measure"
-NO_GPU = "pass tensors on a GPU, or leave tune='model', which needs none"
+NO_GPU = "pass tensors on a GPU, or use tune='model', which needs none"
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,17 @@ def tuning_for(
         return Tuning(known)
     here = gpu_name()
     if known is None or not here or (index is None and here != device):
-        place = "the CPU" if target == CPU else device or target
-        found = f"here is {here}" if here else "there is no GPU here"
-        what = f"tune='measure' times kernels where they run: on {place}, but {found}"
-        raise LaunchError(message(what, hint=NO_GPU))
+        raise LaunchError(message(_not_measurable(target, device, here), hint=NO_GPU))
     return Tuning(known, tuner_for(known, index or 0, limit=limit, tell=tell))
+
+
+def _not_measurable(target: str, device: str, here: str) -> str:
+    """Why kernels for this device or target cannot be measured on the GPU that is here, if any."""
+    if not here:
+        return "tune='measure' needs a GPU, and there is none here"
+    if target == CPU:
+        return "tune='measure' needs a GPU, and this program is compiled for the CPU"
+    return f"tune='measure' needs the GPU that it compiles for, {device or target}; here is {here}"
 
 
 def device_name(machine: str, target: str, index: int | None = None) -> str:

@@ -17,7 +17,7 @@ from blockbuster.view.terminal import say, warn
 COMMANDS = {
     "demo": "the main job on an example: trace, fuse, prove, emit, run, compare",
     "fuse": "show the derivation of a program",
-    "explain": "say why each buffered edge of the fused program is there",
+    "explain": "say why the fused program still stores intermediate values",
     "prove": "prove every step, snapshot and safe form equal to what it came from",
     "emit": "write the fused program as a stand-alone Triton file",
     "draw": "draw the fused program, or one step",

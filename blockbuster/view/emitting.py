@@ -68,7 +68,7 @@ def gpu(name: str) -> Machine:
     """The machine of this name, for which kernels can be emitted. Raises ValueError for a CPU."""
     found = machine(name)
     if found.kind == "cpu":
-        raise ValueError(f"--machine {name}: kernels are emitted for GPUs, and that is none")
+        raise ValueError(f"--machine {name}: only kernels for GPUs can be simulated")
     return found
 
 

@@ -16,7 +16,7 @@ def show(entries: Sequence[Entry], *, as_json: bool) -> None:
     if as_json:
         say(json.dumps([entry.to_json() for entry in entries], indent=1))
     else:
-        say(as_table(entries) if entries else "nothing was measured")
+        say(as_table(entries) if entries else "no kernel has been measured yet")
 
 
 def as_table(entries: Sequence[Entry]) -> str:

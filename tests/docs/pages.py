@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("*.md", "docs/**/*.md", "bench/results/**/*.md", "bench/schedules/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "bench/**/*.md")
     for path in ROOT.glob(pattern)
 )
 FENCE = re.compile(r"^(`{3,})(.*?)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)

@@ -10,6 +10,7 @@ import blockbuster as bb
 from blockbuster.costs import cost, work
 from blockbuster.errors import LaunchError
 from blockbuster.selection.ranking import BEST
+from blockbuster.tuning import setting
 from blockbuster.tuning.candidates import candidates
 from blockbuster.tuning.entry import LATE
 from tests.tuning.benches import (
@@ -262,10 +263,24 @@ def test_a_schedule_without_others_near_has_no_candidates_beside_it():
 
 
 def test_measuring_needs_a_gpu():
-    with pytest.raises(LaunchError, match=r"(?s)there is no GPU here.*tune='model'"):
+    with pytest.raises(LaunchError, match=r"(?s)needs a GPU, and there is none.*tune='model'"):
         bb.compile(product(), SIZES, machine="h200", tune="measure")
-    with pytest.raises(LaunchError, match="on the CPU, but there is no GPU here"):
+    with pytest.raises(LaunchError, match="needs a GPU, and there is none here"):
         bb.compile(product(), SIZES, machine="cpu", tune="measure")
+
+
+@pytest.mark.parametrize(
+    ("machine", "target", "said"),
+    [
+        ("cpu", "cpu", "needs a GPU, and this program is compiled for the CPU"),
+        ("a100", "sm_80", "the GPU that it compiles for, NVIDIA A100.*; here is NVIDIA H200"),
+        ("sm_100", "sm_100", "the GPU that it compiles for, sm_100; here is NVIDIA H200"),
+    ],
+)
+def test_measuring_needs_the_gpu_that_it_compiles_for(machine, target, said, monkeypatch):
+    monkeypatch.setattr(setting, "gpu_name", lambda: "NVIDIA H200")
+    with pytest.raises(LaunchError, match=said):
+        setting.tuning_for("measure", machine, target)
 
 
 def test_other_choices_are_taken_at_the_sizes_at_hand():

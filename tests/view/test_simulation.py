@@ -69,7 +69,7 @@ def test_draws_the_report(capsys, product, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--machine", "cpu"], "kernels are emitted for GPUs"),
+        (["--machine", "cpu"], "only kernels for GPUs can be simulated"),
         (["--machine", "h300"], "h300"),
         (["--snapshot", "7"], "has snapshot 1 only"),
         (["--tiles", "M=256", "N=256", "K=256"], "bytes of shared memory"),

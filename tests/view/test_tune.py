@@ -43,7 +43,7 @@ def test_path_and_clear(cache, capsys):
     assert capsys.readouterr().out.rstrip("\n") == str(cache.folder.path)
     assert main(["cache", "clear"]) == 0
     assert main(["cache", "list"]) == 0
-    assert capsys.readouterr().out == "nothing was measured\n"
+    assert capsys.readouterr().out == "no kernel has been measured yet\n"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_tune_without_a_gpu(tmp_path, capsys, sizes):
     path.write_text(PROGRAM)
     command = ["tune", f"{path}:product", "--dims", "x=M K", "w=K N", "--sizes", *sizes]
     assert main(command) == 1
-    assert "there is no GPU here" in capsys.readouterr().err
+    assert "needs a GPU, and there is none here" in capsys.readouterr().err
     assert main([*command, "--limit", "0"]) == 2
 
 

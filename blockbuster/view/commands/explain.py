@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif found:
         say("\n".join(map(str, found)))
     else:
-        say("no interior buffered edge is left: the program is one kernel")
+        say("the program is one kernel: it stores nothing in memory but its outputs")
     for note in () if arguments.json else overflowing(safe(derivation.final)):
         say(note)
     return 0
