@@ -6,11 +6,13 @@ import pytest
 import blockbuster as bb
 from blockbuster.emission import check_schedule, emit
 from blockbuster.emit.interpret.proof import prove_tiles
+from blockbuster.emit.interpret.sides import Side, cuts
 from blockbuster.emit.schedule import split_lanes
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split_lanes import Halves, SplitLanes
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import EmitError, ParseError
+from blockbuster.interp.setting import SIZES as DRAWN
 from blockbuster.runtime.launch import run_batch, run_interpreted
 from tests.emit.test_group_heads import drawn, graph_of
 from tests.emit.test_group_heads import scheduled as scheduled_with
@@ -118,6 +120,17 @@ def test_the_numbers_of_chunks_have_parts():
     (found,) = run_interpreted(kernel, dict(x=np.ones((20, 40), "float32"))).values()
 
     assert (found == 40).all()
+
+
+def test_small_sizes_of_proofs_are_multiples_of_full_blocks():
+    """One nest holds all of K in two parts, which take 17 elements; another has blocks of 16."""
+    graph = bb.lower(bb.trace(lambda x, y: (bb.exp(x), bb.exp(y)), x="M K", y="M K"))
+    text = "block nest 1 M 16, K 32 whole\nblock nest 2 M' 16, K' 16\n"
+    text += "split-lanes nest 1 K 16\nwarps 4\n"
+    kernel = emit(graph, dict(M=16, K=32), "float32", schedule=text)
+    for seed in range(4):
+        for cut in cuts([Side(kernel.tile_program)], 2, np.random.default_rng(seed), DRAWN):
+            assert all(cut.setting.sizes[dim] % n == 0 for (dim, _), n in cut.lanes.items())
 
 
 def test_other_words_are_no_part(graph):
