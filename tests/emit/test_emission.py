@@ -1,8 +1,11 @@
 """What `bb.emit` writes: a graph as it is given, and of a derivation what costs least."""
 
+import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.ir.parse import parse
+from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection.choice import Fused
 
 SIZES = {"M": 4096, "K": 4096, "F": 11008}
@@ -118,3 +121,29 @@ def test_the_head_of_a_file_takes_exponentials_under_the_maximum_that_its_kernel
     assert "t6 = maximum(t1, t5)" in head
     assert "t7 = sub0(t4, t6)" in head
     assert "# t2 is rescaled to the new t1 before" in head
+
+
+RELABELED = """
+graph(W: M,N[M,N]) {
+  E = map M (w in !W) {
+    p = map N (a in !w) { r = row_max(a)  yield r }
+    q = relabel N -> N' (!p)
+    e = reduce max N' (!q)
+    yield e
+  }
+  return E
+}
+"""
+
+
+@pytest.mark.parametrize("tiles", [None, {"N": 16}])
+@pytest.mark.interpreter
+def test_what_is_stored_by_blocks_of_a_dim_is_loaded_by_blocks_of_its_other_name(tiles):
+    """Each kernel knows its own name alone."""
+    w = np.random.default_rng(0).integers(-9, 9, (20, 40)).astype("float32")
+
+    kernel = bb.emit(parse(RELABELED), {"M": 20, "N": 40}, "float32", tiles=tiles)
+    (found,) = run_interpreted(kernel, {"W": w}).values()
+
+    assert kernel.kernels == 2
+    assert (found == w.max(1)).all()

@@ -91,6 +91,24 @@ def test_one_program_has_no_places_to_take():
         emit(graph, dict(K=40), schedule="block K 16\npersist nest 1 8\nwarps 4\n")
 
 
+def test_a_nest_that_loses_its_grid_is_one_program():
+    """Two loops over rows, one with a mask and one without, are not on a grid."""
+
+    def masked(x):
+        return bb.where(bb.arange(x.shape[0])[:, None] >= 20, x, 0.0)
+
+    graph = bb.fuse(bb.lower(bb.trace(masked, x="M N"))).final
+    text = "block M 16, N 16\npersist nest 1 3\npart nest 1 M\nwarps 1\n"
+    x = np.ones((70, 33), "float32")
+
+    kernel = emit(graph, dict(M=70, N=33), "float32", schedule=text)
+    (found,) = run_interpreted(kernel, dict(x=x)).values()
+
+    (nest,) = kernel.tile_program.nests
+    assert (nest.grid, nest.programs) == ((), 0)
+    assert (found == masked(x)).all()
+
+
 def test_the_programs_are_a_number(product):
     with pytest.raises(ParseError, match="the number of programs, one whole number"):
         emitted(product, "persist nest 1 all\n")

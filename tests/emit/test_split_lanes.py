@@ -6,12 +6,14 @@ import pytest
 import blockbuster as bb
 from blockbuster.emission import check_schedule, emit
 from blockbuster.emit.interpret.proof import prove_tiles
+from blockbuster.emit.interpret.sides import Side, cuts
 from blockbuster.emit.schedule import split_lanes
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split_lanes import Halves, SplitLanes
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import EmitError, ParseError
-from blockbuster.runtime.launch import run_batch
+from blockbuster.interp.setting import SIZES as DRAWN
+from blockbuster.runtime.launch import run_batch, run_interpreted
 from tests.emit.test_group_heads import drawn, graph_of
 from tests.emit.test_group_heads import scheduled as scheduled_with
 from tests.emit.test_move_mutants import mutated
@@ -108,6 +110,27 @@ def test_the_file_refuses_heads_that_it_was_not_written_for(graph):
 def test_refusals(graph, text, reason):
     with pytest.raises(EmitError, match=reason):
         emit(graph, SIZES, schedule=f"{CUT}{text}\nwarps 4")
+
+
+def test_the_numbers_of_chunks_have_parts():
+    """How many chunks there are no array tells: the file holds it where sizes follow from it."""
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.sum(x, axis=1), x="M K"))).final
+    text = "block M 16, K 16\nchunk nest 1 K 2 at once\nsplit-lanes nest 2 K_chunks 1\nwarps 1\n"
+    kernel = emit(graph, dict(M=20, K=40), "float32", schedule=text)
+    (found,) = run_interpreted(kernel, dict(x=np.ones((20, 40), "float32"))).values()
+
+    assert (found == 40).all()
+
+
+def test_small_sizes_of_proofs_are_multiples_of_full_blocks():
+    """One nest holds all of K in two parts, which take 17 elements; another has blocks of 16."""
+    graph = bb.lower(bb.trace(lambda x, y: (bb.exp(x), bb.exp(y)), x="M K", y="M K"))
+    text = "block nest 1 M 16, K 32 whole\nblock nest 2 M' 16, K' 16\n"
+    text += "split-lanes nest 1 K 16\nwarps 4\n"
+    kernel = emit(graph, dict(M=16, K=32), "float32", schedule=text)
+    for seed in range(4):
+        for cut in cuts([Side(kernel.tile_program)], 2, np.random.default_rng(seed), DRAWN):
+            assert all(cut.setting.sizes[dim] % n == 0 for (dim, _), n in cut.lanes.items())
 
 
 def test_other_words_are_no_part(graph):

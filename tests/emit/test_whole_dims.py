@@ -38,6 +38,7 @@ def with_whole_dims(graph, random):
 @example(Random(4))  # a nest that reads only the size of a dim
 @example(Random(22))
 @example(Random(136))  # a loop in chunks before any block: the chunks are one block already
+@example(Random(54162))  # full blocks of a dim that is in two parts elsewhere
 @given(RANDOMS)
 def test_scheduled_at_random(random):
     kind = random.choice(("arrays", "norms", "matrices"))

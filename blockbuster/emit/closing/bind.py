@@ -4,7 +4,7 @@ before   Nest: forall m: forall l: BODY      after   Nest on the grid (M, L): BO
 
 Parallel loops deeper inside the nest stay loops and run their iterations one after the other. So
 does a loop over a chunk of its dim, and a loop over a span, because its bounds are computed before
-it.
+it. A nest without a grid is one program: it has no places that several could take.
 """
 
 from __future__ import annotations
@@ -30,5 +30,6 @@ def _bound(nest: Nest) -> Nest:
     while (loop := outer_loop(body)) is not None:
         grid, body = (*grid, loop.dim), loop.body
     last_first = tuple(dim for dim in nest.last_first if dim in grid)
-    bound = changed(nest, body=body, grid=grid, last_first=last_first)
+    programs = nest.programs if grid else 0
+    bound = changed(nest, body=body, grid=grid, last_first=last_first, programs=programs)
     return bound if grouped_dims(bound) else changed(bound, group=None)

@@ -26,6 +26,7 @@ from blockbuster.emit.tile.program import (
     Fold,
     For,
     Guard,
+    Init,
     Let,
     Nest,
     Stmt,
@@ -114,11 +115,15 @@ class _Nest:
             yield stmt
 
     def _settled(self, loop: For) -> Iterator[Tile]:
+        """The sums that ``loop`` carries, not those that begin anew in each of its iterations."""
         if loop.parallel:
             return
+        begun = {s.target for s in loop.body if isinstance(s, Init)}
         rows = {s.target for s in loop.body if isinstance(s, Let) and reduces(s, self.uses)}
         for stmt in loop.body:
             match stmt:
                 case Fold(target, "+", value, members=(), ahead=False, onto=None):
-                    if value in rows and not not_settled(target, self.uses):
+                    if target in begun or value not in rows:
+                        continue
+                    if not not_settled(target, self.uses):
                         yield target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import lcm
+from math import gcd, lcm
 
 import numpy as np
 
@@ -241,5 +241,7 @@ def cuts(
             even = lcm(*(n for key, n in lanes.items() if key[0] == dim and not named[key]))
             chosen[dim] = -(-chosen[dim] // even) * even
         known = fitted(chosen, rules)
+        for key, ragged in named.items():  # rules may have made a dim larger
+            lanes[key] = lanes[key] if ragged else gcd(lanes[key], known[key[0]])
         steps |= {dim: known[dim] for dim in classes if dim in whole and dim not in single}
         yield Cut(Setting(known, steps), lanes, int(random.integers(2**31)))

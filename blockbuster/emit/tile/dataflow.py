@@ -30,6 +30,7 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
+from blockbuster.ir.types import Dim
 
 MAKING = (Load, Await, Iota, BlockOf, Let, Guard, Init)
 
@@ -112,6 +113,17 @@ def views(program: TileProgram) -> Iterator[View]:
     """The accesses of all loads and stores of ``program``, in order."""
     for nest in program.nests:
         yield from (s.view for s in statements(nest.body) if isinstance(s, ACCESSES))
+
+
+def dim_along(body: tuple[Stmt, ...], buffer: Buffer, axis: int) -> Dim | None:
+    """The dim by which ``body`` accesses an axis of ``buffer``; None for all others.
+
+    An axis may have several: what is stored by blocks of N is loaded by blocks of N' after a
+    relabel. Each nest has blocks for its own alone.
+    """
+    accesses = (s.view for s in statements(body) if isinstance(s, ACCESSES))
+    dims = (view.dims[axis] for view in accesses if view.buffer == buffer)
+    return next((dim for dim in dims if isinstance(dim, str)), None)
 
 
 def with_parts(whole: Part, **parts: Any) -> Part:

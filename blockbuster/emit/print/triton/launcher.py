@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from blockbuster.emit.print.triton.even import even_numbers, even_strides
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Parameters, literal, wrapped
 from blockbuster.emit.tile.constants import kept_arrays, kept_nests
+from blockbuster.emit.tile.dataflow import dim_along
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
 from blockbuster.emit.tile.room import leaving_room
@@ -198,9 +199,14 @@ class _Launcher:
         return f"    {name} = empty({self._shape(buffer)}, {literal(dtype)}, {like})"
 
     def _shape(self, buffer: Buffer) -> str:
-        users = (kernel.tiling for kernel in self._kernels if buffer in kernel.parameters.buffers)
+        users = (kernel for kernel in self._kernels if buffer in kernel.parameters.buffers)
         user = next(users, None)
-        extents = [self._extent(a.dim, user if a.per_block else None) for a in buffer.axes]
+        extents = [
+            self._extent(dim_along(user.nest.body, buffer, at), user.tiling)
+            if axis.per_block and user
+            else self._extent(axis.dim, None)
+            for at, axis in enumerate(buffer.axes)
+        ]
         if buffer.pitch > 1:
             extents[-1] = f"triton.cdiv({extents[-1]}, {buffer.pitch}) * {buffer.pitch}"
         return f"({extents[0]},)" if len(extents) == 1 else f"({', '.join(extents)})"

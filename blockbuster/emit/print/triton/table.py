@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from blockbuster.emit.print.triton.even import even_numbers, even_strides
 from blockbuster.emit.print.triton.file import File, literal, wrapped
 from blockbuster.emit.print.triton.launcher import Kernel
+from blockbuster.emit.tile.dataflow import dim_along
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.program import BufferAxis
+from blockbuster.emit.tile.program import Buffer
 from blockbuster.emit.tile.uneven_rows import KNOWN
 from blockbuster.ir.types import size_class
 
@@ -57,16 +58,18 @@ def _constants(file: File, kernel: Kernel, numbers: Mapping[str, int]) -> Iterat
 def _numbers(file: File, kernel: Kernel) -> Iterator[tuple[str, int]]:
     """The values of sizes and strides at the sizes the file was written for."""
 
-    def extent(axis: BufferAxis) -> int:
-        if axis.dim is None:
+    def extent(buffer: Buffer, at: int) -> int:
+        axis = buffer.axes[at]
+        dim = dim_along(kernel.nest.body, buffer, at) if axis.per_block else axis.dim
+        if dim is None:
             return 1
-        size = file.sizes[size_class(axis.dim)]
-        return -(-size // kernel.tiling.block(axis.dim)) if axis.per_block else size
+        size = file.sizes[size_class(dim)]
+        return -(-size // kernel.tiling.block(dim)) if axis.per_block else size
 
     for dim, name in kernel.parameters.sizes.items():
         yield name, file.sizes[dim]
     for (buffer, axis), name in kernel.parameters.strides.items():
-        within = [extent(inner) for inner in buffer.axes[axis + 1 :]]
+        within = [extent(buffer, inner) for inner in range(axis + 1, len(buffer.axes))]
         if within:
             within[-1] = -(-within[-1] // buffer.pitch) * buffer.pitch
         yield name, math.prod(within)

@@ -279,10 +279,13 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         """Sizes that follow from others, and least sizes, in an order in which they can be had."""
         axes = (axis.dim for buffer in self._program.inputs for axis in buffer.axes)
         shown = {size_class(dim) for dim in axes if dim is not None} | set(self._free)
+        rules = in_order(self._program.rules, shown)
+        read = {dim for rule in rules if rule.dim in self._dims for dim in rule.length.dims}
+        counts = [chunks.lanes for chunks in self._program.chunks if chunks.lanes in read]
         return tuple(
             (rule.dim, rule.exact, tuple(terms), divisor)
-            for rule in in_order(self._program.rules, shown)
-            if rule.dim in self._dims
+            for rule in rules
+            if rule.dim in (*self._dims, *counts)
             for terms, divisor in [rule.length.parts()]
         )
 
