@@ -180,7 +180,7 @@ def test_the_text_is_the_same_in_every_process():
         ({"tiles": {"N": 8}}, "the tile of N is 8, expected a power of two of at least 16"),
         ({"dtype": "int8"}, "no kernel is written for dtype 'int8'\n  hint: known: float16"),
         ({"target": "sm_70"}, "unknown target 'sm_70'\n  hint: did you mean 'sm_90'"),
-        ({"sizes": SIZES | {"M": -1}}, "sizes has -1 for M"),
+        ({"sizes": SIZES | {"M": -1}}, "sizes: M is -1"),
     ],
 )
 def test_wrong_arguments(options, expected):
