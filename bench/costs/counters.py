@@ -7,8 +7,9 @@
 Nsight Compute (`ncu`) reads the counters of a process that runs each schedule once, after the
 second-level cache has been overwritten and what was written there has been evicted. What a kernel
 wrote and the cache still holds at its end is counted too: a kernel that reads a large array follows
-each schedule, and the bytes that memory takes meanwhile are the schedule's. A container often has
-no right to read counters: then the command says so, and nothing is written.
+each schedule, and the bytes that memory takes meanwhile are the schedule's. Not all are: the
+profiler writes, too. So those behind as many kernels that touch no memory are taken off. Containers
+often have no right to read counters: then the command says so, and nothing is written.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,8 @@ from blockbuster.costs.work import work
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
 UNITS = {"byte": 1, "Kbyte": 10**3, "Mbyte": 10**6, "Gbyte": 10**9}
 EVICTING = 256 << 20  # bytes that are read after a schedule: several times the cache
-NOTHING = 3  # runs of nothing, whose bytes are those of the reading itself
+READS = 4  # of the large array before a schedule, until nothing of what was written is left
+NOTHING = 3  # runs of kernels that touch no memory, whose bytes are not a schedule's
 WITHIN = 0.10
 COUNTING = 60.0  # seconds that are kept for the process whose kernels are counted
 
@@ -77,20 +80,33 @@ class Traffic:
 
 
 def run_counted(pairs: Sequence[Pair], place: Path) -> list[Record]:
-    """Run nothing, then each schedule; the number of kernels of each, in the order of runs."""
+    """Run each schedule, and as many kernels that touch no memory, once for each such number.
+
+    The number of kernels of each run, in their order; a run without a schedule has no key.
+    """
     from bench.costs.launching import ready
 
     done: list[Record] = []
-    for _ in range(NOTHING):
-        between_marks(lambda: None)
-        done.append({"key": "", "kernels": 0})
     for pair in pairs:
         workload = BY_NAME[pair.workload]
         run = ready(place / f"{pair.key}.py", workload.drawn(workload.sizes, "cuda", seed=1))
         run()
+        kernels = len(run.starts)
+        if not any(one["kernels"] == kernels for one in done):
+            for _ in range(NOTHING):
+                between_marks(partial(idle, kernels))
+                done.append({"key": "", "kernels": kernels})
         between_marks(run)
-        done.append({"key": pair.key, "kernels": len(run.starts)})
+        done.append({"key": pair.key, "kernels": kernels})
     return done
+
+
+def idle(kernels: int) -> None:
+    """Run so many kernels that touch no memory."""
+    import torch
+
+    for _ in range(kernels):
+        torch.cuda._sleep(1)
 
 
 def between_marks(run: Callable[[], Any]) -> None:
@@ -101,7 +117,8 @@ def between_marks(run: Callable[[], Any]) -> None:
     import torch
 
     evicting = torch.zeros(EVICTING // 4, dtype=torch.int32, device="cuda")  # overwrites the cache
-    evicting.max()
+    for _ in range(READS):
+        evicting.max()
     torch.cuda.synchronize()
     torch.cuda.profiler.start()
     run()
@@ -136,21 +153,22 @@ def counted(pairs: Sequence[Pair], place: Path) -> Iterator[Record]:
 
 
 def of_schedules(launches: Sequence[Mapping[str, int]], done: Sequence[Record]) -> list[Record]:
-    """The bytes of each schedule, of the counters of all launches in their order."""
+    """The bytes of each schedule, of the counters of all launches in their order.
+
+    What memory takes late behind as many kernels that touch none is not the schedule's.
+    """
     number, rest = evicting_kernels(launches, done), iter(launches)
-    found = []
+    rows, idle = list[Record](), dict[int, list[int]]()
     for entry in done:
         own = [next(rest) for _ in range(entry["kernels"])]
         late = sum(next(rest)[WRITTEN] for _ in range(number))
         read, soon = (sum(one[name] for one in own) for name in (READ, WRITTEN))
-        found.append({"key": entry["key"], "read": read, "soon": soon, "late": late})
-    usual = statistics.median(one["late"] for one in found if not one["key"])
-    rows = [one for one in found if one["key"]]
-    lates = [max(0, round(one["late"] - usual)) for one in rows]
-    return [
-        {"key": one["key"], "read": one["read"], "written": one["soon"] + late, "late": late}
-        for one, late in zip(rows, lates, strict=True)
-    ]
+        if not entry["key"]:
+            idle.setdefault(entry["kernels"], []).append(late)
+            continue
+        late = max(0, round(late - statistics.median(idle[entry["kernels"]])))
+        rows.append({"key": entry["key"], "read": read, "written": soon + late, "late": late})
+    return rows
 
 
 def by_launch(text: str) -> list[Mapping[str, int]]:

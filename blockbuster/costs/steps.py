@@ -151,8 +151,7 @@ class Rates:
         found = self._own(phase, each)
         coming = self._latency(phase) + self._arrival(each)
         if phase.waits:
-            together = self.fitted.unrolled if phase.dims and not phase.dots else 1.0
-            return found + coming / together + self._copying(phase)
+            return found + coming / self.together(phase) + self._copying(phase)
         if not phase.ahead:
             return found
         waited = max(found, self._loaded_ahead(phase, each, found, coming))
@@ -199,6 +198,14 @@ class Rates:
         if phase.dots and not phase.apart:
             meanwhile = own if is_stream(phase) else each["matrix"] / phase.dots
         return (own + coming - meanwhile) / phase.ahead
+
+    def together(self, phase: Phase) -> float:
+        """How many runs wait for their loads at once: a compiler unrolls loops of loads without
+        dots, and no more runs than one program makes in a row.
+        """
+        if not phase.dims or phase.dots:
+            return 1.0
+        return max(1.0, min(self.fitted.unrolled, phase.runs / self._entries(phase)))
 
     def _copying(self, phase: Phase) -> float:
         """Seconds in which a run stores to shared memory what it has loaded."""

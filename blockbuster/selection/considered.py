@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LEAST_MOVED = "least tile traffic in elements"
 
-NEAR = 1.08
+NEAR = 1.05
 """How many times the least microseconds count as equal: the closed form tells no less apart of
 programs that differ. Its first choice is up to 15% slower than the best of one program's schedules.
 """

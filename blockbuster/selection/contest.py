@@ -133,7 +133,8 @@ def _at_its_best(
         return _described(choice, refused)
     for one in preferred(found)[:TRIED]:
         words = f"the best of {len(found)} schedules by the closed form"
-        made = replace(with_schedule(choice, _laid_out(one), one.cost), schedules=words)
+        laid_out = _laid_out(one)
+        made = replace(with_schedule(choice, laid_out, cost_of(laid_out)), schedules=words)
         if made.key in refused:
             refusals.note_refused(made, refused[made.key])
         elif setting.in_chunks or made.kernels == choice.kernels:

@@ -17,7 +17,7 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine
 from blockbuster.simulator.access import Access, Place, access
-from blockbuster.simulator.demand import Demand, between, deciding, demands, port, turns
+from blockbuster.simulator.demand import Demand, between, deciding, demands, port
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class _Reader:
             tuple(self._loop(stmt, walked) for stmt in body if isinstance(stmt, For)),
             tuple(replace(step, queued=_queued(step, self.units)) for step in steps),
             max((stmt.ahead for stmt in loads if isinstance(stmt, Issue)), default=0),
-            turns(phase, self.rates),
+            1.0 / self.rates.together(phase),
             port(phase, self.rates),
             between(phase, self.rates) if phase.ahead else 0.0,
         )

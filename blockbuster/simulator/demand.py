@@ -69,11 +69,6 @@ def demands(phase: Phase, rates: Rates) -> tuple[Demand, ...]:
     return (Demand(both, least),) if both or least else ()
 
 
-def turns(phase: Phase, rates: Rates) -> float:
-    """How often a run waits for its loads: a compiler unrolls loops of loads without dots."""
-    return 1.0 / rates.fitted.unrolled if phase.dims and not phase.dots else 1.0
-
-
 def between(phase: Phase, rates: Rates) -> float:
     """Seconds of a run in which its program has no loads under way that run ahead by one.
 

@@ -37,12 +37,21 @@ def test_bytes_of_each_launch_are_read_in_their_units() -> None:
     ]
 
 
-def test_what_memory_takes_late_is_the_schedules_less_that_after_nothing() -> None:
-    nothing = ("byte", "256", "byte", "8")
-    text = table(nothing, nothing, ("byte", "100", "byte", "10"), ("byte", "256", "byte", "38"))
-    done = [{"key": "", "kernels": 0}] * 2 + [{"key": "a", "kernels": 1}]
+def test_what_memory_takes_late_is_the_schedules_less_that_behind_as_many_idle_kernels() -> None:
+    idle, evicting = ("byte", "0", "byte", "0"), ("byte", "256", "byte", "8")
+    twice = ("byte", "256", "byte", "20")
+    one, other = ("byte", "100", "byte", "10"), ("byte", "50", "byte", "5")
+    text = table(
+        *(idle, evicting, idle, evicting),
+        *(one, ("byte", "256", "byte", "38")),
+        *(idle, idle, twice),
+        *(one, other, ("byte", "256", "byte", "19")),
+    )
+    done = [{"key": "", "kernels": 1}] * 2 + [{"key": "a", "kernels": 1}]
+    done += [{"key": "", "kernels": 2}, {"key": "b", "kernels": 2}]
     assert of_schedules(by_launch(text), done) == [
-        {"key": "a", "read": 100, "written": 40, "late": 30}
+        {"key": "a", "read": 100, "written": 40, "late": 30},
+        {"key": "b", "read": 150, "written": 15, "late": 0},
     ]
 
 

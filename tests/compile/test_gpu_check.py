@@ -71,6 +71,7 @@ def test_a_kernel_of_ours(torch, cuda):
 
     graph = bb.fuse(bb.lower(bb.trace(softmax, x="M N"))).final
     kernel = bb.emit(graph, {"M": 33, "N": 70}, "float32")
+    torch.manual_seed(0)  # the largest of 2310 errors of either is a matter of luck
     x = torch.randn(33, 70, device=cuda)
     eager = lambda x: torch.softmax(x, -1)  # noqa: E731
     report = bb.check_kernel(kernel, eager, {"x": x}, eager=eager, draws=3)

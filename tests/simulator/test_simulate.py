@@ -77,7 +77,7 @@ def test_a_lone_program_agrees_with_the_closed_form():
 ONE_PROGRAM = {
     "matmul": dict(M=64, N=64, K=8192),
     "attention": dict(H=1, M=64, N=4096, D=64, L=64),
-    "softmax": dict(M=1, N=4096),
+    "softmax": dict(M=1, N=2048),  # four warps: of more, one computes while others wait for loads
     "gelu": dict(M=1, N=4096),
 }
 

@@ -34,9 +34,9 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.base_two import in_base_two
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
-from blockbuster.selection.decisions.combining import combined_finely, combining_warps
+from blockbuster.selection.decisions.combining import combined_finely
 from blockbuster.selection.decisions.dead_tiles import filled
-from blockbuster.selection.decisions.default_tiles import STAGES, choose_tiling, choose_warps
+from blockbuster.selection.decisions.default_tiles import STAGES, choose_tiling
 from blockbuster.selection.decisions.deferral import deferred
 from blockbuster.selection.decisions.full_tiles import parted
 from blockbuster.selection.decisions.grouped_grid import grouped
@@ -46,6 +46,7 @@ from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.own_blocks import Own, cut_apart, wholes_cut
 from blockbuster.selection.decisions.split_floats import split_floats
 from blockbuster.selection.decisions.turned import turned
+from blockbuster.selection.decisions.usual_warps import usual_warps
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
@@ -236,11 +237,7 @@ def kept(scheduled: Scheduled) -> Scheduled:
 
 def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
     """``scheduled`` with so many warps in all kernels, or as many as each usually has."""
-    draft = scheduled.draft
-    usual = [
-        warps or combining_warps(draft, nest) or choose_warps(nest, tiling_of(draft, nest))
-        for nest in draft.nests
-    ]
+    usual = [warps or usual_warps(scheduled, nest) for nest in scheduled.draft.nests]
     if len(set(usual)) == 1:
         return WARPS.apply(scheduled, EVERYWHERE, count=usual[0])
     for number, count in enumerate(usual, start=1):

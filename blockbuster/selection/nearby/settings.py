@@ -18,8 +18,9 @@ from blockbuster.emit.tile.program import For, Let, Nest, TileProgram, statement
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.selection.decisions.combining import combining_warps
-from blockbuster.selection.decisions.default_tiles import ROWS, THREADS, WARPS, choose_warps
+from blockbuster.selection.decisions.default_tiles import ROWS, THREADS, WARPS
 from blockbuster.selection.decisions.split_tiles import split_tiles
+from blockbuster.selection.decisions.usual_warps import usual_warps
 
 WARPS_MOVE, STAGE = Warps(), Stage()
 
@@ -62,7 +63,7 @@ def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
     split = split_tiles(draft, scheduled.sizes, scheduled.target.processors)
     for nest in draft.nests:
         tiling = tiling_of(draft, nest)
-        warps = combining_warps(draft, nest) or choose_warps(nest, tiling)
+        warps = usual_warps(scheduled, nest)
         if not split and Uses(nest, tiling).fewest_rows() >= 2 * WARPS * ROWS:
             warps = max(warps, 2 * WARPS)
         found.append(KernelSetting(warps, STAGES[0]))
