@@ -11,6 +11,7 @@ from blockbuster.selection import contest
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import NEAR
 from blockbuster.selection.contest import TRIED, at_other_sizes, best_of
+from blockbuster.selection.cost import cost_of
 from blockbuster.selection.nearby.variations import variations
 from tests.selection.test_variations import PROGRAMS, bare
 
@@ -32,7 +33,7 @@ def test_the_best_schedule_is_another_than_the_default_one():
     best = chosen()
 
     assert "schedules by the closed form" in best.schedules
-    assert best.price == best.cost.microseconds
+    assert best.price == best.cost.microseconds == cost_of(best.scheduled).microseconds
     text = bb.emit(best.graph, SIZES, tiles={}).schedule
     default = bb.emit(best.graph, SIZES, schedule=text).cost(launch="graph").time_us
     assert best.price < 0.8 * default

@@ -2,6 +2,7 @@
 
 import pytest
 
+import blockbuster as bb
 from blockbuster.emit.schedule.script import parsed
 from blockbuster.selection.decisions import finer_steps as module
 from blockbuster.selection.decisions.finer_steps import SHORTEST, finer_steps
@@ -71,3 +72,27 @@ def test_other_blocks_of_as_many_lanes_stay(dim):
     text = f"block M {lanes['M']}, K 256, N {lanes['N']}; warps 8; stage nest 1 K 2"
     made = finer_steps(scheduled(text, **sizes))
     assert cut(made, dim)[0] == 256
+
+
+LARGE = "block M 128, K 128, N 128; warps 8; stage nest 1 K 3"
+
+
+def test_a_large_step_with_one_dot_is_halved_from_fewer_lanes_on():
+    before = scheduled(LARGE, M=2048, K=4096, N=1024)  # 128 programs, 64 kB a step
+    small = scheduled(LARGE.replace("N 128", "N 64"), M=2048, K=4096, N=512)
+    assert cut(finer_steps(before)) == (64, 5)
+    assert finer_steps(small) is small
+
+
+def test_a_large_step_with_two_dots_is_not():
+    graph = bb.fuse(bb.lower(bb.trace(gated, x="M K", w="K N", v="K N"))).final
+    text = "block M 16, K 128, N 128; warps 4; stage nest 1 K 3"
+    sizes = dict(M=16, K=4096, N=8192)  # 68 kB a step
+    before = bb.emit(graph, sizes, "float16", schedule=text).derivation.final
+    (line,) = (line for line in parsed(before.schedule) if line.move.name == "stage")
+    assert bytes_ahead(before, line) >= module.LARGE
+    assert finer_steps(before) is before
+
+
+def gated(x, w, v):
+    return bb.silu(x @ w) * (x @ v)
