@@ -1,4 +1,4 @@
-"""Whole rows that leave processors idle have twice the warps."""
+"""Whole rows that leave processors idle have twice the warps, blocks of columns half as many."""
 
 import pytest
 
@@ -51,3 +51,29 @@ def test_rows_before_another_kernel_leave_it_room():
     assert "block nest 1 M 1, K 4096 whole" in made.schedule
     assert len(made.draft.nests) == 2
     assert usual_warps(made, made.draft.nests[0]) == 4
+
+
+def columns(x):
+    return bb.sum(bb.exp(x), axis=0)
+
+
+def rows(x):
+    return bb.sum(bb.exp(x), axis=1)
+
+
+def turned(x, y):
+    return bb.exp(x) + y.T
+
+
+@pytest.mark.parametrize(
+    ("fn", "axes", "lanes", "usual"),
+    [
+        pytest.param(columns, dict(x="M N"), "M 1024, N 32", 16, id="64 lanes to a thread"),
+        pytest.param(columns, dict(x="M N"), "M 64, N 32", 4, id="no fewer than usual"),
+        pytest.param(rows, dict(x="M N"), "M 32, N 1024", 32, id="rows"),
+        pytest.param(turned, dict(x="M N", y="N M"), "M 128, N 64", 8, id="rows beside columns"),
+    ],
+)
+def test_blocks_of_columns_have_half_the_warps(fn, axes, lanes, usual):
+    text = f"block {lanes}; warps 4"
+    assert warps(fn, dict(M=4096, N=4096), text, **axes)[0] == [usual]
