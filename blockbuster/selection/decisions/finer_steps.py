@@ -39,10 +39,10 @@ SHORTEST = 128
 
 LARGE, FEWEST = 64 << 10, 32
 """Bytes of a step with one dot from which on it has fewer lanes than that, and how many then. A
-processor's share of memory's bandwidth brings so many in two microseconds. On an H200 LayerNorm and a
-product of 2048 x 4096 x 1024 took 33.0 microseconds instead of 34.4, SiLU and RMSNorm of a product
-of 1024 x 256 x 512 6.8 instead of 7.4. Steps with two dots took up to 4% longer by half as many
-lanes: two products one after the other, or of the same rows.
+processor's share of memory's bandwidth brings so many in two microseconds. On an H200 LayerNorm and
+a product of 2048 x 4096 x 1024 took 33.0 microseconds instead of 34.4, SiLU and RMSNorm of a
+product of 1024 x 256 x 512 6.8 instead of 7.4. Steps with two dots took up to 4% longer by half as
+many lanes: two products one after the other, or of the same rows.
 """
 
 EQUAL = 1.001
