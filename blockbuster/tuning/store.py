@@ -21,7 +21,7 @@ from typing import Any
 from blockbuster.emit.target.disk import Folder, cache_folder, write_whole
 from blockbuster.errors import LaunchError, message, shown
 from blockbuster.ir.reading import Wrong, items, parse_json, record, text
-from blockbuster.machines import known_device
+from blockbuster.machines import NAMES, built_in, known_device
 from blockbuster.tuning.entry import Entry, Key, read_entry
 from blockbuster.version import VERSION
 
@@ -42,6 +42,12 @@ def shipped(device: str) -> tuple[Entry, ...]:
         return ()
     place = resources.files("blockbuster.tuning") / "shipped" / f"{machine.name}.json"
     return read_file(place.read_bytes()) if place.is_file() else ()
+
+
+def all_shipped() -> Iterator[Entry]:
+    """The results that are part of Blockbuster, of every machine."""
+    for name in NAMES:
+        yield from shipped(next(iter(built_in(name).devices), ""))
 
 
 @dataclass(frozen=True)
