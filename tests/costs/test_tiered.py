@@ -391,21 +391,3 @@ def test_a_kernel_that_wants_more_registers_than_there_are_is_slower():
 def test_no_kernel_at_all_costs_nothing_that_could_be_told():
     with pytest.raises(ValueError, match="there is no kernel whose cost"):
         cost((), "h200")
-
-
-@pytest.mark.parametrize(
-    ("columns", "together"), [(1024, 1.0), (2048, 2.0), (65536, FITTED.unrolled)]
-)
-def test_no_more_iterations_wait_together_than_there_are(columns, together):
-    text = "block M 1, N 1024; warps 4"
-    (work,) = work_of(*_rows(columns, text))
-    phases = [phase for phase in work.phases if phase.dims and phase.waits]
-    rates = Rates(work, H200, FITTED, dict(work.loaded))
-    assert phases
-    assert [rates.together(phase) for phase in phases] == [together] * len(phases)
-
-
-def _rows(columns, text):
-    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.softmax(x), x="M N"))).final
-    made = bb.emit(graph, dict(M=64, N=columns), "float16", schedule=text)
-    return made.tile_program, made.sizes, made.target

@@ -300,7 +300,7 @@ def issued(program):
     return replace(program, nests=tuple(nests))
 
 
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=settings().max_examples // 8)
 @given(data=st.data())
 def test_random_programs_read_back(data):
     graph = data.draw(graphs, label="program")
