@@ -158,15 +158,15 @@ def of_schedules(launches: Sequence[Mapping[str, int]], done: Sequence[Record]) 
     What memory takes late behind as many kernels that touch none is not the schedule's.
     """
     number, rest = evicting_kernels(launches, done), iter(launches)
-    rows, idle = list[Record](), dict[int, list[int]]()
+    rows, behind = list[Record](), dict[int, list[int]]()
     for entry in done:
         own = [next(rest) for _ in range(entry["kernels"])]
         late = sum(next(rest)[WRITTEN] for _ in range(number))
         read, soon = (sum(one[name] for one in own) for name in (READ, WRITTEN))
         if not entry["key"]:
-            idle.setdefault(entry["kernels"], []).append(late)
+            behind.setdefault(entry["kernels"], []).append(late)
             continue
-        late = max(0, round(late - statistics.median(idle[entry["kernels"]])))
+        late = max(0, round(late - statistics.median(behind[entry["kernels"]])))
         rows.append({"key": entry["key"], "read": read, "written": soon + late, "late": late})
     return rows
 

@@ -39,6 +39,12 @@ def test_the_best_schedule_is_another_than_the_default_one():
     assert best.price < 0.8 * default
 
 
+def test_a_price_is_that_of_the_schedule_that_is_taken():
+    best = chosen(M=16, K=4096, N=4096)  # more stages are set than any that was searched has
+
+    assert best.price == cost_of(best.scheduled).microseconds
+
+
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [

@@ -25,7 +25,8 @@ def softmax(x):
         pytest.param(132, 4096, 8, id="a program to each processor"),
         pytest.param(133, 4096, 4, id="no processor is idle"),
         pytest.param(32, 2048, 4, id="fewer lanes"),
-        pytest.param(32, 16384, 32, id="as many warps as there can be"),
+        pytest.param(32, 16384, 32, id="32 warps"),
+        pytest.param(32, 32768, 32, id="no more than a program can have"),
     ],
 )
 def test_few_whole_rows_have_twice_the_warps(rows, columns, usual):
