@@ -17,6 +17,7 @@ stage nest 3 K 3 by descriptors
 overlap nest 1
 overlap nest 3
 """
+WIDE = APART.replace("K 128, N 128", "K 64, N 256")
 """Nest 1: mean and deviation of rows. Nest 2, of the constant weight alone: sums of its columns.
 Nest 3: the product of the rows as they are, and behind its loop what nests 1 and 2 made."""
 
@@ -48,9 +49,34 @@ def test_statistics_that_a_product_needs_behind_its_loop_take_few_programs(apart
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [
-        pytest.param(APART, dict(M=8192), id="programs of the product in several rounds"),
+        pytest.param(APART, dict(M=4096), id="two rounds"),
+        pytest.param(WIDE, dict(M=8192), id="two rounds of wide tiles"),
+        pytest.param(
+            APART.replace("M 128, K 128, N 128", "M 64, K 64, N 128"),
+            dict(N=512),
+            id="two would fit, but all run at once",
+        ),
+        pytest.param(
+            APART.replace("M 1, K 4096", "M 2, K 2048").replace("K 128, N 128", "K 128, N 64"),
+            dict(K=2048, N=512),
+            id="two rows to a place, half as many results",
+        ),
+    ],
+)
+def test_also(apart, text, sizes):
+    made = beside(scheduled(apart, text, **sizes))
+
+    assert made.schedule == f"{text}persist nest 1 264\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        pytest.param(APART, dict(M=8192), id="rows take longer than the first round"),
+        pytest.param(
+            APART.replace("M 128, K 128, N 128", "M 64, K 64, N 128"), {}, id="two to a processor"
+        ),
         pytest.param(APART, dict(M=256), id="so few rows already"),
-        pytest.param(APART.replace("K 4096 whole", "K 2048 whole"), dict(K=2048), id="short"),
         pytest.param(APART.replace("overlap nest 3\n", ""), {}, id="a product that begins later"),
         pytest.param(APART.replace(" K 3 by descriptors", " K 1"), {}, id="nothing runs ahead"),
         pytest.param(f"{APART}persist nest 1 132\n", {}, id="a number of programs already"),

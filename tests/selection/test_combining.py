@@ -122,6 +122,20 @@ def test_as_few_warps_combine_as_hold_the_tile(chunks, warps):
     assert [setting.warps for setting in usual(made)][1] == warps
 
 
+@pytest.mark.parametrize(
+    ("rows", "warps"),
+    [pytest.param(2, 1, id="1"), pytest.param(4, 2, id="2"), pytest.param(16, 4, id="at most 4")],
+)
+def test_warps_that_share_no_results_when_there_are_results_for_them(rows, warps):
+    """Two chunks: one warp would hold all of them."""
+    start = cut(SAFE_ATTENTION, processors=64 // rows, M=64, N=4096, D=128, L=128)
+    made = in_one_tile(start, Site(1, "N"), 2)
+    combining = made.draft.nests[1]
+
+    assert lanes_of(made, 2, "M") == rows
+    assert combining_warps(made.draft, combining) == warps
+
+
 def test_a_running_exponent_is_rescaled_for_64_lanes_at_least():
     """Of other dims that dots sum over, half as many may be tried."""
     roles = Roles.of(cut(SAFE_ATTENTION, M=64, N=4096, D=128, L=128))

@@ -4,7 +4,11 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.tile.shared_memory import shared_bytes
-from blockbuster.selection.decisions.persistent import persistent
+from blockbuster.selection.decisions.persistent import (
+    is_alone,
+    persistent,
+    waits_behind_a_loop,
+)
 
 LARGE = dict(M=8192, K=1024, N=1024)
 ALONE = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3 by descriptors\n"
@@ -88,3 +92,22 @@ def test_programs_wait_once_for_the_kernel_before():
 
     assert "persist nest 2 132" in kernel.schedule
     assert 0 < text.index("gdc_wait()") < text.index("for place in")
+
+
+def test_a_product_that_waits_behind_its_loop_does_not():
+    """Triton 3.9 lets no loads run ahead in a loop over places that waits inside."""
+
+    def fn(x, w):
+        return bb.rms_norm(x) @ w
+
+    program = bb.trace(fn, x="M K", w="K N")
+    compiled = bb.compile(program, dict(M=2048, K=4096, N=4096), machine="h200")
+    (file,) = compiled.plan.files
+    start = file.considered.best.scheduled
+    apart, product = start.program.nests
+
+    assert "persist nest 2" not in start.schedule
+    assert waits_behind_a_loop(product)
+    assert not waits_behind_a_loop(apart)
+    assert persistent(start) is start
+    assert is_alone(start, 2), "so it would, if it did not wait"

@@ -4,6 +4,10 @@ Of a product with large tiles, one program fills a processor's memory. While it 
 and waits for its first loads, its matrix units stand still, unless the loads of the next place run
 ahead meanwhile. Where two programs are side by side, one computes while the other stores: there a
 fixed number costs time.
+
+Not where a product waits behind its loop for the kernel before: Triton 3.9 lets no loads run ahead
+in a loop over places with a wait in it, Triton 3.6 did. The kernel before runs beside it then
+(``beside.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import For, Issue, Let, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.waits import Wait
 from blockbuster.machines import machine_of
 from blockbuster.selection.decisions.combining import programs
 from blockbuster.selection.decisions.default_tiles import ROWS
@@ -32,6 +37,12 @@ def persistent(scheduled: Scheduled) -> Scheduled:
     return scheduled
 
 
+def waits_behind_a_loop(nest: Nest) -> bool:
+    """True if a closed nest waits for the nest before it once a loop of its own has ended."""
+    kinds = [type(stmt) for stmt in nest.body]
+    return Wait in kinds and For in kinds[: kinds.index(Wait)]
+
+
 def _takes_turns(scheduled: Scheduled, number: int) -> bool:
     """True for a loop of described loads in a grid of more programs than run at a time."""
     nest, processors = scheduled.draft.nests[number - 1], scheduled.target.processors
@@ -40,7 +51,8 @@ def _takes_turns(scheduled: Scheduled, number: int) -> bool:
     program = scheduled.program
     if programs(scheduled, nest) <= processors or not is_alone(scheduled, number):
         return False
-    return _is_product(program, program.nests[number - 1])
+    closed = program.nests[number - 1]
+    return _is_product(program, closed) and not waits_behind_a_loop(closed)
 
 
 def _is_product(program: TileProgram, nest: Nest) -> bool:
