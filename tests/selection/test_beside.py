@@ -49,16 +49,16 @@ def test_statistics_that_a_product_needs_behind_its_loop_take_few_programs(apart
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [
-        pytest.param(APART, dict(M=4096), id="two rounds"),
-        pytest.param(WIDE, dict(M=8192), id="two rounds of wide tiles"),
+        pytest.param(APART, dict(M=3072), id="two rounds"),
+        pytest.param(WIDE, dict(M=6144), id="two rounds of wide tiles"),
         pytest.param(
             APART.replace("M 128, K 128, N 128", "M 64, K 64, N 128"),
-            dict(N=512),
+            dict(M=1024, N=512),
             id="two would fit, but all run at once",
         ),
         pytest.param(
             APART.replace("M 1, K 4096", "M 2, K 2048").replace("K 128, N 128", "K 128, N 64"),
-            dict(K=2048, N=512),
+            dict(M=1024, K=2048, N=512),
             id="two rows to a place, half as many results",
         ),
     ],
@@ -74,7 +74,14 @@ def test_also(apart, text, sizes):
     [
         pytest.param(APART, dict(M=8192), id="rows take longer than the first round"),
         pytest.param(
-            APART.replace("M 128, K 128, N 128", "M 64, K 64, N 128"), {}, id="two to a processor"
+            APART.replace("M 128, K 128, N 128", "M 64, K 64, N 128"),
+            dict(M=1024, N=2048),
+            id="two to a processor",
+        ),
+        pytest.param(
+            APART.replace("M 1, K 4096 whole", "M 1, K 1024 whole"),
+            dict(K=1024, M=4096),
+            id="three sums for each row, and a short product",
         ),
         pytest.param(APART, dict(M=256), id="so few rows already"),
         pytest.param(APART.replace("overlap nest 3\n", ""), {}, id="a product that begins later"),

@@ -3,6 +3,7 @@
 import pytest
 
 import blockbuster as bb
+from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.selection.decisions.persistent import (
     is_alone,
@@ -10,7 +11,7 @@ from blockbuster.selection.decisions.persistent import (
     waits_behind_a_loop,
 )
 
-LARGE = dict(M=8192, K=1024, N=1024)
+LARGE, SQUARE = dict(M=8192, K=1024, N=1024), dict(M=2048, K=4096, N=4096)
 ALONE = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3 by descriptors\n"
 
 
@@ -101,8 +102,7 @@ def test_a_product_that_waits_behind_its_loop_does_not():
         return bb.rms_norm(x) @ w
 
     program = bb.trace(fn, x="M K", w="K N")
-    compiled = bb.compile(program, dict(M=2048, K=4096, N=4096), machine="h200")
-    (file,) = compiled.plan.files
+    (file,) = bb.compile(program, SQUARE, machine="h200").plan.files
     start = file.considered.best.scheduled
     apart, product = start.program.nests
 
@@ -111,3 +111,20 @@ def test_a_product_that_waits_behind_its_loop_does_not():
     assert not waits_behind_a_loop(apart)
     assert persistent(start) is start
     assert is_alone(start, 2), "so it would, if it did not wait"
+
+
+@pytest.mark.parametrize(
+    "norm", [pytest.param(bb.layer_norm, id="by 132"), pytest.param(bb.rms_norm, id="by a grid")]
+)
+def test_three_loads_are_under_way_in_what_the_compiler_makes_of_a_product(norm):
+    """It drops stages, without a word, where it cannot tell what runs between two loads."""
+    program, sizes = bb.trace(lambda x, w: norm(x) @ w, x="M K", w="K N"), SQUARE
+    chosen = bb.compile(program, sizes, machine="h200").plan.files[0].considered.best
+    text = chosen.scheduled.schedule
+    kernel = bb.emit(chosen.stable, sizes, "float16", "sm_90", schedule=text)
+
+    _, product = compile_kernel(kernel)
+
+    assert ("persist nest 2 132" in kernel.schedule) == (norm is bb.layer_norm)
+    assert "stage nest 2 K 3 by descriptors" in kernel.schedule
+    assert product.shared >= 3 * 49152
