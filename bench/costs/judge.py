@@ -252,7 +252,7 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--machine", default="h200")
-    parser.add_argument("--only", default="", help="workloads, separated by commas")
+    parser.add_argument("--only", default="", help="workloads, separated by commas; writes no files")
     options = parser.parse_args()
     if not (options.folder / "pairs.jsonl").exists():
         parser.error(f"{options.folder} has no pairs.jsonl: bench.costs.measure writes it")
@@ -260,10 +260,12 @@ def main() -> int:
     groups = by_workload(list(measured(options.folder / "pairs.jsonl", names)))
     on = machine(options.machine)
     text = table(groups, on)
+    print(text)
+    if names:
+        return 0
     (options.folder / "table.md").write_text(text, encoding="utf-8")
     for way in (COLD, WARM):
         scatter(groups, on, way, MODELS["both"], options.folder / f"scatter-{way}.png")
-    print(text)
     return 0
 
 

@@ -19,7 +19,8 @@ class Step:
 
     ``chain``: seconds of steps that wait for one another. ``runs``: in a program, on average;
     ``each``: in each program, if they differ. ``overlap``: how well the parts overlap. ``streams``:
-    nothing waits for the results, so the chain delays no resource.
+    nothing waits for the results, so the chain delays no resource. ``fill``: the part of the chain
+    in which a loop waits for its first loads.
     """
 
     runs: float
@@ -28,6 +29,7 @@ class Step:
     each: tuple[int, ...] = ()
     overlap: float = math.inf
     streams: bool = False
+    fill: float = 0.0
 
     def seconds(self, programs: int) -> float:
         """Of one run in each of so many programs, side by side on a processor."""
@@ -100,11 +102,12 @@ class Rates:
             return Step(0.0, {}, 0.0, phase.each, self.fitted.overlap)
         found = {**self._moving(phase, active), **self.computing(phase)}
         each = {name: seconds / phase.runs for name, seconds in found.items()}
-        chain = self._chain(phase, each) + self._fill(phase, each)
+        fill = self._fill(phase, each)
+        chain = self._chain(phase, each) + fill
         runs = phase.runs / self.work.programs
         streams = is_stream(phase)
         overlap = self.fitted.streams if streams else self.fitted.overlap
-        return Step(runs, each, chain, phase.each, overlap, streams)
+        return Step(runs, each, chain, phase.each, overlap, streams, fill)
 
     def _moving(self, phase: Phase, active: int) -> dict[str, float]:
         """Seconds of all runs, if one processor did them with its share of the tiers."""

@@ -90,12 +90,16 @@ def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> tup
     if any(phase.each for phase in work.phases):
         return _listed(work, machine, rates, side)
     full, left = divmod(work.programs, machine.processors * resident)
+    ahead = work.in_turn and resident == 1
     found = last = 0.0
     if full:
         round_ = rates.steps(machine.processors)
-        found += begun_at_once(round_, resident) + (full - 1) * overlapped(round_, resident)
+        later = in_turn(round_) if ahead else overlapped(round_, resident)
+        found += begun_at_once(round_, resident) + (full - 1) * later
     if left:
-        last = begun_at_once(rates.steps(left), -(-left // machine.processors))
+        steps = rates.steps(left)
+        side = -(-left // machine.processors)
+        last = in_turn(steps) if full and ahead else begun_at_once(steps, side)
     return found + last, last * max(0.0, 1.0 - left / machine.processors)
 
 
@@ -104,10 +108,20 @@ def begun_at_once(steps: tuple[Step, ...], programs: int) -> float:
     return sum(step.runs * step.seconds(programs) for step in steps)
 
 
+def in_turn(steps: tuple[Step, ...]) -> float:
+    """Seconds of a place of the grid whose loads began at the place before, and whose results are
+    stored at the next one.
+    """
+    return side_by_side(tuple(replace(s, chain=s.chain - s.fill) for s in steps), 1)
+
+
 def overlapped(steps: tuple[Step, ...], programs: int) -> float:
     """Seconds in which so many programs pass, some of which begin while others compute."""
-    if programs == 1:
-        return begun_at_once(steps, 1)
+    return begun_at_once(steps, 1) if programs == 1 else side_by_side(steps, programs)
+
+
+def side_by_side(steps: tuple[Step, ...], programs: int) -> float:
+    """Seconds in which so many programs pass, all of whose steps are mixed."""
     names = dict.fromkeys(name for step in steps for name in step.resources)
     busy = [sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names]
     chain = sum(step.runs * step.chain for step in steps)

@@ -25,6 +25,7 @@ from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import (
     ACCESSES,
     For,
+    Issue,
     Nest,
     TileProgram,
     View,
@@ -51,7 +52,8 @@ class Work:
     that the places of its accesses depend on, those of loops too. ``crowded``: how many warps do
     the same work, if warps have too few rows of chained dots. ``workspaces``: the arrays that users
     do not see. ``target``: the target of the kernel. ``overlaps``: it begins before the kernel
-    before it has ended. ``kept``: it computes of constants, and not in each call.
+    before it has ended. ``kept``: it computes of constants, and not in each call. ``in_turn``: a
+    fixed number of programs takes the places of the grid, and the loads of a place run ahead.
     """
 
     programs: int
@@ -66,6 +68,7 @@ class Work:
     workspaces: tuple[str, ...] = ()
     overlaps: bool = False
     kept: bool = False
+    in_turn: bool = False
     along: Mapping[str, frozenset[Dim]] = field(default_factory=dict, hash=False)
 
     @cached_property
@@ -159,6 +162,7 @@ def _of_one(program: TileProgram, sizes: ByDim, blocks: ByDim, target: str) -> W
         crowded=crowding(layouts),
         workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
         overlaps=is_dependent(nest),
+        in_turn=bool(nest.programs) and any(isinstance(s, Issue) for s in statements(nest.body)),
         along=_along(nest),
     )
 

@@ -147,11 +147,25 @@ def test_warps_that_multiply_together_are_chosen():
 
 def test_of_equal_costs_the_one_whose_dots_read_least_is_chosen():
     """Measured on an H200: 26.3 microseconds by 128 x 256 results, 28.4 by 256 x 128."""
-    first, second, *_ = found("many rows")
+    tall, wide = (
+        next(one for one in found("many rows") if f"{blocks}\nwarps 8" in one.scheduled.schedule)
+        for blocks in ("M 256, K 64, N 128", "M 128, K 64, N 256")
+    )
+    equals = [AsFast(**vars(one)) for one in (tall, wide)]
 
-    assert first.microseconds == second.microseconds
-    assert "M 256, K 64, N 128\n" in first.scheduled.schedule
-    assert "M 128, K 64, N 256\n" in best(found("many rows")).scheduled.schedule
+    assert preferred(equals)[0].scheduled == wide.scheduled
+    assert best(found("many rows")).scheduled == wide.scheduled
+
+
+def test_a_product_costs_what_it_does_once_it_takes_its_grid_in_turn():
+    """Four warps multiply 64 rows: with 256 rows to eight of them it never does."""
+    tall, wide = (
+        next(one for one in found("many rows") if blocks in one.scheduled.schedule)
+        for blocks in ("M 256, K 64, N 128\n", "M 128, K 64, N 256\n")
+    )
+
+    assert tall.microseconds == cost.cost_of(tall.scheduled).microseconds
+    assert wide.microseconds < cost.cost_of(wide.scheduled).microseconds
 
 
 def test_few_are_costed(monkeypatch):

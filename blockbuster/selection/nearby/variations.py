@@ -18,11 +18,12 @@ from math import inf
 from blockbuster.costs import time_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.ir.types import Dim
-from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near
-from blockbuster.selection.nearby.jams import JAMMED_ROOM, jams_near, pays
+from blockbuster.selection.nearby.fitting import fitting
+from blockbuster.selection.nearby.jams import jams_near, pays
 from blockbuster.selection.nearby.recut_blocks import (
     Recuts,
     joined,
@@ -34,13 +35,12 @@ from blockbuster.selection.nearby.settings import (
     STAGES,
     KernelSetting,
     deeper,
-    is_held,
     others,
     usual,
     with_settings,
     with_stages,
 )
-from blockbuster.selection.nearby.walked_grids import AHEAD, WALKED_ROOM, Walks, walks_near
+from blockbuster.selection.nearby.walked_grids import AHEAD, Walks, walks_near
 from blockbuster.selection.nearby.wider_chunks import wider_in_chunks
 
 MOST = 96
@@ -351,7 +351,7 @@ class _Search:
         scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
         if text not in self.found and len(self.found) < self.most:
-            cost = _fitting(scheduled, arrangement)
+            cost = fitting(scheduled, arrangement)
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one
@@ -380,16 +380,3 @@ def _best_of_each(tried: Sequence[Variation]) -> tuple[KernelSetting, ...]:
 def _seconds(at: int, one: Variation) -> float:
     """Of the kernel of this number alone."""
     return time_of(one.cost.works[at], one.cost.machine).seconds
-
-
-def _fitting(scheduled: Scheduled, arrangement: Arrangement) -> Cost | None:
-    """What a schedule costs; None if a program does not fit, or no rate is known for it."""
-    if not is_held(scheduled):
-        return None
-    try:
-        cost = cost_of(scheduled)
-    except ValueError:
-        return None
-    filled = {number: WALKED_ROOM for number, *_ in arrangement.walks}
-    filled |= {number: JAMMED_ROOM for number, _ in arrangement.jams}
-    return None if cost.spills_beside(filled) else cost

@@ -1,0 +1,46 @@
+"""What a schedule near the default one costs, if its programs fit.
+
+Some decisions are taken once a schedule is chosen. One of them is priced here, since it makes large
+tiles faster than small ones: a product with one program to a processor takes its grid in turns, and
+waits for no first loads then. On an H200 a product of 8192 x 1024 x 4096 behind LayerNorm took 112
+microseconds with 128 x 256 results by 132 programs, and 118 with two programs of 128 x 128 to a
+processor; without turns the closed form says 144 and 134.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from blockbuster.costs import Work
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.machines import Machine
+from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.decisions.by_descriptors import by_descriptors
+from blockbuster.selection.decisions.persistent import persistent
+from blockbuster.selection.nearby.arrangements import Arrangement
+from blockbuster.selection.nearby.jams import JAMMED_ROOM
+from blockbuster.selection.nearby.settings import is_held
+from blockbuster.selection.nearby.walked_grids import WALKED_ROOM
+
+
+def fitting(scheduled: Scheduled, arrangement: Arrangement) -> Cost | None:
+    """What a schedule costs as it will be laid out; None if a program does not fit, or no rate is
+    known for it.
+    """
+    if not is_held(scheduled):
+        return None
+    try:
+        cost = cost_of(scheduled)
+    except ValueError:
+        return None
+    if any(map(partial(_in_turn_later, cost.machine), cost.works)):
+        cost = cost_of(persistent(by_descriptors(scheduled, cost)))
+    filled = {number: WALKED_ROOM for number, *_ in arrangement.walks}
+    filled |= {number: JAMMED_ROOM for number, _ in arrangement.jams}
+    return None if cost.spills_beside(filled) else cost
+
+
+def _in_turn_later(machine: Machine, work: Work) -> bool:
+    """True if a kernel may get a fixed number of programs once it is chosen (``persistent.py``)."""
+    alone = work.programs > machine.processors and work.footprint.resident(machine) == 1
+    return alone and any(phase.ahead and phase.dots == 1 for phase in work.phases)
