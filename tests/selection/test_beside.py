@@ -102,3 +102,32 @@ def test_rows_that_the_loop_reads_keep_a_program_each():
 
     assert len(start.draft.nests) == 2, "normalized rows are stored, then multiplied"
     assert beside(start) is start
+
+
+@pytest.fixture(scope="module")
+def one_sum():
+    """Nest 1: the deviation of rows, one sum each. Nest 2: the product."""
+    program = bb.trace(lambda x, w: bb.rms_norm(x) @ w, x="M K", w="K N")
+    (file,) = bb.compile(program, SIZES, machine="h200").plan.files
+    return file.considered.best
+
+
+@pytest.mark.parametrize(
+    ("rows", "blocks", "beside_it"),
+    [
+        pytest.param(4096, "M 128, K 128, N 128", True, id="16 rows, 256 lanes each"),
+        pytest.param(4096 + 128, "M 128, K 128, N 128", True, id="16 rows and less"),
+        pytest.param(4608, "M 128, K 128, N 128", False, id="18 rows"),
+        pytest.param(8192, "M 128, K 64, N 256", True, id="32 rows, twice as many results"),
+        pytest.param(9216, "M 128, K 64, N 256", False, id="35 rows"),
+    ],
+)
+def test_rows_end_with_the_first_round_of_the_product(one_sum, rows, blocks, beside_it):
+    text = (
+        f"block nest 2 {blocks}\nblock nest 1 M 1, K 4096 whole\nsink nest 2 N\nwarps nest 1 4\n"
+        "warps nest 2 8\nstage nest 2 K 3 by descriptors\noverlap nest 1\noverlap nest 2\n"
+    )
+    sizes = SIZES | dict(M=rows)
+    start = bb.emit(one_sum.stable, sizes, "float16", "sm_90", schedule=text).derivation.final
+
+    assert ("persist nest 1 264" in beside(start).schedule) == beside_it
