@@ -83,7 +83,7 @@ def best_schedule(default: Scheduled) -> Scheduled:
 def _laid_out(one: Variation) -> Scheduled:
     """A chosen schedule with what the closed form does not tell apart."""
     made = more_warps(finer_steps(under_way(grouped(one.scheduled))))
-    described = by_descriptors(made, one.cost)
+    described = by_descriptors(made, cost_of(one.scheduled))  # as it was when it was priced
     return packed(beside(persistent(described)))
 
 
