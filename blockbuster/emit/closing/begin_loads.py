@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import prod
 
 from blockbuster.emit.tile.dataflow import same_or, stored, with_parts
 from blockbuster.emit.tile.dtypes import MEMORY
@@ -54,8 +53,7 @@ def _bytes(body: tuple[Stmt, ...], tiling: Tiling) -> Iterator[int]:
     for stmt in body:
         if isinstance(stmt, Load):
             dtype = MEMORY.get(stmt.view.buffer.dtype)
-            lanes = prod(map(tiling.block, tiling.lanes(stmt.target)))
-            yield lanes * (dtype.bytes if dtype else 0)
+            yield tiling.elements(stmt.target) * (dtype.bytes if dtype else 0)
 
 
 def _ahead(nest: Nest) -> tuple[Stmt, ...]:

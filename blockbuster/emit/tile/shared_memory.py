@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.dtypes import MEMORY
@@ -77,7 +76,7 @@ def shared_by(layouts: Layouts) -> int:
 def tile_bytes(tile: Tile, tiling: Tiling) -> int:
     """Bytes of all lanes of a tile."""
     width = MEMORY[tile.dtype].bytes if tile.dtype in MEMORY else WORD
-    return width * prod(tiling.blocks[dim] for dim in tiling.lanes(tile))
+    return width * tiling.elements(tile)
 
 
 class _Memory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 from blockbuster.emit.tile.program import Block, Nest, Tile, TileProgram
 from blockbuster.ir.types import Dim, size_class
@@ -33,6 +34,10 @@ class Tiling:
     def block(self, dim: Dim) -> int:
         """How many elements a block of ``dim`` has."""
         return 1 if self.is_unit(dim) else self.blocks[dim]
+
+    def elements(self, tile: Tile) -> int:
+        """How many elements ``tile`` has in all its lanes."""
+        return prod(map(self.block, self.lanes(tile)))
 
     def ragged(self, dim: Dim) -> bool:
         """True if a block of ``dim`` may hold lanes past its end: accesses need masks."""

@@ -22,7 +22,7 @@ from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.cut import Body
 from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.known_bounds import KnownBounds
-from blockbuster.emit.tile.program import For, Nest, Tile, statements
+from blockbuster.emit.tile.program import For, Nest, statements
 from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.uses import is_matrix_dot
@@ -188,7 +188,4 @@ class ChunkSizes:
         everything = tuple(statements(self.of.body))
         rows = [fold for fold in totals_of(loop, everything) if not no_rows(fold)]
         tiles = [tile for fold in rows for tile in folded(fold)]
-        return bool(tiles) and max(map(self._lanes, tiles)) * count <= MOST
-
-    def _lanes(self, tile: Tile) -> int:
-        return prod(self.tiling.blocks[dim] for dim in self.tiling.lanes(tile))
+        return bool(tiles) and max(map(self.tiling.elements, tiles)) * count <= MOST

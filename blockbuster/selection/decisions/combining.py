@@ -134,7 +134,7 @@ def combining_warps(program: TileProgram, nest: Nest) -> int:
         return 0
     tiling = tiling_of(program, nest)
     stores = (stmt.value for stmt in statements(nest.body) if isinstance(stmt, Store))
-    results = max(prod(map(tiling.block, tiling.lanes(value))) for value in stores)
+    results = max(map(tiling.elements, stores))
     needed = power_of_two(-(-widest(program, nest) // (THREADS * HELD)))
     return max(needed, min(MOST_OWN, results // (THREADS * OWN)))
 
@@ -143,7 +143,7 @@ def widest(program: TileProgram, nest: Nest) -> int:
     """The lanes of the widest tile that ``nest`` loads or computes."""
     tiling = tiling_of(program, nest)
     made = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Load | Let))
-    return max((prod(map(tiling.block, tiling.lanes(tile))) for tile in made), default=0)
+    return max(map(tiling.elements, made), default=0)
 
 
 def rows_of(nest: Nest) -> tuple[Dim, ...]:

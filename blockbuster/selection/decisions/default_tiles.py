@@ -21,7 +21,6 @@ from blockbuster.emit.tile.program import (
     Load,
     Nest,
     Stmt,
-    Tile,
     TileProgram,
     statements,
 )
@@ -135,7 +134,7 @@ def wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
     for nest in program.nests:
         threads = THREADS * choose_warps(nest, tiling)
         for stmt in statements(nest.body):
-            if isinstance(stmt, Let) and _lanes(stmt.target, tiling) > WIDEST * threads:
+            if isinstance(stmt, Let) and tiling.elements(stmt.target) > WIDEST * threads:
                 return tiling.lanes(stmt.target)
     return ()
 
@@ -199,7 +198,7 @@ def choose_warps(nest: Nest, tiling: Tiling) -> int:
 def _widest(nest: Nest, tiling: Tiling) -> int:
     """The lanes of the widest tile that a nest computes."""
     lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
-    return max((_lanes(let.target, tiling) for let in lets), default=0)
+    return max((tiling.elements(let.target) for let in lets), default=0)
 
 
 def _live_lanes(nest: Nest, tiling: Tiling) -> int:
@@ -215,16 +214,12 @@ def _live_lanes(nest: Nest, tiling: Tiling) -> int:
             if isinstance(stmt, For):
                 most = max(most, accumulated(stmt.body))
             elif isinstance(stmt, Fold) and not stmt.target.per_lane:
-                own += _lanes(stmt.target, tiling)
-                own += 2 * sum(_lanes(member.target, tiling) for member in stmt.members)
+                own += tiling.elements(stmt.target)
+                own += 2 * sum(tiling.elements(member.target) for member in stmt.members)
         return own + most
 
     lets = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let))
-    return accumulated(nest.body) + max((_lanes(tile, tiling) for tile in lets), default=0)
-
-
-def _lanes(tile: Tile, tiling: Tiling) -> int:
-    return _product(tiling.lanes(tile), tiling.blocks)
+    return accumulated(nest.body) + max(map(tiling.elements, lets), default=0)
 
 
 def footprint(program: TileProgram, tiling: Tiling, dtype: Dtype, stages: int) -> int:
@@ -245,7 +240,7 @@ def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> in
             elif isinstance(stmt, Load):
                 readers = (use for use, _ in uses.behind_casts(stmt.target))
                 if any(is_matrix_dot(use, tiling) for use in readers):
-                    own += _lanes(stmt.target, tiling) * dtype.bytes * copies
+                    own += tiling.elements(stmt.target) * dtype.bytes * copies
         return own + most
 
     return bytes_in(nest.body, 1)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 
 from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums, place_of, reduction_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import statement_at
 from blockbuster.emit.tile.dataflow import folded
-from blockbuster.emit.tile.program import Fold, For, Tile, statements
+from blockbuster.emit.tile.program import Fold, For, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
@@ -50,7 +49,7 @@ def does_not_pay(fold: Fold, loop: For, tiling: Tiling, sizes: Mapping[Dim, int]
         return f"the loop over {loop.dim} has one iteration"
     let = reduction_of(fold, loop)
     assert let is not None
-    wide, narrow = _lanes(let.args[0], tiling), _lanes(fold.target, tiling)
+    wide, narrow = tiling.elements(let.args[0]), tiling.elements(fold.target)
     dots = any(is_matrix_dot(stmt, tiling) for stmt in statements(loop.body))
     if dots and wide > BESIDE_DOTS:
         return "the loop holds a dot, whose operands and sum need the registers"
@@ -59,11 +58,7 @@ def does_not_pay(fold: Fold, loop: For, tiling: Tiling, sizes: Mapping[Dim, int]
     others = (
         t for s in statements(loop.body) for t in folded(s) if t.per_lane and t != fold.target
     )
-    held = wide + sum(_lanes(tile, tiling) for tile in others)
+    held = wide + sum(map(tiling.elements, others))
     if held > MOST:
         return f"the loop would fold into {held} lanes, more than {MOST}"
     return ""
-
-
-def _lanes(tile: Tile, tiling: Tiling) -> int:
-    return prod(tiling.blocks[dim] for dim in tiling.lanes(tile))

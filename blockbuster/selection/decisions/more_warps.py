@@ -9,8 +9,6 @@ have half as many each, and hide one another's waits. SiLU and RMSNorm of a prod
 
 from __future__ import annotations
 
-from math import prod
-
 from blockbuster.emit.schedule.block import LEAST
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
@@ -52,8 +50,7 @@ def _results(program: TileProgram, nest: Nest) -> int:
         return 0
     lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
     dots = [stmt for stmt in lets if is_matrix_dot(stmt, tiling)]
-    tiles = (prod(tiling.blocks[dim] for dim in tiling.lanes(dot.target)) for dot in dots)
-    return max(tiles) // (WARP * nest.warps)
+    return max(tiling.elements(dot.target) for dot in dots) // (WARP * nest.warps)
 
 
 def _unless_much_worse(scheduled: Scheduled, made: Scheduled) -> Scheduled:

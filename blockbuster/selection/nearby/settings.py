@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
@@ -145,4 +144,4 @@ def is_held(scheduled: Scheduled) -> bool:
 def _widest(nest: Nest, tiling: Tiling) -> int:
     """Elements of the largest tile that a nest computes."""
     lets = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let))
-    return max((prod(map(tiling.block, tiling.lanes(tile))) for tile in lets), default=0)
+    return max(map(tiling.elements, lets), default=0)
