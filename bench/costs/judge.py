@@ -252,7 +252,7 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--machine", default="h200")
-    parser.add_argument("--only", default="", help="workloads, with commas; no files then")
+    parser.add_argument("--only", default="", help="workloads (a,b) to print, without files")
     options = parser.parse_args()
     if not (options.folder / "pairs.jsonl").exists():
         parser.error(f"{options.folder} has no pairs.jsonl: bench.costs.measure writes it")

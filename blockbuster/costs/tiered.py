@@ -98,8 +98,8 @@ def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> tup
         found += begun_at_once(round_, resident) + (full - 1) * later
     if left:
         steps = rates.steps(left)
-        side = -(-left // machine.processors)
-        last = in_turn(steps) if full and ahead else begun_at_once(steps, side)
+        others = -(-left // machine.processors)
+        last = in_turn(steps) if full and ahead else begun_at_once(steps, others)
     return found + last, last * max(0.0, 1.0 - left / machine.processors)
 
 

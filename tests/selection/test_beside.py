@@ -17,9 +17,10 @@ stage nest 3 K 3 by descriptors
 overlap nest 1
 overlap nest 3
 """
-WIDE = APART.replace("K 128, N 128", "K 64, N 256")
 """Nest 1: mean and deviation of rows. Nest 2, of the constant weight alone: sums of its columns.
 Nest 3: the product of the rows as they are, and behind its loop what nests 1 and 2 made."""
+
+WIDE = APART.replace("K 128, N 128", "K 64, N 256")
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def test_statistics_that_a_product_needs_behind_its_loop_take_few_programs(apart
         ),
     ],
 )
-def test_also(apart, text, sizes):
+def test_so_where_they_end_with_the_first_round(apart, text, sizes):
     made = beside(scheduled(apart, text, **sizes))
 
     assert made.schedule == f"{text}persist nest 1 264\n"

@@ -7,8 +7,8 @@ from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.selection.decisions.persistent import (
     is_alone,
+    loops_before_it_waits,
     persistent,
-    waits_behind_a_loop,
 )
 
 LARGE, SQUARE = dict(M=8192, K=1024, N=1024), dict(M=2048, K=4096, N=4096)
@@ -107,8 +107,8 @@ def test_a_product_that_waits_behind_its_loop_does_not():
     apart, product = start.program.nests
 
     assert "persist nest 2" not in start.schedule
-    assert waits_behind_a_loop(product)
-    assert not waits_behind_a_loop(apart)
+    assert len(loops_before_it_waits(product)) == 1
+    assert not loops_before_it_waits(apart)
     assert persistent(start) is start
     assert is_alone(start, 2), "so it would, if it did not wait"
 

@@ -29,11 +29,10 @@ from blockbuster.emit.tile.program import For, Issue, Let, statements
 from blockbuster.emit.tile.room import leaving_room
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
-from blockbuster.emit.tile.waits import Wait
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.types import size_class
 from blockbuster.selection.decisions.combining import programs, widest
-from blockbuster.selection.decisions.persistent import is_alone, waits_behind_a_loop
+from blockbuster.selection.decisions.persistent import is_alone, loops_before_it_waits
 
 PERSIST = Persist()
 
@@ -82,14 +81,12 @@ def _work_before_it_waits(scheduled: Scheduled, at: int) -> int:
     """
     nest, count = scheduled.program.nests[at], programs(scheduled, scheduled.draft.nests[at])
     at_once = count <= scheduled.target.processors
-    if not waits_behind_a_loop(nest) or not (at_once or is_alone(scheduled, at + 1)):
-        return 0
-    early = nest.body[: [type(stmt) for stmt in nest.body].index(Wait)]
-    loops = (stmt for stmt in early if isinstance(stmt, For))
+    loops = loops_before_it_waits(nest)
     ahead = [loop for loop in loops if any(isinstance(s, Issue) for s in statements(loop.body))]
+    if not ahead or not (at_once or is_alone(scheduled, at + 1)):
+        return 0
     tiling = tiling_of(scheduled.program, nest)
-    work = (scheduled.sizes[size_class(loop.dim)] * _results(loop, tiling) for loop in ahead)
-    return max(work, default=0)
+    return max(scheduled.sizes[size_class(loop.dim)] * _results(loop, tiling) for loop in ahead)
 
 
 def _results(loop: For, tiling: Tiling) -> int:

@@ -37,10 +37,13 @@ def persistent(scheduled: Scheduled) -> Scheduled:
     return scheduled
 
 
-def waits_behind_a_loop(nest: Nest) -> bool:
-    """True if a closed nest waits for the nest before it once a loop of its own has ended."""
+def loops_before_it_waits(nest: Nest) -> list[For]:
+    """The loops that a closed nest runs before it waits for the nest before; none if it does not
+    wait.
+    """
     kinds = [type(stmt) for stmt in nest.body]
-    return Wait in kinds and For in kinds[: kinds.index(Wait)]
+    early = nest.body[: kinds.index(Wait)] if Wait in kinds else ()
+    return [stmt for stmt in early if isinstance(stmt, For)]
 
 
 def _takes_turns(scheduled: Scheduled, number: int) -> bool:
@@ -52,7 +55,7 @@ def _takes_turns(scheduled: Scheduled, number: int) -> bool:
     if programs(scheduled, nest) <= processors or not is_alone(scheduled, number):
         return False
     closed = program.nests[number - 1]
-    return _is_product(program, closed) and not waits_behind_a_loop(closed)
+    return _is_product(program, closed) and not loops_before_it_waits(closed)
 
 
 def _is_product(program: TileProgram, nest: Nest) -> bool:

@@ -9,8 +9,6 @@ processor; without turns the closed form says 144 and 134.
 
 from __future__ import annotations
 
-from functools import partial
-
 from blockbuster.costs import Work
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.machines import Machine
@@ -31,16 +29,16 @@ def fitting(scheduled: Scheduled, arrangement: Arrangement) -> Cost | None:
         return None
     try:
         cost = cost_of(scheduled)
+        if any(_in_turn_later(work, cost.machine) for work in cost.works):
+            cost = cost_of(persistent(by_descriptors(scheduled, cost)))
     except ValueError:
         return None
-    if any(map(partial(_in_turn_later, cost.machine), cost.works)):
-        cost = cost_of(persistent(by_descriptors(scheduled, cost)))
     filled = {number: WALKED_ROOM for number, *_ in arrangement.walks}
     filled |= {number: JAMMED_ROOM for number, _ in arrangement.jams}
     return None if cost.spills_beside(filled) else cost
 
 
-def _in_turn_later(machine: Machine, work: Work) -> bool:
+def _in_turn_later(work: Work, machine: Machine) -> bool:
     """True if a kernel may get a fixed number of programs once it is chosen (``persistent.py``)."""
     alone = work.programs > machine.processors and work.footprint.resident(machine) == 1
     return alone and any(phase.ahead and phase.dots == 1 for phase in work.phases)
