@@ -8,6 +8,7 @@ quarter of the assembler's number. It only serves to tell how many programs run 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
@@ -31,6 +32,7 @@ from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.dtypes import FLOAT8
+from blockbuster.ir.ops import Pointwise
 
 ALWAYS, WITH_DOTS = 16, 10
 """Registers for indices and loops, and more of them where there are dots."""
@@ -114,7 +116,8 @@ def _peak(layouts: Layouts) -> float:
     What a loop reads of tiles made outside lives until it ends. An operand that dies where a tile
     of its axes is made gives its registers to that tile, and a total to its rescaled value. What
     arrives ahead of dots is in shared memory, and what they add to a total needs no registers, but
-    for partial sums of float8, which have registers of their own.
+    for partial sums of float8, which have registers of their own. A block of rows and columns alone
+    that one statement reads, such as an outer product, is made there element by element.
     """
     nest, tiling, uses = layouts.nest, layouts.tiling, layouts.uses
     live = _Lives(nest)
@@ -123,8 +126,33 @@ def _peak(layouts: Layouts) -> float:
     lets = (s for s in statements(nest.body) if isinstance(s, Let) and s.into)
     none.update(let.target for let in lets if not in_float8(let))
     none.update(s.onto for s in statements(nest.body) if isinstance(s, Fold) and s.onto)
+    none.update(_made_where_read(nest))
     words = {tile: 0.0 if tile in none else _words(tile, tiling) for tile in live.made}
     return max((sum(map(words.__getitem__, held)) for held in live.held()), default=0.0)
+
+
+def _made_where_read(nest: Nest) -> Iterator[Tile]:
+    """Blocks of rows, columns and numbers alone that one elementwise statement reads, once.
+
+    Not in loops: what all iterations share of such a block may be kept.
+    """
+    stmts = list(_outside_loops(nest.body))
+    reads = Counter(tile for stmt in stmts for tile in (*operands(stmt), *folded(stmt)))
+    lets = [stmt for stmt in stmts if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise)]
+    read_by_elements = {tile for let in lets for tile in let.args}
+    for let in lets:
+        made = let.target
+        narrow = all(len(tile.axes) < len(made.axes) for tile in let.args)
+        if narrow and reads[made] == 1 and made in read_by_elements:
+            yield made
+
+
+def _outside_loops(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    for stmt in body:
+        if not isinstance(stmt, For):
+            yield stmt
+        elif stmt.parallel:
+            yield from _outside_loops(stmt.body)
 
 
 def _words(tile: Tile, tiling: Tiling) -> float:

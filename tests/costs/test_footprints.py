@@ -102,6 +102,27 @@ def test_what_does_not_fit_is_refused_in_words():
         Footprint(shared=0, registers=32, warps=128).resident(machine("h200"))
 
 
+def registers_of(fn, **inputs):
+    """Of a thread of a product with tiles of 128 x 128, and what ``fn`` does with its result."""
+    graph = bb.fuse(bb.lower(bb.trace(fn, x="M K", y="K N", **inputs))).final
+    text = "block M 128, K 64, N 128\nwarps 4\nstage nest 1 K 2\n"
+    sizes = dict(M=256, K=256, N=256)
+    program = bb.emit(graph, sizes, "float16", "sm_90", schedule=text).tile_program
+    return footprint(layouts_of(program, program.nests[0], "sm_90")).registers
+
+
+def test_an_outer_product_is_made_where_it_is_read_once():
+    alone = registers_of(lambda x, y: x @ y)
+    added = registers_of(lambda x, y, a, b: x @ y + a[:, None] * b, a="M", b="N")
+
+    def read_twice(x, y, a, b):
+        outer = a[:, None] * b
+        return (x @ y) * outer + outer
+
+    assert alone <= added < alone + 8
+    assert registers_of(read_twice, a="M", b="N") > alone + 64
+
+
 def test_registers_that_are_not_there_are_spilled():
     wide = Footprint(shared=0, registers=248, warps=16)
     assert wide.available(machine("h200")) == 128

@@ -5,8 +5,10 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emission import check_schedule, emit
+from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile.parse import parse_tiles
+from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.runtime.relaunch import Relaunch
@@ -70,6 +72,82 @@ def test_a_grid_of_one_dim_whose_kernel_uses_a_size():
 
 def test_the_schedule_is_proved(product):
     assert check_schedule(product, BLOCKS + "persist nest 1 3\n" + REST, sizes=SIZES, trials=2)
+
+
+ROWS = "block M 2, K 64 whole\npersist nest 1 3 in 3 stages\nwarps 1\n"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    def centred(x):
+        return x - bb.mean(x, axis=1, keepdims=True)
+
+    return bb.fuse(bb.lower(bb.trace(centred, x="M K")), whole=("K",)).final
+
+
+def of_rows(graph, text=ROWS, **sizes):
+    return emit(graph, dict(M=41, K=50) | sizes, "float32", "sm_90", schedule=text)
+
+
+def test_loads_of_a_place_run_ahead(rows):
+    """Two rows of 64 numbers on their way, twice."""
+    kernel = of_rows(rows)
+    (nest,) = kernel.tile_program.nests
+
+    assert "persist nest 1 3 in 3 stages\n" in kernel.schedule
+    assert (nest.programs, nest.stages) == (3, 3)
+    assert "tl.range(tl.program_id(0), places, tl.num_programs(0), num_stages=3)" in kernel.source
+    assert parse_tiles(str(kernel.tile_program)) == kernel.tile_program
+    assert shared_bytes(kernel.tile_program, nest) == 2 * 2 * 64 * 4
+
+
+@pytest.mark.parametrize("programs", [1, 3, 21, 22])
+def test_results_are_the_same_with_loads_ahead(rows, programs):
+    x = np.random.default_rng(0).integers(-4, 5, (41, 50)).astype("float32")
+
+    kernel = of_rows(rows, ROWS.replace("nest 1 3", f"nest 1 {programs}"))
+    (found,) = run_interpreted(kernel, dict(x=x)).values()
+
+    np.testing.assert_allclose(found, x - x.mean(1, keepdims=True), rtol=1e-6, atol=1e-6)
+
+
+def test_loads_ahead_are_proved(rows):
+    assert check_schedule(rows, ROWS, sizes=dict(M=41, K=50), trials=2)
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_triton_keeps_what_is_on_its_way_in_shared_memory(rows, stages):
+    text = ROWS.replace("M 2, K 64", "M 1, K 4096").replace("3 in 3", f"3 in {stages}")
+    kernel = of_rows(rows, text, K=4096)
+
+    (report,) = compile_kernel(kernel)
+
+    (nest,) = kernel.tile_program.nests
+    assert report.shared >= (stages - 1) * 4096 * 4
+    assert abs(report.shared - shared_bytes(kernel.tile_program, nest)) < 256
+
+
+def test_fewer_stages_than_two_bring_nothing_ahead(rows):
+    with pytest.raises(EmitError, match="with 1 stages no load runs ahead: give at least 2"):
+        of_rows(rows, ROWS.replace("in 3", "in 1"))
+
+
+def test_loops_inside_have_stages_of_their_own(product):
+    with pytest.raises(EmitError, match="nest 1 has loops: 'stage' lets their loads run ahead"):
+        emitted(product, "persist nest 1 3 in 3 stages\n")
+
+
+def test_a_nest_without_loads_has_nothing_to_bring_ahead():
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.arange(x.shape[0]) * 2.0, x="M"))).final
+    text = "block M 16\npersist nest 1 2 in 3 stages\nwarps 1\n"
+
+    with pytest.raises(EmitError, match="nest 1 loads nothing"):
+        emit(graph, dict(M=64), schedule=text)
+
+
+def test_stages_are_a_number(rows):
+    with pytest.raises(ParseError, match="the number of stages, one whole number"):
+        of_rows(rows, ROWS.replace("in 3", "in many"))
 
 
 @pytest.mark.parametrize(

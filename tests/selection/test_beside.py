@@ -43,7 +43,7 @@ def scheduled(choice, text=APART, **sizes):
 def test_statistics_that_a_product_needs_behind_its_loop_take_few_programs(apart):
     made = beside(scheduled(apart))
 
-    assert made.schedule == f"{APART}persist nest 1 264\n"
+    assert made.schedule == f"{APART}persist nest 1 264 in 3 stages\n"
     assert made.schedule.splitlines()[-1] in apart.scheduled.schedule
 
 
@@ -51,7 +51,7 @@ def test_statistics_that_a_product_needs_behind_its_loop_take_few_programs(apart
     ("text", "sizes"),
     [
         pytest.param(APART, dict(M=3072), id="two rounds"),
-        pytest.param(WIDE, dict(M=6144), id="two rounds of wide tiles"),
+        pytest.param(WIDE, dict(M=8192), id="two rounds of wide tiles"),
         pytest.param(
             APART.replace("M 128, K 128, N 128", "M 64, K 64, N 128"),
             dict(M=1024, N=512),
@@ -67,13 +67,24 @@ def test_statistics_that_a_product_needs_behind_its_loop_take_few_programs(apart
 def test_so_where_they_end_with_the_first_round(apart, text, sizes):
     made = beside(scheduled(apart, text, **sizes))
 
-    assert made.schedule == f"{text}persist nest 1 264\n"
+    assert made.schedule == f"{text}persist nest 1 264 in 3 stages\n"
+
+
+def test_loads_do_not_run_ahead_where_the_product_would_find_no_shared_memory(apart):
+    """The product has 196 kB of 228; two programs of rows have 16 kB each, or 32."""
+    fits, full = (
+        beside(scheduled(apart, APART.replace("nest 1 M 1", f"nest 1 M {rows}"))) for rows in (1, 2)
+    )
+
+    assert fits.schedule.endswith("persist nest 1 264 in 3 stages\n")
+    assert full.schedule.endswith("persist nest 1 264\n")
 
 
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [
         pytest.param(APART, dict(M=8192), id="rows take longer than the first round"),
+        pytest.param(WIDE, dict(M=9216), id="of wide tiles, too"),
         pytest.param(
             APART.replace("M 128, K 128, N 128", "M 64, K 64, N 128"),
             dict(M=1024, N=2048),
@@ -131,4 +142,4 @@ def test_rows_end_with_the_first_round_of_the_product(one_sum, rows, blocks, bes
     sizes = SIZES | dict(M=rows)
     start = bb.emit(one_sum.stable, sizes, "float16", "sm_90", schedule=text).derivation.final
 
-    assert ("persist nest 1 264" in beside(start).schedule) == beside_it
+    assert ("persist nest 1 264\n" in beside(start).schedule) == beside_it, "one sum: not ahead"

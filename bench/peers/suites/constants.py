@@ -35,7 +35,7 @@ def _constant(fn: Callable[..., Any], made: Case, *positions: int) -> Case:
 
 
 def _cases() -> Iterator[Case]:
-    for m, k, n in ((2048, 4096, 1024), (2048, 1024, 1024), (16, 4096, 4096)):
+    for m, k, n in ((2048, 4096, 1024), (8192, 4096, 1024), (2048, 1024, 1024), (16, 4096, 4096)):
         sizes, others = dict(M=m, K=k, N=n), (bound("matmul alone", alone),)
         plain = case(
             "constants", "layer norm + matmul", f"layer-{m}x{k}x{n}", layer_norm_matmul, NORMED,

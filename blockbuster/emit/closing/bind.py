@@ -30,6 +30,8 @@ def _bound(nest: Nest) -> Nest:
     while (loop := outer_loop(body)) is not None:
         grid, body = (*grid, loop.dim), loop.body
     last_first = tuple(dim for dim in nest.last_first if dim in grid)
-    programs = nest.programs if grid else 0
-    bound = changed(nest, body=body, grid=grid, last_first=last_first, programs=programs)
+    programs, stages = (nest.programs, nest.stages) if grid else (0, 0)
+    bound = changed(
+        nest, body=body, grid=grid, last_first=last_first, programs=programs, stages=stages
+    )
     return bound if grouped_dims(bound) else changed(bound, group=None)

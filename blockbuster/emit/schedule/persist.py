@@ -9,6 +9,10 @@ As many programs as run at a time are started, and each takes the next place whe
 one. The loop over places and the loop inside it are one loop for the compiler: the loads of a place
 run ahead while the results of the place before are stored. Otherwise a processor that has room for
 one program waits for the first loads of each. Costs registers for what spans both.
+
+Where no loop is inside, ``in 3 stages`` lets the loads of a place run two places ahead: what they
+load lies in shared memory until then. It hides loads behind warps that meet several times a place,
+such as those that take the mean of a row, and then its deviation.
 """
 
 from __future__ import annotations
@@ -21,7 +25,11 @@ from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, read
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at, with_nest
-from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.schedule.stage import FEWEST
+from blockbuster.emit.tile.program import For, Load, Nest, TileProgram
+
+STAGES = 3
+"""Two places ahead: with four stages as fast, with two no faster than without."""
 
 
 class Persist(Move):
@@ -29,7 +37,7 @@ class Persist(Move):
 
     name: ClassVar[str] = "persist"
     takes: ClassVar[str] = NEST
-    form: ClassVar[str] = "PROGRAMS"
+    form: ClassVar[str] = "PROGRAMS [in N stages]"
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """Each nest with a grid."""
@@ -38,11 +46,17 @@ class Persist(Move):
                 yield Site(at)
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """One program for each processor, and two."""
-        yield from ({"programs": n * scheduled.target.processors} for n in (1, 2))
+        """One program for each processor, and two; with loads ahead, where that is legal."""
+        for count in (scheduled.target.processors, 2 * scheduled.target.processors):
+            yield {"programs": count}
+            if not self.why_not(scheduled, site, programs=count, stages=STAGES):
+                yield {"programs": count, "stages": STAGES}
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
-        """The nest has a grid, whose places no fixed number of programs takes yet."""
+        """The nest has a grid, whose places no fixed number of programs takes yet.
+
+        Stages want loads, and no loop inside the grid.
+        """
         if site == EVERYWHERE or not nests_at(scheduled.draft, site):
             return no_such_place(self, site)
         nest = scheduled.draft.nests[site.nest - 1]
@@ -50,13 +64,36 @@ class Persist(Move):
             return f"{site} has no grid: one program runs it"
         if nest.programs:
             return f"{nest.programs} programs take the places of {site} already"
-        return ""
+        return not_ahead(nest, args["stages"], str(site)) if "stages" in args else ""
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with this number of programs."""
         nest = scheduled.draft.nests[site.nest - 1]
-        return with_nest(scheduled.draft, site, replace(nest, programs=args["programs"]))
+        stages = args.get("stages", 0)
+        made = replace(nest, programs=args["programs"], stages=stages)
+        return with_nest(scheduled.draft, site, made)
+
+    def show(self, **args: Any) -> str:
+        """``264``, or ``264 in 3 stages``."""
+        ahead = f" in {args['stages']} stages" if "stages" in args else ""
+        return f"{args['programs']}{ahead}"
 
     def read(self, words: Sequence[str]) -> Args:
-        """One number."""
+        """One number, and perhaps ``in`` another ``stages``."""
+        if len(words) == 4 and (words[1], words[3]) == ("in", "stages"):
+            stages = read_number(words[2:3], "the number of stages")
+            return {"programs": read_number(words[:1], "the number of programs"), "stages": stages}
         return {"programs": read_number(words, "the number of programs")}
+
+
+# predicates ------------------------------------------------------------------------
+
+
+def not_ahead(nest: Nest, stages: int, name: str) -> str:
+    """Why the loads of a nest cannot run ahead of its places, or ""."""
+    inside = body_inside_grid(nest)[1]
+    if stages < FEWEST:
+        return f"with {stages} stages no load runs ahead: give at least {FEWEST}"
+    if any(isinstance(stmt, For) for stmt in inside):
+        return f"{name} has loops: 'stage' lets their loads run ahead"
+    return "" if any(isinstance(stmt, Load) for stmt in inside) else f"{name} loads nothing"

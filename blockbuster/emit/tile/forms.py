@@ -78,7 +78,7 @@ FORMS: dict[type, str] = STATEMENTS | {
     Group: "{blocks:number} {dim:dim}",
     Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~ warps {warps:number}~"
     "~\nlast first {last_first:dims}~~\ngroups of {group:group}~"
-    "~\nat most {programs:number} programs~~\noverlaps{overlaps:flag}~"
+    "~\nat most {programs:number} programs~~ in {stages:number} stages~~\noverlaps{overlaps:flag}~"
     "~\naccurate {accurate:words}~{body:statements}",
     TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"

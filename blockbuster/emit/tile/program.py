@@ -347,7 +347,8 @@ class Nest(HashedOnce):
     the dims whose blocks are more than one element. Both are empty until ``bind`` and ``block``.
     ``last_first``: dims whose blocks the grid takes from the last to the first. ``group``: a dim,
     not its last, whose blocks it takes in groups. ``programs``: so many take its places; 0: one for
-    each. ``warps``: of one. ``accurate``: functions that are. ``overlaps``: it begins early.
+    each. ``stages``: loads run one place less ahead; 0: not ahead. ``warps``: of one.
+    ``accurate``: functions that are. ``overlaps``: it begins early.
     """
 
     body: tuple[Stmt, ...]
@@ -359,6 +360,7 @@ class Nest(HashedOnce):
     overlaps: bool = False
     group: Group | None = None
     programs: int = 0
+    stages: int = 0
 
 
 @dataclass(frozen=True)

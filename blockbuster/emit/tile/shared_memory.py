@@ -4,6 +4,7 @@
   matrix units read it there: other readers have it in registers before the next load starts. If
   programs take several places of a grid, all the time: the loads of the next place begin before
   this place's results are stored.
+- What the loads of a loop over places bring ahead, all the time.
 - A tile that is loaded for dots, from its load to the last dot that reads it.
 - An operand of dots that is computed, unless it has the layout that matrix units require of their
   first operand.
@@ -91,6 +92,7 @@ class _Memory:
         self.at = {defined(stmt): at for at, (stmt, _) in enumerate(self.order)}
         awaits = (s for s in statements(nest.body) if isinstance(s, Await))
         self.arrived = {stmt.token: stmt.target for stmt in awaits}
+        self._always = (0, len(self.order) - 1)
 
     def _number(self, body: tuple[Stmt, ...], loops: tuple[int, ...]) -> None:
         for stmt in body:
@@ -102,13 +104,15 @@ class _Memory:
 
     def held(self) -> Iterator[Held]:
         """All that lies there, and when."""
+        nest = self.layouts.nest
         for at, (stmt, loops) in enumerate(self.order):
             match stmt:
                 case Issue():
                     span = (loops[-1], self.ends[loops[-1]])
-                    if self.layouts.nest.programs:
-                        span = (0, len(self.order) - 1)
-                    yield Held(*span, self._ring(stmt))
+                    yield Held(*(self._always if nest.programs else span), self._ring(stmt))
+                case Load(target) if nest.stages:
+                    slots = nest.stages - (0 if any(self._dots_of(target)) else 1)
+                    yield Held(*self._always, slots * tile_bytes(target, self.tiling))
                 case Load(target) if any(self._dots_of(target)):
                     yield self._until_read(target, at)
                 case Let(target, Cast()) if self._in_memory(target):

@@ -11,9 +11,13 @@ instead of 56.0 (47.3), of 8192 x 1024 x 1024 32.4 instead of 34.3 (25.9), of 20
 93.0 instead of 95.5 (90.2). With 132 programs LayerNorm and a product of 2048 x 4096 x 1024 took
 29.5 instead of 27.3, for the rows took longer than the product; with 528 27.6, with 1056 31.7.
 
-Not where the rows take longer than the first round of the product: LayerNorm and a product of 8192
-x 4096 x 1024 by tiles of 128 x 128 took 131 instead of 122, by tiles of 128 x 256 110 instead of
-115 (where sums of the weight's columns are kept). Nor where programs of the product share a
+Warps that meet several times a row have the next rows on their way meanwhile, if that leaves the
+product its shared memory: LayerNorm and a product of 8192 x 4096 x 1024, 128 x 256 results to a
+program, took 105 instead of 110, and 115 without few programs (where sums of the weight's columns
+are kept). RMSNorm, one sum a row, took as long with as without.
+
+Not where the rows take longer than the first round of the product: the same by 128 x 128 results to
+a program took 131 instead of 122. Nor where programs of the product share a
 processor: gated networks of 512 features and 8192 rows took 4 to 6% longer. Nor where the rows'
 programs meet more often than a short product takes: LayerNorm, three sums for each place, and a
 product of 2048 x 1024 x 1024 took 11.9 instead of 11.4, RMSNorm, one sum, 10.3 instead of 10.9.
@@ -21,16 +25,22 @@ product of 2048 x 1024 x 1024 took 11.9 instead of 11.4, RMSNorm, one sum, 10.3 
 
 from __future__ import annotations
 
-from blockbuster.emit.schedule.persist import Persist
+from collections.abc import Iterator
+
+from blockbuster.costs.footprint import footprint
+from blockbuster.emit.schedule.base import Args
+from blockbuster.emit.schedule.persist import STAGES, Persist
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.constants import kept_nests
-from blockbuster.emit.tile.program import For, Issue, Let, statements
+from blockbuster.emit.tile.layouts import layouts_of
+from blockbuster.emit.tile.program import For, Issue, Let, Nest, statements
 from blockbuster.emit.tile.room import leaving_room
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.types import size_class
+from blockbuster.machines import machine_of
 from blockbuster.selection.decisions.combining import programs, widest
 from blockbuster.selection.decisions.persistent import is_alone, loops_before_it_waits
 
@@ -44,8 +54,11 @@ DEPTH, ELEMENTS, RESULTS = 256, 4096, 128 * 128
 reads, if a program of the product has so many ``RESULTS``.
 """
 
-FOLD = 96
+FOLD = 80
 """The same for each sum, or maximum, of a row: the warps of a program meet there."""
+
+MEETINGS = 2
+"""Sums and maxima of a row from which on the next rows are loaded ahead."""
 
 
 def beside(scheduled: Scheduled) -> Scheduled:
@@ -61,17 +74,39 @@ def beside(scheduled: Scheduled) -> Scheduled:
         lanes = -(-places // count) * _lanes(scheduled, at) * RESULTS
         if places <= count or lanes > _work_before_it_waits(scheduled, after):
             continue
-        if not PERSIST.why_not(scheduled, site, programs=count):
-            scheduled = PERSIST.apply(scheduled, site, programs=count)
+        for args in _arguments(scheduled, at, count):
+            if not PERSIST.why_not(scheduled, site, **args):
+                made = PERSIST.apply(scheduled, site, **args)
+                if "stages" not in args or _have_room(made, at, after):
+                    scheduled = made
+                    break
     return scheduled
+
+
+def _arguments(scheduled: Scheduled, at: int, count: int) -> Iterator[Args]:
+    """How few programs may take the places of a nest, the best way first."""
+    if _folds(scheduled.draft.nests[at]) >= MEETINGS:
+        yield {"programs": count, "stages": STAGES}
+    yield {"programs": count}
+
+
+def _have_room(scheduled: Scheduled, rows: int, product: int) -> bool:
+    """True if a program of the product fits a processor beside those of the rows."""
+    program, name = scheduled.program, scheduled.target.name
+    few, one = (footprint(layouts_of(program, program.nests[at], name)) for at in (rows, product))
+    return one.fits_beside(few, BESIDE, machine_of(name))
 
 
 def _lanes(scheduled: Scheduled, at: int) -> int:
     """The lanes of a product that take as long as a place of a nest of rows."""
     nest = scheduled.draft.nests[at]
+    return max(DEPTH * widest(scheduled.draft, nest) // ELEMENTS, FOLD * _folds(nest))
+
+
+def _folds(nest: Nest) -> int:
+    """Sums and maxima along the rows of a place."""
     lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
-    folds = sum(isinstance(let.op, Functional) for let in lets)
-    return max(DEPTH * widest(scheduled.draft, nest) // ELEMENTS, FOLD * folds)
+    return sum(isinstance(let.op, Functional) for let in lets)
 
 
 def _work_before_it_waits(scheduled: Scheduled, at: int) -> int:

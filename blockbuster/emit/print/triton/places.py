@@ -113,7 +113,7 @@ class Places:
         pid = "tl.program_id(0)"
         if nest.programs:
             pid = self._names.of("place", "place")
-            self._walk(pid, " * ".join(map(self._count, nest.grid)))
+            self._walk(pid, " * ".join(map(self._count, nest.grid)), nest.stages)
         if len(nest.grid) > 1:
             self._lines.line(f"pid = {pid}")
             pid = "pid"
@@ -135,14 +135,15 @@ class Places:
         for dim in nest.grid:
             self._block_at(dim, nest.body, f"{self._numbers[dim]} * {{}}")
 
-    def _walk(self, place: str, places: str) -> None:
+    def _walk(self, place: str, places: str, stages: int) -> None:
         """The head of the loop in which a program takes one of so many places after the other.
 
         It becomes one loop with those inside it, so that the loads of the next place begin before
-        the results of this one are stored.
+        the results of this one are stored; or its own loads run ahead, in so many stages.
         """
         self._lines.line(f"places = {places}")
-        steps = "tl.program_id(0), places, tl.num_programs(0), flatten=True"
+        how = f"num_stages={stages}" if stages else "flatten=True"
+        steps = f"tl.program_id(0), places, tl.num_programs(0), {how}"
         self._lines.line(f"for {place} in tl.range({steps}):")
         self._lines.depth += 1
 
