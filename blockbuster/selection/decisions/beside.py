@@ -17,10 +17,11 @@ program, took 105 instead of 110, and 115 without few programs (where sums of th
 are kept). RMSNorm, one sum a row, took as long with as without.
 
 Not where the rows take longer than the first round of the product: the same by 128 x 128 results to
-a program took 131 instead of 122. Nor where programs of the product share a
-processor: gated networks of 512 features and 8192 rows took 4 to 6% longer. Nor where the rows'
-programs meet more often than a short product takes: LayerNorm, three sums for each place, and a
-product of 2048 x 1024 x 1024 took 11.9 instead of 11.4, RMSNorm, one sum, 10.3 instead of 10.9.
+a program took 131 instead of 122. Nor where programs of the product share a processor: gated
+networks of 512 features and 8192 rows took 4 to 6% longer. Nor where the rows' programs meet more
+often than a short product takes: LayerNorm, three sums for each place, and a product of 2048 x 1024
+x 1024 took 11.9 instead of 11.4 (with the next rows on their way 11.8), RMSNorm, one sum, 10.3
+instead of 10.9.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.types import size_class
 from blockbuster.machines import machine_of
-from blockbuster.selection.decisions.combining import programs, widest
+from blockbuster.selection.decisions.combining import programs as places_of
+from blockbuster.selection.decisions.combining import widest
 from blockbuster.selection.decisions.persistent import is_alone, loops_before_it_waits
 
 PERSIST = Persist()
@@ -54,8 +56,10 @@ DEPTH, ELEMENTS, RESULTS = 256, 4096, 128 * 128
 reads, if a program of the product has so many ``RESULTS``.
 """
 
-FOLD = 80
-"""The same for each sum, or maximum, of a row: the warps of a program meet there."""
+FOLD, AHEAD = 96, 8
+"""The same for each sum, or maximum, of a row: the warps of a program meet there. Where loads run
+ahead, warps do not wait for them: that is this part of what the loads take.
+"""
 
 MEETINGS = 2
 """Sums and maxima of a row from which on the next rows are loaded ahead."""
@@ -63,31 +67,39 @@ MEETINGS = 2
 
 def beside(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with few programs for kernels that can run beside the next one."""
-    nests, processors = scheduled.program.nests, scheduled.target.processors
+    nests = scheduled.program.nests
     kept = kept_nests(scheduled.program)
     running = [at for at in range(len(nests)) if at not in kept]
     rooms = leaving_room([nests[at] for at in running])
     pairs = zip(running, running[1:], rooms, strict=False)
     for at, after in [(at, after) for at, after, room in pairs if room]:
-        count, site = BESIDE * processors, Site(at + 1)
-        places = programs(scheduled, scheduled.draft.nests[at])
-        lanes = -(-places // count) * _lanes(scheduled, at) * RESULTS
-        if places <= count or lanes > _work_before_it_waits(scheduled, after):
-            continue
-        for args in _arguments(scheduled, at, count):
-            if not PERSIST.why_not(scheduled, site, **args):
-                made = PERSIST.apply(scheduled, site, **args)
-                if "stages" not in args or _have_room(made, at, after):
-                    scheduled = made
-                    break
+        tried = (_by_few(scheduled, at, after, **args) for args in _arguments(scheduled, at))
+        scheduled = next(filter(None, tried), scheduled)
     return scheduled
 
 
-def _arguments(scheduled: Scheduled, at: int, count: int) -> Iterator[Args]:
+def _arguments(scheduled: Scheduled, at: int) -> Iterator[Args]:
     """How few programs may take the places of a nest, the best way first."""
+    count = BESIDE * scheduled.target.processors
     if _folds(scheduled.draft.nests[at]) >= MEETINGS:
         yield {"programs": count, "stages": STAGES}
     yield {"programs": count}
+
+
+def _by_few(
+    scheduled: Scheduled, rows: int, product: int, *, programs: int, **ahead: int
+) -> Scheduled | None:
+    """``scheduled`` with so many programs for the rows; None if they do not run beside the product,
+    or longer than it does before it waits.
+    """
+    site, places = Site(rows + 1), places_of(scheduled, scheduled.draft.nests[rows])
+    lanes = -(-places // programs) * _lanes(scheduled, rows, ahead=bool(ahead)) * RESULTS
+    if places <= programs or lanes > _work_before_it_waits(scheduled, product):
+        return None
+    if PERSIST.why_not(scheduled, site, programs=programs, **ahead):
+        return None
+    made = PERSIST.apply(scheduled, site, programs=programs, **ahead)
+    return made if not ahead or _have_room(made, rows, product) else None
 
 
 def _have_room(scheduled: Scheduled, rows: int, product: int) -> bool:
@@ -97,10 +109,11 @@ def _have_room(scheduled: Scheduled, rows: int, product: int) -> bool:
     return one.fits_beside(few, BESIDE, machine_of(name))
 
 
-def _lanes(scheduled: Scheduled, at: int) -> int:
+def _lanes(scheduled: Scheduled, at: int, *, ahead: bool) -> int:
     """The lanes of a product that take as long as a place of a nest of rows."""
     nest = scheduled.draft.nests[at]
-    return max(DEPTH * widest(scheduled.draft, nest) // ELEMENTS, FOLD * _folds(nest))
+    loads = DEPTH * widest(scheduled.draft, nest) // ELEMENTS
+    return max(loads, FOLD * _folds(nest) - (loads // AHEAD if ahead else 0))
 
 
 def _folds(nest: Nest) -> int:
@@ -114,7 +127,7 @@ def _work_before_it_waits(scheduled: Scheduled, at: int) -> int:
 
     0 if there is none, or if programs that take several rounds share a processor.
     """
-    nest, count = scheduled.program.nests[at], programs(scheduled, scheduled.draft.nests[at])
+    nest, count = scheduled.program.nests[at], places_of(scheduled, scheduled.draft.nests[at])
     at_once = count <= scheduled.target.processors
     loops = loops_before_it_waits(nest)
     ahead = [loop for loop in loops if any(isinstance(s, Issue) for s in statements(loop.body))]
