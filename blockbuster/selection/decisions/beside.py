@@ -13,7 +13,7 @@ instead of 56.0 (47.3), of 8192 x 1024 x 1024 32.4 instead of 34.3 (25.9), of 20
 
 Warps that meet several times a row have the next rows on their way meanwhile, if that leaves the
 product its shared memory: LayerNorm and a product of 8192 x 4096 x 1024, 128 x 256 results to a
-program, took 105 instead of 110, and 115 without few programs (where sums of the weight's columns
+program, took 102 instead of 112, and 115 without few programs (where sums of the weight's columns
 are kept). RMSNorm, one sum a row, took as long with as without.
 
 Not where the rows take longer than the first round of the product: the same by 128 x 128 results to
