@@ -137,6 +137,15 @@ def test_loops_inside_have_stages_of_their_own(product):
         emitted(product, "persist nest 1 3 in 3 stages\n")
 
 
+def test_dots_without_a_loop_wait_for_their_loads():
+    """Matrix units may still read what the pipeliner overwrites: bench/repro/pipeliner_race.py."""
+    graph = bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, x="M K", w="K N")), whole=("K",)).final
+    text = "block M 16, K 64 whole, N 32\npersist nest 1 3 in 3 stages\nwarps 4\n"
+
+    with pytest.raises(EmitError, match="nest 1 has dots: Triton's pipeliner may overwrite"):
+        emit(graph, SIZES, schedule=text)
+
+
 def test_a_nest_without_loads_has_nothing_to_bring_ahead():
     graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.arange(x.shape[0]) * 2.0, x="M"))).final
     text = "block M 16\npersist nest 1 2 in 3 stages\nwarps 1\n"

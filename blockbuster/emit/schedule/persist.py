@@ -26,7 +26,8 @@ from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at, with_nest
 from blockbuster.emit.schedule.stage import FEWEST
-from blockbuster.emit.tile.program import For, Load, Nest, TileProgram
+from blockbuster.emit.tile.program import For, Let, Load, Nest, TileProgram
+from blockbuster.ir.ops import Functional
 
 STAGES = 3
 """Two places ahead: with four stages as fast, with two no faster than without."""
@@ -55,7 +56,7 @@ class Persist(Move):
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The nest has a grid, whose places no fixed number of programs takes yet.
 
-        Stages want loads, and no loop inside the grid.
+        Stages want loads, and no loop or dot inside the grid.
         """
         if site == EVERYWHERE or not nests_at(scheduled.draft, site):
             return no_such_place(self, site)
@@ -96,4 +97,6 @@ def not_ahead(nest: Nest, stages: int, name: str) -> str:
         return f"with {stages} stages no load runs ahead: give at least {FEWEST}"
     if any(isinstance(stmt, For) for stmt in inside):
         return f"{name} has loops: 'stage' lets their loads run ahead"
+    if any(isinstance(stmt, Let) and stmt.op == Functional("dot") for stmt in inside):
+        return f"{name} has dots: Triton's pipeliner may overwrite what they still read"
     return "" if any(isinstance(stmt, Load) for stmt in inside) else f"{name} loads nothing"

@@ -111,8 +111,8 @@ class _Memory:
                     span = (loops[-1], self.ends[loops[-1]])
                     yield Held(*(self._always if nest.programs else span), self._ring(stmt))
                 case Load(target) if nest.stages:
-                    slots = nest.stages - (0 if any(self._dots_of(target)) else 1)
-                    yield Held(*self._always, slots * tile_bytes(target, self.tiling))
+                    ahead = nest.stages - 1
+                    yield Held(*self._always, ahead * tile_bytes(target, self.tiling))
                 case Load(target) if any(self._dots_of(target)):
                     yield self._until_read(target, at)
                 case Let(target, Cast()) if self._in_memory(target):
