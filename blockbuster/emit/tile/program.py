@@ -346,9 +346,8 @@ class Nest(HashedOnce):
     ``grid``: the parallel loops bound to the launch grid, outermost first. ``blocks``: how it cuts
     the dims whose blocks are more than one element. Both are empty until ``bind`` and ``block``.
     ``last_first``: dims whose blocks the grid takes from the last to the first. ``group``: a dim,
-    not its last, whose blocks it takes in groups. ``programs``: so many take its places; 0: one for
-    each. ``stages``: loads run one place less ahead; 0: not ahead. ``warps``: of one.
-    ``accurate``: functions that are. ``overlaps``: it begins early.
+    not its last, whose blocks it takes in groups. ``programs``: so many take its places, in so many
+    ``stages``; 0: one each. ``warps``: of one. ``accurate`` functions. ``overlaps``: begins early.
     """
 
     body: tuple[Stmt, ...]
