@@ -136,9 +136,9 @@ def _made_where_read(nest: Nest) -> Iterator[Tile]:
 
     Not in loops: what all iterations share of such a block may be kept.
     """
-    stmts = list(_outside_loops(nest.body))
-    reads = Counter(tile for stmt in stmts for tile in (*operands(stmt), *folded(stmt)))
-    lets = [stmt for stmt in stmts if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise)]
+    every, outside = statements(nest.body), _outside_loops(nest.body)
+    reads = Counter(tile for stmt in every for tile in (*operands(stmt), *folded(stmt)))
+    lets = [stmt for stmt in outside if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise)]
     read_by_elements = {tile for let in lets for tile in let.args}
     for let in lets:
         made = let.target
