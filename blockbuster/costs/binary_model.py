@@ -62,7 +62,7 @@ class BinaryCoefficients:
     cache: float = 2.6
     issue: float = 0.93
     burst: float = 3.3
-    start: float = 6.9e-7
+    start: float = 1e-6
     alone: float = 1.54
     exchange: float = 17.0
     queue: float = 1.43
@@ -252,18 +252,27 @@ class CodeRates:
         """What follows one another in a run of one program."""
         if counts is None:
             return 0.0
+        found, waits = self._own(phase, counts, each), bool(phase.waits or not phase.dims)
+        latency, arrival = self._latency(phase) / counts.unrolled, self._arrival(each)
+        if waits:
+            copied = each[self.rates.machine.tiers[2].name] if phase.copied else 0.0
+            coming = max(1, phase.waits) * latency + arrival
+            return found + (coming + copied if phase.loaded else 0.0)
+        found += phase.exposed(latency + arrival, found)
+        if not phase.ahead:
+            return found
+        together = phase.dots and not counts.apart and counts.drained
+        meanwhile = each["matrix"] / phase.dots if together else 0.0
+        return max(found, (found + latency + arrival - meanwhile) / phase.ahead)
+
+    def _own(self, phase: Phase, counts: Counts, each: Mapping[str, float]) -> float:
+        """The chain of a run whose loads are there already."""
         machine, fitted = self.rates.machine, self.fitted
         cycles = counts.issue * fitted.alone + counts.shuffles * fitted.exchange
         special = each["special"] * max(0.0, machine.limits.schedulers / self.binary.warps - 1.0)
         found = max(cycles / machine.clock, special)
-        waits = bool(phase.waits or not phase.dims)
-        if counts.drained or (waits and phase.copied):
-            found += each["matrix"]
-        latency, arrival = self._latency(phase) / counts.unrolled, self._arrival(each)
-        if waits:
-            copied = each[machine.tiers[2].name] if phase.copied else 0.0
-            return found + (latency + arrival + copied if phase.loaded else 0.0)
-        return max(found, (latency + arrival) / phase.ahead) if phase.ahead else found
+        copied = phase.copied and (phase.waits or not phase.dims)
+        return found + (each["matrix"] if counts.drained or copied else 0.0)
 
     def _latency(self, phase: Phase) -> float:
         memory, cache = self.rates.machine.tiers[:2]

@@ -18,6 +18,7 @@ from blockbuster.costs.chains import chains_in
 from blockbuster.costs.lines import LINE, SECTOR, pieces
 from blockbuster.costs.operands import LANES, dot_of
 from blockbuster.costs.scalars import Scalar, parts, scalar
+from blockbuster.costs.waits import Waits
 from blockbuster.emit.tile.dataflow import accessed, folded
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents, Loops
@@ -60,6 +61,10 @@ and behind a loop, of an iteration (indices, addresses, barriers); of a fold's s
 something from warp to warp. ``python -m bench.costs.instructions`` fits them to machine code.
 """
 
+NEAR = 1 << 14
+"""Bytes of an array that a processor keeps by itself (in its L1 cache), where all programs read it.
+"""
+
 LISTED = 1 << 15
 """Programs up to which each has its own number of runs: of more, the last ones matter little."""
 
@@ -76,9 +81,11 @@ class Phase:
     do not ask for. ``lines``: lines of memory that loads and stores touch, ``sectors``: the bytes
     of the touched parts of lines (lines.py). ``copied``: bytes that loads write to shared memory;
     ``fetched``: bytes read from it. In one run: ``ahead``, how many
-    iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
-    ``exchanges``: dots, shuffles that fold across lanes, and exchanges between warps, in sequence;
-    ``chains``: as many sequences of them do not wait for one another (chains.py).
+    iterations loads run ahead; ``waits``, how often others are waited for, and ``late``,
+    instructions of statements before those of them that are asked for before dots (waits.py);
+    ``dots``, ``folds`` and ``exchanges``: dots, shuffles that fold across lanes, and exchanges
+    between warps, in sequence; ``chains``: as many sequences of them do not wait for one another
+    (chains.py).
     ``each``: the runs of each program in the order of the grid, if they differ and are not too
     many.
     """
@@ -97,6 +104,7 @@ class Phase:
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
+    late: int = 0
     dots: int = 0
     folds: int = 0
     exchanges: int = 0
@@ -105,6 +113,16 @@ class Phase:
     lines: int = 0
     sectors: int = 0
     each: tuple[int, ...] = ()
+
+    def exposed(self, coming: float, own: float) -> float:
+        """Seconds that a run waits for loads asked for before its dots; it takes ``own`` by itself.
+
+        ``coming``: from when they are asked for until they are here. What stands before the first
+        of them in the run passes meanwhile.
+        """
+        if not self.late:
+            return 0.0
+        return max(0.0, coming - own * self.late / self.instructions)
 
     def issued(self, crowded: int) -> int:
         """Instructions of lanes, where so many warps do the same work."""
@@ -146,7 +164,6 @@ class Counts:
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
-    waits: int = 0
     dots: int = 0
     folds: int = 0
     exchanges: int = 0
@@ -155,14 +172,16 @@ class Counts:
     lines: int = 0
     sectors: int = 0
     made: set[Expr] = field(default_factory=set)
+    waiting: Waits = field(default_factory=Waits)
 
     def phase(self, dims: tuple[Dim, ...], runs: int, each: tuple[int, ...]) -> Phase:
         """The phase with these numbers."""
         counts: dict[str, Any] = dict(vars(self))
         del counts["made"]
+        waiting = counts.pop("waiting").of(looped=bool(dims))
         for name in ("loaded", "stored", "operations"):
             counts[name] = dict(counts[name])
-        return Phase(dims, runs, each=each, **counts)
+        return Phase(dims, runs, waits=waiting.turns, late=waiting.late, each=each, **counts)
 
 
 class Counting:
@@ -186,7 +205,7 @@ class Counting:
         for stmt in body:
             self._count(stmt, loops, runs, sums)
         sums.chains = chains_in(body, self._is_dot)
-        sums.besides = runs * self._besides(body, dims, sums) * self.layouts.number * LANES
+        sums.besides += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
         few = self.extents.tiles(self.extents.grid) <= LISTED
         each = self.extents.tiles_of_programs(loops) if few else None
         yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
@@ -217,6 +236,8 @@ class Counting:
                 sums.instructions += runs * self.lanes(stmt.target)
             case Fold():
                 self._fold(stmt, runs, sums)
+            case For():
+                sums.waiting.meet()
 
     def lanes(self, *tiles: Tile) -> int:
         """Lanes of a tile over the axes of all these."""
@@ -227,8 +248,9 @@ class Counting:
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
         tiles = self.extents.tiles(loops)
-        sums.lines += tiles * pieces(stmt.view, tile, self.extents, LINE)
-        sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
+        if not self._is_near(stmt):
+            sums.lines += tiles * pieces(stmt.view, tile, self.extents, LINE)
+            sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
         sums.instructions += COPIED * moved // min(VECTOR, width * self._dense(stmt.view, tile))
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
@@ -237,10 +259,17 @@ class Counting:
         if isinstance(stmt, Issue):
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
-            sums.waits += 1
+            sums.waiting.load(sums.instructions, to_dots=self.through_shared(stmt)[0] > 0)
         copied, fetched = self.through_shared(stmt)
         sums.copied += copied * tiles
         sums.fetched += fetched * tiles
+
+    def _is_near(self, stmt: Load | Issue | Store) -> bool:
+        """True for a load of what all programs read, so little that a processor keeps it."""
+        runs = stmt.view.runs
+        if not isinstance(stmt, Load) or set(runs) & set(self.extents.nest.grid):
+            return False
+        return MEMORY[stmt.view.buffer.dtype].bytes * prod(map(self.extents.size, runs)) <= NEAR
 
     def through_shared(self, stmt: Load | Issue) -> tuple[int, int]:
         """Bytes of shared memory that one run of a load writes, and those that are read again."""
@@ -277,6 +306,7 @@ class Counting:
         sums.instructions += runs * dot.instructions
         sums.turns += dot.turns
         sums.dots += 1
+        sums.waiting.dot(passed=bool(dot.passed))
 
     def _let(self, stmt: Let, runs: int, sums: Counts) -> None:
         self._exchange(stmt, runs, sums)
@@ -284,11 +314,11 @@ class Counting:
             case Functional("dot"):  # products, summed along what both have
                 elements = runs * self.lanes(*stmt.args)
                 self._vector(2 * elements, elements, sums)
-                self._folded(stmt, sums)
+                self._folded(stmt, runs, sums)
             case Functional():
                 elements = runs * self.lanes(stmt.args[0])
                 self._vector(elements, elements, sums)
-                self._folded(stmt, sums)
+                self._folded(stmt, runs, sums)
             case Pointwise(expr):
                 whole = substitute(expr, [Arg(self._number(tile)) for tile in stmt.args])
                 elements, left = runs * self.lanes(stmt.target), scalar(whole, sums.made)
@@ -311,18 +341,30 @@ class Counting:
             if layout and to and len(lanes) > 1 and layout.crosses(to, lanes):
                 sums.copied += runs * WORD * self.lanes(tile)
                 sums.fetched += runs * WORD * self.lanes(tile)
-                sums.exchanges += 1
+                sums.exchanges += layout.rounds(to, lanes)
+                sums.waiting.meet()
 
-    def _folded(self, stmt: Let, sums: Counts) -> None:
-        """The shuffles of a fold; warps that share rows exchange what each has, then the sum."""
+    def _folded(self, stmt: Let, runs: int, sums: Counts) -> None:
+        """The shuffles of a fold; warps that share rows exchange what each has, then the sum.
+
+        A sum ``beside`` the next one takes place at the same time.
+        """
+        folds, exchanges = self._shuffled(stmt)
+        if stmt.beside:
+            sums.besides += runs * self.layouts.number * LANES * SHUFFLE * folds
+            return
+        sums.folds += folds
+        sums.exchanges += exchanges
+        if exchanges:
+            sums.waiting.meet()
+
+    def _shuffled(self, stmt: Let) -> tuple[int, int]:
         lanes = self.tiling.lanes(stmt.args[0])
         layout = self.layouts.known.get(stmt.args[0])
         if layout is None or not lanes:
-            sums.folds += 1
-            return
-        sums.folds += layout.shuffles(lanes[-1], {dim: self.tiling.block(dim) for dim in lanes})
-        if layout.warps_along(lanes[-1]) > 1:
-            sums.exchanges += 2
+            return 1, 0
+        folds = layout.shuffles(lanes[-1], {dim: self.tiling.block(dim) for dim in lanes})
+        return folds, 2 if layout.warps_along(lanes[-1]) > 1 else 0
 
     def _fold(self, stmt: Fold, runs: int, sums: Counts) -> None:
         """What the matrix units add up themselves is counted with their dot."""

@@ -51,6 +51,11 @@ sm_90, bench/results/2026-11-23-h200-costs) most want a sixth less than others o
 SPLIT = 1.5
 """Registers for each word that a thread has of the operands of a split dot, to take it apart."""
 
+COPIES = 2
+"""Tiles that a thread holds more where one is taken in another layout and lives on in its own: its
+copy, and what is made of that, which goes back.
+"""
+
 HELD = 128
 """Words of operands that count at most: the rest is read from shared memory step by step."""
 
@@ -128,7 +133,21 @@ def _peak(layouts: Layouts) -> float:
     none.update(s.onto for s in statements(nest.body) if isinstance(s, Fold) and s.onto)
     none.update(_made_where_read(nest))
     words = {tile: 0.0 if tile in none else _words(tile, tiling) for tile in live.made}
-    return max((sum(map(words.__getitem__, held)) for held in live.held()), default=0.0)
+    more = {at: COPIES * sum(words[t] for t in tiles) for at, tiles in _copied(layouts, live)}
+    held = enumerate(live.held())
+    return max((sum(map(words.__getitem__, t)) + more.get(at, 0.0) for at, t in held), default=0.0)
+
+
+def _copied(layouts: Layouts, live: _Lives) -> Iterator[tuple[int, list[Tile]]]:
+    """The operands that a statement takes in another layout, and that live on in their own."""
+    known, tiling = layouts.known, layouts.tiling
+    for at, (stmt, _) in enumerate(live.order):
+        if not isinstance(stmt, Let) or is_matrix_dot(stmt, tiling) or stmt.target not in known:
+            continue
+        to = known[stmt.target]
+        more = [tile for tile in dict.fromkeys(stmt.args) if tile in known and live.last[tile] > at]
+        wide = [(tile, tiling.lanes(tile)) for tile in more if len(tiling.lanes(tile)) > 1]
+        yield at, [tile for tile, lanes in wide if known[tile].crosses(to, lanes)]
 
 
 def _made_where_read(nest: Nest) -> Iterator[Tile]:

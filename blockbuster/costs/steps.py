@@ -155,6 +155,7 @@ class Rates:
         coming = self._latency(phase) + self._arrival(each)
         if phase.waits:
             return found + coming / self.together(phase) + self._copying(phase)
+        found += phase.exposed(coming, found)
         if not phase.ahead:
             return found
         waited = max(found, self._loaded_ahead(phase, each, found, coming))

@@ -154,13 +154,14 @@ def _order(found: tuple[int, Place]) -> tuple[int, float, float]:
 
 
 def both(first: float, second: float) -> float:
-    """The geometric mean of the estimates of both stages, which err by factors of their own.
+    """The geometric mean of the estimates of both stages, in which that of the binaries counts
+    twice: they err by factors of their own, and binaries by smaller ones.
 
-    On an H200 its first choice is within 15% of the fastest for 18 of 18 programs cold and 15 warm;
-    that of the binaries alone for 16 and 14, that of the closed form for 17 and 15. A closed form
-    that says that no program fits is not asked.
+    On an H200 it ranks the schedules of 18 programs by a correlation of 0.91 cold and 0.92 warm, in
+    the mean; the closed form alone by 0.88, the binaries alone by 0.90 and 0.91. A closed form that
+    says that no program fits is not asked.
     """
-    return math.sqrt(first * second) if math.isfinite(first) else second
+    return math.cbrt(first * second**2) if math.isfinite(first) else second
 
 
 def closed_form_us(scheduled: Scheduled, device: Machine) -> float:

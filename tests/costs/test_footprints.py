@@ -123,6 +123,25 @@ def test_an_outer_product_is_made_where_it_is_read_once():
     assert registers_of(read_twice, a="M", b="N") > alone + 64
 
 
+def test_a_tile_that_lives_on_in_its_layout_is_held_twice_where_it_takes_another():
+    """Twice 128 elements to a thread: the copy that meets the product, and what is made of it."""
+
+    def once(x, y, t):
+        return bb.sum((x @ y) * bb.exp(t), axis=-1)
+
+    def lives_on(x, y, t):
+        e = bb.exp(t)
+        return bb.sum((x @ y) * e, axis=-1) / bb.sum(e, axis=-1)
+
+    def registers(fn):
+        graph = bb.fuse(bb.lower(bb.trace(fn, x="M K", y="K N", t="M N"))).final
+        text = "block M 64, K 64 whole, N 128\nwarps 4\nstage nest 1 N 2\n"
+        program = bb.emit(graph, dict(M=256, K=64, N=1024), "float16", schedule=text).tile_program
+        return footprint(layouts_of(program, program.nests[0], "sm_90")).registers
+
+    assert registers(lives_on) > registers(once) + 32
+
+
 def test_registers_that_are_not_there_are_spilled():
     wide = Footprint(shared=0, registers=248, warps=16)
     assert wide.available(machine("h200")) == 128

@@ -5,6 +5,7 @@ from dataclasses import replace
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -214,3 +215,33 @@ def test_equal_kernels_of_two_programs_are_counted_once():
 
     assert before[0] is after[0]
     assert before[1] != after[1]
+
+
+def layer_norm(columns, rows=64):
+    """Rows of a block each, with weights that all programs read: 2 bytes for each column."""
+
+    def program(x, g, b):
+        d = x - bb.mean(x, axis=-1, keepdims=True)
+        return d * bb.rsqrt(bb.mean(d * d, axis=-1, keepdims=True) + 1e-5) * g + b
+
+    graph = bb.fuse(bb.lower(bb.trace(program, x="M K", g="K", b="K"))).final
+    text = f"block M 1, K {columns} whole\nwarps 4\n"
+    made = bb.emit(graph, dict(M=rows, K=columns), "float16", "sm_90", schedule=text)
+    (one,) = work_of(made.tile_program, made.sizes, made.target)
+    return one
+
+
+@pytest.mark.parametrize(("columns", "near"), [(8192, True), (16384, False)])
+def test_a_processor_keeps_what_all_programs_read(columns, near):
+    """Of two arrays of 16 kB, which do not count, and of 32 kB, which do."""
+    (phase,) = layer_norm(columns).phases
+    rows = 2 * 64 * columns * 2  # x and the results
+    weights = 0 if near else 2 * 64 * columns * 2
+    assert phase.sectors == rows + weights
+    assert sum(phase.loaded.values()) == 3 * 64 * columns * 2
+
+
+def test_sums_beside_each_other_are_exchanged_at_once():
+    """Of three sums two are added up together: 5 shuffles and 2 for the warps, then exchanges."""
+    (norm,), (softmax,) = layer_norm(1024).phases, row_softmax(4).phases
+    assert (norm.folds, norm.exchanges) == (softmax.folds, softmax.exchanges)

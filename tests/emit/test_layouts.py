@@ -20,9 +20,14 @@ def gated(x, w, v):
     return bb.silu(x @ w) * (x @ v)
 
 
+def weighted(x, w, t):
+    return bb.sum(bb.exp(x @ w) * t, axis=-1)
+
+
 PROGRAMS = {
     "matmul": (lambda x, w: x @ w, {"x": "M K", "w": "K N"}),
     "gated": (gated, {"x": "M K", "w": "K N", "v": "K N"}),
+    "weighted": (weighted, {"x": "M K", "w": "K N", "t": "M N"}),
     "attention": (attention, {"q": "M D", "k": "N D", "v": "N L"}),
 }
 
@@ -134,3 +139,21 @@ def test_shuffles_fold_each_row_of_a_lane_over_the_lanes_of_a_row(rows, warps, e
 
     assert layouts.known[scores].shuffles(columns, widths) == expected
     assert layouts.known[scores].shuffles(columns, {**widths, columns: 1}) == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "rounds"), [(64, 32, 2), (64, 64, 2), (16, 128, 4), (16, 64, 2)]
+)
+def test_a_tile_takes_another_layout_in_rounds(rows, columns, rounds):
+    """What Triton 3.9 made of a loaded tile that meets a product: stores, a barrier, loads."""
+    text = f"block M {rows}, K 512 whole, N {columns}; warps 4"
+    program = program_of("weighted", text)
+    layouts = layouts_of(program, "sm_90")
+    (loaded,) = (s.target for s in statements(layouts.nest.body) if s_loads(s, "t"))
+    to, lanes = layouts.known[dots(layouts)[0].target], layouts.tiling.lanes(loaded)
+    assert layouts.known[loaded].crosses(to, lanes)
+    assert layouts.known[loaded].rounds(to, lanes) == rounds
+
+
+def s_loads(stmt, name):
+    return isinstance(stmt, Load) and stmt.view.buffer.name == name

@@ -86,6 +86,12 @@ class Layout:
             return False
         return of_lanes(self.warps, lanes) != of_lanes(to.warps, lanes)
 
+    def rounds(self, to: Layout, lanes: Collection[Dim]) -> int:
+        """In how many rounds a tile over ``lanes`` takes another layout through shared memory: each
+        moves what differs in the digits that a lane holds in one layout alone.
+        """
+        return 1 << len(of_lanes(self.registers & to.registers, lanes))
+
 
 def on_vector_units(dot: Let) -> bool:
     """True for a dot of float32 that is not split: no matrix unit multiplies exactly enough."""
