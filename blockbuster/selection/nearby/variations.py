@@ -3,8 +3,9 @@
 Lanes of blocks, chunks, warps and stages vary. The default schedule is built anew for each choice
 of lanes, because lanes decide which loops are cut into chunks, narrowed or kept. From the default
 lanes, and from wider ones, the search moves to the best neighbour with one dim halved or doubled,
-as long as that is cheaper. Then it varies chunks, and last the warps and stages of each kernel. The
-order is fixed: the same program and sizes give the same schedules on any computer.
+as long as that is cheaper. Then it varies chunks, and last the warps and stages of each kernel;
+these and the lanes once more where programs take several blocks in turn. The order is fixed: the
+same program and sizes give the same schedules on any computer.
 """
 
 from __future__ import annotations
@@ -159,7 +160,9 @@ def variations(
     search.widen_in_chunks()
     search.vary_settings()
     search.vary_chunks()
-    search.walk_grids()
+    if search.walk_grids():
+        search.vary_kernels()
+        search.vary_settings()
     search.jam_kernels()
     return search.ranked()
 
@@ -279,9 +282,12 @@ class _Search:
                 tried += [made] if made else []
             self._costed(one.arrangement, _best_of_each(tried))
 
-    def walk_grids(self) -> None:
-        """From the best to fewer programs of single kernels, each of which takes several blocks."""
-        here = next(iter(self.ranked()), None)
+    def walk_grids(self) -> bool:
+        """From the best that has such kernels to fewer programs of them, each of which takes
+        several blocks; True if that gave the best of all.
+        """
+        first = next(iter(self.ranked()), None)
+        here = next((one for one in self.ranked() if any(walks_near(one.scheduled))), None)
         while here is not None:
             tried = [
                 self._walked(here, recuts, walks, stages)
@@ -290,6 +296,9 @@ class _Search:
             ]
             better = [one for one in tried if one and one.microseconds < here.microseconds]
             here = min(better, key=_microseconds, default=None)
+        found = next(iter(self.ranked()), None) is not first
+        self.most += OWN_WALKED if found else 0
+        return found
 
     def jam_kernels(self) -> None:
         """From the best to two blocks in a program, of as many rows and of other lanes."""
