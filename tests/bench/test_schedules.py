@@ -91,6 +91,6 @@ def test_schedules_and_hand_forms_compile(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in COMPILED][::3])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in COMPILED][::4])
 def test_others_compile(name, tmp_path, monkeypatch):
     test_schedules_and_hand_forms_compile(name, tmp_path, monkeypatch)
