@@ -8,8 +8,7 @@ rounded. ``spill`` is that of those of their schedules which want more registers
 (``SPARE`` in tiered.py). Instructions besides those of statements (phases.py) came later, fitted to
 binaries; with them a second fit of the coefficients ranked the judging programs no better. ``turn``
 came later, too: eight chains of products on an H200 are ranked better by 70 cycles than by 33 or
-50, and better still by 90, which ranks the judging programs worse. ``exchange`` was 196 before a
-tile that takes another layout counted once for each round of it.
+50, and better still by 90, which ranks the judging programs worse.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class Coefficients:
     dot: float = 20.0
     turn: float = 70.0
     fold: float = 18.0
-    exchange: float = 150.0
+    exchange: float = 196.0
     unrolled: float = 3.1
     start: float = 5e-7
     spill: float = 5.0
