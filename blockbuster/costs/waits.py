@@ -32,7 +32,7 @@ class Waits:
     def load(self, instructions: int, *, to_dots: bool) -> None:
         """A load behind so many instructions; ``to_dots``: of an operand of dots."""
         if not self._asked and self._dotted:
-            self.late = self.late or instructions
+            self.late = self.late or max(1, instructions)
         elif not self._asked:
             self.turns += 1
         self._asked = True

@@ -44,6 +44,7 @@ PASSED = ("load", 0, False), ("dot", True), ("load", 7, False)
         (OPERAND, 1, 7),
         (PASSED, 1, 7),
         (AGAIN, 0, 7),
+        ((("dot", False), ("load", 0, False)), 0, 1),
         ((("load", 0, False), *BEHIND), 1, 0),
     ],
 )
@@ -53,7 +54,7 @@ def test_loads_arrive_together_unless_warps_meet_between_them(events, turns, lat
 
 MUTANTS = [
     ("if not self._asked and self._dotted:", "if self._dotted:", (("load", 0, False), *BEHIND)),
-    ("self.late = self.late or instructions", "self.late = instructions", AGAIN),
+    ("self.late = self.late or max(1, instructions)", "self.late = instructions", AGAIN),
     ("elif not self._asked:", "else:", TOGETHER),
     ("self._arriving |= to_dots", "pass", OPERAND),
     ("if self._arriving or passed:", "if self._arriving:", PASSED),
