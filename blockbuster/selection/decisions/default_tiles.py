@@ -188,17 +188,17 @@ def choose_warps(nest: Nest, tiling: Tiling) -> int:
     Rows that are whole have more warps, the wider they are: ``HELD`` lanes to a thread.
     """
     if not any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body)):
-        wanted = power_of_two(-(-_widest(nest, tiling) // (THREADS * HELD)))
+        wanted = power_of_two(-(-widest_computed(nest, tiling) // (THREADS * HELD)))
         return min(max(wanted, WARPS), MOST_WARPS)
     share = Uses(nest, tiling).fewest_rows() < 2 * WARPS * ROWS
     most = WARPS * THREADS * REGISTERS * (2 if share else 1)
     return 2 * WARPS if _live_lanes(nest, tiling) > most else WARPS
 
 
-def _widest(nest: Nest, tiling: Tiling) -> int:
+def widest_computed(nest: Nest, tiling: Tiling) -> int:
     """The lanes of the widest tile that a nest computes."""
-    lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
-    return max((tiling.elements(let.target) for let in lets), default=0)
+    lets = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let))
+    return max(map(tiling.elements, lets), default=0)
 
 
 def _live_lanes(nest: Nest, tiling: Tiling) -> int:

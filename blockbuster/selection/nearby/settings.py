@@ -13,11 +13,11 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
-from blockbuster.emit.tile.program import For, Let, Nest, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.program import For, Nest, TileProgram, statements
+from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.selection.decisions.combining import combining_warps
-from blockbuster.selection.decisions.default_tiles import ROWS, THREADS, WARPS
+from blockbuster.selection.decisions.default_tiles import ROWS, THREADS, WARPS, widest_computed
 from blockbuster.selection.decisions.split_tiles import split_tiles
 from blockbuster.selection.decisions.usual_warps import usual_warps
 
@@ -79,7 +79,7 @@ def others(setting: KernelSetting, program: TileProgram, nest: Nest) -> Iterator
         return
     tiling = tiling_of(program, nest)
     dots = Uses(nest, tiling).fewest_rows() > 0
-    busy = max(setting.warps, min(MANY, _widest(nest, tiling) // THREADS))
+    busy = max(setting.warps, min(MANY, widest_computed(nest, tiling) // THREADS))
     least, most = (WARPS, 2 * WARPS) if dots else (FEW, busy)
     counts = (setting.warps, 2 * setting.warps, setting.warps // 2)
     for warps in (count for count in counts if least <= count <= most):
@@ -136,12 +136,6 @@ def is_held(scheduled: Scheduled) -> bool:
         tiling = tiling_of(draft, nest)
         alone = Uses(nest, tiling).fewest_rows() == 0 and not combining_warps(draft, nest)
         held = HELD_ALONE if alone else HELD
-        if _widest(nest, tiling) > held * THREADS * nest.warps:
+        if widest_computed(nest, tiling) > held * THREADS * nest.warps:
             return False
     return True
-
-
-def _widest(nest: Nest, tiling: Tiling) -> int:
-    """Elements of the largest tile that a nest computes."""
-    lets = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let))
-    return max(map(tiling.elements, lets), default=0)
