@@ -1,12 +1,14 @@
 """How often a body waits for its loads, and which of them are asked for before dots."""
 
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import blockbuster as bb
-from blockbuster.costs import waits, work_of
+from blockbuster.costs import time_of, waits, work_of
+from blockbuster.machines import machine
 
 MEET = "meet"
 
@@ -86,12 +88,17 @@ def soft_labels(x, w, target):
     return bb.sum(bb.exp(z) * target, axis=-1)
 
 
-def loop_of(text):
-    """The loop over columns of a product whose results meet a matrix that does not run ahead."""
+def work_for(text):
+    """Of a product whose results meet a matrix that does not run ahead, in a loop over columns."""
     graph = bb.fuse(bb.lower(bb.trace(soft_labels, x="M K", w="K V", target="M V"))).final
     made = bb.emit(graph, dict(M=1024, K=128, V=8192), "float16", schedule=text)
     (work,) = work_of(made.tile_program, made.sizes, made.target)
-    (phase,) = (phase for phase in work.phases if phase.dims)
+    return work
+
+
+def loop_of(text):
+    """The loop of that kernel."""
+    (phase,) = (phase for phase in work_for(text).phases if phase.dims)
     return phase
 
 
@@ -103,3 +110,23 @@ def test_what_meets_a_product_is_asked_for_before_it(rows, stages, turns, late):
     ahead = f"; stage nest 1 V {stages}" if stages else ""
     phase = loop_of(f"block M {rows}, K 128 whole, V 64; warps 4{ahead}")
     assert (phase.waits, phase.late > 0) == (turns, late)
+
+
+def test_a_tile_that_takes_another_layout_is_exchanged_once_for_each_round():
+    assert loop_of("block M 64, K 128 whole, V 32; warps 4; stage nest 1 V 3").exchanges == 2
+
+
+def test_what_stands_before_a_late_load_hides_it():
+    phase = loop_of("block M 64, K 128 whole, V 64; warps 4; stage nest 1 V 3")
+    before = phase.late / phase.instructions
+    assert 0 < before < 1
+    assert phase.exposed(coming=3.0, own=1.0) == pytest.approx(3.0 - before)
+    assert phase.exposed(coming=before / 2, own=1.0) == 0
+    assert replace(phase, late=0).exposed(coming=3.0, own=1.0) == 0
+
+
+def test_a_late_load_costs_what_is_not_hidden():
+    work = work_for("block M 64, K 128 whole, V 32; warps 4; stage nest 1 V 3")
+    none = replace(work, phases=tuple(replace(phase, late=0) for phase in work.phases))
+    on = machine("h200")
+    assert time_of(work, on).seconds > time_of(none, on).seconds
