@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from blockbuster.ir.builder import rebuild
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
@@ -16,25 +15,12 @@ from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Accumulate, Collect, Elementwise, Functional, Map, Pointwise
 from blockbuster.ir.ports import select_results
 from blockbuster.rules.base import name_of
+from blockbuster.rules.beside import Waiting
 from blockbuster.rules.element_formulas import Formulas
 from blockbuster.rules.legality import different_dims, first_iteration_gone, map_at
 
 NEUTRAL = {"+": 0.0, "max": -math.inf, "min": math.inf}
 ROW_FOLDS = {"+": "row_sum", "max": "row_max", "min": "row_min"}
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """Result ``port`` of a map waits for result ``lead`` of another.
-
-    ``alone`` is the map with that result only. ``factor`` makes a partial result neutral whose own
-    extremum is not that of all.
-    """
-
-    lead: int
-    port: int
-    alone: Node
-    factor: Expr
 
 
 def waiting(graph: Graph, first: int, second: int) -> Iterator[Waiting | str]:

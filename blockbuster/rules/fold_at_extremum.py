@@ -23,14 +23,12 @@ Source: ours; an instance of the folds of significands under a running lead (``R
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from blockbuster.ir.builder import Builder, rebuild
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Accumulate, Map, Op, Rescale
-from blockbuster.ir.ports import select_results
+from blockbuster.ir.ops import Map, Op
 from blockbuster.rules.base import (
     Kind,
     LocalRule,
@@ -41,8 +39,8 @@ from blockbuster.rules.base import (
     name_of,
     unheard,
 )
-from blockbuster.rules.extrema import Waiting, waiting
-from blockbuster.rules.fuse_maps import Joined, padded
+from blockbuster.rules.beside import Waiting, run_beside
+from blockbuster.rules.extrema import waiting
 
 
 @dataclass(frozen=True)
@@ -69,23 +67,7 @@ class FoldAtExtremum(LocalRule):
                 note(Refusal(self, (first, position), found))
 
     def apply(self, match: Match) -> Graph:
-        found = _first(match)
-        searched, op = match.node("extremum"), match.map("extremum")
-        made = [output.value for output in op.body.outputs]
-        joined = Joined(searched, op)
-        folded = found.alone.op
-        assert isinstance(folded, Map)
-        known = dict(zip(match.values("extremum"), made, strict=True))
-        made += joined.inline(found.alone, folded, known)
-        (result,) = folded.results
-        assert isinstance(result, Accumulate)
-        both = joined.map(made, (*op.results, Rescale(result.monoid, found.lead, found.factor)))
-        edit = match.edit()
-        hints = padded(searched.hints, len(op.results)) + padded(found.alone.hints, 1)
-        *old, new = edit.add(both, *joined.operands, hints=hints, origin=match.origin())
-        instead = dict(zip(match.values("extremum"), old, strict=True))
-        instead[match.value("fold", found.port)] = new
-        instead |= _without(match, found.port, edit, instead)
+        edit, instead = run_beside(match, "extremum", "fold", _first(match))
         edit.redirect_all([*instead], [*instead.values()])
         return edit.finish()
 
@@ -98,17 +80,3 @@ def _first(match: Match) -> Waiting:
     found = waiting(match.graph, match.nodes["extremum"], match.nodes["fold"])
     return next(each for each in found if isinstance(each, Waiting))
 
-
-def _without(
-    match: Match, port: int, edit: Builder, instead: Mapping[Value, Value]
-) -> dict[Value, Value]:
-    """The other results of the map that waits, from a map of their own."""
-    others = [p for p in range(len(match.map("fold").results)) if p != port]
-    if not others:
-        return {}
-    rest, order = select_results(match.node("fold"), others, rebuild)
-    operands = [instead.get(value, value) for value in rest.operands]
-    made = zip(
-        order, edit.add(rest.op, *operands, hints=rest.hints, origin=rest.origin), strict=True
-    )
-    return {match.value("fold", old): new for old, new in made if old != port}
