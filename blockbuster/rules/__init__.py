@@ -31,6 +31,7 @@ from blockbuster.rules.materialize import Materialize
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.remake import Remake
+from blockbuster.rules.rescale_by_magnitude import RescaleByMagnitude
 from blockbuster.rules.safety import safe
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
 from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
@@ -68,6 +69,7 @@ RULES: tuple[Rule, ...] = (
     FactorOut(),  # after fusion: it needs one body from the factor to the sum
     ScaleOutOfExtremum(),  # likewise, for maxima
     ScaleOutOfMagnitude(),  # and for those of absolute values
+    RescaleByMagnitude(),  # behind all that move a factor out of a sum as it is
     FactorOutExp(),  # last: as an exponential is undone for a factor, linear ones have left
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
     ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
@@ -146,6 +148,7 @@ __all__ = [
     "PeelFirstIteration",
     "Refusal",
     "Remake",
+    "RescaleByMagnitude",
     "Rule",
     "Step",
     "ScaleOutOfExtremum",

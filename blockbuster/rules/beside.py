@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from blockbuster.ir.builder import Builder, rebuild
 from blockbuster.ir.expr import Expr
-from blockbuster.ir.graph import Node, Value
-from blockbuster.ir.ops import Accumulate, Map, Rescale
+from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.ops import Accumulate, Collect, Map, Rescale
 from blockbuster.ir.ports import select_results
-from blockbuster.rules.base import Match
+from blockbuster.rules.base import Match, name_of
 from blockbuster.rules.fuse_maps import Joined, padded
+from blockbuster.rules.legality import map_at
 
 Inward = Callable[[Joined, Sequence[Value]], Mapping[Value, Value]]
 """What stands, in the common body, for more operands of the fold; given the first map's values."""
@@ -54,6 +55,20 @@ def run_beside(
     instead = dict(zip(match.values(first), old, strict=True))
     instead[match.value(fold, found.port)] = new
     return edit, instead | _without(match, fold, found.port, edit, instead)
+
+
+def waits_for_more(graph: Graph, lead: Value, alone: Node, late: Value | None = None) -> str:
+    """All operands but ``lead`` or ``late`` exist in each iteration, when ``lead`` is folded."""
+    first, awaited = lead.node, lead if late is None else late
+    for value in alone.operands:
+        if value == awaited:
+            continue
+        if value.node == first:
+            if not isinstance(map_at(graph, first).results[value.port], Collect):
+                return f"waits for {name_of(graph, value)}, too"
+        elif value.node >= 0 and graph.reaches(first, value.node):
+            return f"waits for {name_of(graph, value)}, which depends on the same loop"
+    return ""
 
 
 def _without(

@@ -7,15 +7,18 @@ an element of an operand.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
 
-from blockbuster.ir.expr import Arg, Expr, call, calls, substitute
+from blockbuster.ir.expr import Arg, Call, Expr, call, calls, substitute
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Elementwise, Functional, Pointwise
+from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Pointwise
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
 MOST = 256
 """How many functions a formula applies at most; a value that takes more stands for itself."""
+
+ROW_FOLDS = {"+": "row_sum", "max": "row_max", "min": "row_min"}
 
 
 class Formulas:
@@ -23,8 +26,9 @@ class Formulas:
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
+        self._makers: dict[int, tuple[Expr, ...]] = {}
 
-    def leaf(self, key: Hashable) -> Expr:
+    def leaf(self, key: Hashable) -> Arg:
         """The value that ``key`` names, as an argument of formulas."""
         return Arg(self._numbers.setdefault(key, len(self._numbers)))
 
@@ -43,7 +47,25 @@ class Formulas:
             found = substitute(expr, operands)
             if calls(found) <= MOST:
                 return found
-        return self.leaf((node.op, port, operands))
+        made = self.leaf((node.op, port, operands))
+        self._makers[made.index] = operands
+        return made
+
+    def reads(self, expr: Expr, leaf: Expr) -> bool:
+        """True if ``expr`` depends on ``leaf``, through operators of all kinds."""
+        seen, left = set[Expr](), [expr]
+        while left:
+            found = left.pop()
+            if found == leaf:
+                return True
+            if found in seen:
+                continue
+            seen.add(found)
+            if isinstance(found, Call):
+                left += found.args
+            elif isinstance(found, Arg):
+                left += self._makers.get(found.index, ())
+        return False
 
 
 def _scalar(node: Node) -> Expr | None:
@@ -54,3 +76,58 @@ def _scalar(node: Node) -> Expr | None:
         case Functional(name) if name in SCALAR_FUNCTIONS:
             return call(SCALAR_FUNCTIONS[name], Arg(0), Arg(1))
     return None
+
+
+# What two maps fold, element by element ----------------------------------------------------
+
+
+class InBoth(NamedTuple):
+    """Formulas of two maps: what the first folds, what the second waits for, and what it folds."""
+
+    lead: Expr
+    late: Arg
+    folded: Expr
+    all: Formulas
+
+
+def in_both(graph: Graph, lead: Value, late: Value, alone: Node) -> InBoth:
+    """The formulas of the map that folds ``lead``, and of the map ``alone``, which reads ``late``.
+
+    What the first makes of blocks is known by its formula in the second, but ``late`` is a leaf.
+    """
+    formulas = Formulas()
+    first = graph.nodes[lead.node]
+    known = formulas.of(_map(first).body, _entering(formulas, first, {}))
+    outputs = _map(first).body.outputs
+    made = {Value(lead.node, port): known[end.value] for port, end in enumerate(outputs)}
+    leaf = formulas.leaf(late)
+    inside = formulas.of(_map(alone).body, _entering(formulas, alone, made | {late: leaf}))
+    return InBoth(_folded(first, lead.port, known), leaf, _folded(alone, 0, inside), formulas)
+
+
+def monoid_of(node: Node, port: int) -> str:
+    """What a map folds its result ``port`` with."""
+    result = _map(node).results[port]
+    assert isinstance(result, Accumulate)
+    return result.monoid
+
+
+def _entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list[Expr]:
+    """The formulas of what enters the body of a map: equal for the same items of the same value."""
+    given = zip(node.operands, _map(node).iterated, strict=True)
+    return [made.get(v) or formulas.leaf((v, walks)) for v, walks in given]
+
+
+def _folded(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
+    """What a result of a map is folded from, element by element."""
+    body = _map(node).body
+    value = body.outputs[port].value
+    maker = body.nodes[value.node] if value.node >= 0 else None
+    if maker is not None and maker.op == Functional(ROW_FOLDS[monoid_of(node, port)]):
+        value = maker.operands[0]
+    return formulas[value]
+
+
+def _map(node: Node) -> Map:
+    assert isinstance(node.op, Map)
+    return node.op

@@ -7,20 +7,19 @@ m of all x, and the fold's neutral element e elsewhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from blockbuster.ir.builder import rebuild
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Accumulate, Collect, Elementwise, Functional, Map, Pointwise
+from blockbuster.ir.ops import Accumulate, Elementwise, Pointwise
 from blockbuster.ir.ports import select_results
 from blockbuster.rules.base import name_of
-from blockbuster.rules.beside import Waiting
-from blockbuster.rules.element_formulas import Formulas
+from blockbuster.rules.beside import Waiting, waits_for_more
+from blockbuster.rules.element_formulas import in_both, monoid_of
 from blockbuster.rules.legality import different_dims, first_iteration_gone, map_at
 
 NEUTRAL = {"+": 0.0, "max": -math.inf, "min": math.inf}
-ROW_FOLDS = {"+": "row_sum", "max": "row_max", "min": "row_min"}
 
 
 def waiting(graph: Graph, first: int, second: int) -> Iterator[Waiting | str]:
@@ -56,38 +55,19 @@ def _tests_equality(op: object) -> bool:
 
 
 def _judged(graph: Graph, extremum: Value, result: Value, alone: Node) -> Waiting | str:
-    factor = _waits_for_more(graph, extremum, alone) or _factor(graph, extremum, alone)
+    factor = waits_for_more(graph, extremum, alone) or _factor(graph, extremum, alone)
     if isinstance(factor, str):
         return f"{name_of(graph, result)} {factor}"
     return Waiting(extremum.port, result.port, alone, factor)
 
 
-def _waits_for_more(graph: Graph, extremum: Value, alone: Node) -> str:
-    """All other operands of the fold exist in each iteration, when the extremum is folded."""
-    first = extremum.node
-    for value in alone.operands:
-        if value.node == first and value != extremum:
-            if not isinstance(map_at(graph, first).results[value.port], Collect):
-                return f"waits for {name_of(graph, value)}, too"
-        elif value.node not in (first, -1) and graph.reaches(first, value.node):
-            return f"waits for {name_of(graph, value)}, which depends on the same loop"
-    return ""
-
-
 def _factor(graph: Graph, extremum: Value, alone: Node) -> Expr | str:
     """The factor of a partial result of the fold, or why it cannot run beside the extremum."""
-    formulas = Formulas()
     searched = graph.nodes[extremum.node]
-    known = formulas.of(_op(searched).body, _entering(formulas, searched, {}))
-    outputs = _op(searched).body.outputs
-    made = {Value(extremum.node, port): known[end.value] for port, end in enumerate(outputs)}
-    leaf = made[extremum] = formulas.leaf(extremum)
-    inside = formulas.of(_op(alone).body, _entering(formulas, alone, made))
-
-    x, taken = _folded(searched, extremum.port, known), _folded(alone, 0, inside)
+    x, leaf, taken, _ = in_both(graph, extremum, extremum, alone)
     if not set(searched.types[extremum.port].axes) <= set(alone.types[0].axes):
         return f"lacks an axis of {name_of(graph, extremum)}"
-    monoid = _monoid(alone, 0)
+    monoid = monoid_of(alone, 0)
     neutral = Const(NEUTRAL[monoid])
     if not isinstance(taken, Call) or taken.fn != "where" or taken.args[2] != neutral:
         return f"does not take {neutral.value:g} where {name_of(graph, extremum)} is not"
@@ -110,29 +90,3 @@ def at_lead(monoid: str) -> tuple[Call, Call]:
         call("where", call("or", alike, missing), Arg(0), neutral),
     )
 
-
-def _entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list[Expr]:
-    """The formulas of what enters the body of a map: equal for the same items of the same value."""
-    given = zip(node.operands, _op(node).iterated, strict=True)
-    return [made.get(v) or formulas.leaf((v, walks)) for v, walks in given]
-
-
-def _folded(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
-    """What a result of a map is folded from, element by element."""
-    body = _op(node).body
-    value = body.outputs[port].value
-    maker = body.nodes[value.node] if value.node >= 0 else None
-    if maker is not None and maker.op == Functional(ROW_FOLDS[_monoid(node, port)]):
-        value = maker.operands[0]
-    return formulas[value]
-
-
-def _monoid(node: Node, port: int) -> str:
-    result = _op(node).results[port]
-    assert isinstance(result, Accumulate)
-    return result.monoid
-
-
-def _op(node: Node) -> Map:
-    assert isinstance(node.op, Map)
-    return node.op

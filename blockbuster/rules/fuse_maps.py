@@ -23,6 +23,7 @@ from typing import ClassVar
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Input, Node, Value
 from blockbuster.ir.ops import Map, Op, Rescale, Result
+from blockbuster.ir.origin import Origin
 from blockbuster.rules.base import LocalRule, Match, Note, Refusal, unheard
 from blockbuster.rules.legality import (
     different_dims,
@@ -105,6 +106,10 @@ class Joined:
                 )
             ],
         )
+
+    def add(self, op: Op, value: Value, origin: Origin) -> Value:
+        """The result of an operator on a value of the body."""
+        return self._body.add(op, value, origin=origin)[0]
 
     def remake(self, value: Value, node: Node, op: Map) -> None:
         """Compute ``value``, a list of the map ``node``, where it was read.

@@ -40,7 +40,7 @@ from blockbuster.rules.base import (
     unheard,
 )
 from blockbuster.rules.by_dim import by_dim
-from blockbuster.rules.extrema import ROW_FOLDS
+from blockbuster.rules.element_formulas import ROW_FOLDS
 from blockbuster.rules.legality import first_iteration_gone
 from blockbuster.rules.shared_factor import made_here, shares_a_pass
 from blockbuster.rules.signs import not_negative

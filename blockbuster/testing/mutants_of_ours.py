@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blockbuster.testing.mutants_of_copies import MUTANTS_OF_COPIES
+from blockbuster.testing.mutants_of_magnitudes import MUTANTS_OF_MAGNITUDES
 from blockbuster.testing.mutate import Mutant
 
 OUTPUTS = "if value in op.body.output_values:"
@@ -88,10 +89,10 @@ def extrema() -> tuple[Mutant, ...]:
                "reason = different_dims(graph, first, second) or", "reason =", "cases"),
         Mutant("extremum: a peeled map", rule, file,
                " or first_iteration_gone(graph, first, second)", "", "cases"),
-        Mutant("extremum: waits for a sum", rule, file,
+        Mutant("extremum: waits for a sum", rule, "beside",
                "if not isinstance(map_at(graph, first).results[value.port], Collect):",
                "if False:", "cases"),
-        Mutant("extremum: waits through another", rule, file,
+        Mutant("extremum: waits through another", rule, "beside",
                "and graph.reaches(first, value.node)", "and False", "cases"),
         Mutant("extremum: lacks an axis", rule, file,
                "if not set(searched.types[extremum.port].axes) <= set(alone.types[0].axes):",
@@ -103,7 +104,7 @@ def extrema() -> tuple[Mutant, ...]:
                'call("where", alike, Arg(0), neutral)', 'call("where", alike, Arg(0), Arg(0))'),
         Mutant("extremum: kept where it is less", rule, file,
                'alike, missing = call("eq", ', 'alike, missing = call("lt", '),
-        Mutant("extremum: folded to the other end", rule, "fold_at_extremum",
+        Mutant("extremum: folded to the other end", rule, "beside",
                "Rescale(result.monoid,", 'Rescale("max",'),
     )  # fmt: skip
 
@@ -392,4 +393,5 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *apart(),
     *remade(),
     *MUTANTS_OF_COPIES,
+    *MUTANTS_OF_MAGNITUDES,
 )

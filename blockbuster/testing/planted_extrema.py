@@ -18,6 +18,21 @@ EXTREMA: Mapping[str, tuple[str, ...]] = {
             u = s_1 - m_1 over [M,K] b = row_max(u) yield +a yield max b }
           return p, q }""",
     ),
+    "rescale-by-magnitude": (
+        """graph(X: K[M,K] = port) {
+          m = map K (x in !X) { y = abs(x) r = row_max(y) yield max r }
+          c = 1 / maximum(m, 2)
+          p = map K (x_1 in !X, v = c) {
+            u = row_scale(x_1, v) h = square(u) a = row_sum(h) yield +a }
+          return p }""",
+        """graph(X: K[M,K] = port, B: [M], W: K[K] = port) {
+          s, m = map K (x in !X) { y = x - 3 z = abs(y) r = row_max(z) yield y yield max r }
+          c = B * m over [M]
+          p, q = map K (s_1 in !s, v = c, w in !W) {
+            h = w * s_1 / v * abs(s_1 / v) over [M,K] a = row_sum(h)
+            b = row_max(s_1) yield +a yield max b }
+          return p, q }""",
+    ),
     "scale-out-of-extremum": (
         """graph(X: K[M,K] = port) {
           e, s = map K (x in !X) { y = exp(x) t = row_sum(y) yield y yield +t }

@@ -7,6 +7,7 @@ from blockbuster.emit.tile.dataflow import folded, reads
 from blockbuster.emit.tile.monoids import kept_empty
 from blockbuster.emit.tile.program import Fold, For, Init, Member, Store, statements
 from blockbuster.rules.extrema import at_lead
+from blockbuster.rules.magnitude_groups import is_ratio
 from blockbuster.rules.safety import RESCALED
 
 
@@ -52,7 +53,8 @@ def not_chunkable(loop: For, before: Body, behind: Body) -> str:
 def _combines(member: Member) -> bool:
     """True if partial results of a group's member are known to fold in any order."""
     factors = (RESCALED, *at_lead(member.monoid))
-    return member.factor in [kept_empty(factor, member.monoid) for factor in factors]
+    known = [kept_empty(factor, member.monoid) for factor in factors]
+    return member.factor in known or is_ratio(member.factor)
 
 
 def not_apart(before: Body) -> str:

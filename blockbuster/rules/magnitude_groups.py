@@ -1,0 +1,158 @@
+"""Sums of scaled values whose scale waits for the largest absolute value of those.
+
+``rescale_by_magnitude.py`` gives the reasons of the conditions here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from blockbuster.ir.builder import rebuild
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, substitute
+from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.ops import Accumulate
+from blockbuster.ir.ports import select_results
+from blockbuster.rules.base import name_of
+from blockbuster.rules.beside import Waiting, waits_for_more
+from blockbuster.rules.element_formulas import InBoth, in_both
+from blockbuster.rules.legality import first_iteration_gone, map_at
+from blockbuster.rules.monomials import Monomial, NotProductError, Products
+from blockbuster.rules.shared_factor import made_here, sharing
+
+LEAST = 1e-30
+"""The least magnitude to divide by: its inverse, times numbers as usual, is no infinity.
+
+What is divided by it instead of by a smaller magnitude, down to the least subnormal float32, keeps
+its digits through a square.
+"""
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A sum in the map ``fold`` of what its operand ``scale`` scales.
+
+    It waits for a largest absolute value, result ``found.lead`` of the map ``first``. The scale is
+    in it to the powers that ``degree`` says.
+    """
+
+    first: int
+    found: Waiting
+    scale: Value
+    degree: Monomial
+
+    def inverse(self, magnitude: Expr) -> Expr:
+        """What stands for the scale in the loop, of the magnitude of a block."""
+        return magnitude if self.divides else call("reciprocal", magnitude)
+
+    def restored(self, total: Expr, scale: Expr, magnitude: Expr) -> Expr:
+        """The sum from that of the loop, its scale, and the magnitude of all blocks."""
+        whole = call("div", magnitude, scale) if self.divides else call("mul", scale, magnitude)
+        signed, unsigned = abs(self.degree.signed), abs(self.degree.unsigned)
+        for base, power in ((whole, signed), (call("abs", whole), unsigned)):
+            if power:
+                total = call("mul", total, to_power(base, power))
+        return total
+
+    @property
+    def divides(self) -> bool:
+        """True if the scale is what values are divided by."""
+        return self.degree.signed + self.degree.unsigned < 0
+
+
+def at_least(magnitude: Expr) -> Expr:
+    """A magnitude that can be divided by."""
+    return call("maximum", magnitude, LEAST)
+
+
+def to_power(base: Expr, power: float) -> Expr:
+    """A power, as few functions."""
+    short = {1.0: base, 2.0: call("square", base)}
+    return short.get(power) or call("pow", base, power)
+
+
+def scaled(graph: Graph, position: int) -> Iterator[Scaled | str]:
+    """The sums of a map that can run beside a largest absolute value; else the reason, in words."""
+    node = graph.nodes[position]
+    for first in dict.fromkeys(sharing(graph, position)):
+        for lead in _magnitudes(graph, first):
+            for port in made_here(graph, position):
+                scale = node.operands[port]
+                if scale == lead or graph.reaches(first, scale.node):
+                    yield from _of_scale(graph, position, lead, scale)
+
+
+def _magnitudes(graph: Graph, first: int) -> Iterator[Value]:
+    """The largest absolute values that a map folds."""
+    op = map_at(graph, first)
+    for port, result in enumerate(op.results):
+        if result == Accumulate("max") and not op.start:
+            yield Value(first, port)
+
+
+def _of_scale(graph: Graph, position: int, lead: Value, scale: Value) -> Iterator[Scaled | str]:
+    node, op = graph.nodes[position], map_at(graph, position)
+    if gone := first_iteration_gone(graph, position):
+        yield gone
+        return
+    for port, result in enumerate(op.results):
+        alone = select_results(node, (port,), rebuild)[0]
+        if result != Accumulate("+") or scale not in alone.operands:
+            continue
+        both = in_both(graph, lead, scale, alone)
+        if not isinstance(both.lead, Call) or both.lead.fn != "abs":
+            continue
+        reason = waits_for_more(graph, lead, alone, scale) or other_axes(graph, lead, scale, alone)
+        degree = reason or degree_in(both)
+        if isinstance(degree, str):
+            yield f"{name_of(graph, Value(position, port))} {degree}"
+            continue
+        found = Waiting(lead.port, port, alone, rescaled(degree))
+        yield Scaled(lead.node, found, scale, degree)
+
+
+def other_axes(graph: Graph, lead: Value, scale: Value, alone: Node) -> str:
+    """Each element of the scale must stand beside the one magnitude of what it scales."""
+    if graph.type_of(scale) != graph.type_of(lead):
+        return f"is scaled by {name_of(graph, scale)}, which has other axes than the magnitude"
+    if not set(graph.type_of(lead).axes) <= set(alone.types[0].axes):
+        return f"lacks an axis of {name_of(graph, lead)}"
+    return ""
+
+
+def degree_in(both: InBoth) -> Monomial | str:
+    """The powers of the scale in what is added up, or why it cannot be scaled by a magnitude."""
+    products = Products(both.late, both.all.reads)
+    try:
+        found = products.of(both.folded)
+    except NotProductError as reason:
+        return f"waits for its scale and {reason}"
+    power = abs(found.signed + found.unsigned)
+    if not power or found.signed * found.unsigned < 0:
+        return "does not grow or shrink with its scale"
+    if not found.covers(products.of(both.lead), power):
+        return "scales something else than what the magnitude is of"
+    return found
+
+
+def rescaled(degree: Monomial) -> Expr:
+    """The factor of a partial sum: it goes from its own magnitude to that of both."""
+    power = abs(degree.signed + degree.unsigned)
+    ratio = call("div", at_least(Arg(1)), at_least(Arg(2)))
+    return call("mul", Arg(0), to_power(ratio, power))
+
+
+
+def is_ratio(factor: Expr) -> bool:
+    """True for x times a power of h(r) / h(r2): from r to r2 it is from r to r1, then to r2."""
+    match factor:
+        case Call("mul", (Arg(0), Call("square", (ratio,)) | Call("pow", (ratio, Const())))):
+            pass
+        case Call("mul", (Arg(0), ratio)):
+            pass
+        case _:
+            return False
+    if not isinstance(ratio, Call) or ratio.fn != "div":
+        return False
+    own, joint = ratio.args
+    return arguments(own) == (1,) and substitute(own, (Arg(0), Arg(2))) == joint

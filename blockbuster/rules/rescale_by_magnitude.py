@@ -1,0 +1,108 @@
+"""rescale-by-magnitude: a sum of scaled values runs in the loop that finds their magnitude.
+
+before   m = map N (x in !X) {               after   m, t = map N (x in !X) {
+           a = abs(x)                                  a = abs(x)
+           m = row_max(a)                              m = row_max(a)
+           yield max m                                 q = reciprocal(maximum(m, 1e-30))
+         }                                             y = row_scale(x, q)
+         c = reciprocal(m)                             h = square(y)
+         s = map N (x in !X, c = c) {                  t = row_sum(h)
+           y = row_scale(x, c)                         yield max m
+           h = square(y)                               yield +t by m: x * square(r / r2)
+           s = row_sum(h)                            }
+           yield +s                                  c = reciprocal(m)
+         }                                           s = t * square(c * m)
+
+So the length of a row that cannot overflow, max |x| sqrt(sum (x / max |x|)^2), takes one pass over
+the row. Each block is scaled by one over its own largest absolute value r. Before two partial sums
+are added, each is taken to the larger magnitude r2 of both. Behind the loop the sum gets the scale
+that the program gives it, in which it may be anything: 1 / m, 448 / m, 1 / maximum(m, eps).
+In the factors above, r, r2 and m stand for maximum(r, 1e-30), and so on.
+
+Conditions, for a sum of f(x, c):
+
+- f is a product in which c has one power p, so that f(x, c) = f(x, q) (c / q)^p. ``where`` does not
+  select between such products: c may be 0, and 0 * inf is NaN, where where(b, f, 0) is 0.
+- What c scales is what the magnitude is of, so x q is at most 1; there may be more factors.
+- Only sums: a partial maximum is right if the factor keeps the order, but that of an empty block,
+  -inf, times 0 is NaN.
+- The sum waits for nothing else in the loop of the magnitude.
+
+Blocks of zeros, or of values of which 1 / r is infinite, are divided by 1e-30, and their sums are
+taken from that number to r2: no 0 / 0 comes of a block in a row with other values. In a row of
+zeros c is infinite, and 0 * inf is what the program as written gives, too.
+Saves a pass over x, and storing x if it is computed. Costs a power per row and block.
+Termination: each application makes one sum fewer wait for a magnitude, and no rule makes a sum
+wait.
+Source: ours; the scaled sum of squares of BLAS (nrm2), by blocks, as a group with a running lead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from blockbuster.ir.expr import Arg
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Elementwise, Map, Op
+from blockbuster.rules.base import (
+    Kind,
+    LocalRule,
+    Match,
+    Note,
+    Refusal,
+    label,
+    name_of,
+    unheard,
+)
+from blockbuster.rules.beside import run_beside
+from blockbuster.rules.by_dim import by_dim
+from blockbuster.rules.fuse_maps import Joined
+from blockbuster.rules.magnitude_groups import Scaled, at_least, scaled
+
+
+@dataclass(frozen=True)
+class RescaleByMagnitude(LocalRule):
+    """A map that folds a largest absolute value, and a sum of what is scaled by it."""
+
+    name: ClassVar[str] = "rescale-by-magnitude"
+    kind: ClassVar[Kind] = "fusion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    in_place: ClassVar[bool] = True
+
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+        if not isinstance(graph.nodes[position].op, Map):
+            return
+        for each in scaled(graph, position):
+            if isinstance(each, Scaled):
+                nodes = {"magnitude": each.first, "sum": position}
+                name = name_of(graph, Value(position, each.found.port))
+                yield Match(self, graph, nodes, name)
+                return
+            note(Refusal(self, (position,), each))
+
+    def apply(self, match: Match) -> Graph:
+        found = scaled(match.graph, match.nodes["sum"])
+        each = next(each for each in found if isinstance(each, Scaled))
+        inward = partial(_scale_in_loop, match, each)
+        edit, instead = run_beside(match, "magnitude", "sum", each.found, inward)
+        result = match.value("sum", each.found.port)
+        total, magnitude = instead[result], instead[match.value("magnitude", each.found.lead)]
+        restored = each.restored(Arg(0), Arg(1), at_least(Arg(2)))
+        operands, axes = [total, each.scale, magnitude], match.graph.type_of(result).axes
+        instead[result] = by_dim(edit, restored, operands, axes, match.origin())
+        edit.redirect_all([*instead], [*instead.values()])
+        return edit.finish()
+
+    def describe(self, match: Match) -> str:
+        return f"{match.detail} beside the magnitude in {label(match.node('magnitude'))}"
+
+
+def _scale_in_loop(
+    match: Match, each: Scaled, joined: Joined, made: Sequence[Value]
+) -> Mapping[Value, Value]:
+    """One over the magnitude of the block, in place of the scale."""
+    inverse = Elementwise(each.inverse(at_least(Arg(0))))
+    return {each.scale: joined.add(inverse, made[each.found.lead], match.origin())}

@@ -1,0 +1,69 @@
+"""The mutants of rescale-by-magnitude, as data: see ``mutants.py``."""
+
+from __future__ import annotations
+
+from blockbuster.testing.mutate import Mutant
+
+RULE, PATTERN, PRODUCTS = "RescaleByMagnitude", "magnitude_groups", "monomials"
+
+
+def of_the_pattern() -> tuple[Mutant, ...]:
+    """Which sums, scales and magnitudes there may be."""
+    return (
+        Mutant("by magnitude: a peeled map", RULE, PATTERN,
+               "if gone := first_iteration_gone(graph, position):", "if False:", "cases"),
+        Mutant("by magnitude: any accumulator", RULE, PATTERN,
+               'if result != Accumulate("+") or', "if not isinstance(result, Accumulate) or",
+               "cases"),
+        Mutant("by magnitude: of signed values", RULE, PATTERN,
+               'or both.lead.fn != "abs":', ":", "cases"),
+        Mutant("by magnitude: a scale that is there", RULE, PATTERN,
+               "or graph.reaches(first, scale.node):", "or True:", "cases"),
+        Mutant("by magnitude: waits for more", RULE, PATTERN,
+               "waits_for_more(graph, lead, alone, scale) or ", "", "cases"),
+        Mutant("by magnitude: other axes", RULE, PATTERN,
+               "if graph.type_of(scale) != graph.type_of(lead):", "if False:", "cases"),
+        Mutant("by magnitude: another value", RULE, PATTERN,
+               "if not found.covers(products.of(both.lead), power):", "if False:", "cases"),
+    )  # fmt: skip
+
+
+def of_the_product() -> tuple[Mutant, ...]:
+    """What the power of the scale in a function is."""
+    return (
+        Mutant("by magnitude: two powers", RULE, PRODUCTS, "if first == second:", "if True:",
+               "cases"),
+        Mutant("by magnitude: a sum of elements", RULE, PRODUCTS,
+               "if not self.reads(expr, self.leaf):", "if not isinstance(expr, Call):", "cases"),
+        Mutant("by magnitude: powers cancel", RULE, PATTERN,
+               "if not power or found.signed * found.unsigned < 0:", "if not power:", "cases"),
+        Mutant("by magnitude: where is a product", RULE, PRODUCTS,
+               'raise NotProductError("hides it in where, and it may be infinite")',
+               "return self.of(expr.args[1])", "cases"),
+        Mutant("by magnitude: the sign is kept", RULE, PRODUCTS,
+               "return Monomial(self.atoms, 0, self.signed + self.unsigned)", "return self"),
+        Mutant("by magnitude: the square of once", RULE, PRODUCTS, '"square": 2.0',
+               '"square": 1.0'),
+    )  # fmt: skip
+
+
+def of_the_scale() -> tuple[Mutant, ...]:
+    """What stands for the scale, in the loop and behind it."""
+    return (
+        Mutant("by magnitude: rescaled once", RULE, PATTERN,
+               'return call("mul", Arg(0), to_power(ratio, power))',
+               'return call("mul", Arg(0), ratio)'),
+        Mutant("by magnitude: the scale is lost", RULE, PATTERN,
+               'total = call("mul", total, to_power(base, power))', "pass"),
+        Mutant("by magnitude: always divided by", RULE, PATTERN,
+               "return magnitude if self.divides else", "return"),
+        Mutant("by magnitude: zero by zero", RULE, PATTERN,
+               'return call("maximum", magnitude, LEAST)', "return magnitude", "cases"),
+    )  # fmt: skip
+
+
+MUTANTS_OF_MAGNITUDES: tuple[Mutant, ...] = (
+    *of_the_pattern(),
+    *of_the_product(),
+    *of_the_scale(),
+)

@@ -1,0 +1,16 @@
+# An exponential is no power of the scale.
+graph(X: N[M,N] = port) {
+  m = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_max(a)
+    yield max m_1
+  }
+  c = reciprocal(m)
+  s = map N (x_1 in !X, c_1 = c) {
+    h = exp(x_1 * c_1) over [M,N]
+    t = row_sum(h)
+    yield +t
+  }
+  return s
+}
+# because: s waits for its scale and takes exp of it
