@@ -41,7 +41,8 @@ def of_the_product() -> tuple[Mutant, ...]:
                'raise NotProductError("hides it in where, and it may be infinite")',
                "return self.of(expr.args[1])", "cases"),
         Mutant("by magnitude: the sign is kept", RULE, PRODUCTS,
-               "return Monomial(self.atoms, 0, self.signed + self.unsigned)", "return self"),
+               "return Monomial(self.atoms, 0, self.signed + self.unsigned)", "return self",
+               "cases"),
         Mutant("by magnitude: the square of once", RULE, PRODUCTS, '"square": 2.0',
                '"square": 1.0'),
     )  # fmt: skip

@@ -29,7 +29,7 @@ EXTREMA: Mapping[str, tuple[str, ...]] = {
           s, m = map K (x in !X) { y = x - 3 z = abs(y) r = row_max(z) yield y yield max r }
           c = B * m over [M]
           p, q = map K (s_1 in !s, v = c, w in !W) {
-            h = w * s_1 / v * abs(s_1 / v) over [M,K] a = row_sum(h)
+            h = w * s_1 / v * square(s_1 / v) over [M,K] a = row_sum(h)
             b = row_max(s_1) yield +a yield max b }
           return p, q }""",
     ),

@@ -19,6 +19,7 @@ from blockbuster.rules import (
     fuse,
 )
 from blockbuster.rules.fold_at_extremum import FoldAtExtremum
+from blockbuster.rules.rescale_by_magnitude import RescaleByMagnitude
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
 from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
 from blockbuster.testing.norms import norm_programs, quality
@@ -102,8 +103,8 @@ def test_a_root_mean_square_norm_with_a_weight_leaves_the_matmul(golden):
     golden("fused/rms_norm_with_weight.bb", made.show())
 
 
-SEARCHES = (FoldAtExtremum(), ScaleOutOfExtremum(), ScaleOutOfMagnitude())
-"""Norms search for no place of a maximum: these rules have programs of their own."""
+SEARCHES = (FoldAtExtremum(), ScaleOutOfExtremum(), ScaleOutOfMagnitude(), RescaleByMagnitude())
+"""Norms search for no maximum: these rules have programs of their own."""
 
 
 @pytest.mark.parametrize("rule", [r for r in RULES if r not in (*PAPER_RULES, *SEARCHES)])
