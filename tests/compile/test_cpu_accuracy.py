@@ -149,7 +149,8 @@ def judged(torch, name, kind, *, dtype, shape):
     for _ in range(GROUPS):
         rows = ROWS[kind](random, shape)
         x = torch.tensor(np.abs(rows) if name in POSITIVE else rows).to(getattr(torch, dtype))
-        ours, theirs, exact = map(results, (jitted(x), eagers(torch, name, x), function(x.double())))
+        found = jitted(x), eagers(torch, name, x), function(x.double())
+        ours, theirs, exact = map(results, found)
         triples = zip(ours, theirs, exact, strict=True)
         groups.append([sampled(a.double(), b.double(), c, dtype) for a, b, c in triples])
     return [verdict(samples, dtype) for samples in zip(*groups, strict=True)]
