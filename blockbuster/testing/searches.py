@@ -1,4 +1,4 @@
-"""Random programs that search: positions of extrema, values there, largest weights and parts.
+"""Random programs that search: places and values of extrema, largest weights, lengths by parts.
 
 The searched array is an input, a product, or distances, perhaps masked; it is searched along its
 rows or its columns. Every choice is made by a ``random.Random``, so a seed names a program.
@@ -53,6 +53,12 @@ def _largest_part(_: Trace, s: Any, axis: int) -> Any:
     return bb.max(bb.abs(s * root), axis=axis)
 
 
+def _length(_: Trace, s: Any, axis: int) -> Any:
+    """The length of each row or column, of parts of its magnitude."""
+    top = bb.maximum(bb.max(bb.abs(s), axis=axis, keepdims=True), 0.5)
+    return bb.sqrt(bb.sum(bb.square(s / top), axis=axis))
+
+
 SEARCHED: Mapping[str, Callable[[Trace], Any]] = {
     "an input": lambda trace: trace.input("s", "M N"),
     "a product": lambda trace: trace.input("x", "M D") @ trace.input("w", "D N"),
@@ -65,4 +71,5 @@ ENDS: Mapping[str, Callable[[Trace, Any, int], Any]] = {
     "what stands there": _there,
     "largest weight": lambda _, s, axis: bb.max(bb.softmax(s, axis=axis), axis=axis),
     "largest part of a norm": _largest_part,
+    "length": _length,
 }
