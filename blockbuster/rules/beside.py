@@ -57,9 +57,8 @@ def run_beside(
     return edit, instead | _without(match, fold, found.port, edit, instead)
 
 
-def waits_for_more(graph: Graph, lead: Value, alone: Node, late: Value | None = None) -> str:
-    """All operands but ``lead`` or ``late`` exist in each iteration, when ``lead`` is folded."""
-    first, awaited = lead.node, lead if late is None else late
+def waits_for_more(graph: Graph, first: int, awaited: Value, alone: Node) -> str:
+    """All operands but the one ``awaited`` exist in each iteration of the map ``first``."""
     for value in alone.operands:
         if value == awaited:
             continue

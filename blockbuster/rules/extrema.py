@@ -55,7 +55,8 @@ def _tests_equality(op: object) -> bool:
 
 
 def _judged(graph: Graph, extremum: Value, result: Value, alone: Node) -> Waiting | str:
-    factor = waits_for_more(graph, extremum, alone) or _factor(graph, extremum, alone)
+    more = waits_for_more(graph, extremum.node, extremum, alone)
+    factor = more or _factor(graph, extremum, alone)
     if isinstance(factor, str):
         return f"{name_of(graph, result)} {factor}"
     return Waiting(extremum.port, result.port, alone, factor)

@@ -30,10 +30,9 @@ its digits through a square.
 
 @dataclass(frozen=True)
 class Scaled:
-    """A sum in the map ``fold`` of what its operand ``scale`` scales.
+    """A sum of what ``scale``, an operand of its map, scales: to the powers that ``degree`` says.
 
-    It waits for a largest absolute value, result ``found.lead`` of the map ``first``. The scale is
-    in it to the powers that ``degree`` says.
+    It waits for a largest absolute value, result ``found.lead`` of the map ``first``.
     """
 
     first: int
@@ -102,8 +101,8 @@ def _of_scale(graph: Graph, position: int, lead: Value, scale: Value) -> Iterato
         both = in_both(graph, lead, scale, alone)
         if not isinstance(both.lead, Call) or both.lead.fn != "abs":
             continue
-        reason = waits_for_more(graph, lead, alone, scale) or other_axes(graph, lead, scale, alone)
-        degree = reason or degree_in(both)
+        more = waits_for_more(graph, lead.node, scale, alone)
+        degree = more or other_axes(graph, lead, scale, alone) or degree_in(both)
         if isinstance(degree, str):
             yield f"{name_of(graph, Value(position, port))} {degree}"
             continue
@@ -140,7 +139,6 @@ def rescaled(degree: Monomial) -> Expr:
     power = abs(degree.signed + degree.unsigned)
     ratio = call("div", at_least(Arg(1)), at_least(Arg(2)))
     return call("mul", Arg(0), to_power(ratio, power))
-
 
 
 def is_ratio(factor: Expr) -> bool:

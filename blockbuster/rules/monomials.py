@@ -41,8 +41,14 @@ class Monomial:
         return Monomial({a: p for a, p in atoms.items() if p}, signed, unsigned)
 
     def to(self, power: float) -> Monomial:
-        """The power; of the absolute value, if ``power`` is not whole."""
-        base = self if power == int(power) else self.unsigned_only()
+        """The power.
+
+        Raises NotProductError for a root of what changes its sign with c: with |c| it may be NaN.
+        """
+        whole = power == int(power)
+        if not whole and self.signed % 2:
+            raise NotProductError("takes a root of what has its sign")
+        base = self if whole else self.unsigned_only()
         atoms = {atom: power * own for atom, own in base.atoms.items()}
         return Monomial(atoms, power * base.signed, power * base.unsigned)
 

@@ -20,7 +20,7 @@ def of_the_pattern() -> tuple[Mutant, ...]:
         Mutant("by magnitude: a scale that is there", RULE, PATTERN,
                "or graph.reaches(first, scale.node):", "or True:", "cases"),
         Mutant("by magnitude: waits for more", RULE, PATTERN,
-               "waits_for_more(graph, lead, alone, scale) or ", "", "cases"),
+               "degree = more or", "degree =", "cases"),
         Mutant("by magnitude: other axes", RULE, PATTERN,
                "if graph.type_of(scale) != graph.type_of(lead):", "if False:", "cases"),
         Mutant("by magnitude: another value", RULE, PATTERN,
@@ -43,6 +43,8 @@ def of_the_product() -> tuple[Mutant, ...]:
         Mutant("by magnitude: the sign is kept", RULE, PRODUCTS,
                "return Monomial(self.atoms, 0, self.signed + self.unsigned)", "return self",
                "cases"),
+        Mutant("by magnitude: a root of a sign", RULE, PRODUCTS,
+               "if not whole and self.signed % 2:", "if False:", "cases"),
         Mutant("by magnitude: the square of once", RULE, PRODUCTS, '"square": 2.0',
                '"square": 1.0'),
     )  # fmt: skip

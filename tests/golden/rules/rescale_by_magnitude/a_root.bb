@@ -1,0 +1,16 @@
+# Of negative elements and a negative scale the root is a number, but not of them and a magnitude.
+graph(X: N[M,N] = port) {
+  m = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_max(a)
+    yield max m_1
+  }
+  c = -1 / m
+  s = map N (x_1 in !X, c_1 = c) {
+    h = sqrt(x_1 * c_1) over [M,N]
+    t = row_sum(h)
+    yield +t
+  }
+  return s
+}
+# because: s waits for its scale and takes a root of what has its sign
