@@ -181,6 +181,11 @@ class CodeRates:
         """The names of what can be busy."""
         return self.rates.resources
 
+    @property
+    def between(self) -> float:
+        """That of the closed form."""
+        return self.rates.between
+
     def moved(self) -> dict[str, int]:
         """Bytes that move to and from each tier: as the closed form counts them."""
         return self.rates.moved()

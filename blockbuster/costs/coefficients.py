@@ -8,7 +8,9 @@ rounded. ``spill`` is that of those of their schedules which want more registers
 (``SPARE`` in tiered.py). Instructions besides those of statements (phases.py) came later, fitted to
 binaries; with them a second fit of the coefficients ranked the judging programs no better. ``turn``
 came later, too: eight chains of products on an H200 are ranked better by 70 cycles than by 33 or
-50, and better still by 90, which ranks the judging programs worse.
+50, and better still by 90, which ranks the judging programs worse. ``between`` is that of
+fourteen products on an H200 whose programs take their places in turn, one or two to a processor
+(bench/results/2026-11-24-h200-pairs).
 """
 
 from __future__ import annotations
@@ -33,11 +35,12 @@ class Coefficients:
     work; ``alone``, from one instruction of a warp to its next; ``dot``, from a dot's operands to
     its result, where that is read at once; ``turn``, from one matrix instruction of a warp that
     multiplies alone to the next that adds to the same result, with the reads of its operands;
-    ``fold``, of a shuffle by which lanes fold what they
-    have; ``exchange``, of what passes from warp to warp through shared memory. ``unrolled``:
-    iterations without dots that wait for their loads together. ``start``: seconds of a kernel
-    beyond those of its launch. ``spill``: how many times longer a kernel takes for each time that
-    it wants the registers that there are once more.
+    ``fold``, of a shuffle by which lanes fold what they have; ``exchange``, of what passes from
+    warp to warp through shared memory; ``between``, from the last dot of a place to the first of
+    the next one, in which the matrix units of a processor with one program stand still.
+    ``unrolled``: iterations without dots that wait for their loads together. ``start``: seconds of
+    a kernel beyond those of its launch. ``spill``: how many times longer a kernel takes for each
+    time that it wants the registers that there are once more.
     """
 
     matrix: float = 1.0
@@ -56,6 +59,7 @@ class Coefficients:
     turn: float = 70.0
     fold: float = 18.0
     exchange: float = 196.0
+    between: float = 1700.0
     unrolled: float = 3.1
     start: float = 5e-7
     spill: float = 5.0

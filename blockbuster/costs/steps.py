@@ -70,6 +70,11 @@ class Rates:
         tiers = tuple(tier.name for tier in self.machine.tiers[:3])
         return (*tiers, "matrix", "vector", "special", "issue")
 
+    @property
+    def between(self) -> float:
+        """Seconds in which matrix units stand still between two places of one program."""
+        return self.fitted.between / self.machine.clock
+
     def moved(self) -> dict[str, int]:
         """Bytes that move to and from each tier."""
         memory, cache, local = self.resources[:3]

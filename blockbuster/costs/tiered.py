@@ -16,7 +16,7 @@ from typing import Protocol
 
 from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import FITTED, Coefficients
-from blockbuster.costs.steps import Rates, Step
+from blockbuster.costs.steps import Rates, Step, is_stream
 from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
 
@@ -72,6 +72,8 @@ class Stepping(Protocol):
     @property
     def resources(self) -> tuple[str, ...]: ...
     def moved(self) -> dict[str, int]: ...
+    @property
+    def between(self) -> float: ...
     def total(self, name: str) -> float: ...
     def steps(self, active: int) -> tuple[Step, ...]: ...
 
@@ -94,13 +96,23 @@ def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> tup
     found = last = 0.0
     if full:
         round_ = rates.steps(machine.processors)
-        later = in_turn(round_) if ahead else overlapped(round_, resident)
+        later = in_turn(round_, rates.between) if ahead else overlapped(round_, resident)
+        later += rates.between if _in_step(work, resident) else 0.0
         found += begun_at_once(round_, resident) + (full - 1) * later
     if left:
         steps = rates.steps(left)
         others = -(-left // machine.processors)
-        last = in_turn(steps) if full and ahead else begun_at_once(steps, others)
+        later = full and ahead
+        last = in_turn(steps, rates.between) if later else begun_at_once(steps, others)
     return found + last, last * max(0.0, 1.0 - left / machine.processors)
+
+
+def _in_step(work: Work, resident: int) -> bool:
+    """True if programs side by side store at the same time, since they began at the same time.
+
+    Not where they take places in turn: then one stores while the others' dots run.
+    """
+    return resident > 1 and not work.in_turn and any(map(is_stream, work.phases))
 
 
 def begun_at_once(steps: tuple[Step, ...], programs: int) -> float:
@@ -108,11 +120,15 @@ def begun_at_once(steps: tuple[Step, ...], programs: int) -> float:
     return sum(step.runs * step.seconds(programs) for step in steps)
 
 
-def in_turn(steps: tuple[Step, ...]) -> float:
+def in_turn(steps: tuple[Step, ...], between: float) -> float:
     """Seconds of a place of the grid whose loads began at the place before, and whose results are
     stored at the next one.
+
+    Matrix units stand still ``between`` their dots: that adds to the time where the dots take
+    longest, and is part of it where storing does.
     """
-    return side_by_side(tuple(replace(s, chain=s.chain - s.fill) for s in steps), 1)
+    begun = tuple(replace(step, chain=step.chain - step.fill) for step in steps)
+    return side_by_side(begun, 1) + (between if _longest(begun, 1).streams else 0.0)
 
 
 def overlapped(steps: tuple[Step, ...], programs: int) -> float:
@@ -125,8 +141,11 @@ def side_by_side(steps: tuple[Step, ...], programs: int) -> float:
     names = dict.fromkeys(name for step in steps for name in step.resources)
     busy = [sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names]
     chain = sum(step.runs * step.chain for step in steps)
-    longest = max(steps, key=lambda step: step.runs * step.seconds(programs))
-    return longest.combined([programs * each for each in busy], chain)
+    return _longest(steps, programs).combined([programs * each for each in busy], chain)
+
+
+def _longest(steps: Sequence[Step], programs: int) -> Step:
+    return max(steps, key=lambda step: step.runs * step.seconds(programs))
 
 
 def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> tuple[float, float]:

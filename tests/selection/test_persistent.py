@@ -1,4 +1,4 @@
-"""Products whose programs are alone on their processors have as many programs as processors."""
+"""Products of which a processor runs one program or two have as many programs as run at a time."""
 
 import pytest
 
@@ -13,6 +13,7 @@ from blockbuster.selection.decisions.persistent import (
 
 LARGE, SQUARE = dict(M=8192, K=1024, N=1024), dict(M=2048, K=4096, N=4096)
 ALONE = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3 by descriptors\n"
+SMALL = "block M 128, K 64, N 128\nwarps 4\nstage nest 1 K 3 by descriptors\n"
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,13 @@ def product():
 
 def scheduled(graph, text, target="sm_90", **sizes):
     return bb.emit(graph, sizes, "float16", target, schedule=text).derivation.final
+
+
+def test_two_programs_to_a_processor_do(product):
+    start = scheduled(product, SMALL, **LARGE)
+    made = persistent(start)
+
+    assert made.schedule == f"{SMALL}persist nest 1 {2 * start.target.processors}\n"
 
 
 def test_a_product_of_several_rounds_does(product):
@@ -36,8 +44,11 @@ def test_a_product_of_several_rounds_does(product):
     [
         pytest.param(ALONE, LARGE | dict(M=2048), id="no more programs than processors"),
         pytest.param(ALONE.replace(" by descriptors", ""), LARGE, id="pointers"),
+        pytest.param(SMALL, LARGE | dict(M=4096), id="no more programs than two to a processor"),
+        pytest.param(SMALL, LARGE | dict(K=4096), id="two at once with a long loop"),
+        pytest.param(SMALL.replace("N 128", "N 64"), LARGE, id="three at once"),
         pytest.param(
-            ALONE.replace("N 256", "N 128").replace("warps 8", "warps 4"), LARGE, id="two at once"
+            SMALL.replace("warps 4", "warps 8"), LARGE, id="one of two would have no registers"
         ),
         pytest.param(
             ALONE.replace("N 256", "N 128").replace("M 128", "M 256"), LARGE, id="too many rows"

@@ -207,7 +207,7 @@ def _gemm() -> Iterator[Case]:
         "gemm", "GEMM", "4096x4096x4096-bfloat16", matmul, PRODUCT, dict(M=4096, K=4096, N=4096),
         dtype="bfloat16",
     )  # fmt: skip
-    for b, m, k, n in ((8, 2048, 128, 2048), (16, 1024, 64, 1024)):
+    for b, m, k, n in ((8, 2048, 128, 2048), (16, 1024, 64, 1024), (4, 4096, 256, 4096)):
         yield case(
             "gemm", "shallow GEMM", f"{b}x{m}x{k}x{n}", matmul, PRODUCTS, dict(B=b, M=m, K=k, N=n),
             graph=True,

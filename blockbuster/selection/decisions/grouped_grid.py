@@ -25,8 +25,10 @@ SIZES = (8, 4, 16)
 """Blocks of a group that are looked at; of equally good ones the first."""
 
 ENOUGH = 0.9
-"""The bytes from memory, of those row by row, up to which groups are worth their divisions: the
-counts know no better which programs run at a time.
+"""The bytes to and from memory, of those row by row, up to which groups are worth their divisions:
+the counts know no better which programs run at a time. What is stored counts, since groups save
+nothing of it: 8192 x 512 x 8192, whose groups loaded half as much, took 123 microseconds in groups
+and 119 row by row, 4096 x 4096 x 4096 203 and 207.
 """
 
 
@@ -44,7 +46,8 @@ def grouped(scheduled: Scheduled) -> Scheduled:
         here = [(site, size) for site in sites if site.nest == at for size in SIZES if before]
         loaded = [_loaded(_walked(alone, nest, *one), machine) for one in here]
         least = min(range(len(here)), key=loaded.__getitem__, default=None)
-        if least is not None and loaded[least] <= ENOUGH * before:
+        stored = sum(alone.stored.values())
+        if least is not None and loaded[least] + stored <= ENOUGH * (before + stored):
             site, size = here[least]
             scheduled = GROUP.apply(scheduled, site, blocks=size)
     return scheduled

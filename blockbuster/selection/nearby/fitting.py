@@ -14,7 +14,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.machines import Machine
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
-from blockbuster.selection.decisions.persistent import persistent
+from blockbuster.selection.decisions.persistent import TWO, persistent
 from blockbuster.selection.nearby.arrangements import Arrangement
 from blockbuster.selection.nearby.jams import JAMMED_ROOM
 from blockbuster.selection.nearby.settings import is_held
@@ -40,5 +40,6 @@ def fitting(scheduled: Scheduled, arrangement: Arrangement) -> Cost | None:
 
 def _in_turn_later(work: Work, machine: Machine) -> bool:
     """True if a kernel may get a fixed number of programs once it is chosen (``persistent.py``)."""
-    alone = work.programs > machine.processors and work.footprint.resident(machine) == 1
-    return alone and any(phase.ahead and phase.dots == 1 for phase in work.phases)
+    side = work.footprint.resident(machine)
+    several = side <= TWO and work.programs > side * machine.processors
+    return several and any(phase.ahead and phase.dots == 1 for phase in work.phases)

@@ -16,12 +16,13 @@ from functools import partial
 from itertools import islice, zip_longest
 from math import inf
 
-from blockbuster.costs import time_of
+from blockbuster.costs import Work, time_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.overlapping import overlapped
+from blockbuster.selection.decisions.persistent import TWO
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.jams import jams_near, pays
@@ -80,8 +81,8 @@ class Variation:
 
 
 NEAR = 1.05
-"""How many times the least cost counts as equal: the closed form tells no less apart. It takes two
-programs of 128 x 128 to a processor for 4% faster than one of 128 x 256, the best of all measured.
+"""How many times the least cost counts as equal: the closed form tells no less apart, except that
+it was fitted to products whose programs take places in turn, two to a processor or one.
 Without dots launches do not count, which are most of a short kernel's time and the same for all:
 LayerNorm of 256 rows of 1024 takes 3.7 by the closed form with two rows to a program and 3.5 with
 one, and 2.0 and 1.8 microseconds on an H200.
@@ -108,7 +109,12 @@ def _limit(least: Cost) -> float:
     """The most microseconds that count as equal to those of ``least``."""
     dots = any(phase.dots for work in least.works for phase in work.phases)
     began = 0.0 if dots else least.launching
-    return began + NEAR * (least.microseconds - began)
+    near = 1.0 if any(_are_two_in_turn(work, least) for work in least.works) else NEAR
+    return began + near * (least.microseconds - began)
+
+
+def _are_two_in_turn(work: Work, cost: Cost) -> bool:
+    return work.in_turn and work.footprint.resident(cost.machine) == TWO
 
 
 def _preference(
