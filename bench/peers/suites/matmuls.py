@@ -212,6 +212,11 @@ def _gemm() -> Iterator[Case]:
             "gemm", "shallow GEMM", f"{b}x{m}x{k}x{n}", matmul, PRODUCTS, dict(B=b, M=m, K=k, N=n),
             graph=True,
         )  # fmt: skip
+    for m, k, n in ((8192, 256, 4096), (4096, 512, 4096), (8192, 512, 8192)):
+        yield case(
+            "gemm", "shallow GEMM", f"{m}x{k}x{n}", matmul, PRODUCT, dict(M=m, K=k, N=n),
+            graph=True,
+        )  # fmt: skip
 
 
 # in float32, with tf32 off --------------------------------------------------------
