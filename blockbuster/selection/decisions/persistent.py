@@ -31,7 +31,7 @@ from blockbuster.selection.decisions.default_tiles import ROWS
 PERSIST = Persist()
 
 TWO = 2
-"""Programs on a processor, at most: more have too few results each to keep matrix units at work."""
+"""Programs on a processor, at most: none was measured with more."""
 
 MOST_BLOCKS = 32
 """Iterations of a loop up to which two programs to a processor take their places in turn. Of 32
