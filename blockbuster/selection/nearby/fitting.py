@@ -2,9 +2,10 @@
 
 Some decisions are taken once a schedule is chosen. One of them is priced here, since it makes large
 tiles faster than small ones: a product with one program to a processor, or two, takes its grid in
-turns, and waits for no first loads then, nor for the stores of the other. On an H200 a product of 8192 x 1024 x 4096 behind LayerNorm took 112
-microseconds with 128 x 256 results by 132 programs, and 118 with two programs of 128 x 128 to a
-processor; without turns the closed form says 144 and 134.
+turns, and waits for no first loads then, nor for the stores of the other. On an H200 a product of
+8192 x 1024 x 4096 behind LayerNorm took 112 microseconds with 128 x 256 results by 132 programs,
+and 118 with two programs of 128 x 128 to a processor; without turns the closed form says 144 and
+134.
 """
 
 from __future__ import annotations
