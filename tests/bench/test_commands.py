@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+
 from bench.costs import judge, measure
 from bench.peers import report, run
 
