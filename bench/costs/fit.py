@@ -59,7 +59,7 @@ NEUTRAL = Coefficients(
     exchange=100.0, unrolled=2.0, start=5e-7,
 )  # fmt: skip
 
-FIXED = ("between", "spill")  # no pair takes places in turn, and those that spill take no part
+FIXED = ("between", "spill")  # fitted to products in turn; pairs that spill take no part
 
 Fitted = TypeVar("Fitted", bound=Any)
 Predict = Callable[[Measured, str, Fitted], float]

@@ -102,8 +102,8 @@ def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> tup
     if left:
         steps = rates.steps(left)
         others = -(-left // machine.processors)
-        later = full and ahead
-        last = in_turn(steps, rates.between) if later else begun_at_once(steps, others)
+        waits = not (full and ahead)
+        last = begun_at_once(steps, others) if waits else in_turn(steps, rates.between)
     return found + last, last * max(0.0, 1.0 - left / machine.processors)
 
 
