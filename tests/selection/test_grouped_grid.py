@@ -30,6 +30,7 @@ def test_a_grid_far_beyond_the_cache_is_walked_in_groups(product):
         dict(M=2048, K=2048, N=2048),  # all arrays fit in the cache
         dict(M=1024, K=16384, N=2048),  # all programs run at once
         dict(M=16384, K=8192, N=1024),  # few columns: row by row is as good
+        dict(M=8192, K=256, N=4096),  # what is stored is most of all
     ],
 )
 def test_other_grids_are_walked_row_by_row(product, sizes):

@@ -20,7 +20,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.program import For, Init, Let, Load, Nest, Store, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
+from blockbuster.emit.tile.tiling import power_of_two, tiling_of
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.default_tiles import THREADS
@@ -152,9 +152,12 @@ def rows_of(nest: Nest) -> tuple[Dim, ...]:
     return tuple(dict.fromkeys(dim for store in stores for dim in store.value.axes[:-1]))
 
 
+def blocks(scheduled: Scheduled, nest: Nest, dim: Dim) -> int:
+    """How many blocks a nest of the draft makes of ``dim``."""
+    return -(-scheduled.sizes[size_class(dim)] // tiling_of(scheduled.draft, nest).block(dim))
+
+
 def programs(scheduled: Scheduled, nest: Nest) -> int:
     """How many programs run ``nest``."""
-    tiling: Tiling = tiling_of(scheduled.draft, nest)
-    loops, _ = body_inside_grid(nest)
-    dims = (*nest.grid, *(loop.dim for loop in loops))
-    return prod(-(-scheduled.sizes[size_class(dim)] // tiling.block(dim)) for dim in dims)
+    dims = (*nest.grid, *(loop.dim for loop in body_inside_grid(nest)[0]))
+    return prod(blocks(scheduled, nest, dim) for dim in dims)

@@ -31,10 +31,10 @@ from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.base_two import in_base_two
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
-from blockbuster.selection.decisions.combining import combined_finely
+from blockbuster.selection.decisions.combining import blocks, combined_finely
 from blockbuster.selection.decisions.dead_tiles import filled
 from blockbuster.selection.decisions.default_tiles import STAGES, choose_tiling
 from blockbuster.selection.decisions.deferral import deferred
@@ -217,15 +217,10 @@ def _narrowing(scheduled: Scheduled, site: Site, dim: Dim) -> Args | None:
         return None
     nests = NARROW.rewritten(scheduled, site).nests
     scans = len(nests) > len(scheduled.draft.nests)
-    if not scans or _blocks(scheduled, site, dim) >= SCANNED:
+    nest = scheduled.draft.nests[site.nest - 1]
+    if not scans or blocks(scheduled, nest, dim) >= SCANNED:
         return {}
     return None if NARROW.why_not(scheduled, site, alone=True) else {"alone": True}
-
-
-def _blocks(scheduled: Scheduled, site: Site, dim: Dim) -> int:
-    """How many blocks the nest of ``site`` makes of ``dim``."""
-    lanes = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1]).block(dim)
-    return -(-scheduled.sizes[size_class(dim)] // lanes)
 
 
 def kept(scheduled: Scheduled) -> Scheduled:

@@ -23,9 +23,8 @@ from blockbuster.emit.tile.program import For, Issue, Let, Nest, TileProgram, st
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.waits import Wait
-from blockbuster.ir.types import size_class
 from blockbuster.machines import machine_of
-from blockbuster.selection.decisions.combining import programs
+from blockbuster.selection.decisions.combining import blocks, programs
 from blockbuster.selection.decisions.default_tiles import ROWS
 
 PERSIST = Persist()
@@ -79,16 +78,10 @@ def _takes_turns(scheduled: Scheduled, number: int, side: int) -> bool:
     if not _is_product(program, closed) or loops_before_it_waits(closed):
         return False
     if side == TWO:
-        short = _blocks_of_loop(scheduled, closed) <= MOST_BLOCKS
+        (loop,) = (stmt for stmt in statements(closed.body) if isinstance(stmt, For))
+        short = blocks(scheduled, nest, loop.dim) <= MOST_BLOCKS
         return short and _ahead(closed) >= FEWEST_AHEAD
     return _has_rows_at_once(program, closed)
-
-
-def _blocks_of_loop(scheduled: Scheduled, nest: Nest) -> int:
-    """How many times the only loop of a product runs."""
-    (loop,) = (stmt for stmt in statements(nest.body) if isinstance(stmt, For))
-    block = tiling_of(scheduled.program, nest).block(loop.dim)
-    return -(-scheduled.sizes[size_class(loop.dim)] // block)
 
 
 def _ahead(nest: Nest) -> int:

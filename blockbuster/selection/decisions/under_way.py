@@ -17,9 +17,8 @@ from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.tile.program import Issue, statements
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import tiling_of
-from blockbuster.ir.types import size_class
 from blockbuster.selection.cost import cost_of
-from blockbuster.selection.decisions.combining import programs
+from blockbuster.selection.decisions.combining import blocks, programs
 
 ENOUGH = 96 << 10
 """Bytes that a processor has under way, at least, where its memory allows that."""
@@ -73,10 +72,9 @@ def iterations(scheduled: Scheduled, line: Line) -> int:
     """Of the loop of a stage in one program, at most."""
     draft, loop = scheduled.draft, loop_at(scheduled.draft, line.site)
     assert loop is not None
-    lanes = tiling_of(draft, draft.nests[line.site.nest - 1]).block(loop.dim)
-    blocks = -(-scheduled.sizes[size_class(loop.dim)] // lanes)
+    steps = blocks(scheduled, draft.nests[line.site.nest - 1], loop.dim)
     counts = [chunks.count for chunks in draft.chunks if chunks.number == loop.chunk]
-    return -(-blocks // counts[0]) if counts else blocks
+    return -(-steps // counts[0]) if counts else steps
 
 
 def replayed_lines(scheduled: Scheduled, lines: list[Line]) -> Scheduled | None:
