@@ -81,12 +81,12 @@ class Variant:
 
 def considered(case: Case, target: str = "sm_90") -> Considered:
     """The choice for a case; its arrays all have the case's dtype."""
-    start = bb.lower(bb.trace(_named(case), **case.inputs))
+    start = bb.lower(bb.trace(named(case), **case.inputs))
     sizes = dict(case.sizes)
     return Fused(start, fuse(start)).consider(sizes, case.dtype, target)
 
 
-def _named(case: Case) -> Callable[..., Any]:
+def named(case: Case) -> Callable[..., Any]:
     """The function of a case with a parameter for each array."""
 
     def call(*arrays: Any) -> Any:
@@ -165,26 +165,44 @@ def read(folder: Path) -> dict[str, list[Variant]]:
 def prepared(
     case: Case, made: list[Variant], alone: Alone = nullcontext
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Calls of the variants that are right on a GPU, by name, and why others are none.
+    """Calls of the variants that are right on a GPU, by name, and why others are none."""
+    sources = {one.left_out: one.source for one in made if one.source}
+    failed = {one.left_out: one.reason for one in made if not one.source}
+    runs, wrong = right_launches(case, sources, alone)
+    return runs, {**failed, **wrong}
 
-    All are compiled first; only their launches are inside ``alone()``.
+
+def right_launches(
+    case: Case, sources: Mapping[str, str], alone: Alone = nullcontext
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Calls of emitted files of a case on a GPU, by name, and why others are none.
+
+    All results have to agree with those of the first. All files are compiled first; only their
+    launches are inside ``alone()``, and what they keep of constants is computed before.
     """
     inputs = case.drawn(case.sizes, "cuda", 0)
     launches: dict[str, Any] = {}
     failed: dict[str, str] = {}
-    for one in made:
-        if not one.source:
-            failed[one.left_out] = one.reason
-            continue
-        module = load_module(one.source)
+    for name, source in sources.items():
+        module = load_module(source)
         try:
             Recorder(module, launches=False).call(**inputs)
         except Exception as error:  # one that fails must not hide the others
-            failed[one.left_out] = f"{type(error).__name__}: {error}"[:300]
+            failed[name] = f"{type(error).__name__}: {error}"[:300]
             continue
-        launches[one.left_out] = partial(module.launch, **inputs)
+        launches[name] = partial(_launch, module, inputs, case.sizes)
     with alone(), assembling_here():
         return _right(launches, failed)
+
+
+def _launch(module: Any, inputs: Mapping[str, Any], sizes: Mapping[str, int]) -> Callable[[], Any]:
+    """The launch of a file, with what it keeps of constants computed once."""
+    prepare = getattr(module, "prepare", None)
+    if prepare is None:
+        return partial(module.launch, **inputs)
+    given = {**sizes, **inputs}
+    kept = prepare(**{name: given[name] for name in inspect.signature(prepare).parameters})
+    return partial(module.launch, **inputs, prepared=kept)
 
 
 def _right(
@@ -193,8 +211,9 @@ def _right(
     """The launches whose results agree with those of the first."""
     runs: dict[str, Any] = {}
     right: list[Any] = []
-    for name, launch in launches.items():
+    for name, prepared in launches.items():
         try:
+            launch = prepared()
             found = launch()
         except Exception as error:  # one that fails must not hide the others
             failed[name] = f"{type(error).__name__}: {error}"[:300]

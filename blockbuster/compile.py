@@ -15,6 +15,7 @@ from types import MethodType
 from typing import Any, overload
 
 from blockbuster.check.loading import comparison
+from blockbuster.emit.target.compiler import architecture
 from blockbuster.emit.tile.constants import known_names, names_given
 from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.errors import FusionError, a_kind
@@ -49,7 +50,7 @@ from blockbuster.runtime.given import (
     sizes_of,
 )
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
-from blockbuster.runtime.machines import known_machine, target_for
+from blockbuster.runtime.machines import device_for, known_machine
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
 from blockbuster.selection.candidates.candidate import CPU
@@ -215,17 +216,17 @@ class Jitted:
         program, shape, facts = trace_call(self._fn, found)
         taken = [*given, *(beside(leaf, given[0].value) for leaf in held_leaves(program))]
         arrays = in_common_of(taken)
-        target = target_for(self._machine, arrays)
+        device = device_for(self._machine, arrays)
         program = program.without_held()
         others = tuple(arrays.others.items())
-        key = (program_key(program, shape), arrays.dtype, others, target)
+        key = (program_key(program, shape), arrays.dtype, others, device)
         traced = self._traced.get(key)
         if traced is None:
             index = arrays.device.index if arrays.on_gpu else None
-            tuning = tuning_for(self._tune, self._machine, target, index)
+            tuning = tuning_for(self._tune, self._machine, architecture(device), index)
             constants = constants_of(self._constant, taken)
             known = tuning.known
-            family = family_of(program, arrays.dtype, target, known, arrays.others, constants)
+            family = family_of(program, arrays.dtype, device, known, arrays.others, constants)
             compare = comparison(program) if self._check else None
             traced = _Traced(family, shape, program, compare, tuning)
             keep(self._traced, key, traced)
@@ -343,13 +344,13 @@ def compile(
     """
     check_tune(tune)
     check_program(program)
-    target = target_for(machine)
-    if target != CPU or dtype != "float64":
+    device = device_for(machine)
+    if device != CPU or dtype != "float64":
         dtype_of(dtype)
     bound = sizes_given(program, sizes)
-    tuning = tuning_for(tune, machine, target)
+    tuning = tuning_for(tune, machine, architecture(device))
     constants = known_names(constant, [one.name for one in program.inputs])
-    family = family_of(program, dtype, target, tuning.known, constants=constants)
+    family = family_of(program, dtype, device, tuning.known, constants=constants)
     shape = shape_from_names([output.name for output in program.outputs])
 
     def planned(sizes: Sizes) -> Plan:
@@ -381,9 +382,9 @@ def tune(
     """
     check_program(program)
     dtype_of(dtype)
-    target = target_for(AUTO)
-    tuning = tuning_for(MEASURE, AUTO, target, limit=limit, tell=tell)
-    family = family_of(program, dtype, target, tuning.known)
+    device = device_for(AUTO)
+    tuning = tuning_for(MEASURE, AUTO, architecture(device), limit=limit, tell=tell)
+    family = family_of(program, dtype, device, tuning.known)
     shape = shape_from_names([output.name for output in program.outputs])
     at = functools.partial(family.at, sizes_given(program, sizes))
     plan = tuning.plan(family, at, saved_with(shape, program), one=False)

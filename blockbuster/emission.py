@@ -22,6 +22,7 @@ from blockbuster.ir.lengths import in_order
 from blockbuster.ir.sizes import bind_sizes, whole
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
+from blockbuster.machines import Machine
 from blockbuster.rules import Derivation, overflowing, safe
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.contest import best_schedule
@@ -50,7 +51,7 @@ def emit(
     graph: Graph | Derivation,
     sizes: Mapping[Dim, int],
     dtype: str | Mapping[str, str] = "float16",
-    target: str = "sm_90",
+    target: str | Machine = "sm_90",
     tiles: Mapping[Dim, int] | None = None,
     reference: Graph | str | None = None,
     chunks: Mapping[Dim, int] | None = None,
@@ -65,6 +66,10 @@ def emit(
     ``kernel.derivation`` begins with the steps that lead to it from the start or, for some forms
     beside the snapshots, from the safe form of a snapshot. If several kernels cost least, they
     stand in one file, with one schedule, one tile program and one launcher.
+
+    ``target`` is an architecture ("sm_90"), the name of a GPU ("h100") or a ``Machine``. The
+    numbers of the machine decide which program and which schedule cost least; for an architecture
+    these are the numbers of one GPU of it, for "sm_90" of an H200.
 
     ``sizes`` gives every dim the number of elements for which the kernel is tuned, ``tiles`` the
     lanes of some dims (powers of two), ``chunks`` into how many chunks loops over some dims are cut
@@ -139,7 +144,7 @@ def _chosen(
     derivation: Derivation,
     sizes: Mapping[Dim, int],
     given: Given,
-    target: str,
+    target: str | Machine,
 ) -> _Source:
     """The program of a derivation that costs least, with the schedule that it has then."""
     start = derivation.start
@@ -180,7 +185,7 @@ def check_schedule(
     schedule: str,
     sizes: Mapping[Dim, int],
     dtype: str | Mapping[str, str] = "float16",
-    target: str = "sm_90",
+    target: str | Machine = "sm_90",
     *,
     trials: int = 8,
     seed: int = 0,

@@ -21,7 +21,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "selection": ("errors", "machines", "ir", "rules", "interp", "emit", "costs", "simulator"),
     "runtime": ("errors", "machines", "ir", "frontend", "emit", "selection"),
     "check": ("errors", "ir", "frontend", "emit", "selection", "runtime"),
-    "emission": ("errors", "ir", "rules", "interp", "emit", "selection"),
+    "emission": ("errors", "machines", "ir", "rules", "interp", "emit", "selection"),
     "simulation": ("errors", "machines", "emit", "costs", "simulator", "selection"),
     "examples": ("errors", "ir", "frontend"),
     "tiling": (

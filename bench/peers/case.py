@@ -42,7 +42,8 @@ class Case:
     dry run. ``graph``: launches are what it is about, so it is timed by CUDA graph at any size.
     ``quick``: it is in the short selection. ``matrices``: inputs that are drawn smaller, so that
     products stay near one; ``special``: inputs that are drawn otherwise, by a function of a random
-    generator and the shape; ``own``: the dtypes of inputs that do not have the case's.
+    generator and the shape; ``own``: the dtypes of inputs that do not have the case's;
+    ``constant``: the positions of inputs that are constant for ours.
     """
 
     suite: str
@@ -61,6 +62,7 @@ class Case:
     matrices: tuple[str, ...] = ("w", "v", "y", "u")
     special: Mapping[str, Draw] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
+    constant: tuple[int, ...] = ()
 
     @property
     def key(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from blockbuster.calibration.kernel_texts import FORMS, TEXT
-from blockbuster.emit.target.gpu import with_cache
+from blockbuster.emit.target.gpu import reported_by, with_cache
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import LaunchError, message
 
@@ -102,17 +102,4 @@ class Device:
 
     def numbers(self) -> dict[str, int | float]:
         """The numbers of a machine's file that the driver reports, by their paths."""
-        about = self.about
-        reported = {
-            "processors": about.multi_processor_count,
-            "tiers.hbm.bytes": about.total_memory,
-            "tiers.l2.bytes": about.L2_cache_size,
-            "tiers.shared.bytes": about.shared_memory_per_multiprocessor,
-            "tiers.registers.bytes": 4 * about.regs_per_multiprocessor,
-            "limits.shared_per_program": about.shared_memory_per_block_optin,
-            "limits.shared_per_processor": about.shared_memory_per_multiprocessor,
-            "limits.registers_per_processor": about.regs_per_multiprocessor,
-            "limits.threads_per_processor": about.max_threads_per_multi_processor,
-            "limits.warp": about.warp_size,
-        }
-        return {path: int(number) for path, number in reported.items()}
+        return dict(reported_by(self.about))

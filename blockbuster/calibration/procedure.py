@@ -13,14 +13,11 @@ from blockbuster.calibration.gpu_device import Device, torch_with_gpu
 from blockbuster.calibration.gpu_probes import gpu_probes
 from blockbuster.calibration.probe import Measured, measure
 from blockbuster.calibration.result import Calibration, Scale, calibrated
-from blockbuster.machines import CPU, Machine, built_in, known_device
+from blockbuster.machines import CPU, Machine, built_in, related
 from blockbuster.machines.data_file import numbers_of
 from blockbuster.machines.present import cpu_name, gpu_name
 
 ROUNDS = 9
-RELATED = {80: "a100", 86: "rtx3080", 89: "rtx6000ada", 90: "h200", 100: "b200"}
-"""By compute capability: the machine that a GPU without built-in data is most like."""
-
 Tell = Callable[[str], None]
 
 
@@ -79,13 +76,6 @@ def _calibration(
 ) -> Calibration:
     named = replace(machine, name=f"{base.name}-measured", devices=(device,), choice=None)
     return Calibration(device, named, base, found, _about())
-
-
-def related(device: str, architecture: int) -> Machine:
-    """The built-in machine of a GPU, or the one that it is most like, by its compute capability."""
-    older = [capability for capability in RELATED if capability <= architecture]
-    like = RELATED[max(older, default=min(RELATED))]
-    return known_device(device) or built_in(like)
 
 
 def gpu_derived(base: Machine, found: tuple[Measured, ...]) -> Mapping[str, tuple[Scale, str]]:

@@ -63,19 +63,6 @@ def choice_weights() -> Choice:
     return found
 
 
-@functools.cache
-def machine_of(target: str) -> Machine:
-    """The first built-in machine whose kernels are written for ``target``.
-
-    Raises ValueError if there is none.
-    """
-    found = next((m for m in map(built_in, GPUS) if m.target == target), None)
-    if found is None:
-        known = dict.fromkeys(built_in(name).target for name in GPUS)
-        raise ValueError(message(f"no machine for {target!r}", hint=f"known: {', '.join(known)}"))
-    return found
-
-
 def known_device(device: str) -> Machine | None:
     """The built-in machine that drivers call ``device``; None if there is none."""
     return next((m for m in map(built_in, GPUS) if device in m.devices), None)

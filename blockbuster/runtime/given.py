@@ -17,6 +17,7 @@ from blockbuster.frontend.program import own_dtypes_of
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.sizes import whole
 from blockbuster.ir.types import Dim
+from blockbuster.machines import Machine
 from blockbuster.runtime.launch import from_host
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
 from blockbuster.selection.plans.asked import Known
@@ -96,7 +97,7 @@ def constants_of(names: Sequence[str], arrays: Sequence[Leaf]) -> tuple[str, ...
 def family_of(
     program: ArrayProgram,
     dtype: str,
-    target: str,
+    target: str | Machine,
     known: Known | None = None,
     others: Mapping[str, str] | None = None,
     constants: tuple[str, ...] = (),

@@ -1,11 +1,11 @@
-"""The names that users give machines, and the targets that kernels are written for."""
+"""The names that users give machines, and the targets and devices that kernels are chosen for."""
 
 from __future__ import annotations
 
 from blockbuster.emit.target.compiler import TARGETS
-from blockbuster.emit.target.gpu import gpu_target
+from blockbuster.emit.target.gpu import Gpu, gpu_target
 from blockbuster.errors import LaunchError, among, message
-from blockbuster.machines import AUTO, CPU, NAMES, built_in
+from blockbuster.machines import AUTO, CPU, GPUS, NAMES, Machine, built_in
 from blockbuster.runtime.tensors import Arrays
 
 
@@ -34,6 +34,24 @@ def target_for(machine: str, arrays: Arrays | None = None) -> str:
         return CPU
     found = gpu_target(arrays.device.index if arrays is not None else None)
     return nearest(found) if found else CPU
+
+
+def device_for(machine: str, arrays: Arrays | None = None) -> str | Machine:
+    """What kernels are chosen for: a GPU with its numbers, an architecture, or "cpu".
+
+    The name of a GPU means its built-in numbers. "auto" means the GPU of the arrays or, without
+    arrays, the first one: by what `blockbuster calibrate` measured, else by its built-in numbers,
+    else by what its driver reports and what a related GPU is like. Raises ValueError for an unknown
+    machine and damaged measurements.
+    """
+    target = target_for(machine, arrays)
+    if machine in GPUS:
+        return built_in(machine)
+    if machine != AUTO or target == CPU:
+        return target
+    index = arrays.device.index if arrays is not None else None
+    found = Gpu(index or 0).machine
+    return target if found is None else found
 
 
 def nearest(architecture: str) -> str:

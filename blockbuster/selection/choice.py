@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
@@ -21,6 +20,7 @@ from blockbuster.errors import EmitError, message
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import Machine
 from blockbuster.rules import Derivation, fuse, overflowing, safe
 from blockbuster.selection.candidates.again import Again, AgainWhole, Repeated, repeated
 from blockbuster.selection.candidates.alternatives import Form, alternatives
@@ -144,17 +144,18 @@ class Fused:
         self,
         sizes: Mapping[Dim, int],
         dtype: str | Mapping[str, str] | Given,
-        target: str,
+        target: str | Machine,
         *,
         one_kernel: bool = False,
     ) -> Considered:
         """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
+        Then no loop is run in chunks, since another kernel would have to combine them.
 
-        ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name. Then no loop is
-        run in chunks, since another kernel would have to combine them. Where a compiler refused a
-        snapshot, other forms of it are considered beside the others; where it refused every one,
-        all are considered again with smaller tiles. Raises EmitError if no snapshot, nor the
-        unfused program, has a form for the target that compiles.
+        ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name. ``target``:
+        "cpu", or what ``target_of`` takes: the numbers of its machine decide. Where a compiler
+        refused a snapshot, other forms of it are considered beside the others; where it refused
+        every one, all are considered again with smaller tiles. Raises EmitError if no snapshot,
+        nor the unfused program, has a form for the target that compiles.
         """
         assert target == CPU or not self._on_cpu
         setting = Setting(sizes, given_by(dtype), target, in_chunks=not one_kernel)
@@ -182,7 +183,9 @@ class Fused:
         instead = best.name if refusals.by_compiler else ""
         return Considered(best, others, tuple(refusals.errors), instead)
 
-    def glance(self, sizes: Mapping[Dim, int], dtype: str, target: str) -> Considered:
+    def glance(
+        self, sizes: Mapping[Dim, int], dtype: str, target: str | Machine
+    ) -> Considered:
         """The choice among default schedules, in a fraction of the time that ``consider`` takes.
 
         Candidates that move or compute several times as much as another are left out (glance.py).
@@ -191,7 +194,7 @@ class Fused:
         setting, refusals = Setting(sizes, given_by(dtype), target, in_chunks=True), Refusals()
         numbers = (*range(1, len(self.snapshots) + 1), *self._whole_for(setting))
         graphs = {number: self._graph(number) for number in numbers}
-        near = promising(graphs, setting.known, target)
+        near = promising(graphs, setting.known, setting.device.machine)
         found = [c for number in near for c in self._usable(setting, number, 0, refusals)]
         if not found:
             return self.consider(sizes, dtype, target)
@@ -326,7 +329,7 @@ class Fused:
             blocks=found.blocks,
             moved=found.moved,
             price=found.price * weight,
-            processors=1 if on_cpu else target_of(setting.target).processors,
+            processors=1 if on_cpu else setting.device.processors,
             kernels=found.kernels,
             key=(number, *found.key),
             unsafe=lowered.unsafe,

@@ -13,7 +13,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.arithmetic import Arithmetic
 from blockbuster.emit.tile.constants import running_nests
 from blockbuster.emit.tile.dataflow import stored
-from blockbuster.machines import Machine, choice_weights, machine_of
+from blockbuster.machines import Machine, choice_weights
 
 WEIGHTS = choice_weights()
 MATRIX, EXACT, VECTOR = WEIGHTS.matrix, WEIGHTS.exact, WEIGHTS.vector
@@ -112,7 +112,7 @@ def cost_of(scheduled: Scheduled) -> Cost:
 
     Raises ValueError if a program does not fit a processor, or the machine lacks a rate.
     """
-    machine, works = machine_of(scheduled.target.name), work(scheduled)
+    machine, works = scheduled.target.machine, work(scheduled)
     for one in works:
         if reason := one.footprint.misfit(machine):
             raise ValueError(reason)

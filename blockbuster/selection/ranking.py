@@ -164,10 +164,10 @@ def both(first: float, second: float) -> float:
     return math.cbrt(first * second**2) if math.isfinite(first) else second
 
 
-def closed_form_us(scheduled: Scheduled, device: Machine) -> float:
-    """Microseconds in a graph by the closed form; infinite if no program fits ``device``."""
+def closed_form_us(scheduled: Scheduled) -> float:
+    """Microseconds in a graph by the closed form; infinite if no program fits its target."""
     try:
-        return _first(work(scheduled), device, "graph", warm=False)
+        return _first(work(scheduled), scheduled.target.machine, "graph", warm=False)
     except ValueError:
         return float("inf")
 

@@ -7,7 +7,6 @@ from itertools import islice
 from math import inf
 
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.machines import Machine
 from blockbuster.selection.candidates.candidate import Choice
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.nearby.variations import variations
@@ -28,7 +27,7 @@ def nearby(scheduled: Scheduled) -> Iterator[Scheduled]:
     return (grouped(one.scheduled) for one in variations(scheduled))
 
 
-def candidates(asked: Asked, *, machine: Machine, near: Nearby = nearby) -> list[Choice]:
+def candidates(asked: Asked, *, near: Nearby = nearby) -> list[Choice]:
     """At most ``BEST`` schedules beside the model's choice, the fastest by the closed form first.
 
     ``near`` returns the schedules near one. Refused choices are left out. The binaries are not
@@ -40,7 +39,7 @@ def candidates(asked: Asked, *, machine: Machine, near: Nearby = nearby) -> list
     near_best = (one for one in asked.choices() if one.price <= WORST * default.price)
     for choice in islice(near_best, FORMS):
         found |= dict(_near(choice, near, asked))
-    times = {scheduled: closed_form_us(scheduled, machine) for scheduled in found}
+    times = {scheduled: closed_form_us(scheduled) for scheduled in found}
     ranked = [found[one] for one in sorted(times, key=lambda one: times[one]) if times[one] < inf]
     return [choice for choice in ranked if choice.key != default.key][:BEST]
 

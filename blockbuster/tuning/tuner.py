@@ -6,9 +6,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
-from blockbuster.machines import known_device, machine_of
 from blockbuster.selection.plans.family import Family
 from blockbuster.selection.plans.plan import File, Plan
 from blockbuster.tuning.bench import gpu_bench
@@ -90,5 +88,4 @@ def tuner_for(
     known: KnownResults, device: int, *, limit: float = LIMIT, tell: Tell = lambda _: None
 ) -> Tuner:
     """A tuner for a GPU of this host, by its number."""
-    choose = partial(candidates, machine=known_device(known.device) or machine_of(known.target))
-    return Tuner(known, Measuring(gpu_bench(device), choose, limit, tell))
+    return Tuner(known, Measuring(gpu_bench(device), candidates, limit, tell))

@@ -78,7 +78,7 @@ def derived(arguments: argparse.Namespace) -> tuple[ArrayProgram, Derivation]:
     return program, fuse(lower(program), RULE_SETS[arguments.rules], whole=arguments.whole)
 
 
-def emitted(arguments: argparse.Namespace, target: str) -> Kernel:
+def emitted(arguments: argparse.Namespace, target: str | Machine) -> Kernel:
     """The kernels for ``target``: of the snapshot asked for, or of what costs least.
 
     Raises ValueError for a snapshot that there is not, and sizes that disagree.

@@ -199,7 +199,8 @@ def scheduled_of(program, size=100, block=2, *, processors=1 << 20, sizes=None, 
         replace(nest, blocks=tuple(b for b in cut if b.dim in dims_in(nest)))
         for nest in program.nests
     )
-    target = replace(TARGETS["sm_90"], processors=processors)
+    target = TARGETS["sm_90"]
+    target = replace(target, machine=replace(target.machine, processors=processors))
     return Scheduled(program, replace(program, nests=nests), sizes, target)
 
 

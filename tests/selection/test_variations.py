@@ -10,7 +10,7 @@ from blockbuster.emit.schedule.script import not_complete, replayed
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.machines import machine_of
+from blockbuster.machines import machine
 from blockbuster.rules import safe
 from blockbuster.selection import cost
 from blockbuster.selection.nearby import variations as module
@@ -65,7 +65,7 @@ def best(ranked):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_replays_from_its_text_and_fits(name):
     assert 1 < len(found(name)) <= MOST
-    device = machine_of("sm_90")
+    device = machine("h200")
     texts = [one.scheduled.schedule for one in found(name)]
     assert len(set(texts)) == len(texts)
     for one in found(name):

@@ -237,7 +237,7 @@ def test_candidates_are_those_that_take_least_by_the_closed_form():
     asked = replace(asked, considered=replace(asked.considered, others=()))
     near = [with_warps(best, count).scheduled for count in (1, 2, 8, 16, 32)]
     times = sorted(cost(work(one), H200, launch="graph").time_us for one in near)
-    others = candidates(asked, machine=H200, near=lambda scheduled: near)
+    others = candidates(asked, near=lambda scheduled: near)
     assert len(near) == len(others) < BEST
     assert [cost(work(c.scheduled), H200, launch="graph").time_us for c in others] == times
 
@@ -245,9 +245,10 @@ def test_candidates_are_those_that_take_least_by_the_closed_form():
 def test_a_schedule_that_does_not_fit_the_machine_is_no_candidate():
     asked = asked_of(product())
     limits = replace(H200.limits, threads_per_processor=512)  # 16 warps
-    small = replace(H200, limits=limits)
-    near = [with_warps(asked.considered.best, count).scheduled for count in (8, 32)]
-    found = candidates(asked, machine=small, near=lambda scheduled: near)
+    best = asked.considered.best
+    target = replace(best.scheduled.target, machine=replace(H200, limits=limits))
+    near = [replace(with_warps(best, n).scheduled, target=target) for n in (8, 32)]
+    found = candidates(asked, near=lambda scheduled: near)
     assert "32" not in {warps_of(choice.scheduled.schedule) for choice in found}
     assert "8" in {warps_of(choice.scheduled.schedule) for choice in found}
 
@@ -255,7 +256,7 @@ def test_a_schedule_that_does_not_fit_the_machine_is_no_candidate():
 def test_a_schedule_without_others_near_has_no_candidates_beside_it():
     asked = asked_of(product())
     asked = replace(asked, considered=replace(asked.considered, others=()))
-    alone = candidates(asked, machine=H200, near=lambda scheduled: [])
+    alone = candidates(asked, near=lambda scheduled: [])
     assert alone == []
 
 

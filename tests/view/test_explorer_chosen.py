@@ -15,6 +15,7 @@ from blockbuster.view.explorer.svg import plain_svg
 from tests.view.explorer_cases import SMALL, data, derivation, kernel_of
 
 PROGRAMS = {example.name: example for example in examples.ALL}
+H200 = bb.machine("h200")
 
 
 def test_header_kernel_and_reasons_say_what_emit_chooses():
@@ -58,11 +59,11 @@ def test_a_program_that_repeats_too_much_is_left_out_at_a_glance():
     made = bb.fuse(bb.lower(PROGRAMS["rmsnorm-swiglu"].program()))
     graphs = dict(enumerate(made.snapshots))
     wide = dict.fromkeys("MDKN", 4096)
-    times = [least_time(graph, wide, "sm_90") for graph in graphs.values()]
+    times = [least_time(graph, wide, H200) for graph in graphs.values()]
 
-    assert promising(graphs, wide, "sm_90") == [0]
+    assert promising(graphs, wide, H200) == [0]
     assert all(time > 10 * times[0] for time in times[1:])
-    assert promising(graphs, {**wide, "D": 64, "N": 64}, "sm_90") == [0, 1, 2]
+    assert promising(graphs, {**wide, "D": 64, "N": 64}, H200) == [0, 1, 2]
 
 
 def test_an_excerpt_keeps_types_and_reads_the_rest_as_inputs():

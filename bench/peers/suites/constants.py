@@ -31,7 +31,7 @@ def _constant(fn: Callable[..., Any], made: Case, *positions: int) -> Case:
     mine, _ = both(fn)
     own = ours(mine, tuple(f"arrays_{at}" for at in positions))
     others = tuple(one for one in made.contestants if one.name != own.name)
-    return replace(made, contestants=(own, *others))
+    return replace(made, contestants=(own, *others), constant=positions)
 
 
 def _cases() -> Iterator[Case]:

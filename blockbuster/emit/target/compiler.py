@@ -14,7 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.emit.target.assembler import Assembler, assembler_for
@@ -22,7 +22,7 @@ from blockbuster.emit.target.gpu import with_cache
 from blockbuster.emit.target.inspection import Inspection, Made, tools
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import EmitError, among, message, shown_lines
-from blockbuster.machines import built_in
+from blockbuster.machines import CPU, GPUS, Machine, built_in, machine
 
 if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel
@@ -30,37 +30,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """A GPU architecture.
-
-    ``shared``: bytes of shared memory that one block of threads can have; ``processors``: how many
-    such blocks run at once at least, on the machine that these numbers are from. ``overlaps``: a
-    kernel can begin before the one before has ended (dependent launches).
-    """
+    """A GPU architecture, and the machine of that architecture for which kernels are chosen."""
 
     name: str
     backend: str
     arch: int | str
-    warp_size: int
-    shared: int
-    processors: int
-    overlaps: bool = False
+    machine: Machine
 
+    @property
+    def warp_size(self) -> int:
+        """Threads of a warp."""
+        return self.machine.limits.warp
 
-def _target(name: str, backend: str, arch: int | str, *, like: str) -> Target:
-    """The target whose numbers are those of a built-in machine."""
-    machine = built_in(like)
-    limits = machine.limits
-    overlaps = machine.launch.dependent < machine.launch.graph
-    shared = limits.shared_per_program
-    return Target(name, backend, arch, limits.warp, shared, machine.processors, overlaps)
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory that one block of threads can have."""
+        return self.machine.limits.shared_per_program
+
+    @property
+    def processors(self) -> int:
+        """How many blocks of threads run at once at least."""
+        return self.machine.processors
+
+    @property
+    def overlaps(self) -> bool:
+        """True if a kernel can begin before the one before has ended (dependent launches)."""
+        return self.machine.launch.dependent < self.machine.launch.graph
 
 
 TARGETS: dict[str, Target] = {
-    "sm_80": _target("sm_80", "cuda", 80, like="a100"),
-    "sm_90": _target("sm_90", "cuda", 90, like="h200"),
-    "sm_100": _target("sm_100", "cuda", 100, like="b200"),
-    "gfx942": _target("gfx942", "hip", "gfx942", like="mi300x"),
+    "sm_80": Target("sm_80", "cuda", 80, built_in("a100")),
+    "sm_90": Target("sm_90", "cuda", 90, built_in("h200")),
+    "sm_100": Target("sm_100", "cuda", 100, built_in("b200")),
+    "gfx942": Target("gfx942", "hip", "gfx942", built_in("mi300x")),
 }
+"""Each architecture, with the machine that stands for it where no other is named."""
 
 
 def reads_float8(target: Target) -> bool:
@@ -71,6 +75,11 @@ def reads_float8(target: Target) -> bool:
 
 
 FIRST_WITH_FLOAT8 = 89
+
+
+def architecture(device: str | Machine) -> str:
+    """The name of a device's target; "cpu" for the CPU. Raises ValueError as ``target_of``."""
+    return CPU if device == CPU else target_of(device).name
 
 
 @dataclass(frozen=True)
@@ -88,11 +97,24 @@ class CompileReport:
     assembler: str = ""
 
 
-def target_of(name: str) -> Target:
-    """The entry of ``TARGETS``; ValueError names the known ones."""
-    if name not in TARGETS:
-        raise ValueError(message(f"unknown target {name!r}", hint=among(name, TARGETS)))
-    return TARGETS[name]
+def target_of(name: str | Machine) -> Target:
+    """The target of an architecture, or of a machine: the object, or the name of a built-in GPU.
+
+    Raises ValueError for an unknown name, and for a machine for which no kernels are written.
+
+    >>> target_of("sm_90").machine.name, target_of("h100").name, target_of("h100").machine.name
+    ('h200', 'sm_90', 'h100')
+    """
+    if isinstance(name, str) and name in TARGETS:
+        return TARGETS[name]
+    known = (*TARGETS, *GPUS)
+    if isinstance(name, str) and name not in GPUS:
+        raise ValueError(message(f"unknown target {name!r}", hint=among(name, known)))
+    on = machine(name)
+    if on.target not in TARGETS:
+        what = f"no kernels are written for {on.name}, whose target is {on.target!r}"
+        raise ValueError(message(what, hint=f"known targets: {', '.join(TARGETS)}"))
+    return replace(TARGETS[on.target], machine=on)
 
 
 def compile_kernel(kernel: Kernel, target: str | None = None) -> tuple[CompileReport, ...]:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from blockbuster.emit.target.disk import instead_of
 from blockbuster.errors import shown_lines
+from blockbuster.machines import Machine, known_device, likely, measured
+from blockbuster.machines.likely import BUS
 
 _T = TypeVar("_T")
 Tensor = Any
@@ -82,6 +84,19 @@ class Gpu:
         return str(self._torch.cuda.get_device_name(self._device))
 
     @property
+    def machine(self) -> Machine | None:
+        """Its numbers: measured on this computer, built in, or likely; None if there are none.
+
+        Raises ValueError for a file of measurements that is damaged.
+        """
+        found = measured(self.name) or known_device(self.name)
+        if found is not None or self._torch.version.hip:
+            return found
+        about = self._torch.cuda.get_device_properties(self._device)
+        reported = {**reported_by(about), BUS: bus_bandwidth(about)}
+        return likely(self.name, 10 * about.major + about.minor, reported)
+
+    @property
     def versions(self) -> str:
         """The device and the software that made and ran a kernel, in words."""
         import triton
@@ -129,6 +144,32 @@ class Gpu:
         except RuntimeError as error:
             return shown_lines(str(error))[0]
         return ""
+
+
+def reported_by(about: Any) -> dict[str, int]:
+    """The numbers of a machine's data file that torch's properties of a CUDA device have."""
+    reported = {
+        "processors": about.multi_processor_count,
+        "tiers.hbm.bytes": about.total_memory,
+        "tiers.l2.bytes": about.L2_cache_size,
+        "tiers.shared.bytes": about.shared_memory_per_multiprocessor,
+        "tiers.registers.bytes": 4 * about.regs_per_multiprocessor,
+        "limits.shared_per_program": about.shared_memory_per_block_optin,
+        "limits.shared_per_processor": about.shared_memory_per_multiprocessor,
+        "limits.registers_per_processor": about.regs_per_multiprocessor,
+        "limits.threads_per_processor": about.max_threads_per_multi_processor,
+        "limits.warp": about.warp_size,
+    }
+    return {path: int(number) for path, number in reported.items()}
+
+
+def bus_bandwidth(about: Any) -> float:
+    """Bytes a second of a device's memory pins, by torch's properties; 0 if they do not say.
+
+    Clocks are in kHz, a bus is so many bits wide, and data go twice a cycle.
+    """
+    clock = getattr(about, "memory_clock_rate", 0)
+    return 2e3 * clock * getattr(about, "memory_bus_width", 0) / 8
 
 
 def poison(tensor: Tensor) -> Tensor:

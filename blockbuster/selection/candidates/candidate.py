@@ -10,7 +10,7 @@ from typing import Any
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.compiler import Target, target_of
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import defined, stored
@@ -21,6 +21,7 @@ from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import Machine
 from blockbuster.selection.candidates.again import Repeated
 from blockbuster.selection.candidates.alternatives import Form
 from blockbuster.selection.cost import Cost, cost_of
@@ -121,17 +122,25 @@ class Choice:
 
 @dataclass(frozen=True)
 class Setting:
-    """The sizes, dtypes and target of a choice. ``in_chunks``: loops may be cut into chunks."""
+    """The sizes, dtypes and target of a choice. ``in_chunks``: loops may be cut into chunks.
+
+    ``target``: an architecture, the name of a GPU, or a machine; "cpu" for NumPy text.
+    """
 
     sizes: Mapping[Dim, int]
     given: Given
-    target: str
+    target: str | Machine
     in_chunks: bool
 
     @property
     def known(self) -> dict[Dim, int]:
         """The sizes, by size class."""
         return {size_class(d): size for d, size in self.sizes.items()}
+
+    @property
+    def device(self) -> Target:
+        """The GPU that is chosen for."""
+        return target_of(self.target)
 
 
 @dataclass(frozen=True)
@@ -168,7 +177,7 @@ def on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Candidate:
     scheduled = default_schedule(
         start,
         setting.known,
-        device=target_of(setting.target),
+        device=setting.device,
         tiles=form.tiles,
         warps=form.warps,
         chunks=None if setting.in_chunks else {},

@@ -12,7 +12,7 @@ from blockbuster.interp.binding import dims_of
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.machines import machine_of
+from blockbuster.machines import Machine
 from blockbuster.selection.traffic.closed import closed_traffic
 
 BLOCK = 128
@@ -24,19 +24,18 @@ FAR = 3.0
 UNITS = {"matrix": "float16", "vector": "float32"}
 
 
-def promising(graphs: Mapping[int, Graph], sizes: Mapping[Dim, int], target: str) -> list[int]:
+def promising(graphs: Mapping[int, Graph], sizes: Mapping[Dim, int], machine: Machine) -> list[int]:
     """The numbers of the graphs whose least times are near the least of all, in order.
 
-    ``sizes``: by size class. Raises ValueError for a target without a machine.
+    ``sizes``: by size class.
     """
-    times = {number: least_time(graph, sizes, target) for number, graph in graphs.items()}
+    times = {number: least_time(graph, sizes, machine) for number, graph in graphs.items()}
     limit = FAR * min(times.values())
     return [number for number, time in times.items() if time <= limit]
 
 
-def least_time(graph: Graph, sizes: Mapping[Dim, int], target: str) -> float:
+def least_time(graph: Graph, sizes: Mapping[Dim, int], machine: Machine) -> float:
     """Seconds to move what ``graph`` moves, or to compute what it computes, in float16."""
-    machine = machine_of(target)
     dims = dict.fromkeys(map(size_class, dims_of(graph)))
     known = {dim: sizes[dim] for dim in dims if dim in sizes}
     whole = list_only(graph)

@@ -41,7 +41,6 @@ from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.types import size_class
-from blockbuster.machines import machine_of
 from blockbuster.selection.decisions.combining import programs as places_of
 from blockbuster.selection.decisions.combining import widest
 from blockbuster.selection.decisions.persistent import is_alone, loops_before_it_waits
@@ -104,9 +103,10 @@ def _by_few(
 
 def _have_room(scheduled: Scheduled, rows: int, product: int) -> bool:
     """True if a program of the product fits a processor beside those of the rows."""
-    program, name = scheduled.program, scheduled.target.name
-    few, one = (footprint(layouts_of(program, program.nests[at], name)) for at in (rows, product))
-    return one.fits_beside(few, BESIDE, machine_of(name))
+    program, target = scheduled.program, scheduled.target
+    nests = (program.nests[at] for at in (rows, product))
+    few, one = (footprint(layouts_of(program, nest, target.name)) for nest in nests)
+    return one.fits_beside(few, BESIDE, target.machine)
 
 
 def _lanes(scheduled: Scheduled, at: int, *, ahead: bool) -> int:

@@ -17,7 +17,7 @@ from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.grid_order import walked
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.program import Nest
-from blockbuster.machines import Machine, machine_of
+from blockbuster.machines import Machine
 
 GROUP = GroupBlocks()
 
@@ -40,7 +40,7 @@ def grouped(scheduled: Scheduled) -> Scheduled:
     sites = tuple(GROUP.sites(scheduled))
     if not sites or not all(scheduled.known.values()):
         return scheduled
-    machine, nests = machine_of(scheduled.target.name), scheduled.program.nests
+    machine, nests = scheduled.target.machine, scheduled.program.nests
     for at, (alone, nest) in enumerate(zip(work(scheduled), nests, strict=True), start=1):
         before = _loaded(alone, machine)
         here = [(site, size) for site in sites if site.nest == at for size in SIZES if before]

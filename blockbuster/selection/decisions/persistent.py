@@ -23,7 +23,6 @@ from blockbuster.emit.tile.program import For, Issue, Let, Nest, TileProgram, st
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.waits import Wait
-from blockbuster.machines import machine_of
 from blockbuster.selection.decisions.combining import blocks, programs
 from blockbuster.selection.decisions.default_tiles import ROWS
 
@@ -118,7 +117,6 @@ def is_alone(scheduled: Scheduled, number: int) -> bool:
 
 def residents(scheduled: Scheduled, number: int) -> int:
     """How many programs of a nest a processor has room for; 0 if one does not fit."""
-    program, target = scheduled.program, scheduled.target.name
-    room = footprint(layouts_of(program, program.nests[number - 1], target))
-    machine = machine_of(target)
+    program, machine = scheduled.program, scheduled.target.machine
+    room = footprint(layouts_of(program, program.nests[number - 1], scheduled.target.name))
     return 0 if room.misfit(machine) else room.resident(machine)

@@ -8,12 +8,14 @@ from typing import Any
 
 from blockbuster.emit.kernel import written
 from blockbuster.emit.print.numpy.text import numpy_text
+from blockbuster.emit.target.compiler import architecture
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.value_dtypes import casts, result_dtype
 from blockbuster.ir.graph import Graph, Input, Read
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import Machine
 from blockbuster.selection.candidates.candidate import CPU, Choice, Key
 from blockbuster.selection.candidates.in_range import in_range
 from blockbuster.selection.choice import Fused
@@ -28,6 +30,7 @@ from blockbuster.selection.plans.plan_dtypes import kept_dtypes, own_dtypes, wri
 class Family:
     """The plans of one program for one dtype and target: fused once, emitted per class of sizes.
 
+    ``target``: "cpu", or what ``target_of`` takes: by the numbers of its machine is chosen.
     ``input_dtypes``: those of inputs that have another dtype than ``dtype``, where all meet.
     ``known``: gives schedules that were measured. ``constants``: inputs that stay as they are from
     call to call, so that what is computed of them alone is kept.
@@ -40,7 +43,7 @@ class Family:
         *,
         name: str,
         dtype: str,
-        target: str,
+        target: str | Machine,
         input_dtypes: Mapping[str, str],
         rules: tuple[Rule, ...] = (),
         known: Known | None = None,
@@ -182,7 +185,7 @@ class Family:
         return Plan(
             self.name,
             self.dtype,
-            self.target,
+            architecture(self.target),
             self.inputs,
             dict(sizes),
             tuple(steps),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from blockbuster.emit.target.compiler import TARGETS
+from blockbuster.machines import GPUS
 from blockbuster.view.emitting import add_kernel, add_program, add_rules, emitted
 from blockbuster.view.terminal import Screen, say, warn
 
@@ -28,7 +30,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_program(command)
     add_rules(command)
     add_kernel(command)
-    command.add_argument("--target", default="sm_90", help="sm_80, sm_90 (default), sm_100, gfx942")
+    command.add_argument(
+        "--target", default="sm_90",
+        help=f"an architecture ({', '.join(TARGETS)}; default sm_90) or a GPU ({', '.join(GPUS)}), "
+        "by whose numbers the kernel is chosen",
+    )  # fmt: skip
     command.add_argument(
         "--show", choices=("source", "schedule", "tiles"), default="source",
         help="what to print: the Triton file (default), its schedule, or its loops over tiles",

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Simulate the kernel and print the report."""
     device = gpu(arguments.machine)
     with Screen(stderr=True).working("simulating"):
-        kernel = emitted(arguments, device.target)
+        kernel = emitted(arguments, device)
         report = simulate(
             kernel,
             device,

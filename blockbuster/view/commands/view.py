@@ -110,10 +110,7 @@ def setting_of(arguments: argparse.Namespace, fixed: dict[str, int] | None = Non
     """The numbers on the command line, beside the sizes that a program fixes."""
     sizes = {**(fixed or {}), **parse_sizes(arguments.sizes)}
     blocks = parse_sizes(arguments.blocks, "--blocks")
-    device = gpu(arguments.machine)
-    return Setting(
-        sizes, blocks, target=device.target, machine=arguments.machine, trials=arguments.trials
-    )
+    return Setting(sizes, blocks, machine=gpu(arguments.machine), trials=arguments.trials)
 
 
 def write_page(derivation: Derivation, path: Path, setting: Setting, *, title: str = "") -> None:

@@ -11,6 +11,7 @@ from math import ceil
 
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import Machine
 from blockbuster.rules import Derivation
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
@@ -69,7 +70,9 @@ class Chosen:
         return {dim: ceil(sizes[dim] / n) for dim, n in lanes.items() if dim in sizes}
 
 
-def chosen(derivation: Derivation, sizes: Mapping[Dim, int], dtype: str, target: str) -> Chosen:
+def chosen(
+    derivation: Derivation, sizes: Mapping[Dim, int], dtype: str, target: str | Machine
+) -> Chosen:
     """The choice among the snapshots of ``derivation`` and the programs beside them."""
     fused = Fused(derivation.start, derivation)
     short = derivation.start.size <= LONG

@@ -16,6 +16,7 @@ from blockbuster.errors import DrawError, message
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
+from blockbuster.machines import machine
 from blockbuster.rules import Derivation, explain
 from blockbuster.rules.explain import APPLIES
 from blockbuster.selection.plans.stored import Stored, stored
@@ -55,7 +56,7 @@ def explorer_data(
     _check_length(derivation)
     sizes = sizes_of(derivation.start, setting)
     progress("choosing what costs least")
-    choice = chosen(derivation, sizes, setting.dtype, setting.target)
+    choice = chosen(derivation, sizes, setting.dtype, machine(setting.machine))
     progress("rewriting")
     found = frames(derivation, choice.derivation)
     graphs = [derivation.start, *(frame.after for frame in found)]

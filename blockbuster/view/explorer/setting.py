@@ -1,10 +1,11 @@
-"""The initial setting of a page: sizes and blocks of dims, dtype, target and machine."""
+"""The initial setting of a page: sizes and blocks of dims, dtype and machine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import lcm
+from pathlib import Path
 from typing import Any
 
 from blockbuster.errors import message
@@ -13,6 +14,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import Machine
 from blockbuster.view.explorer.widths import usual_sizes
 
 BLOCKS = 4  # of a dim, where neither the caller nor a schedule says it
@@ -20,16 +22,15 @@ BLOCKS = 4  # of a dim, where neither the caller nor a schedule says it
 
 @dataclass(frozen=True)
 class Setting:
-    """Sizes and numbers of blocks by dim, the dtype and target of the kernel, seeds of proofs.
+    """Sizes and numbers of blocks by dim, the dtype of the kernel, seeds of proofs.
 
-    ``machine``: the name of the one on which the kernel is simulated.
+    ``machine``: the GPU for which the kernel is chosen, and on which it is simulated.
     """
 
     sizes: Mapping[Dim, int] = field(default_factory=dict)
     blocks: Mapping[Dim, int] = field(default_factory=dict)
     dtype: str = "float16"
-    target: str = "sm_90"
-    machine: str = "h200"
+    machine: str | Path | Machine = "h200"
     trials: int = 8
     seed: int = 0
 

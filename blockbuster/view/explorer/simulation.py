@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 from blockbuster.costs.report import Report
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.schedule.steps import cost_of
-from blockbuster.machines import Tier, machine
+from blockbuster.machines import Machine, Tier, machine
 from blockbuster.simulation import simulate
 
 MOST_BARS = 6000
@@ -23,8 +24,8 @@ DIGITS = 3  # of microseconds
 Data = dict[str, Any]
 
 
-def simulation_data(kernel: Kernel | None, name: str) -> Data:
-    """The simulation of a kernel on the machine of this name; "missing" says why there is none."""
+def simulation_data(kernel: Kernel | None, on: str | Path | Machine) -> Data:
+    """The simulation of a kernel on a machine; "missing" says why there is none."""
     if kernel is None:
         return {"missing": "No kernel was written, so that none is simulated."}
     moved = _moved(kernel)
@@ -32,11 +33,11 @@ def simulation_data(kernel: Kernel | None, name: str) -> Data:
         what = f"At these sizes {moved:,} elements move"
         hint = "a simulation takes longer than a page should. At smaller sizes there is one"
         return {"missing": f"{what}: {hint}."}
+    device = machine(on)
     try:
-        device = machine(name)
         report = simulate(kernel, device, launch="graph")
     except ValueError as error:
-        return {"missing": f"The kernel is not simulated on {name}.\n{error}"}
+        return {"missing": f"The kernel is not simulated on {device.name}.\n{error}"}
     every, bars = _bars(report)
     return {
         "machine": report.machine,
