@@ -6,7 +6,7 @@ Both figures are estimates of a compiler's output for a nest: bytes of shared me
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blockbuster.costs.registers import registers
 from blockbuster.emit.tile.layouts import Layouts
@@ -17,11 +17,15 @@ from blockbuster.machines.machine import Machine
 
 @dataclass(frozen=True)
 class Footprint:
-    """``shared``: bytes of shared memory. ``registers``: of a thread. ``warps``: of a program."""
+    """``shared``: bytes of shared memory. ``registers``: of a thread. ``warps``: of a program.
+
+    ``doubt``: how far the registers may be off, as a standard deviation; 0 for those of a binary.
+    """
 
     shared: int
     registers: int
     warps: int
+    doubt: int = 0
 
     def available(self, machine: Machine) -> int:
         """The registers that a thread can have, at most: what it wants beyond them is spilled."""
@@ -65,6 +69,21 @@ class Footprint:
         )
         return max(1, side_by_side)
 
+    def likely_residents(self, machine: Machine) -> dict[int, float]:
+        """How many programs a processor may run side by side, and how likely each number is.
+
+        Three numbers of registers stand for all: the estimate counts one half, and fewer and more
+        of them a quarter each, so that mean and deviation are right. Raises ValueError as above.
+        """
+        found: dict[int, float] = {}
+        off = round(2**0.5 * self.doubt)
+        for wanted, weight in (
+            (self.registers, 0.5), (self.registers - off, 0.25), (self.registers + off, 0.25)
+        ):  # fmt: skip
+            count = replace(self, registers=max(1, wanted)).resident(machine)
+            found[count] = found.get(count, 0.0) + weight
+        return found
+
     def fits_beside(self, other: Footprint, count: int, machine: Machine) -> bool:
         """True if a processor with ``count`` programs of another kernel, or as many as it runs side
         by side, has shared memory and threads for a program.
@@ -77,4 +96,5 @@ class Footprint:
 
 def footprint(layouts: Layouts) -> Footprint:
     """The footprint of a program of the grid of a nest, whose tiles lie as ``layouts`` says."""
-    return Footprint(shared_by(layouts), registers(layouts), layouts.nest.warps)
+    found, doubt = registers(layouts)
+    return Footprint(shared_by(layouts), found, layouts.nest.warps, doubt)

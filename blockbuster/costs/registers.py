@@ -65,8 +65,18 @@ WORDS = {FLOAT8: 0.25, "float16": 0.5, "bfloat16": 0.5, "bool": 0.25, "float64":
 FEWEST = 16
 
 
-def registers(layouts: Layouts) -> int:
-    """Registers that a thread of a nest's programs wants; it may get fewer, and spill."""
+SURE, DOUBT = 5, 0.4
+"""How far an estimate is off (standard deviation): so many registers, and a part of what is not
+accumulators, indices and loops. Of 325 kernels for sm_90 that do not spill it was 6 registers where
+that part is below 5, 13 between 5 and 20, 30 between 40 and 80, 42 above.
+"""
+
+
+def registers(layouts: Layouts) -> tuple[int, int]:
+    """Registers that a thread of a nest's programs wants; it may get fewer, and spill.
+
+    The second number is how far the first may be off, as a standard deviation.
+    """
     nest, tiling = layouts.nest, layouts.tiling
     threads = nest.warps * LANES
     dots = [s for s in statements(nest.body) if isinstance(s, Let) and is_matrix_dot(s, tiling)]
@@ -74,19 +84,22 @@ def registers(layouts: Layouts) -> int:
     totals = sum(_words(tile, tiling) for tile in inits) / threads
     others = max(0.0, _peak(layouts) / threads - totals)
     if not dots and not any(isinstance(stmt, For) for stmt in nest.body):
-        return int(max(FEWEST, STRAIGHT + ALONE * (totals + others)))
+        return _with_doubt(STRAIGHT + ALONE * (totals + others), STRAIGHT)
     made = max((_words(dot.target, tiling) for dot in dots if not dot.into), default=0) / threads
+    known = ALWAYS + (WITH_DOTS if dots else 0) + TOTALS * totals
     found = (
-        ALWAYS
-        + (WITH_DOTS if dots else 0)
-        + TOTALS * totals
+        known
         + OTHERS * others
         + FRAGMENTS * min(HELD, _fragments(dots, layouts))
         + SPLIT * max((_to_split(dot, tiling) / threads for dot in dots), default=0.0)
         + PLACES * _places(nest.body, tiling, threads)
     )
-    least = ALWAYS + (WITH_DOTS if dots else 0) + TOTALS * (totals + made)
-    return int(max(FEWEST, found, least))
+    return _with_doubt(max(found, known + TOTALS * made), known)
+
+
+def _with_doubt(found: float, known: float) -> tuple[int, int]:
+    """An estimate and its deviation; ``known``: the part of it that is certain."""
+    return int(max(FEWEST, found)), int(SURE + DOUBT * max(0.0, found - known))
 
 
 def _places(body: tuple[Stmt, ...], tiling: Tiling, threads: int) -> float:

@@ -53,17 +53,30 @@ def time_of(
 ) -> NestTime:
     """The time of one kernel; ``held`` are arrays that the cache has before it begins.
 
-    Raises ValueError for a program that does not fit a processor of the machine, or a rate that is
-    needed and missing.
+    Its registers are an estimate, which decides how many programs share a processor: the seconds
+    are the mean over likely numbers, and all else is as estimated. Raises ValueError for a program
+    that does not fit a processor of the machine, or a rate that is needed and missing.
     """
-    resident = work.footprint.resident(machine)
+    likely = work.footprint.likely_residents(machine)
+    times = {n: _with_residents(work, machine, n, held, coefficients) for n in likely}
+    seconds = sum(weight * times[n].seconds for n, weight in likely.items())
+    wanted = work.footprint.registers / work.footprint.available(machine)
+    spilled = 1.0 + coefficients.spill * max(0.0, wanted - SPARE)
+    return replace(times[work.footprint.resident(machine)], seconds=seconds * spilled)
+
+
+def _with_residents(
+    work: Work,
+    machine: Machine,
+    resident: int,
+    held: Collection[str],
+    coefficients: Coefficients,
+) -> NestTime:
+    """The time of one kernel of which a processor runs so many programs side by side."""
     wave = min(work.programs, machine.processors * resident)
     missed = from_memory(work, machine, wave, held)
     rates = Rates(work, machine, coefficients, missed)
-    found = passed(work, machine, rates, resident, coefficients.start)
-    wanted = work.footprint.registers / work.footprint.available(machine)
-    spilled = 1.0 + coefficients.spill * max(0.0, wanted - SPARE)
-    return replace(found, seconds=found.seconds * spilled)
+    return passed(work, machine, rates, resident, coefficients.start)
 
 
 class Stepping(Protocol):
