@@ -244,8 +244,9 @@ class Rates:
 
 
 def is_stream(phase: Phase) -> bool:
-    """True if loads run ahead of dots whose results nothing else waits for."""
-    return bool(phase.dots and phase.ahead and not phase.waits and not _on_vector_units(phase))
+    """True if loads run ahead of dots whose results nothing in the loop waits for."""
+    ahead = phase.dots and phase.ahead and not phase.waits
+    return bool(ahead and not phase.stored and not _on_vector_units(phase))
 
 
 def _on_vector_units(phase: Phase) -> bool:

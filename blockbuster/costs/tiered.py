@@ -109,7 +109,8 @@ def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> tup
     found = last = 0.0
     if full:
         round_ = rates.steps(machine.processors)
-        later = in_turn(round_, rates.between) if ahead else overlapped(round_, resident)
+        pairs = work.in_turn and not ahead
+        later = in_turn(round_, rates.between) if ahead else overlapped(round_, resident, pairs)
         later += rates.between if _in_step(work, resident) else 0.0
         found += begun_at_once(round_, resident) + (full - 1) * later
     if left:
@@ -144,17 +145,27 @@ def in_turn(steps: tuple[Step, ...], between: float) -> float:
     return side_by_side(begun, 1) + (between if _longest(begun, 1).streams else 0.0)
 
 
-def overlapped(steps: tuple[Step, ...], programs: int) -> float:
-    """Seconds in which so many programs pass, some of which begin while others compute."""
-    return begun_at_once(steps, 1) if programs == 1 else side_by_side(steps, programs)
+def overlapped(steps: tuple[Step, ...], programs: int, turns: bool = False) -> float:
+    """Seconds in which so many programs pass, some of which begin while others compute.
+
+    ``turns``: they take their places in turn.
+    """
+    return begun_at_once(steps, 1) if programs == 1 else side_by_side(steps, programs, turns)
 
 
-def side_by_side(steps: tuple[Step, ...], programs: int) -> float:
-    """Seconds in which so many programs pass, all of whose steps are mixed."""
+def side_by_side(steps: tuple[Step, ...], programs: int, turns: bool = False) -> float:
+    """Seconds in which so many programs pass, all of whose steps are mixed.
+
+    They overlap as well as their longest step does; if they take ``turns``, as well as their loops
+    of dots, which never stop then: others store meanwhile. So two programs of 128 x 128 to a
+    processor take a product of 8192 x 128 x 4096 in 26 microseconds instead of 34; an H200 took 24.
+    """
     names = dict.fromkeys(name for step in steps for name in step.resources)
     busy = [sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names]
     chain = sum(step.runs * step.chain for step in steps)
-    return _longest(steps, programs).combined([programs * each for each in busy], chain)
+    loops = [step for step in steps if step.streams] if turns else []
+    like = _longest(loops or steps, programs)
+    return like.combined([programs * each for each in busy], chain)
 
 
 def _longest(steps: Sequence[Step], programs: int) -> Step:
