@@ -168,14 +168,15 @@ def prepared(
     """Calls of the variants that are right on a GPU, by name, and why others are none."""
     sources = {one.left_out: one.source for one in made if one.source}
     failed = {one.left_out: one.reason for one in made if not one.source}
-    runs, wrong = right_launches(case, sources, alone)
-    return runs, {**failed, **wrong}
+    launches, wrong = right_launches(case, sources, alone)
+    with alone(), assembling_here():
+        return {name: graphed(launch) for name, launch in launches.items()}, {**failed, **wrong}
 
 
 def right_launches(
     case: Case, sources: Mapping[str, str], alone: Alone = nullcontext
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Calls of emitted files of a case on a GPU, by name, and why others are none.
+    """Launches of emitted files of a case on a GPU, by name, and why others are none.
 
     All results have to agree with those of the first. All files are compiled first; only their
     launches are inside ``alone()``, and what they keep of constants is computed before.
@@ -225,11 +226,11 @@ def _right(
         if not error <= LARGEST:
             failed[name] = f"error {error:.2g}"
             continue
-        runs[name] = _graphed(launch)
+        runs[name] = launch
     return runs, failed
 
 
-def _graphed(launch: Callable[[], Any]) -> Callable[[], Any]:
+def graphed(launch: Callable[[], Any]) -> Callable[[], Any]:
     """The same call as a CUDA graph: checks in Python take longer than some kernels."""
     import torch
 

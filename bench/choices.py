@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import blockbuster as bb
-from bench.ablation import Alone, locked, named, right_launches
+from bench.ablation import Alone, graphed, locked, named, right_launches
 from bench.peers.cases import BY_KEY
-from bench.timing import timed
-from blockbuster.emit.target.compiler import target_of
+from bench.timing import Clock, Rounds, Run, cold_calls, in_rounds, warm_calls
+from blockbuster.emit.target.compiler import assembling_here, target_of
 from blockbuster.errors import BlockbusterError
 
 ROUNDS = 7
@@ -105,21 +105,33 @@ def measured(before: Chosen, after: Chosen, alone: Alone) -> dict[str, Any]:
     failed = {name: reasons[name] for name, source in sources.items() if not source}
     case = BY_KEY[before.key]
     given = {name: source for name, source in sources.items() if source}
-    runs, wrong = right_launches(case, given, alone)
-    with alone():
-        times = timed(runs, ROUNDS, graphed=float("inf"))
+    launches, wrong = right_launches(case, given, alone)
+    with alone(), assembling_here():
+        cold, warm = times_of(launches)
     return {
-        "key": before.key, "cold": dict(times.cold), "warm": dict(times.warm),
+        "key": before.key, "cold": cold, "warm": warm,
         "failed": {**failed, **wrong}, "before": before.schedule, "after": after.schedule,
         "estimates": [before.estimate, after.estimate],
     }  # fmt: skip
+
+
+def times_of(launches: Mapping[str, Run]) -> list[Rounds]:
+    """Rounds of all launches in turn, cold and warm: as CUDA graphs, for the checks of a launcher
+    in Python take longer than some kernels.
+    """
+    clock = Clock()
+    once = {name: graphed(launch) for name, launch in launches.items()}
+    usual = {name: min(clock.cold(run, 3) for _ in range(3)) for name, run in once.items()}
+    cold = {name: partial(clock.cold, run, cold_calls(usual[name])) for name, run in once.items()}
+    warm = {n: clock.graph(launch, warm_calls(usual[n])) for n, launch in launches.items()}
+    return in_rounds(ROUNDS, cold, warm)
 
 
 def measure(twos: Sequence[Two], folder: Path, workers: int) -> None:
     """Time all that have no times in ``folder`` yet."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "times.jsonl"
-    done = [one["key"] for one in times_of(path)]
+    done = [one["key"] for one in lines_of(path)]
     alone = partial(locked, str(folder / "lock"))
     with (
         ProcessPoolExecutor(workers, get_context("spawn")) as pool,
@@ -134,10 +146,10 @@ def measure(twos: Sequence[Two], folder: Path, workers: int) -> None:
             file.write(json.dumps(one.result()) + "\n")
             file.flush()
     (folder / "lock").unlink(missing_ok=True)
-    (folder / "table.md").write_text(table(times_of(path)), encoding="utf-8")
+    (folder / "table.md").write_text(table(lines_of(path)), encoding="utf-8")
 
 
-def times_of(path: Path) -> list[dict[str, Any]]:
+def lines_of(path: Path) -> list[dict[str, Any]]:
     """The lines of times in a file, none if there is no file."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
