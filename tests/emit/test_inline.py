@@ -7,7 +7,7 @@ from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule import inline
 from blockbuster.emit.schedule.inline import Inline
 from blockbuster.emit.schedule.scheduled import unscheduled
-from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.schedule.script import not_complete, replayed
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.parse import parse_tiles
@@ -121,6 +121,24 @@ def test_it_is_proved(text):
     assert prove_tiles(start.draft, bind(made), trials=4).equal
 
 
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (texts.COLUMNS, "changed(tile, name=next(self.names))", "tile"),
+        (
+            texts.GROUP.replace("load I3", "load I2"),
+            "(*operands(stmt), *folded(stmt))",
+            "operands(stmt)",
+        ),
+        (texts.BY_CHUNK, "elif any(tile in used for tile in", "elif all(tile in used for tile in"),
+    ],
+)
+def test_a_change_of_what_it_writes_is_caught(monkeypatch, text, old, new):
+    start = of(text)
+    mutated(monkeypatch, inline, old, new)
+    assert is_right(start.draft, INLINE.rewritten(start, Site(1))) is False
+
+
 def kinds(body):
     return [type(stmt).__name__ for stmt in body]
 
@@ -158,3 +176,12 @@ def test_two_loops_each_make_what_they_read():
         assert "X" in {load.view.buffer.name for load in loop.body if isinstance(load, Load)}
     names = [s.target.name for s in statements((rows,)) if isinstance(s, Load | Let | Init)]
     assert len(set(names)) == len(names)
+
+
+def test_a_reader_gets_the_blocks_of_what_it_makes():
+    text = "block nest 1 C 64 whole\nblock nest 2 N 16\nwarps nest 2 2\noverlap nest 2\n"
+    made = replayed(of(texts.IN_ONE_TILE), f"{text}inline nest 1")
+    (nest,) = made.draft.nests
+
+    assert [(block.dim, block.lanes) for block in nest.blocks] == [("N", 16), ("C", 64)]
+    assert (nest.warps, nest.overlaps, not_complete(made)) == (2, True, "")

@@ -52,8 +52,8 @@ from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
-    Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), Inline(), DeferLaneSums(), Part(), Spell(),
-    Factor(), SplitFloat(), OrderBlocks(), Walk(), GroupBlocks(), Persist(), Warps(), Stage(),
+    Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
+    SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(), Persist(), Warps(), Stage(),
     Jam(), Pack(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
