@@ -269,6 +269,6 @@ def test_every_place_and_argument_reads_back(move):
 
     nowhere = (
         "group-heads", "split", "finish", "narrow", "fill", "part", "keep", "spread", "overlap",
-        "split-float", "spell", "turn", "sink",
+        "split-float", "spell", "turn", "sink", "inline",
     )  # fmt: skip
     assert found or move.name in nowhere

@@ -99,4 +99,5 @@ def not_a_power_of_two(number: int, what: str, least: int = 1) -> str:
 
 def no_such_place(move: Move, site: Site) -> str:
     """Why ``move`` does not apply: the program has no such place."""
-    return f"there is no {site or 'program'}: {move.name} takes {move.takes}"
+    where = f"there is no {site}" if str(site) else "it names no place"
+    return f"{where}: {move.name} takes {move.takes}"

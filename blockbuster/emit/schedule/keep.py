@@ -35,6 +35,7 @@ from blockbuster.emit.tile.program import (
     Load,
     Stmt,
     Store,
+    Tile,
     TileProgram,
     statements,
 )
@@ -116,7 +117,7 @@ def not_kept(load: Load, body: Body) -> str:
         or another_part(load, made)
         or of_another_iteration(load, made)
         or folded_since(made)
-        or converted(load, made)
+        or converted(made.store.value, load.target)
     )
 
 
@@ -155,9 +156,8 @@ def folded_since(made: Made) -> str:
     return ""
 
 
-def converted(load: Load, made: Made) -> str:
+def converted(value: Tile, target: Tile) -> str:
     """A store and a load round at most: a truth value or a position would stay one."""
-    value, target = made.store.value, load.target
     if value.dtype != target.dtype and (value.dtype in COUNTED or target.dtype in COUNTED):
         return f"{value.name} of {value.dtype} is loaded as {target.dtype}"
     return ""

@@ -23,6 +23,7 @@ from blockbuster.emit.schedule.fill import Fill
 from blockbuster.emit.schedule.finish_rows import FinishRows
 from blockbuster.emit.schedule.group_blocks import GroupBlocks
 from blockbuster.emit.schedule.group_heads import GroupHeads
+from blockbuster.emit.schedule.inline import Inline
 from blockbuster.emit.schedule.jam import Jam
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
@@ -52,8 +53,8 @@ from blockbuster.ir.types import size_class
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
     Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
-    SplitFloat(), OrderBlocks(), Walk(), GroupBlocks(), Persist(), Warps(), Stage(), Jam(), Pack(),
-    Overlap(),
+    SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(), Persist(), Warps(), Stage(),
+    Jam(), Pack(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

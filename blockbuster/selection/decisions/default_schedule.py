@@ -18,38 +18,34 @@ from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at, loops_of, statement_at
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, loops_of, statement_at
 from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.spread import Spread, needs_all
-from blockbuster.emit.schedule.stage import Stage
-from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.emit.tile.program import For, Let, Nest, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.typed import is_accurate
-from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.base_two import in_base_two
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
 from blockbuster.selection.decisions.combining import blocks, combined_finely
 from blockbuster.selection.decisions.dead_tiles import filled
-from blockbuster.selection.decisions.default_tiles import STAGES, choose_tiling
+from blockbuster.selection.decisions.default_tiles import choose_tiling
 from blockbuster.selection.decisions.deferral import deferred
 from blockbuster.selection.decisions.full_tiles import parted
-from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.heads_as_rows import heads_grouped
+from blockbuster.selection.decisions.inlined import inlined
 from blockbuster.selection.decisions.longest_first import longest_first
-from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.own_blocks import Own, cut_apart, wholes_cut
 from blockbuster.selection.decisions.split_floats import split_floats
 from blockbuster.selection.decisions.turned import turned
-from blockbuster.selection.decisions.usual_warps import usual_warps
+from blockbuster.selection.decisions.usual_settings import with_usual_settings
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
-SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
+SPLIT, SPREAD = Split(), Spread()
 
 SCANNED = 16
 """Blocks of a loop from which on a kernel before that looks for its range is worth the launch: it
@@ -71,7 +67,7 @@ def default_schedule(
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
     made = arranged(unscheduled(program, sizes, device), tiles=tiles or {}, chunks=chunks)
-    return overlapped(grouped(staged(with_warps(made, warps))))
+    return with_usual_settings(made, warps)
 
 
 def arranged(
@@ -93,7 +89,7 @@ def arranged(
 def completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
     """``scheduled``, which is divided, after the moves behind that."""
     scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
-    return longest_first(combined_finely(in_base_two(scheduled)))
+    return inlined(longest_first(combined_finely(in_base_two(scheduled))))
 
 
 def divided(
@@ -227,25 +223,4 @@ def kept(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with what an iteration stores and loads again kept in tiles."""
     while (site := next(KEEP.sites(scheduled), None)) is not None:
         scheduled = KEEP.apply(scheduled, site)
-    return scheduled
-
-
-def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
-    """``scheduled`` with so many warps in all kernels, or as many as each usually has."""
-    usual = [warps or usual_warps(scheduled, nest) for nest in scheduled.draft.nests]
-    if len(set(usual)) == 1:
-        return WARPS.apply(scheduled, EVERYWHERE, count=usual[0])
-    for number, count in enumerate(usual, start=1):
-        scheduled = WARPS.apply(scheduled, Site(number), count=count)
-    return scheduled
-
-
-def staged(scheduled: Scheduled, stages: int = STAGES) -> Scheduled:
-    """``scheduled`` with the loads of dots running ahead, wherever they can."""
-    for site in list(STAGE.sites(scheduled)):
-        loop = loop_at(scheduled.draft, site)
-        assert loop is not None
-        tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
-        if any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
-            scheduled = STAGE.apply(scheduled, site, stages=stages)
     return scheduled
