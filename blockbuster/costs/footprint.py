@@ -19,7 +19,8 @@ from blockbuster.machines.machine import Machine
 class Footprint:
     """``shared``: bytes of shared memory. ``registers``: of a thread. ``warps``: of a program.
 
-    ``doubt``: how far the registers may be off, as a standard deviation; 0 for those of a binary.
+    ``doubt``: how far the registers may be off, as a standard deviation; 0 if they are known, or
+    taken as known.
     """
 
     shared: int
@@ -72,14 +73,15 @@ class Footprint:
     def likely_residents(self, machine: Machine) -> dict[int, float]:
         """How many programs a processor may run side by side, and how likely each number is.
 
-        Three numbers of registers stand for all: the estimate counts one half, and fewer and more
-        of them a quarter each, so that mean and deviation are right. Raises ValueError as above.
+        Three numbers of registers stand for all: the estimate counts one half, and a deviation
+        fewer and more a quarter each. Raises ValueError as above.
         """
         found: dict[int, float] = {}
-        off = round(2**0.5 * self.doubt)
         for wanted, weight in (
-            (self.registers, 0.5), (self.registers - off, 0.25), (self.registers + off, 0.25)
-        ):  # fmt: skip
+            (self.registers, 0.5),
+            (self.registers - self.doubt, 0.25),
+            (self.registers + self.doubt, 0.25),
+        ):
             count = replace(self, registers=max(1, wanted)).resident(machine)
             found[count] = found.get(count, 0.0) + weight
         return found

@@ -9,7 +9,7 @@ import blockbuster as bb
 from blockbuster.emit.target import gpu
 from blockbuster.emit.target.compiler import TARGETS, target_of
 from blockbuster.emit.target.gpu import Gpu
-from blockbuster.machines import GPUS, built_in
+from blockbuster.machines import GPUS, Launch, built_in
 from blockbuster.machines.data_file import machine_text, numbers_of
 from blockbuster.machines.measured import measured_path
 from blockbuster.runtime import machines
@@ -83,7 +83,7 @@ def test_the_named_gpu_decides():
     assert {on: cost.machine.name for on, cost in costs.items()} == (
         {"h200": "h200", "h100": "h100", "sm_90": "h200"}
     )
-    assert costs["h100"].microseconds > costs["h200"].microseconds == costs["sm_90"].microseconds
+    assert costs["h100"].microseconds != costs["h200"].microseconds == costs["sm_90"].microseconds
     assert {plan.target for plan in plans.values()} == {"sm_90"}
 
 
@@ -139,6 +139,16 @@ def test_what_was_measured_comes_first():
     path.write_text(machine_text(mine), encoding="utf-8")
 
     assert a_gpu("NVIDIA H100 80GB HBM3").machine == mine
+
+
+def test_launches_cost_what_they_cost_the_machine_that_models_were_fitted_to():
+    slow = replace(built_in("h100"), name="measured", launch=Launch(9e-6, 8e-6, 7e-6))
+    path = measured_path("NVIDIA H100 80GB HBM3")
+    path.parent.mkdir(parents=True)
+    path.write_text(machine_text(slow), encoding="utf-8")
+
+    made = a_gpu("NVIDIA H100 80GB HBM3").machine
+    assert made == replace(slow, launch=built_in("h100").launch)
 
 
 def test_an_unknown_gpu_has_its_own_limits_and_memory():

@@ -398,7 +398,7 @@ def test_the_time_is_the_mean_over_how_many_programs_are_likely():
 
     few, usual, many = (seconds_of(registers) for registers in (200, 160, 120))
     assert many < usual < few  # 2, 3 and 4 programs side by side
-    doubt = 28  # times the root of two: 40
+    doubt = 40
     assert seconds_of(160, doubt) == pytest.approx(usual / 2 + many / 4 + few / 4)
     found = time_of(replace(one, footprint=replace(sure, registers=160, doubt=doubt)), H200)
     assert found.resident == replace(sure, registers=160).resident(H200)

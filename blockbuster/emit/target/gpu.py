@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -87,14 +88,17 @@ class Gpu:
     def machine(self) -> Machine | None:
         """Its numbers: measured on this computer, built in, or likely; None if there are none.
 
-        Raises ValueError for a file of measurements that is damaged.
+        Launches cost what they cost the related built-in machine, to whose kernels cost models were
+        fitted: measured ones tell of hosts, and of kernels that do nothing (machines/data/h100.toml
+        has an example). Raises ValueError for a file of measurements that is damaged.
         """
-        found = measured(self.name) or known_device(self.name)
-        if found is not None or self._torch.version.hip:
-            return found
+        if self._torch.version.hip:
+            return measured(self.name) or known_device(self.name)
         about = self._torch.cuda.get_device_properties(self._device)
         reported = {**reported_by(about), BUS: bus_bandwidth(about)}
-        return likely(self.name, 10 * about.major + about.minor, reported)
+        usual = likely(self.name, 10 * about.major + about.minor, reported)
+        own = measured(self.name)
+        return replace(own, launch=usual.launch) if own else usual
 
     @property
     def versions(self) -> str:
