@@ -33,7 +33,7 @@ def test_what_has_no_file_says_why():
 
 
 def test_inputs_that_a_case_declares_constant_are():
-    key = "constants/layer-2048x1024x1024"
+    key = "constants/odd512-128"
 
     assert "def prepare(" in chosen(key, "sm_90").source
 

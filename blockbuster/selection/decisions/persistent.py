@@ -14,7 +14,10 @@ in a loop over places with a wait in it, Triton 3.6 did. The kernel before runs 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from blockbuster.costs.footprint import footprint
+from blockbuster.costs.work import Work
 from blockbuster.emit.schedule.persist import Persist
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
@@ -23,6 +26,7 @@ from blockbuster.emit.tile.program import For, Issue, Let, Nest, TileProgram, st
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.waits import Wait
+from blockbuster.machines import Machine
 from blockbuster.selection.decisions.combining import blocks, programs
 from blockbuster.selection.decisions.default_tiles import ROWS
 
@@ -52,6 +56,18 @@ def persistent(scheduled: Scheduled) -> Scheduled:
             made = PERSIST.apply(scheduled, Site(number), programs=count)
             scheduled = made if residents(made, number) == side else scheduled
     return scheduled
+
+
+def may_take_turns(work: Work, machine: Machine) -> bool:
+    """True if a kernel may get a fixed number of programs, as far as its work tells."""
+    side = work.footprint.resident(machine)
+    several = side <= TWO and work.programs > side * machine.processors
+    return several and any(phase.ahead and phase.dots == 1 for phase in work.phases)
+
+
+def may_run_in_pairs(works: Sequence[Work], machine: Machine) -> bool:
+    """True if two programs of one of these kernels share a processor, and may take turns."""
+    return any(w.footprint.resident(machine) == TWO and may_take_turns(w, machine) for w in works)
 
 
 def loops_before_it_waits(nest: Nest) -> list[For]:

@@ -10,12 +10,10 @@ and 118 with two programs of 128 x 128 to a processor; without turns the closed 
 
 from __future__ import annotations
 
-from blockbuster.costs import Work
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.machines import Machine
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
-from blockbuster.selection.decisions.persistent import TWO, persistent
+from blockbuster.selection.decisions.persistent import may_take_turns, persistent
 from blockbuster.selection.nearby.arrangements import Arrangement
 from blockbuster.selection.nearby.jams import JAMMED_ROOM
 from blockbuster.selection.nearby.settings import is_held
@@ -30,17 +28,10 @@ def fitting(scheduled: Scheduled, arrangement: Arrangement) -> Cost | None:
         return None
     try:
         cost = cost_of(scheduled)
-        if any(_in_turn_later(work, cost.machine) for work in cost.works):
+        if any(may_take_turns(work, cost.machine) for work in cost.works):
             cost = cost_of(persistent(by_descriptors(scheduled, cost)))
     except ValueError:
         return None
     filled = {number: WALKED_ROOM for number, *_ in arrangement.walks}
     filled |= {number: JAMMED_ROOM for number, _ in arrangement.jams}
     return None if cost.spills_beside(filled) else cost
-
-
-def _in_turn_later(work: Work, machine: Machine) -> bool:
-    """True if a kernel may get a fixed number of programs once it is chosen (``persistent.py``)."""
-    side = work.footprint.resident(machine)
-    several = side <= TWO and work.programs > side * machine.processors
-    return several and any(phase.ahead and phase.dots == 1 for phase in work.phases)

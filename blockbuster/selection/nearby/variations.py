@@ -22,7 +22,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.overlapping import overlapped
-from blockbuster.selection.decisions.persistent import TWO
+from blockbuster.selection.decisions.persistent import TWO, may_run_in_pairs
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.jams import jams_near, pays
@@ -335,14 +335,16 @@ class _Search:
 
     def _best_arrangements(self) -> list[Variation]:
         """The best few, and the best one whose warps multiply together: on an H200 a product of
-        128 rows took 5.4 microseconds in tiles of 64 rows, 6.3 to 8.4 in tiles of 32.
+        128 rows took 5.4 microseconds in tiles of 64 rows, 6.3 to 8.4 in tiles of 32. And the best
+        whose programs run two to a processor in turn, which other warps may suit much better.
         """
         best: dict[Arrangement, Variation] = {}
         for one in self.ranked():
             best.setdefault(one.arrangement, one)
         first, others = list(best.values())[:REFINED], list(best.values())[REFINED:]
         together = (one for one in others if not _apart(one))
-        return [*first, *islice(together, 1 if all(map(_apart, first)) else 0)]
+        pairs = (one for one in others if may_run_in_pairs(one.cost.works, one.cost.machine))
+        return [*first, *islice(together, 1 if all(map(_apart, first)) else 0), *islice(pairs, 1)]
 
     def _costed(
         self,
