@@ -47,6 +47,11 @@ class Chosen:
     source: str = ""
     reason: str = ""
 
+    @property
+    def says(self) -> tuple[str, str]:
+        """The schedule and the code: the comment in front of it has prices, too."""
+        return self.schedule, self.source.partition('"""')[2].partition('"""')[2]
+
 
 def chosen(key: str, target: str) -> Chosen:
     """The choice for a case on a target."""
@@ -91,7 +96,7 @@ Two = tuple[Chosen, Chosen]
 def differing(before: Mapping[str, Chosen], after: Mapping[str, Chosen]) -> Iterator[Two]:
     """The cases of both whose choices are different schedules or files."""
     for key, one in before.items():
-        if key in after and (one.schedule, one.source) != (after[key].schedule, after[key].source):
+        if key in after and one.says != after[key].says:
             yield one, after[key]
 
 
