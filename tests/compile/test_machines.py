@@ -13,7 +13,7 @@ from blockbuster.machines import GPUS, Launch, built_in
 from blockbuster.machines.data_file import machine_text, numbers_of
 from blockbuster.machines.measured import measured_path
 from blockbuster.runtime import machines
-from blockbuster.runtime.machines import device_for
+from blockbuster.runtime.machines import decides, device_for
 from blockbuster.runtime.tensors import Arrays
 from blockbuster.selection.cost import cost_of
 
@@ -76,15 +76,13 @@ def test_a_machine_without_kernels_is_refused():
 # the choice -----------------------------------------------------------------------
 
 
-def test_the_named_gpu_decides():
-    plans = {on: bb.compile(PROGRAM, SIZES, machine=on).plan for on in ("h200", "h100", "sm_90")}
+def test_the_named_gpu_decides_if_it_is_unlike_the_one_that_stands_for_its_architecture():
+    names = {"a100": "a100", "rtx3080": "rtx3080", "sm_80": "a100", "h100": "h200"}
+    plans = {on: bb.compile(PROGRAM, SIZES, machine=on).plan for on in names}
 
     costs = {on: plan.files[0].considered.best.cost for on, plan in plans.items()}
-    assert {on: cost.machine.name for on, cost in costs.items()} == (
-        {"h200": "h200", "h100": "h100", "sm_90": "h200"}
-    )
-    assert costs["h100"].microseconds != costs["h200"].microseconds == costs["sm_90"].microseconds
-    assert {plan.target for plan in plans.values()} == {"sm_90"}
+    assert {on: cost.machine.name for on, cost in costs.items()} == names
+    assert {plan.target for plan in plans.values()} == {"sm_80", "sm_90"}
 
 
 def test_a_machine_of_ones_own_decides():
@@ -113,15 +111,15 @@ def test_shared_memory_is_that_of_the_gpu():
 
 def test_the_gpu_of_the_arrays_decides(monkeypatch):
     asked = []
-    monkeypatch.setattr(machines, "gpu_target", lambda index: "sm_90")
+    monkeypatch.setattr(machines, "gpu_target", lambda index: "sm_86")
     monkeypatch.setattr(
-        machines, "Gpu", lambda index: asked.append(index) or a_gpu("NVIDIA H100 80GB HBM3")
+        machines, "Gpu", lambda index: asked.append(index) or a_gpu("NVIDIA GeForce RTX 3080")
     )
     arrays = Arrays({}, SimpleNamespace(type="cuda", index=3), "float16")
 
-    assert device_for("auto", arrays) is built_in("h100")
-    assert device_for("h200", arrays) is built_in("h200")
-    assert device_for("sm_90", arrays) == "sm_90"
+    assert device_for("auto", arrays) is built_in("rtx3080")
+    assert device_for("rtx6000ada", arrays) is built_in("rtx6000ada")
+    assert device_for("h200", arrays) == device_for("h100", arrays) == "sm_90"
     assert asked == [3]
 
 
@@ -149,6 +147,16 @@ def test_launches_cost_what_they_cost_the_machine_that_models_were_fitted_to():
 
     made = a_gpu("NVIDIA H100 80GB HBM3").machine
     assert made == replace(slow, launch=built_in("h100").launch)
+
+
+def test_fewer_processors_or_other_limits_decide():
+    h100 = built_in("h100")
+    fewer = replace(h100, processors=114)
+    smaller = replace(h100, limits=replace(h100.limits, shared_per_program=101_376))
+
+    assert decides(h100) == decides(built_in("h200")) == "sm_90"
+    assert decides(fewer) is fewer
+    assert decides(smaller) is smaller
 
 
 def test_an_unknown_gpu_has_its_own_limits_and_memory():

@@ -4,8 +4,8 @@ tests/golden/footprints.json was written by ``python -m bench.costs.footprints``
 """
 
 from functools import cache
-from math import inf, sqrt
-from statistics import mean, median
+from math import inf
+from statistics import median
 
 import pytest
 
@@ -100,37 +100,6 @@ def test_what_does_not_fit_is_refused_in_words():
         large.resident(machine("h200"))
     with pytest.raises(ValueError, match=r"a program of 128 warps does not fit .* 2048 threads"):
         Footprint(shared=0, registers=32, warps=128).resident(machine("h200"))
-
-
-@pytest.mark.parametrize(
-    ("footprint", "likely"),
-    [
-        (Footprint(shared=0, registers=128, warps=4), {4: 1.0}),  # a binary's: no doubt
-        (Footprint(shared=0, registers=128, warps=4, doubt=1), {4: 0.75, 3: 0.25}),
-        (Footprint(shared=0, registers=160, warps=4, doubt=20), {3: 0.75, 2: 0.25}),
-        (Footprint(shared=0, registers=140, warps=4, doubt=33), {3: 0.5, 4: 0.25, 2: 0.25}),
-        (Footprint(shared=120_000, registers=140, warps=4, doubt=33), {1: 1.0}),
-        (Footprint(shared=0, registers=16, warps=4, doubt=40), {16: 0.75, 9: 0.25}),
-    ],
-)
-def test_an_estimate_that_may_be_off_says_how_many_programs_are_likely(footprint, likely):
-    assert footprint.likely_residents(machine("h200")) == likely
-
-
-def test_estimates_are_as_far_off_as_they_say():
-    """Where a program has more than accumulators, indices and loops, its estimate errs by more."""
-    found = [
-        (abs(registers - estimate.registers), estimate.doubt)
-        for target, estimate, _, registers, spills in pairs()
-        if target == "sm_90" and not spills and estimate.doubt
-    ]
-    assert any(not estimate.doubt for _, estimate, *_ in pairs()), "kernels without dots"
-    for low, high in ((0, 10), (10, 20), (20, 40), (40, 100)):
-        errors = [error for error, doubt in found if low <= doubt < high]
-        doubts = [doubt for _, doubt in found if low <= doubt < high]
-        spread = sqrt(mean(error**2 for error in errors))
-        assert len(errors) > 10
-        assert 0.6 * spread <= mean(doubts) <= 1.6 * spread, (low, high)
 
 
 def registers_of(fn, **inputs):

@@ -388,22 +388,6 @@ def test_a_kernel_that_wants_more_registers_than_there_are_is_slower():
     assert time_of(wide, H200).seconds > 2 * time_of(held, H200).seconds
 
 
-def test_the_time_is_the_mean_over_how_many_programs_are_likely():
-    (one,) = works("attention")
-    sure = replace(one.footprint, doubt=0, shared=1000)
-
-    def seconds_of(registers, doubt=0):
-        footprint = replace(sure, registers=registers, doubt=doubt)
-        return time_of(replace(one, footprint=footprint), H200).seconds
-
-    few, usual, many = (seconds_of(registers) for registers in (200, 160, 120))
-    assert many < usual < few  # 2, 3 and 4 programs side by side
-    doubt = 40
-    assert seconds_of(160, doubt) == pytest.approx(usual / 2 + many / 4 + few / 4)
-    found = time_of(replace(one, footprint=replace(sure, registers=160, doubt=doubt)), H200)
-    assert found.resident == replace(sure, registers=160).resident(H200)
-
-
 def test_no_kernel_at_all_costs_nothing_that_could_be_told():
     with pytest.raises(ValueError, match="there is no kernel whose cost"):
         cost((), "h200")

@@ -139,3 +139,20 @@ def test_three_loads_are_under_way_in_what_the_compiler_makes_of_a_product(norm)
     assert ("persist nest 2 132" in kernel.schedule) == (norm is bb.layer_norm)
     assert "stage nest 2 K 3 by descriptors" in kernel.schedule
     assert product.shared >= 3 * 49152
+
+
+@pytest.mark.parametrize(
+    ("inputs", "sizes"),
+    [
+        pytest.param(dict(x="M K", w="K N"), dict(M=8192, K=128, N=4096), id="26 us"),
+        pytest.param(dict(x="B M K", w="B K N"), dict(B=64, M=512, K=128, N=512), id="16 us"),
+    ],
+)
+def test_pairs_are_found_for_shallow_products_though_walks_are_the_best_else(inputs, sizes):
+    """An H200 took 23.9 and 15.9 microseconds by pairs, 29.9 and 21.0 by walks."""
+    kernel = bb.emit(bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, **inputs))), sizes)
+
+    assert kernel.schedule == (
+        "block M 128, K 64, N 128\nwarps 4\nstage nest 1 K 3 by descriptors\noverlap nest 1\n"
+        "persist nest 1 264\n"
+    )

@@ -67,10 +67,10 @@ def test_what_a_dot_leaves_is_in_registers_whole():
 
 
 def test_walks_begin_where_kernels_have_no_loops_though_the_best_has_some():
-    """On an H200 this product takes 26 microseconds in turn, 49 by the best schedule with loops."""
+    """On an H200 this product takes 11.5 microseconds in turn, 16.2 by the best with loops."""
     program = bb.trace(lambda q, k: q @ k.swapaxes(-1, -2), q="H M D", k="H N D")
-    sizes = dict(H=8, M=2048, N=2048, D=128)
+    sizes = dict(H=16, M=1024, N=1024, D=64)
     best = bb.compile(program, sizes, "float16", "h200", check=False).plan.files[0].considered.best
 
-    assert "D 128 whole" in best.scheduled.schedule
+    assert "D 64 whole" in best.scheduled.schedule
     assert "walk nest 1 M 2\n" in best.scheduled.schedule
