@@ -9,10 +9,13 @@ from functools import cached_property
 from blockbuster.costs import Report, Work, cost, work
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.costs.work import running
+from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.arithmetic import Arithmetic
 from blockbuster.emit.tile.constants import running_nests
-from blockbuster.emit.tile.dataflow import stored
+from blockbuster.emit.tile.dataflow import loaded
+from blockbuster.emit.tile.program import For, Nest, statements
+from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine, choice_weights
 
 WEIGHTS = choice_weights()
@@ -33,7 +36,7 @@ were compiled for an H200, 20 spilled that wanted less, and 126 of the 230 that 
 class Cost:
     """The work of each kernel of a schedule, and the closed form's report on all together.
 
-    ``combined``: the loops whose chunks leave partial results, which a later kernel combines.
+    ``combined``: the loops in chunks whose partial results a kernel combines that does little else.
 
     Inputs come from global memory: of 18 programs on an H200 the first choice was within 15% of the
     best of some 24 schedules for 18 if they do, and for 15 if the cache holds them
@@ -120,11 +123,28 @@ def cost_of(scheduled: Scheduled) -> Cost:
 
 
 def _combined(scheduled: Scheduled) -> int:
-    """The loops of ``scheduled`` in chunks whose partial results lie in a workspace."""
+    """The loops of ``scheduled`` in chunks whose partial results some kernel combines first.
+
+    A kernel with a loop of its own combines numbers and rows while its first loads are on their
+    way: attention by random features of 512 positions took an H100 15.4 microseconds with chunks
+    that are combined so, and 18.8 without chunks.
+    """
     draft = scheduled.draft
-    running = (stored(nest.body) for nest in running_nests(draft))
-    made = {axis.dim for arrays in running for buffer in arrays for axis in buffer.axes}
-    return sum(chunks.number in made for chunks in draft.chunks)
+    numbers = {chunks.number for chunks in draft.chunks}
+    found = set[Dim]()
+    for nest in running_nests(draft):
+        meanwhile = bool(_looped(nest) - numbers)
+        for buffer in loaded(nest.body):
+            dims = {axis.dim for axis in buffer.axes if axis.dim is not None}
+            if not meanwhile or len(dims - numbers.union(draft.units)) > 1:
+                found |= dims & numbers
+    return len(found)
+
+
+def _looped(nest: Nest) -> set[Dim]:
+    """The dims over whose blocks each program of a nest runs a loop."""
+    _, inside = body_inside_grid(nest)
+    return {stmt.dim for stmt in statements(inside) if isinstance(stmt, For)}
 
 
 def in_elements(work: Arithmetic, *, exact: bool) -> int:
