@@ -207,12 +207,13 @@ def _gemm() -> Iterator[Case]:
         "gemm", "GEMM", "4096x4096x4096-bfloat16", matmul, PRODUCT, dict(M=4096, K=4096, N=4096),
         dtype="bfloat16",
     )  # fmt: skip
-    for b, m, k, n in ((8, 2048, 128, 2048), (16, 1024, 64, 1024), (4, 4096, 256, 4096)):
+    batches = (8, 2048, 128, 2048), (16, 1024, 64, 1024), (64, 512, 128, 512), (4, 4096, 256, 4096)
+    for b, m, k, n in batches:
         yield case(
             "gemm", "shallow GEMM", f"{b}x{m}x{k}x{n}", matmul, PRODUCTS, dict(B=b, M=m, K=k, N=n),
             graph=True,
         )  # fmt: skip
-    for m, k, n in ((8192, 256, 4096), (4096, 512, 4096), (8192, 512, 8192)):
+    for m, k, n in ((8192, 128, 4096), (8192, 256, 4096), (4096, 512, 4096), (8192, 512, 8192)):
         yield case(
             "gemm", "shallow GEMM", f"{m}x{k}x{n}", matmul, PRODUCT, dict(M=m, K=k, N=n),
             graph=True,
