@@ -89,7 +89,8 @@ assert times[-1] == min(times) and times[0] > 10 * times[-1]
 
 # %% [markdown]
 # All forms multiply the same numbers, so they differ in what they move. (Steps 1 to 12 merge outer
-# loops. Their programs are still printed as about ten kernels each, and cost about the same.)
+# loops, and change little. After steps 13 to 16 the program moves no more bytes than the first one,
+# but takes longer: the search for a schedule ends at a worse one.)
 #
 # A *roofline* shows both. To the right: operations for each byte that moves to or from global
 # memory. Upwards: operations a second. No program can be above the roof: on its slope memory is
@@ -243,7 +244,7 @@ assert gain[4096] > 1.2 * gain[least] and gain[64] > 1.2 * gain[least]
 
 # %% [markdown]
 # At 4096 fusing halves the time: the weights alone are half a gigabyte, which no cache holds. At
-# 256 and 512 it matters least, for two reasons. The weights fit into the cache, so storing them is
+# 256 it matters least, for two reasons. The weights fit into the cache, so storing them is
 # cheap. And one kernel has *few programs*: its parallelism comes from blocks of queries alone, so
 # it either leaves some of the 132 processors without work, or cuts the queries into small blocks
 # that load the keys more often. Three kernels spread blocks of queries *and* keys.
@@ -448,7 +449,7 @@ for workload, pairs in clean.items():
 
 # %% [markdown]
 # So the model orders schedules well enough to choose one, and is about right on average. The time
-# that it gives for a single schedule can be wrong by a half. Where it errs:
+# that it gives for a single schedule can be wrong by three quarters. Where it errs:
 #
 # - **Few rows to a block, or many warps,** are slower than predicted, and many rows with short
 #   steps (16 keys) are faster: the closed form guesses instructions and waits from the program, and

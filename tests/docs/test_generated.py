@@ -174,7 +174,7 @@ def test_the_readme_quotes_the_raw_data(ratios):
 @pytest.fixture(scope="module")
 def ratios():
     """The fastest peer's time over ours, by case."""
-    folder = ROOT / "bench" / "results" / "2026-11-23-h200-night"
+    folder = ROOT / "bench" / "results" / "2026-11-26-h200"
     return {record["key"]: ratio(record) for record in records_of(folder)}
 
 
