@@ -28,7 +28,8 @@ import blockbuster as bb
 from bench.ablation import Alone, graphed, locked, named, right_launches
 from bench.peers.cases import BY_KEY
 from bench.timing import Clock, Rounds, Run, cold_calls, in_rounds, warm_calls
-from blockbuster.emit.target.compiler import assembling_here, target_of
+from blockbuster.emit.target.compiler import assembling_here
+from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import BlockbusterError
 
 ROUNDS = 7
@@ -200,6 +201,8 @@ def main() -> int:
     parser.add_argument("--target", default="sm_90", help="an architecture or a GPU (make)")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     options = parser.parse_args()
+    if options.out is None and options.what != "differ":
+        parser.error(f"{options.what} needs --out")
     if options.what == "make":
         words = [word for word in options.only.split(",") if word]
         make(options.out, asked_for(words), options.target, options.workers)

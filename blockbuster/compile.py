@@ -15,7 +15,7 @@ from types import MethodType
 from typing import Any, overload
 
 from blockbuster.check.loading import comparison
-from blockbuster.emit.target.compiler import architecture
+from blockbuster.emit.target.targets import architecture
 from blockbuster.emit.tile.constants import known_names, names_given
 from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.errors import FusionError, a_kind

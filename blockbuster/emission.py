@@ -9,7 +9,7 @@ from blockbuster.emit.kernel import Kernel, written
 from blockbuster.emit.schedule.block import LEAST
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import checked_complete, replayed
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_gpu
 from blockbuster.emit.tile.constants import known_names, names_given
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -67,9 +67,10 @@ def emit(
     beside the snapshots, from the safe form of a snapshot. If several kernels cost least, they
     stand in one file, with one schedule, one tile program and one launcher.
 
-    ``target`` is an architecture ("sm_90"), the name of a GPU ("h100") or a ``Machine``. The
-    numbers of the machine decide which program and which schedule cost least; for an architecture
-    these are the numbers of one GPU of it, for "sm_90" of an H200.
+    ``target`` is an architecture ("sm_90"), the name of a GPU ("rtx3080") or a ``Machine``. The
+    numbers of a machine decide which program and which schedule cost least: of the ``Machine``; for
+    an architecture of one GPU of it, for "sm_90" of an H200; for a name of that GPU, or of the H200
+    if it is as large (docs/targets_and_machines.md).
 
     ``sizes`` gives every dim the number of elements for which the kernel is tuned, ``tiles`` the
     lanes of some dims (powers of two), ``chunks`` into how many chunks loops over some dims are cut

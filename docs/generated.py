@@ -20,7 +20,7 @@ from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.closing.merge_repeats import merge_repeats
 from blockbuster.emit.closing.order import CLOSING
 from blockbuster.emit.schedule.script import MOVES
-from blockbuster.emit.target.compiler import TARGETS
+from blockbuster.emit.target.targets import TARGETS
 from blockbuster.frontend.functions.table import PUBLIC
 from blockbuster.ir.expr import FUNCTIONS, INFIX
 from blockbuster.ir.show import KEYWORDS

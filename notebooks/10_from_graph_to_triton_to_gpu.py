@@ -17,7 +17,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import blockbuster as bb
-from blockbuster.emit.target.compiler import TARGETS, compile_kernel
+from blockbuster.emit.target.compiler import compile_kernel
+from blockbuster.emit.target.targets import TARGETS
 from blockbuster.runtime.launch import run_interpreted
 
 # %% [markdown]

@@ -15,9 +15,10 @@ from bench.costs.variations import TARGET, Pair
 from bench.costs.workloads import BY_NAME
 from blockbuster.emit.target.assembler import Assembler
 from blockbuster.emit.target.binary import as_data, read, texts_of
-from blockbuster.emit.target.compiler import Target, compiled_entry, made_of, target_of
+from blockbuster.emit.target.compiler import compiled_entry, made_of
 from blockbuster.emit.target.inspection import reasons_to_refuse
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import Target, target_of
 
 Record = dict[str, Any]
 BUILT, REFUSED = "built", "refused"

@@ -25,7 +25,8 @@ from bench.costs.workloads import BY_NAME
 from blockbuster.costs.footprint import Footprint, footprint
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
-from blockbuster.emit.target.compiler import compile_kernel, target_of
+from blockbuster.emit.target.compiler import compile_kernel
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.lower import lower_to_tiles

@@ -17,8 +17,8 @@ from typing import Any
 
 import blockbuster as bb
 from blockbuster.emit.target.binary import binary_of
-from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import target_of
 
 Array = Any
 TARGET, WARPS, LANES = "sm_90", 4, 32

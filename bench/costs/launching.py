@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.costs.variations import TARGET
-from blockbuster.emit.target.compiler import compiled_entry, target_of
+from blockbuster.emit.target.compiler import compiled_entry
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import target_of
 from blockbuster.runtime.recorder import Recorder
 
 Array = Any

@@ -60,8 +60,8 @@ def woken(number: int) -> float:
 def built(job: Job) -> float:
     """Compile the kernels of a schedule; the seconds that took. Raises EmitError if none fits."""
     from bench.costs.building import runnable
-    from blockbuster.emit.target.compiler import target_of
     from blockbuster.emit.target.load import load_module
+    from blockbuster.emit.target.targets import target_of
 
     began = time.perf_counter()
     _use_cache(job.folder)

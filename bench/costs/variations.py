@@ -21,7 +21,7 @@ from blockbuster.emit.schedule.block import Cut
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import Line, checked_complete, parsed, replayed
 from blockbuster.emit.schedule.stage import Stage
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram

@@ -63,8 +63,8 @@ def chosen(name: str) -> Scheduled:
 def made(name: str, choice: str, folder: str) -> Made:
     """One schedule, compiled; its file is kept in ``folder``."""
     from bench.costs.building import runnable
-    from blockbuster.emit.target.compiler import target_of
     from blockbuster.emit.target.load import load_module
+    from blockbuster.emit.target.targets import target_of
 
     found = scheduled(name, None) if choice == DEFAULT else chosen(name)
     text = text_of(found)

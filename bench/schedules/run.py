@@ -47,7 +47,8 @@ def compiled_forms(case: Case) -> dict[str, list[Record]]:
     """What each kernel of the hand forms takes."""
     import torch
 
-    from blockbuster.emit.target.compiler import compile_entry, target_of
+    from blockbuster.emit.target.compiler import compile_entry
+    from blockbuster.emit.target.targets import target_of
 
     target = target_of("sm_90")
     shapes = case.shapes(case.sizes).items()

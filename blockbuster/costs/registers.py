@@ -66,8 +66,8 @@ FEWEST = 16
 
 
 SURE, DOUBT = 5, 0.4
-"""How far an estimate is off (standard deviation): so many registers, and a part of what is not
-accumulators, indices and loops. Of 184 kernels with dots for sm_90 that do not spill it was 6
+"""The standard deviation of the estimate: ``SURE`` registers, and ``DOUBT`` of those that are not
+accumulators, indices or loops. Of 184 kernels with dots for sm_90 that do not spill it was 6
 registers where that part is below 5, 13 between 5 and 20, 30 between 40 and 80, 42 above.
 """
 

@@ -38,7 +38,8 @@ def related(device: str, architecture: int) -> Machine:
 def likely(device: str, architecture: int, reported: Numbers) -> Machine:
     """The machine of a GPU by the numbers that its driver reports, by their paths in a data file.
 
-    ``architecture``: its compute capability, 90 for 9.0. A GPU with built-in data has these.
+    ``architecture``: its compute capability, 90 for 9.0. A GPU with built-in data has these. A
+    number of 0 is none.
 
     >>> half = likely("NVIDIA L4", 89, {"processors": 71})
     >>> half.name, half.target, built_in("rtx6000ada").rate("matrix", "float16") / half.rate(
@@ -49,7 +50,7 @@ def likely(device: str, architecture: int, reported: Numbers) -> Machine:
     if known is not None:
         return known
     base = related(device, architecture)
-    own = {path: number for path, number in reported.items() if path != BUS}
+    own = {path: number for path, number in reported.items() if path != BUS and number > 0}
     share = own.get("processors", base.processors) / base.processors
     rates = {
         path: number * share for path, number in numbers_of(base).items() if path.startswith(EACH)

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from blockbuster.emit.target.compiler import Compilation, Refusal, target_of
+from blockbuster.emit.target.compiler import Compilation, Refusal
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import NOT_TAKEN, LaunchError, a_kind, message, shown_lines
 from blockbuster.runtime.first_launch import Compare, FirstChecks, Run
 from blockbuster.runtime.kept import Kept

@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.emit.target.disk import write_whole
+from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.dtypes import DTYPES
 from blockbuster.errors import LaunchError, message, shown
 from blockbuster.ir.dtypes import FLOAT8, OWN

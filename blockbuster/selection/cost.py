@@ -36,7 +36,8 @@ were compiled for an H200, 20 spilled that wanted less, and 126 of the 230 that 
 class Cost:
     """The work of each kernel of a schedule, and the closed form's report on all together.
 
-    ``combined``: the loops in chunks whose partial results a kernel combines that does little else.
+    ``combined``: how many loops in chunks have partial results that are combined by a kernel which
+    does little else.
 
     Inputs come from global memory: of 18 programs on an H200 the first choice was within 15% of the
     best of some 24 schedules for 18 if they do, and for 15 if the cache holds them

@@ -23,8 +23,8 @@ from blockbuster.costs.work import Work, work
 from blockbuster.emit.print.triton.text import Heading, triton_text
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.target.binary import Binary, binary_of
-from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import EmitError, a_kind, message
 from blockbuster.machines import Machine, machine
 

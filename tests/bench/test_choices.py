@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
-from bench.choices import Chosen, asked_for, chosen, differing, lines_of, make, read, table
+from bench.choices import Chosen, asked_for, chosen, differing, lines_of, main, make, read, table
 from bench.peers.cases import BY_KEY
 
 KEY = "gemm_chain/G1"
@@ -79,3 +79,12 @@ def test_a_table_has_medians_their_ratios_and_failures(tmp_path):
     assert "| b |  |  |  |  |  |  | 0.75 | after: error 1/2 |" in lines
     assert lines[-1] == "Geometric means of ratios: by graph 0.500, cold 2.000."
     assert lines_of(tmp_path / "none") == []
+
+
+@pytest.mark.parametrize("what", ["make", "measure"])
+def test_it_says_where_results_belong(what, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["choices", what, "a", "b"])
+
+    with pytest.raises(SystemExit):
+        main()
+    assert f"{what} needs --out" in capsys.readouterr().err

@@ -5,8 +5,9 @@ import re
 import pytest
 
 from blockbuster.calibration.kernel_texts import FORMS, TEXT, UNROLLED
-from blockbuster.emit.target.compiler import TARGETS, compile_entry, compiled_entry
+from blockbuster.emit.target.compiler import compile_entry, compiled_entry
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import TARGETS
 from blockbuster.machines import built_in
 from tests.interpreted import printed_by
 

@@ -8,9 +8,10 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.kernel import written
-from blockbuster.emit.target.compiler import compiled_entry, target_of
+from blockbuster.emit.target.compiler import compiled_entry
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.shared_base import bases_of_two_swizzles
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import SWIZZLED, Uses
 from blockbuster.selection.choice import Fused

@@ -1,19 +1,21 @@
 """Kernels are chosen by the numbers of the GPU at hand, or of the one that is named."""
 
 from dataclasses import replace
+from importlib import import_module
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import blockbuster as bb
 from blockbuster.emit.target import gpu
-from blockbuster.emit.target.compiler import TARGETS, target_of
 from blockbuster.emit.target.gpu import Gpu
+from blockbuster.emit.target.targets import TARGETS, chosen_by, decides, target_of
 from blockbuster.machines import GPUS, Launch, built_in
 from blockbuster.machines.data_file import machine_text, numbers_of
 from blockbuster.machines.measured import measured_path
 from blockbuster.runtime import machines
-from blockbuster.runtime.machines import decides, device_for
+from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.tensors import Arrays
 from blockbuster.selection.cost import cost_of
 
@@ -55,15 +57,34 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", GPUS)
 def test_a_gpu_has_the_target_of_its_architecture_and_its_own_numbers(name):
-    target, machine = target_of(name), built_in(name)
+    target, machine = target_of(built_in(name)), built_in(name)
 
     assert (target.name, target.machine) == (machine.target, machine)
+    assert target_of(name).machine == built_in("h200" if name == "h100" else name)
     assert (target.arch, target.backend) == (
         TARGETS[target.name].arch,
         TARGETS[target.name].backend,
     )
     assert target.shared == machine.limits.shared_per_program
     assert target.processors == machine.processors
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_dependent_launches_are_a_fact_of_the_architecture(name):
+    machine = built_in(name)
+    alike = replace(machine, launch=Launch(3e-6, 1e-6, 1e-6))
+
+    overlaps = machine.launch.dependent < machine.launch.graph
+    assert target_of(machine).overlaps is target_of(alike).overlaps is overlaps
+
+
+def test_what_a_user_gives_chooses_itself(tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text(machine_text(built_in("h100")), encoding="utf-8")
+
+    assert chosen_by("h100") == "sm_90"
+    assert chosen_by(built_in("h100")) is built_in("h100")
+    assert chosen_by(mine) == built_in("h100")
 
 
 def test_a_machine_without_kernels_is_refused():
@@ -123,6 +144,38 @@ def test_the_gpu_of_the_arrays_decides(monkeypatch):
     assert asked == [3]
 
 
+def test_without_arrays_it_is_torchs_current_gpu(monkeypatch):
+    asked = []
+    monkeypatch.setattr(machines, "gpu_target", lambda index: asked.append(index) or "sm_86")
+    monkeypatch.setattr(machines, "current_gpu", lambda: 2)
+    monkeypatch.setattr(
+        machines, "Gpu", lambda index: asked.append(index) or a_gpu("NVIDIA GeForce RTX 3080")
+    )
+
+    assert device_for("auto") is built_in("rtx3080")
+    assert asked == [None, 2]
+
+
+def test_each_gpu_has_kernels_of_its_own(monkeypatch):
+    """The same function on two GPUs of one architecture: both are chosen for."""
+    compiling = import_module("blockbuster.compile")
+    at = iter(("a100", "rtx3080", "a100"))
+    made = []
+
+    def family_of(program, dtype, device, *more, **named):
+        made.append(target_of(device).machine.name)
+        return original(program, dtype, "cpu", *more, **named)
+
+    original = compiling.family_of
+    monkeypatch.setattr(compiling, "family_of", family_of)
+    monkeypatch.setattr(compiling, "device_for", lambda *_: built_in(next(at)))
+    fast, x = bb.jit(attention), np.ones((4, 4), "float32")
+    for _ in range(3):
+        fast.report_for(x, x, x)
+
+    assert made == ["a100", "rtx3080"]
+
+
 def test_arrays_on_the_cpu_need_no_machine(monkeypatch):
     monkeypatch.setattr(machines, "Gpu", lambda index: pytest.fail("no GPU is asked for"))
 
@@ -157,6 +210,16 @@ def test_fewer_processors_or_other_limits_decide():
     assert decides(h100) == decides(built_in("h200")) == "sm_90"
     assert decides(fewer) is fewer
     assert decides(smaller) is smaller
+
+
+def test_measurements_decide_where_no_model_was_fitted():
+    """To an H200 it was, and to no GPU of another architecture."""
+    a100 = replace(built_in("a100"), clock=1.2e9)
+    b200 = replace(built_in("b200"), clock=1.2e9)
+
+    assert decides(a100) is a100
+    assert decides(b200) is b200
+    assert decides(built_in("cpu")) is built_in("cpu")
 
 
 def test_an_unknown_gpu_has_its_own_limits_and_memory():

@@ -20,7 +20,7 @@ from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
-from blockbuster.emit.target.compiler import TARGETS
+from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Let, statements
 from blockbuster.emit.tile.tiling import blocks_of

@@ -7,7 +7,7 @@ from blockbuster.emit.schedule.block import Cut, unlooped
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import sized, walked_in

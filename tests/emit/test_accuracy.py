@@ -9,8 +9,9 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS
-from blockbuster.emit.target.compiler import TARGETS, compiled_entry
+from blockbuster.emit.target.compiler import compiled_entry
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import TARGETS
 from tests.parameters import rest_slow
 
 SIZES = {"M": 64, "K": 64, "N": 64}

@@ -128,8 +128,9 @@ def test_triton_compiles_with_the_one_that_is_chosen_and_does_not_mix_them_up(
 ):
     """In one process and one cache: Triton remembers the first version that it asks for."""
     import blockbuster as bb
-    from blockbuster.emit.target.compiler import TARGETS, compile_kernel, compiled_entry, tools
+    from blockbuster.emit.target.compiler import compile_kernel, compiled_entry, tools
     from blockbuster.emit.target.load import load_module
+    from blockbuster.emit.target.targets import TARGETS
 
     paths = [str(tools() / "ptxas"), str(tools() / "ptxas-blackwell")]
     versions = [assembler.version_of(path) for path in paths]

@@ -8,9 +8,9 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.target.binary import Texts, as_data, binary_of, from_data, read, warnings_in
-from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.target.inspection import disassembler
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import EmitError
 
 needs_nvdisasm = pytest.mark.skipif(not disassembler(), reason="no nvdisasm here")

@@ -13,7 +13,8 @@ from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.chunkable import not_chunkable
 from blockbuster.emit.schedule.split_nests import split_nests
-from blockbuster.emit.target.compiler import TARGETS, compile_kernel
+from blockbuster.emit.target.compiler import compile_kernel
+from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Fold, For, Init, Load, Store, Tile, statements

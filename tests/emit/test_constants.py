@@ -14,7 +14,7 @@ from blockbuster.emit.interpret.sides import Side, cut_by, cuts
 from blockbuster.emit.schedule.overlap import Overlap
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile import constants
 from blockbuster.emit.tile.constants import kept_arrays, kept_first, kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import mapped, with_parts

@@ -8,8 +8,9 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emission import emit
-from blockbuster.emit.target.compiler import compiled_entry, target_of
+from blockbuster.emit.target.compiler import compiled_entry
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uneven_rows import uneven_rows
 from blockbuster.runtime.launch import run_interpreted

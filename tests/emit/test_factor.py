@@ -16,7 +16,7 @@ from blockbuster.emit.schedule import factor
 from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles

@@ -5,8 +5,9 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emission import check_schedule, emit
-from blockbuster.emit.target.compiler import compiled_entry, target_of
+from blockbuster.emit.target.compiler import compiled_entry
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile import verify_waits
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import EmitError

@@ -15,7 +15,8 @@ from blockbuster.costs.operands import dot_of
 from blockbuster.emission import emit
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.scheduled import unscheduled
-from blockbuster.emit.target.compiler import compile_kernel, target_of
+from blockbuster.emit.target.compiler import compile_kernel
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.float8_dots import in_float8, is_widening, not_in_float8
 from blockbuster.emit.tile.layouts import layouts_of

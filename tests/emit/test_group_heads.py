@@ -11,7 +11,7 @@ from blockbuster.emit.schedule.group_heads import GroupHeads
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.site import EVERYWHERE
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import EmitError, ParseError

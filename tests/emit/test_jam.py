@@ -12,7 +12,7 @@ from blockbuster.emit.schedule.jam import Jam
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.site import Site
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Fold, For, Let, Load, Store
 from blockbuster.emit.tile.verify import verify_tiles

@@ -8,7 +8,7 @@ from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.site import Site, statements_of
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Load, Store
 from blockbuster.emit.tile.trips import sized

@@ -26,7 +26,7 @@ from blockbuster.emit.schedule import (
 )
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import BY_NAME, replayed
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile import padding
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles

@@ -15,7 +15,7 @@ from blockbuster.emit.interpret.observer import TileObserver
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Site
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.verify import verify_tiles

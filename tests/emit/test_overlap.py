@@ -13,8 +13,9 @@ from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.memory import Hazard
 from blockbuster.emit.interpret.proof import prove_tiles
-from blockbuster.emit.target.compiler import compiled_entry, target_of
+from blockbuster.emit.target.compiler import compiled_entry
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile import verify_waits
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.parse import parse_tiles

@@ -14,7 +14,7 @@ from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.schedule.steps import derived
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import (

@@ -8,7 +8,8 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.kernel import written
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.target.compiler import compile_kernel, target_of
+from blockbuster.emit.target.compiler import compile_kernel
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles

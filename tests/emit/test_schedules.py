@@ -10,7 +10,7 @@ from blockbuster.emission import check_schedule, emit
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import BY_NAME, MOVES, not_complete, parsed, replayed
 from blockbuster.emit.schedule.site import Applied, Site, loops_of
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Await, Issue, statements

@@ -18,7 +18,8 @@ from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import BY_NAME, MOVES
 from blockbuster.emit.schedule.site import EVERYWHERE
-from blockbuster.emit.target.compiler import compile_kernel, target_of
+from blockbuster.emit.target.compiler import compile_kernel
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.arithmetic import arithmetic
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For, statements

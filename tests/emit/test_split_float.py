@@ -14,7 +14,8 @@ from blockbuster.emit.schedule import split_float
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
 from blockbuster.emit.target.assembler import dots_may_break
-from blockbuster.emit.target.compiler import compile_kernel, target_of
+from blockbuster.emit.target.compiler import compile_kernel
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Let, statements

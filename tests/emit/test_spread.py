@@ -9,7 +9,7 @@ from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.spread import Spread
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For
 from blockbuster.emit.tile.trips import sized

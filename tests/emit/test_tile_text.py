@@ -16,7 +16,7 @@ import blockbuster as bb
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import BY_NAME, MOVES
 from blockbuster.emit.schedule.steps import cost_of
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile import program as tile_programs
 from blockbuster.emit.tile import waits
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu

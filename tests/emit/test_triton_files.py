@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from blockbuster.emission import emit
-from blockbuster.emit.target.compiler import TARGETS, compile_kernel
+from blockbuster.emit.target.compiler import compile_kernel
+from blockbuster.emit.target.targets import TARGETS
 from blockbuster.errors import EmitError
 from tests.emit.cases import graph_of, sizes_of
 from tests.parameters import rest_slow

@@ -6,7 +6,7 @@ from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.site import Site, statements_of
 from blockbuster.emit.schedule.turn import Turn
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Let
 from blockbuster.emit.tile.trips import sized

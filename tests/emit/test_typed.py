@@ -10,7 +10,7 @@ from blockbuster.emit.closing.guard import guard
 from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces, not_narrow
 from blockbuster.emit.closing.wide_sums import wide_sums
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.target.compiler import TARGETS
+from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.padding import UNKNOWN, LaneState

@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 
 import blockbuster as bb
 from blockbuster.emit.target.binary import binary_of
-from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.targets import target_of
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.testing.searches import search_program
 from tests.parameters import rest_slow

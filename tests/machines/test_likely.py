@@ -55,3 +55,10 @@ def test_every_number_has_a_source():
     assert sources["processors"] == "reported by the driver"
     assert "reports of its memory" in sources["tiers.hbm.bandwidth"]
     assert "as of rtx6000ada" in sources["compute.matrix.float16"]
+
+
+def test_a_number_that_a_driver_does_not_know_is_the_related_ones():
+    made = likely("NVIDIA H20", 90, {"processors": 78, "tiers.l2.bytes": 0})
+
+    assert made.processors == 78
+    assert made.tier("l2").bytes == built_in("h200").tier("l2").bytes

@@ -86,6 +86,15 @@ def test_not_where_readers_would_make_it_again_and_again():
         assert not inlines(kernel.schedule)
 
 
+def test_blocks_of_a_matrix_stay_stored():
+    """What was not fused is no small kernel, however few operations it has."""
+    unfused = bb.lower(bb.trace(lambda x: bb.exp(np.sqrt(bb.exp(x))) + 1, **ROWS))
+    kernel = emit(unfused, dict(M=2048, N=2048), tiles={})
+
+    assert len(kernel.tile_program.nests) > 2
+    assert not inlines(kernel.schedule)
+
+
 def test_not_where_it_is_as_dear(monkeypatch):
     told = []
 

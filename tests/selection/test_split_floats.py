@@ -4,7 +4,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.schedule.scheduled import unscheduled
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.selection.decisions.split_floats import LEAST, split_floats
 
 

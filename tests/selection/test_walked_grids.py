@@ -4,7 +4,7 @@ import blockbuster as bb
 from blockbuster.costs.registers import ALWAYS, TOTALS, WITH_DOTS, registers
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.lower import lower_to_tiles

@@ -6,7 +6,7 @@ computes addresses from it, and fills in zeros where a tile reaches past an end.
 
 from __future__ import annotations
 
-from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Load
 from blockbuster.emit.tile.tiling import Tiling

@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, all_nests, nests_at
-from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.program import TileProgram

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from blockbuster.emit.closing.order import closed
 from blockbuster.emit.schedule.site import Applied
-from blockbuster.emit.target.compiler import Target, reads_float8
+from blockbuster.emit.target.targets import Target, reads_float8
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.dtypes import FLOAT8

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, all_nests, nests_at
-from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.program import Let, Stmt, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT

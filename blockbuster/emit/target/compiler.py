@@ -14,72 +14,18 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.emit.target.assembler import Assembler, assembler_for
 from blockbuster.emit.target.gpu import with_cache
 from blockbuster.emit.target.inspection import Inspection, Made, tools
 from blockbuster.emit.target.load import load_module
-from blockbuster.errors import EmitError, among, message, shown_lines
-from blockbuster.machines import CPU, GPUS, Machine, built_in, machine
+from blockbuster.emit.target.targets import Target, target_of
+from blockbuster.errors import EmitError, message, shown_lines
 
 if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel
-
-
-@dataclass(frozen=True)
-class Target:
-    """A GPU architecture, and the machine of that architecture for which kernels are chosen."""
-
-    name: str
-    backend: str
-    arch: int | str
-    machine: Machine
-
-    @property
-    def warp_size(self) -> int:
-        """Threads of a warp."""
-        return self.machine.limits.warp
-
-    @property
-    def shared(self) -> int:
-        """Bytes of shared memory that one block of threads can have."""
-        return self.machine.limits.shared_per_program
-
-    @property
-    def processors(self) -> int:
-        """How many blocks of threads run at once at least."""
-        return self.machine.processors
-
-    @property
-    def overlaps(self) -> bool:
-        """True if a kernel can begin before the one before has ended (dependent launches)."""
-        return self.machine.launch.dependent < self.machine.launch.graph
-
-
-TARGETS: dict[str, Target] = {
-    "sm_80": Target("sm_80", "cuda", 80, built_in("a100")),
-    "sm_90": Target("sm_90", "cuda", 90, built_in("h200")),
-    "sm_100": Target("sm_100", "cuda", 100, built_in("b200")),
-    "gfx942": Target("gfx942", "hip", "gfx942", built_in("mi300x")),
-}
-"""Each architecture, with the machine that stands for it where no other is named."""
-
-
-def reads_float8(target: Target) -> bool:
-    """True if Triton reads float8_e4m3fn on a target: NVIDIA's from sm_89 on. AMD's gfx942 has
-    another float of 8 bits.
-    """
-    return target.backend == "cuda" and int(target.arch) >= FIRST_WITH_FLOAT8
-
-
-FIRST_WITH_FLOAT8 = 89
-
-
-def architecture(device: str | Machine) -> str:
-    """The name of a device's target; "cpu" for the CPU. Raises ValueError as ``target_of``."""
-    return CPU if device == CPU else target_of(device).name
 
 
 @dataclass(frozen=True)
@@ -95,26 +41,6 @@ class CompileReport:
     registers: int
     spills: int
     assembler: str = ""
-
-
-def target_of(name: str | Machine) -> Target:
-    """The target of an architecture, or of a machine: the object, or the name of a built-in GPU.
-
-    Raises ValueError for an unknown name, and for a machine for which no kernels are written.
-
-    >>> target_of("sm_90").machine.name, target_of("h100").name, target_of("h100").machine.name
-    ('h200', 'sm_90', 'h100')
-    """
-    if isinstance(name, str) and name in TARGETS:
-        return TARGETS[name]
-    known = (*TARGETS, *GPUS)
-    if isinstance(name, str) and name not in GPUS:
-        raise ValueError(message(f"unknown target {name!r}", hint=among(name, known)))
-    on = machine(name)
-    if on.target not in TARGETS:
-        what = f"no kernels are written for {on.name}, whose target is {on.target!r}"
-        raise ValueError(message(what, hint=f"known targets: {', '.join(TARGETS)}"))
-    return replace(TARGETS[on.target], machine=on)
 
 
 def compile_kernel(kernel: Kernel, target: str | None = None) -> tuple[CompileReport, ...]:

@@ -88,9 +88,10 @@ class Gpu:
     def machine(self) -> Machine | None:
         """Its numbers: measured on this computer, built in, or likely; None if there are none.
 
-        Launches cost what they cost the related built-in machine, to whose kernels cost models were
-        fitted: measured ones tell of hosts, and of kernels that do nothing (machines/data/h100.toml
-        has an example). Raises ValueError for a file of measurements that is damaged.
+        Launches of an NVIDIA GPU cost what they cost the built-in machine that it is, or is most
+        like: measured costs are those of the host and of empty kernels (the source of ``launch`` in
+        machines/data/h100.toml has an example). Raises ValueError for a damaged file of
+        measurements.
         """
         if self._torch.version.hip:
             return measured(self.name) or known_device(self.name)
@@ -190,8 +191,17 @@ def same_bits(one: Tensor, other: Tensor) -> bool:
     return one.shape == other.shape and bool(torch.equal(*views))
 
 
+def current_gpu() -> int:
+    """The number of torch's current GPU."""
+    import torch
+
+    return int(torch.cuda.current_device())
+
+
 def gpu_target(index: int | None = None) -> str:
-    """The name of a GPU's architecture, or an empty string where torch sees no GPU."""
+    """The name of the architecture of a GPU, by default of torch's current one, or an empty string
+    where torch sees no GPU.
+    """
     try:
         import torch
     except ImportError:
@@ -199,7 +209,7 @@ def gpu_target(index: int | None = None) -> str:
     if not torch.cuda.is_available():
         return ""
     if torch.version.hip:
-        return str(torch.cuda.get_device_properties(index or 0).gcnArchName).split(":")[0]
+        return str(torch.cuda.get_device_properties(index).gcnArchName).split(":")[0]
     major, minor = torch.cuda.get_device_capability(index)
     return f"sm_{major}{minor}"
 

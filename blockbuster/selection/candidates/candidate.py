@@ -10,7 +10,7 @@ from typing import Any
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
-from blockbuster.emit.target.compiler import Target, target_of
+from blockbuster.emit.target.targets import Target, target_of
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import defined, stored

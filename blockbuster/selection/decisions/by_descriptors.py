@@ -28,7 +28,7 @@ LONG = 20.0
 a launch of three arrays takes it 6.7, as many more as descriptors take it longer."""
 
 IN_TURN = 12.0
-"""The same of a product that takes its places in turn, as it does by descriptors alone. An H200
+"""The same for a product that would take its places in turn, which only descriptors allow. An H200
 took 15.9 microseconds for 64 x 512 x 128 x 512 so, with nothing in the cache 19.6, and 21.0 and
 24.4 by pointers.
 """

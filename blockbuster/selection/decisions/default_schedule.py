@@ -21,7 +21,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loops_of, statement_at
 from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.spread import Spread, needs_all
-from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.emit.tile.program import For, Let, Nest, TileProgram, statements

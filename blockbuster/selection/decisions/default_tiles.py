@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from blockbuster.emit.schedule.block import LEAST, one_dim
 from blockbuster.emit.schedule.warps import MOST as MOST_WARPS
-from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.dtypes import Dtype
 from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, in_float8
 from blockbuster.emit.tile.program import (

@@ -6,11 +6,12 @@ partial results instead. An H100 took 74.8 microseconds instead of 76.6 for atte
 features of 8192 positions, in four kernels instead of five, of which one took 16 maxima of 16
 numbers; 6.8 instead of 7.2 for a matrix of 2048 x 2048 whose largest element is subtracted, 3.2
 instead of 4.0 for one of 4096 x 64 whose columns are; but 52.4 instead of 51.0 for the norms of
-1024 columns (bench/results/2026-11-25-h100). The kernel gets the rows of its readers first: blocks
-as small as those in which it fills a device are no readers'.
+1024 columns (bench/results/2026-11-25-h100). First the kernel gets the blocks of its readers: its
+own are smaller, so that it fills the device.
 
 Not in loops of readers, where the partial results would be combined in each iteration, and not
-whole blocks, of which programs would hold all chunks at once.
+where blocks of a matrix are made: what fusion stores between kernels stays stored, and programs
+would hold all chunks of such a block at once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.dataflow import loaded, stored
-from blockbuster.emit.tile.program import WORKSPACE, For, Let, Nest, TileProgram, statements
+from blockbuster.emit.tile.program import (
+    WORKSPACE,
+    For,
+    Let,
+    Nest,
+    Store,
+    TileProgram,
+    statements,
+)
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
@@ -52,7 +61,8 @@ def combines_few(program: TileProgram, nest: Nest) -> bool:
     read, made = loaded(nest.body), stored(nest.body)
     if not read or any(buffer.space != WORKSPACE for buffer in (*read, *made)):
         return False
-    if combining_warps(program, nest):
+    stores = (stmt for stmt in statements(nest.body) if isinstance(stmt, Store))
+    if combining_warps(program, nest) or any(len(store.value.axes) > 1 for store in stores):
         return False
     tiling = tiling_of(program, nest)
     lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))

@@ -8,7 +8,7 @@ from typing import Any
 
 from blockbuster.emit.kernel import written
 from blockbuster.emit.print.numpy.text import numpy_text
-from blockbuster.emit.target.compiler import architecture
+from blockbuster.emit.target.targets import architecture
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.value_dtypes import casts, result_dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from blockbuster.emit.target.compiler import TARGETS
+from blockbuster.emit.target.targets import TARGETS
 from blockbuster.machines import GPUS
 from blockbuster.view.emitting import add_kernel, add_program, add_rules, emitted
 from blockbuster.view.terminal import Screen, say, warn
@@ -33,7 +33,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--target", default="sm_90",
         help=f"an architecture ({', '.join(TARGETS)}; default sm_90) or a GPU ({', '.join(GPUS)}), "
-        "by whose numbers the kernel is chosen",
+        "for which the kernel is chosen",
     )  # fmt: skip
     command.add_argument(
         "--show", choices=("source", "schedule", "tiles"), default="source",

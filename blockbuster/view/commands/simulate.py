@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from blockbuster.costs.launches import LAUNCHES
+from blockbuster.emit.target.targets import chosen_by
 from blockbuster.machines import NAMES
 from blockbuster.simulation import simulate
 from blockbuster.view.emitting import add_kernel, add_program, add_rules, emitted, gpu
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Simulate the kernel and print the report."""
     device = gpu(arguments.machine)
     with Screen(stderr=True).working("simulating"):
-        kernel = emitted(arguments, device)
+        kernel = emitted(arguments, chosen_by(arguments.machine))
         report = simulate(
             kernel,
             device,

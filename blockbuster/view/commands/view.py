@@ -110,7 +110,8 @@ def setting_of(arguments: argparse.Namespace, fixed: dict[str, int] | None = Non
     """The numbers on the command line, beside the sizes that a program fixes."""
     sizes = {**(fixed or {}), **parse_sizes(arguments.sizes)}
     blocks = parse_sizes(arguments.blocks, "--blocks")
-    return Setting(sizes, blocks, machine=gpu(arguments.machine), trials=arguments.trials)
+    gpu(arguments.machine)  # or an error, before the page is made
+    return Setting(sizes, blocks, machine=arguments.machine, trials=arguments.trials)
 
 
 def write_page(derivation: Derivation, path: Path, setting: Setting, *, title: str = "") -> None:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from blockbuster.emit.target.targets import chosen_by
 from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
 from blockbuster.errors import DrawError, message
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
-from blockbuster.machines import machine
 from blockbuster.rules import Derivation, explain
 from blockbuster.rules.explain import APPLIES
 from blockbuster.selection.plans.stored import Stored, stored
@@ -56,7 +56,7 @@ def explorer_data(
     _check_length(derivation)
     sizes = sizes_of(derivation.start, setting)
     progress("choosing what costs least")
-    choice = chosen(derivation, sizes, setting.dtype, machine(setting.machine))
+    choice = chosen(derivation, sizes, setting.dtype, chosen_by(setting.machine))
     progress("rewriting")
     found = frames(derivation, choice.derivation)
     graphs = [derivation.start, *(frame.after for frame in found)]
