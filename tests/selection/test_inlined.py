@@ -95,6 +95,39 @@ def test_blocks_of_a_matrix_stay_stored():
     assert not inlines(kernel.schedule)
 
 
+def nests_that_combine(fn, dims, *schedule):
+    sizes = dict.fromkeys(" ".join(dims.values()).split(), 512)
+    tiles = emit(program(fn, **dims), sizes, schedule="\n".join(schedule)).tile_program
+    return [combines_few(tiles, nest) for nest in tiles.nests]
+
+
+def test_blocks_that_a_loop_adds_up_may_be_made_again():
+    found = nests_that_combine(
+        lambda x, w, b: x @ w + b.sum(axis=0),
+        dict(x="M K", w="K N", b="L N"),
+        "block M 16, K 64, N 64, L 64",
+        "chunk nest 1 K 4",
+        "chunk nest 2 L 4",
+        "warps 4",
+    )
+
+    assert found == [False, True, False, False]
+
+
+def test_not_where_they_are_stored_in_a_loop():
+    """The kernel adds up chunks of products, stores them, and takes the largest of each column."""
+    found = nests_that_combine(
+        lambda x, w: of_columns(x @ w),
+        dict(x="M K", w="K N"),
+        "split",
+        "block M 16, K 64, N 64",
+        "chunk nest 1 K 4",
+        "warps 4",
+    )
+
+    assert found == [False, False, False]
+
+
 def test_not_where_it_is_as_dear(monkeypatch):
     told = []
 

@@ -1,17 +1,21 @@
 """Which kernels are left out, because those that read what they make can make it themselves.
 
-A kernel that combines the partial results of chunks into numbers or rows takes little longer than
-its launch. If the closed form says that it is cheaper, each program of its readers loads these
-partial results instead. An H100 took 74.8 microseconds instead of 76.6 for attention by random
-features of 8192 positions, in four kernels instead of five, of which one took 16 maxima of 16
-numbers; 6.8 instead of 7.2 for a matrix of 2048 x 2048 whose largest element is subtracted, 3.2
-instead of 4.0 for one of 4096 x 64 whose columns are; but 52.4 instead of 51.0 for the norms of
-1024 columns (bench/results/2026-11-25-h100). First the kernel gets the blocks of its readers: its
-own are smaller, so that it fills the device.
+A kernel that combines the partial results of chunks takes little longer than its launch. If the
+closed form says that it is cheaper, each program of its readers loads these partial results
+instead. An H100 took 74.8 microseconds instead of 76.6 for attention by random features of 8192
+positions, in four kernels instead of five, of which one took 16 maxima of 16 numbers; 6.8 instead
+of 7.2 for a matrix of 2048 x 2048 whose largest element is subtracted, 3.2 instead of 4.0 for one
+of 4096 x 64 whose columns are; but 52.4 instead of 51.0 for the norms of 1024 columns
+(bench/results/2026-11-25-h100). First the kernel gets the blocks of its readers: its own are
+smaller, so that it fills the device.
 
-Not in loops of readers, where the partial results would be combined in each iteration, and not
-where blocks of a matrix are made: what fusion stores between kernels stays stored, and programs
-would hold all chunks of such a block at once.
+Blocks of a matrix are made again only where a loop adds up their chunks: LayerNorm and a product
+of 16 rows took an H200 11.4 microseconds before (bench/results/2026-11-24-h200-ranks) and 10.0
+after (bench/results/2026-11-26-h200). Blocks that are combined in one tile would all be held at
+once. And a kernel that makes one element of each element of a matrix combines nothing: what fusion
+stores between kernels stays stored.
+
+Not in loops of readers, where the partial results would be combined in each iteration.
 """
 
 from __future__ import annotations
@@ -57,16 +61,30 @@ def inlined(scheduled: Scheduled) -> Scheduled:
 
 
 def combines_few(program: TileProgram, nest: Nest) -> bool:
-    """True if ``nest`` makes numbers or rows of what other kernels made, and nothing else."""
+    """True if ``nest`` combines what other kernels made, and does little else.
+
+    It makes numbers or rows of it, or adds up blocks in a loop.
+    """
     read, made = loaded(nest.body), stored(nest.body)
     if not read or any(buffer.space != WORKSPACE for buffer in (*read, *made)):
         return False
-    stores = (stmt for stmt in statements(nest.body) if isinstance(stmt, Store))
-    if combining_warps(program, nest) or any(len(store.value.axes) > 1 for store in stores):
+    if combining_warps(program, nest) or (_stores_blocks(nest) and not _adds_up(nest)):
         return False
     tiling = tiling_of(program, nest)
     lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
     return not any(is_matrix_dot(let, tiling) for let in lets)
+
+
+def _stores_blocks(nest: Nest) -> bool:
+    stores = (stmt for stmt in statements(nest.body) if isinstance(stmt, Store))
+    return any(len(store.value.axes) > 1 for store in stores)
+
+
+def _adds_up(nest: Nest) -> bool:
+    """True if each program has loops, and stores nothing before they end."""
+    loops = [stmt for stmt in body_inside_grid(nest)[1] if isinstance(stmt, For)]
+    inside = (stmt for loop in loops for stmt in statements(loop.body))
+    return bool(loops) and not any(isinstance(stmt, Store) for stmt in inside)
 
 
 def _without(scheduled: Scheduled, number: int) -> Scheduled | None:
