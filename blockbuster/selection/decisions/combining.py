@@ -19,7 +19,17 @@ from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.dataflow import folded
-from blockbuster.emit.tile.program import For, Init, Let, Load, Nest, Store, TileProgram, statements
+from blockbuster.emit.tile.program import (
+    For,
+    Init,
+    Let,
+    Load,
+    Nest,
+    Store,
+    Tile,
+    TileProgram,
+    statements,
+)
 from blockbuster.emit.tile.tiling import power_of_two, tiling_of
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
@@ -77,10 +87,9 @@ def rows_spread(scheduled: Scheduled, made: Scheduled, site: Site) -> Scheduled:
     nest = made.draft.nests[last - 1]
     if last == site.nest or any(isinstance(s, For) for s in body_inside_grid(nest)[1]):
         return made
-    stores = [stmt for stmt in statements(nest.body) if isinstance(stmt, Store)]
-    if any(len(store.value.axes) > 1 for store in stores):
+    if stores_blocks(nest):
         return made
-    rows = dict.fromkeys(dim for store in stores for dim in store.value.axes)
+    rows = dict.fromkeys(dim for tile in made_by(nest) for dim in tile.axes)
     return _spread(made, Site(last), tuple(rows))
 
 
@@ -133,8 +142,7 @@ def combining_warps(program: TileProgram, nest: Nest) -> int:
     if not any(len(axes) > 2 and axes[-1] in lanes for axes in loads):
         return 0
     tiling = tiling_of(program, nest)
-    stores = (stmt.value for stmt in statements(nest.body) if isinstance(stmt, Store))
-    results = max(map(tiling.elements, stores))
+    results = max(map(tiling.elements, made_by(nest)))
     needed = power_of_two(-(-widest(program, nest) // (THREADS * HELD)))
     return max(needed, min(MOST_OWN, results // (THREADS * OWN)))
 
@@ -148,8 +156,17 @@ def widest(program: TileProgram, nest: Nest) -> int:
 
 def rows_of(nest: Nest) -> tuple[Dim, ...]:
     """The dims of what ``nest`` stores but the last, along which memory is read in lines."""
-    stores = (stmt for stmt in statements(nest.body) if isinstance(stmt, Store))
-    return tuple(dict.fromkeys(dim for store in stores for dim in store.value.axes[:-1]))
+    return tuple(dict.fromkeys(dim for tile in made_by(nest) for dim in tile.axes[:-1]))
+
+
+def stores_blocks(nest: Nest) -> bool:
+    """True if ``nest`` makes blocks, and not rows or numbers alone."""
+    return any(len(tile.axes) > 1 for tile in made_by(nest))
+
+
+def made_by(nest: Nest) -> tuple[Tile, ...]:
+    """The tiles that ``nest`` stores."""
+    return tuple(stmt.value for stmt in statements(nest.body) if isinstance(stmt, Store))
 
 
 def blocks(scheduled: Scheduled, nest: Nest, dim: Dim) -> int:

@@ -44,7 +44,7 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
 from blockbuster.selection.cost import cost_of
-from blockbuster.selection.decisions.combining import combining_warps
+from blockbuster.selection.decisions.combining import combining_warps, stores_blocks
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.usual_settings import staged, with_warps
 
@@ -68,16 +68,11 @@ def combines_few(program: TileProgram, nest: Nest) -> bool:
     read, made = loaded(nest.body), stored(nest.body)
     if not read or any(buffer.space != WORKSPACE for buffer in (*read, *made)):
         return False
-    if combining_warps(program, nest) or (_stores_blocks(nest) and not _adds_up(nest)):
+    if combining_warps(program, nest) or (stores_blocks(nest) and not _adds_up(nest)):
         return False
     tiling = tiling_of(program, nest)
     lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
     return not any(is_matrix_dot(let, tiling) for let in lets)
-
-
-def _stores_blocks(nest: Nest) -> bool:
-    stores = (stmt for stmt in statements(nest.body) if isinstance(stmt, Store))
-    return any(len(store.value.axes) > 1 for store in stores)
 
 
 def _adds_up(nest: Nest) -> bool:
