@@ -89,7 +89,7 @@ assert times[-1] == min(times) and times[0] > 10 * times[-1]
 
 # %% [markdown]
 # All forms multiply the same numbers, so they differ in what they move. (Steps 1 to 12 merge outer
-# loops. Their programs are still printed as about ten kernels each, and cost about the same.)
+# loops. Their programs are still printed as seven or eight kernels each, and cost about the same.)
 #
 # A *roofline* shows both. To the right: operations for each byte that moves to or from global
 # memory. Upwards: operations a second. No program can be above the roof: on its slope memory is
