@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.targets import CASES, TARGETS, compiled, failures
-from blockbuster.emit.target.targets import TARGETS
+from blockbuster.emit.target import targets
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "targets.json"
 FEW = {"attention timed float16 default": "gfx942", "mlp ragged bfloat16 default": "sm_100"}
@@ -31,4 +31,4 @@ def test_the_record_is_complete_and_within_the_devices():
     for record in records:
         assert list(failures(record)) == []
         for _, shared, _, _ in record["functions"]:
-            assert shared <= TARGETS[record["target"]].shared
+            assert shared <= targets.TARGETS[record["target"]].shared
