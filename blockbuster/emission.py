@@ -68,9 +68,9 @@ def emit(
     stand in one file, with one schedule, one tile program and one launcher.
 
     ``target`` is an architecture ("sm_90"), the name of a GPU ("rtx3080") or a ``Machine``. The
-    numbers of a machine decide which program and which schedule cost least: of the ``Machine``; for
-    an architecture of one GPU of it, for "sm_90" of an H200; for a name of that GPU, or of the H200
-    if it is as large (docs/targets_and_machines.md).
+    numbers of one machine decide which program and which schedule cost least: those of the
+    ``Machine``, or of the named GPU; an H200's for "sm_90" and for GPUs that are as large, such as
+    "h100"; for another architecture those of one GPU of it (docs/targets_and_machines.md).
 
     ``sizes`` gives every dim the number of elements for which the kernel is tuned, ``tiles`` the
     lanes of some dims (powers of two), ``chunks`` into how many chunks loops over some dims are cut

@@ -15,6 +15,11 @@ def body_inside_grid(nest: Nest) -> tuple[list[For], tuple[Stmt, ...]]:
     return loops, body
 
 
+def loops_of_programs(nest: Nest) -> list[For]:
+    """The loops that each program of ``nest`` runs, in order, without those inside them."""
+    return [stmt for stmt in body_inside_grid(nest)[1] if isinstance(stmt, For)]
+
+
 def not_on_the_grid(loop: For, nest: Nest) -> str:
     """Why the grid of ``nest`` does not run ``loop``, or ""."""
     if any(loop is outer for outer in body_inside_grid(nest)[0]):

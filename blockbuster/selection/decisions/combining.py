@@ -14,7 +14,7 @@ from math import prod
 
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.chunkable import totals_of
-from blockbuster.emit.schedule.on_grid import body_inside_grid
+from blockbuster.emit.schedule.on_grid import body_inside_grid, loops_of_programs
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
@@ -70,7 +70,7 @@ def in_one_tile(scheduled: Scheduled, site: Site, count: int) -> Scheduled | Non
     except EmitError:
         return None
     last = site.nest + len(made.draft.nests) - len(scheduled.draft.nests)
-    if any(isinstance(stmt, For) for stmt in body_inside_grid(made.draft.nests[last - 1])[1]):
+    if loops_of_programs(made.draft.nests[last - 1]):
         return None
     made = _spread(made, Site(last), rows_of(made.draft.nests[last - 1]))
     return made if widest(made.draft, made.draft.nests[last - 1]) <= WIDEST else None
@@ -85,9 +85,7 @@ def rows_spread(scheduled: Scheduled, made: Scheduled, site: Site) -> Scheduled:
     """
     last = site.nest + len(made.draft.nests) - len(scheduled.draft.nests)
     nest = made.draft.nests[last - 1]
-    if last == site.nest or any(isinstance(s, For) for s in body_inside_grid(nest)[1]):
-        return made
-    if stores_blocks(nest):
+    if last == site.nest or loops_of_programs(nest) or stores_blocks(nest):
         return made
     rows = dict.fromkeys(dim for tile in made_by(nest) for dim in tile.axes)
     return _spread(made, Site(last), tuple(rows))

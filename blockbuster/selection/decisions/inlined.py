@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from math import inf
 
 from blockbuster.emit.schedule.inline import Inline
-from blockbuster.emit.schedule.on_grid import body_inside_grid
+from blockbuster.emit.schedule.on_grid import body_inside_grid, loops_of_programs
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
@@ -33,7 +33,6 @@ from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.program import (
     WORKSPACE,
-    For,
     Let,
     Nest,
     Store,
@@ -77,7 +76,7 @@ def combines_few(program: TileProgram, nest: Nest) -> bool:
 
 def _adds_up(nest: Nest) -> bool:
     """True if each program has loops, and stores nothing before they end."""
-    loops = [stmt for stmt in body_inside_grid(nest)[1] if isinstance(stmt, For)]
+    loops = loops_of_programs(nest)
     inside = (stmt for loop in loops for stmt in statements(loop.body))
     return bool(loops) and not any(isinstance(stmt, Store) for stmt in inside)
 
@@ -109,9 +108,8 @@ def readers_of(program: TileProgram, at: int) -> list[int]:
 
 def in_a_loop(reader: Nest, nest: Nest) -> bool:
     """True if ``reader`` loads what ``nest`` stores inside a loop that no grid runs."""
-    loops = (stmt for stmt in body_inside_grid(reader)[1] if isinstance(stmt, For))
     arrays = stored(nest.body).keys()
-    return any(not arrays.isdisjoint(loaded(loop.body)) for loop in loops)
+    return any(not arrays.isdisjoint(loaded(loop.body)) for loop in loops_of_programs(reader))
 
 
 def _in_blocks_of(scheduled: Scheduled, number: int, readers: Sequence[int]) -> Scheduled:

@@ -14,10 +14,10 @@ with 32, softmax of 4096 columns of 1024 7.1 with 8 instead of 7.9 with 16.
 
 from __future__ import annotations
 
-from blockbuster.emit.schedule.on_grid import body_inside_grid
+from blockbuster.emit.schedule.on_grid import loops_of_programs
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.warps import MOST
-from blockbuster.emit.tile.program import For, Let, Load, Nest, statements
+from blockbuster.emit.tile.program import Let, Load, Nest, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.selection.decisions.combining import combining_warps, programs, widest
@@ -50,8 +50,7 @@ def _reads_across(nest: Nest, tiling: Tiling) -> bool:
 
 def _has_few_rows(scheduled: Scheduled, nest: Nest, warps: int) -> bool:
     """True if whole rows are enough for so many warps, and leave processors idle."""
-    inside = body_inside_grid(nest)[1]
-    if len(scheduled.draft.nests) > 1 or any(isinstance(stmt, For) for stmt in inside):
+    if len(scheduled.draft.nests) > 1 or loops_of_programs(nest):
         return False
     wide = widest(scheduled.draft, nest) >= LANES * THREADS * warps
     return wide and programs(scheduled, nest) <= scheduled.target.processors
