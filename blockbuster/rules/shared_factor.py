@@ -15,17 +15,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from blockbuster.ir.builder import Builder
+from blockbuster.ir.builder import Builder, rebuild
 from blockbuster.ir.expr import Arg, Expr, Size, call
 from blockbuster.ir.graph import Graph, Output, Value
 from blockbuster.ir.ops import Accumulate, Map, Result
 from blockbuster.ir.origin import Origin
+from blockbuster.ir.ports import results_at, select_results
 from blockbuster.ir.types import Type
 from blockbuster.rules.affine import Affine, Count, Term
 from blockbuster.rules.base import Match, Note, Refusal, Rule, label, name_of
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.counting import counts
-from blockbuster.rules.legality import first_iteration_gone, map_at
+from blockbuster.rules.legality import first_iteration_gone, leads_others, map_at
 from blockbuster.rules.linear_expressions import number
 
 
@@ -108,20 +109,27 @@ def why_it_stays(graph: Graph, position: int, found: Affine) -> str:
 
 
 def why_ports_stay(graph: Graph, position: int, found: Affine) -> dict[int, str]:
-    """The results of a map that need the factor in the map, and why."""
+    """The results of a map that need the factor in the map, and why: all of a group, or none."""
     op = map_at(graph, position)
     staying: dict[int, str] = {}
-    for port, (output, result) in enumerate(zip(op.body.outputs, op.results, strict=True)):
-        value, reason = output.value, ""
-        if value in found.refused:
-            reason = f"is not linear in it, because of {found.refused[value]}"
-        elif value in found.parts and result != Accumulate("+"):
-            reason = f"is not summed over {op.dim}"
-        elif value in found.parts:
-            reason = not_sums(op, found, value) or digits_cancel(found, value)
+    for port, output in enumerate(op.body.outputs):
+        reason = _why_it_needs_it(op, port, found)
         if reason:
-            staying[port] = f"{name_of(op.body, value)} {reason}"
-    return staying
+            reason = f"{name_of(op.body, output.value)} {reason}"
+            staying |= {beside: reason for beside in op.group_of(port) if beside not in staying}
+    return {port: staying[port] for port in sorted(staying)}
+
+
+def _why_it_needs_it(op: Map, port: int, found: Affine) -> str:
+    """Why a result needs the factor in the map, or ""."""
+    value = op.body.outputs[port].value
+    if value in found.refused:
+        return f"is not linear in it, because of {found.refused[value]}"
+    if value not in found.parts:
+        return ""
+    if op.results[port] != Accumulate("+"):
+        return f"is not summed over {op.dim}"
+    return leads_others(op, port) or not_sums(op, found, value) or digits_cancel(found, value)
 
 
 def not_sums(op: Map, found: Affine, value: Value) -> str:
@@ -175,11 +183,9 @@ def taken_out(match: Match, followed: Followed) -> Graph:
     staying = [*why_ports_stay(graph, position, found.values)]
     edit = match.edit()
     if staying:
-        body = Builder(op.body).finish(*(op.body.outputs[port] for port in staying))
-        kept = replace(op, body=body, results=tuple(op.results[port] for port in staying))
-        hints = tuple(node.hints[port] for port in staying)
+        kept, ports = select_results(node, staying, rebuild)
         for port, value in zip(
-            staying, edit.add(kept, *node.operands, hints=hints, origin=origin), strict=True
+            ports, edit.add(kept.op, *kept.operands, hints=kept.hints, origin=origin), strict=True
         ):
             edit.redirect(match.value("map", port), value)
     free = [port for port in range(len(op.results)) if port not in staying]
@@ -202,7 +208,7 @@ def _summed_apart(
 ) -> tuple[list[Output], list[Result], dict[int, Sums]]:
     """The outputs at ``free`` ports with those of their parts, and which are those of a port."""
     outputs = [op.body.outputs[port] for port in free]
-    results = [op.results[port] for port in free]
+    results = [*results_at(op, free)]
     sums: dict[int, Sums] = {}
     for at, port in enumerate(free):
         output = op.body.outputs[port]
