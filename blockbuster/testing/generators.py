@@ -8,9 +8,7 @@ from random import Random
 from blockbuster.frontend.lower import lower
 from blockbuster.frontend.trace import trace
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.parse import parse
 from blockbuster.testing.arrays import random_array_function, random_norm_function
-from blockbuster.testing.groups import with_groups
 from blockbuster.testing.matrices import MatrixPrograms
 from blockbuster.testing.planted import planted
 from blockbuster.testing.planted_sites import SITES
@@ -48,23 +46,12 @@ def planted_anywhere(random: Random) -> Graph:
     return planted(random.choice(SITES[random.choice(list(SITES))]), random)
 
 
-def grouped(random: Random) -> Graph:
-    """A site of any rule in a random program, with groups in maps of the site."""
-    return beside_groups(random.choice(SITES[random.choice(list(SITES))]), random)
-
-
-def beside_groups(site: str, random: Random) -> Graph:
-    """A random program with a planted site, some of whose maps fold groups, too."""
-    return planted(with_groups(parse(site), random).show(), random)
-
-
 GENERATORS: Mapping[str, Generator] = {
     "blocks": blocks,
     "matrices": matrices,
     "arrays": arrays,
     "norms": norms,
     "planted": planted_anywhere,
-    "grouped": grouped,
 }
 
 

@@ -11,9 +11,19 @@ import math
 from random import Random
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Const, call
+from blockbuster.ir.expr import Arg, Const, Expr, call, rewrite
 from blockbuster.ir.graph import Graph, Output, Value
-from blockbuster.ir.ops import Accumulate, Functional, Map, Pointwise, Rescale, Result
+from blockbuster.ir.ops import (
+    Accumulate,
+    Elementwise,
+    Functional,
+    Map,
+    Pointwise,
+    Rescale,
+    Result,
+)
+from blockbuster.ir.parse import parse
+from blockbuster.testing.planted import planted
 
 Folded = tuple[Value, Result]
 """A value of a map's body, and how the map folds it."""
@@ -24,6 +34,11 @@ BY_RATIO = call("mul", Arg(0), call("div", Arg(1), Arg(2)))
 """The factor of a sum of terms that are divided by the lead."""
 BY_EXP = call("mul", Arg(0), call("exp", call("sub", Arg(1), Arg(2))))
 """The factor of a sum of significands, whose exponent is the lead."""
+
+
+def beside_groups(site: str, random: Random) -> Graph:
+    """A random program with a planted site, some of whose maps fold groups, too."""
+    return planted(with_groups(parse(site), random).show(), random)
 
 
 def with_groups(graph: Graph, random: Random) -> Graph:
@@ -72,8 +87,9 @@ def _group(op: Map, body: Builder, random: Random) -> list[Folded]:
 
 def _led_by(op: Map, port: int, random: Random) -> Folded:
     """A member that is rescaled by the fold ``port`` of the map."""
-    lead = {*op.body.type_of(op.body.outputs[port].value).axes}
-    types = {value: op.body.type_of(value) for value in _items(op.body)}
+    value = op.body.outputs[port].value
+    lead = {*op.body.type_of(value).axes}
+    types = {value: op.body.type_of(value) for value in (value, *_items(op.body))}
     members = [v for v, type in types.items() if op.dim not in type.axes and lead <= {*type.axes}]
     sums = op.results[port] == Accumulate("+")
     factor = random.choice((BY_RATIO, BY_EXP)) if sums else AT_LEAD
@@ -81,7 +97,25 @@ def _led_by(op: Map, port: int, random: Random) -> Folded:
 
 
 def _items(body: Graph) -> list[Value]:
-    """The items among the values of a body."""
+    """The items among the values of a body, as far as none is infinite: products with those are
+    undefined in exact arithmetic.
+    """
     values = [Value(-1, port) for port in range(len(body.inputs))]
-    values += [Value(at, p) for at, node in enumerate(body.nodes) for p in range(len(node.types))]
+    if math.inf not in _constants(body):
+        for at, node in enumerate(body.nodes):
+            values += [Value(at, port) for port in range(len(node.types))]
     return [value for value in values if not body.type_of(value).buffered]
+
+
+def _constants(body: Graph) -> list[float]:
+    """The absolute values of the numbers in a body."""
+    found: list[float] = []
+
+    def note(expr: Expr) -> Expr:
+        found.extend([abs(expr.value)] if isinstance(expr, Const) else [])
+        return expr
+
+    for node in body.nodes:
+        if isinstance(node.op, Elementwise | Pointwise):
+            rewrite(node.op.expr, note)
+    return found
