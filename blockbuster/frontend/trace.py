@@ -47,6 +47,7 @@ from blockbuster.frontend.sizes import SizeExpr, held_exactly, scalar
 from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.frontend.torch import is_tensor, one_element
 from blockbuster.frontend.trees import distinct
+from blockbuster.frontend.users_frames import UsersFrames, called
 from blockbuster.ir.expr import Const, Expr, Size
 from blockbuster.ir.graph import Value
 
@@ -70,7 +71,8 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
     }
     <BLANKLINE>
     """
-    return trace_with_facts(fn, **inputs)[0]
+    with UsersFrames():
+        return trace_with_facts(fn, **inputs)[0]
 
 
 def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayProgram, SizeFacts]:
@@ -104,7 +106,7 @@ def trace_reader(
 def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any]) -> ArrayProgram:
     names = parameter_names(fn, inputs)
     bound = bound_to(fn, {name: stand_in(recording.input, name, inputs[name]) for name in names})
-    result = fn(*bound.args, **bound.kwargs)
+    result = called(fn, bound.args, bound.kwargs)
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, named_results(result))
     vars(program)["apart"] = decompose(program)
