@@ -13,6 +13,7 @@ from math import prod
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Misc, Relabel, Transpose
+from blockbuster.ir.sizes import whole
 from blockbuster.ir.types import Dim, Type, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules.base import Match, Refusal, Rule, label, name_of
@@ -83,6 +84,7 @@ def explain_with(
     is no ``on_fault`` to hear of it.
     """
     check_graph(graph)
+    sizes = None if sizes is None else whole(sizes)
     found = []
     edges = graph.buffered_edges()
     single = list_only(graph)
