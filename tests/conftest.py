@@ -10,7 +10,8 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from blockbuster.rules.faults import FaultNotes, RuleFault
+from blockbuster.errors import RuleError
+from blockbuster.rules.faults import FaultNotes
 
 # Arrays of tests are small: threads of torch and of BLAS wait for each other most of the time, and
 # each core has a worker of its own. Processes that tests start inherit this.
@@ -82,7 +83,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 KEEP = FaultNotes.keep
 
 
-def raise_fault(_: FaultNotes, fault: RuleFault) -> None:
+def raise_fault(_: FaultNotes, fault: RuleError) -> None:
     """For ``FaultNotes.keep``, so that a rule that fails fails the test, too."""
     raise fault
 

@@ -11,6 +11,7 @@ from numbers import Integral
 
 from blockbuster.errors import a_kind, message
 from blockbuster.ir.lengths import Rule, completed
+from blockbuster.ir.reading import LARGEST
 from blockbuster.ir.types import Dim, size_class
 
 Axes = Sequence[Dim | int | None]
@@ -18,10 +19,6 @@ Axes = Sequence[Dim | int | None]
 
 Arrays = Sequence[tuple[str, Axes]]
 """The arrays of a program with their axes; one that is read in several views occurs in each."""
-
-LARGEST = 2**63 - 1
-"""The largest index of an array, and so the largest size."""
-
 
 def bind_sizes(
     arrays: Arrays,

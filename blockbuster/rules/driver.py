@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from blockbuster.errors import FusionError, VerifyError, message
+from blockbuster.errors import FusionError, RuleError, VerifyError, message
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.level import Level
@@ -29,11 +29,11 @@ from blockbuster.rules.derivation import (
 )
 from blockbuster.rules.faults import (
     OnFault,
-    RuleFault,
     applied,
     check_rewritten,
     check_rules,
     described,
+    fault_of,
     hear,
     no_graph,
     raised,
@@ -66,7 +66,7 @@ def fuse(graph: Graph, rules: Sequence[Rule], on_fault: OnFault | None = None) -
         while True:
             try:
                 return _Work(graph, left, known).derivation()
-            except RuleFault as fault:  # from the start: the rule may have stopped half-way
+            except RuleError as fault:  # from the start: the rule may have stopped half-way
                 hear(on_fault, fault)
                 left = tuple(rule for rule in left if rule is not fault.rule)
 
@@ -279,4 +279,4 @@ class _Work:
         hint = f"a rule among {names} undoes another: leave one out"
         text = f"{what}: step {count} gives the program of step {since}"
         last = max(rules, key=(*self._rules, *self._extensions).index)
-        raise RuleFault(message(text, listing=loop, hint=hint), last)
+        raise fault_of(last, message(text, listing=loop, hint=hint))

@@ -18,23 +18,21 @@ from blockbuster.ir.types import Type
 from blockbuster.ir.verify import Known, verify
 from blockbuster.rules.base import Match, Note, Rule
 
-
-class RuleFault(RuleError):
-    """The error of one rule, which can be left out."""
-
-    def __init__(self, text: str, rule: Rule | None = None) -> None:
-        super().__init__(text)
-        self.rule = rule
-
-
 Found = TypeVar("Found")
-OnFault = Callable[[RuleFault], None]
+OnFault = Callable[[RuleError], None]
 """What to do with a rule's error instead of raising it; fusion then goes on without the rule."""
 
 
-def hear(on_fault: OnFault | None, fault: RuleFault) -> None:
-    """Tell ``on_fault`` of a fault; raise it if nobody listens."""
-    if on_fault is None:
+def fault_of(rule: Rule, text: str) -> RuleError:
+    """The error of one rule, which can be left out."""
+    fault = RuleError(text)
+    fault.rule = rule
+    return fault
+
+
+def hear(on_fault: OnFault | None, fault: RuleError) -> None:
+    """Tell ``on_fault`` of a fault; raise it if nobody listens, or it is not that of one rule."""
+    if on_fault is None or fault.rule is None:
         raise fault
     on_fault(fault)
 
@@ -45,7 +43,7 @@ class FaultNotes:
 
     said: dict[str, str] = field(default_factory=dict)
 
-    def keep(self, fault: RuleFault) -> None:
+    def keep(self, fault: RuleError) -> None:
         """Note a fault; of one rule the first counts."""
         self.said.setdefault(getattr(fault.rule, "name", ""), note_of(fault))
 
@@ -53,15 +51,15 @@ class FaultNotes:
         """What ``find`` gives; None where a rule fails that it applies, which is noted."""
         try:
             return find()
-        except RuleFault as fault:
-            self.keep(fault)
+        except RuleError as fault:
+            hear(self.keep, fault)
             return None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.said.values())
 
 
-def note_of(fault: RuleFault) -> str:
+def note_of(fault: RuleError) -> str:
     """What a report says of a rule that failed, and how to report it."""
     return (
         f"{shown_lines(str(fault))[0]}. The program was fused without this rule. That is a bug in "
@@ -88,14 +86,14 @@ def check_rules(rules: object) -> None:
             raise TypeError(f'{kind} has no name: write name: ClassVar[str] = "..." in its class')
 
 
-def raised(rule: Rule, method: str, error: Exception, graph: Graph) -> RuleFault:
+def raised(rule: Rule, method: str, error: Exception, graph: Graph) -> RuleError:
     """The error to raise from ``error``, which ``method`` of the rule raised on ``graph``."""
     what = f"{rule.name} failed: {method} raised {type(error).__name__}: {error}".rstrip(": ")
-    return RuleFault(message(what, listing=shown(graph)), rule)
+    return fault_of(rule, message(what, listing=shown(graph)))
 
 
 def first_site(rule: Rule, graph: Graph) -> Match | None:
-    """The first site of a rule. Raises RuleFault if looking for it fails."""
+    """The first site of a rule. Raises RuleError if looking for it fails."""
     try:
         found = rule.match(graph)
     except Exception as error:
@@ -117,7 +115,7 @@ def all_sites(
 
 
 def applied(found: Match) -> Graph:
-    """What the rule makes there, not checked yet. Raises RuleFault if the rule raises."""
+    """What the rule makes there, not checked yet. Raises RuleError if the rule raises."""
     try:
         return found.rule.apply(found)
     except Exception as error:
@@ -125,7 +123,7 @@ def applied(found: Match) -> Graph:
 
 
 def described(found: Match, graph: Graph) -> str:
-    """The rewrite in one line. Raises RuleFault if the rule raises."""
+    """The rewrite in one line. Raises RuleError if the rule raises."""
     try:
         return found.rule.describe(found)
     except Exception as error:
@@ -143,7 +141,7 @@ def check_match(rule: Rule, found: object, graph: Graph | Level) -> None:
     else:
         return
     whole = graph.graph() if isinstance(graph, Level) else graph
-    raise RuleFault(message(f"{rule.name} found {wrong}", listing=shown(whole)), rule)
+    raise fault_of(rule, message(f"{rule.name} found {wrong}", listing=shown(whole)))
 
 
 def check_rewritten(graph: Graph, found: Match, known: Known | None = None) -> None:
@@ -165,18 +163,18 @@ def check_well_formed(graph: Graph, found: Match, known: Known | None = None) ->
         raise ill_formed(graph, found, str(error)) from error
 
 
-def ill_formed(graph: Graph, found: Match, wrong: str) -> RuleFault:
+def ill_formed(graph: Graph, found: Match, wrong: str) -> RuleError:
     """The error where the rewritten graph is ``wrong``, with the listings before and after."""
     listing = f"{shown(found.graph)}---\n{shown(graph)}"
     what = f"{found.rule.name} made an ill-formed graph: {wrong}"
-    return RuleFault(message(what, listing=listing), found.rule)
+    return fault_of(found.rule, message(what, listing=listing))
 
 
-def no_graph(rule: Rule, made: object, graph: Graph) -> RuleFault:
+def no_graph(rule: Rule, made: object, graph: Graph) -> RuleError:
     """The error where ``apply`` gave something else than the rewritten graph."""
     what = f"{rule.name}.apply returned {a_kind(made)}, not the rewritten graph"
     hint = "return edit.finish(), of edit = match.edit()"
-    return RuleFault(message(what, listing=shown(graph), hint=hint), rule)
+    return fault_of(rule, message(what, listing=shown(graph), hint=hint))
 
 
 def result_types(graph: Graph | Level) -> tuple[Type, ...]:
