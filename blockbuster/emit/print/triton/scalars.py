@@ -170,6 +170,25 @@ class ScalarPrinter:
         a, b = (as_float(self.text(factor, args)).text for factor in factors)
         return Text(f"tl.fma({a}, {b}, 0.0)")
 
+    def apart(self, expr: Expr, args: Sequence[Text]) -> Text:
+        """``expr`` with each of its products rounded before it meets an addition."""
+        given = [*args]
+
+        def named(part: Expr) -> Expr:
+            """``part`` with its products as further operands."""
+            if not isinstance(part, Call):
+                return part
+            made = Call(part.fn, tuple(map(named, part.args)))
+            if part.fn not in _FACTORS or part.fn == "neg":
+                return made
+            text = self.summand(made, given)
+            if not text.text.startswith("tl.fma("):
+                return made
+            given.append(text)
+            return Arg(len(given) - 1)
+
+        return self.text(named(expr), given)
+
     def helper(self, name: str, *args: str) -> Text:
         """A call of a function that the file defines."""
         self.helpers.setdefault(name)
