@@ -109,12 +109,15 @@ _POWERS: dict[float, tuple[str, ...]] = {
     -1.0: ("reciprocal",),
 }  # fmt: skip
 """Powers with a known exponent as multiplications and roots, one after the other."""
-_FACTORS: dict[str, Callable[[Call], tuple[Expr, Expr]]] = {
+Factors = Callable[[Call], tuple[Expr, Expr]]
+_PRODUCTS: dict[str, Factors] = {
     "mul": lambda product: (product.args[0], product.args[1]),
     "square": lambda product: (product.args[0], product.args[0]),
-    **dict.fromkeys(("neg", "silu", "gelu", "pow"), lambda product: (product, Const(1.0))),
+    **dict.fromkeys(("silu", "gelu", "pow"), lambda product: (product, Const(1.0))),
 }
 """Functions that are a product, or end in one: what a rounded product multiplies."""
+_FACTORS: dict[str, Factors] = {**_PRODUCTS, "neg": lambda negated: (negated, Const(1.0))}
+"""The same, and of a negated value, which may be a product."""
 ACCURATE_CALLS = {"div": "tl.div_rn", "sqrt": "tl.sqrt_rn", "exp": "_exp"}
 
 
@@ -179,7 +182,7 @@ class ScalarPrinter:
             if not isinstance(part, Call):
                 return part
             made = Call(part.fn, tuple(map(named, part.args)))
-            if part.fn not in _FACTORS or part.fn == "neg":
+            if part.fn not in _PRODUCTS:
                 return made
             text = self.summand(made, given)
             if not text.text.startswith("tl.fma("):
