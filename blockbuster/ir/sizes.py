@@ -20,6 +20,7 @@ Axes = Sequence[Dim | int | None]
 Arrays = Sequence[tuple[str, Axes]]
 """The arrays of a program with their axes; one that is read in several views occurs in each."""
 
+
 def bind_sizes(
     arrays: Arrays,
     shapes: Mapping[str, Sequence[int]],

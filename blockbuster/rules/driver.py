@@ -66,9 +66,10 @@ def fuse(graph: Graph, rules: Sequence[Rule], on_fault: OnFault | None = None) -
         while True:
             try:
                 return _Work(graph, left, known).derivation()
-            except RuleError as fault:  # from the start: the rule may have stopped half-way
-                hear(on_fault, fault)
-                left = tuple(rule for rule in left if rule is not fault.rule)
+            except RuleError as fault:
+                others = tuple(rule for rule in left if rule != fault.rule)
+                hear(on_fault if len(others) < len(left) else None, fault)
+                left = others  # again from the start: the rule may have stopped half-way
 
 
 class _Work:
@@ -278,5 +279,4 @@ class _Work:
         names = ", ".join(rule.name for rule in rules)
         hint = f"a rule among {names} undoes another: leave one out"
         text = f"{what}: step {count} gives the program of step {since}"
-        last = max(rules, key=(*self._rules, *self._extensions).index)
-        raise fault_of(last, message(text, listing=loop, hint=hint))
+        raise fault_of(rules[-1], message(text, listing=loop, hint=hint))

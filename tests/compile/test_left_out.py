@@ -113,6 +113,22 @@ def test_of_rules_that_loop_the_last_is_left_out():
     assert [step.rule for step in derivation.steps] == ["negate"]
 
 
+class Stranger(Negate):
+    """Its matches name another rule, which is in no list."""
+
+    def matches(self, graph, note=lambda _: None):
+        yield from FromElsewhere().matches(graph)
+
+
+class FromElsewhere(Restore):
+    old, apply = Negate.old, boom
+
+
+def test_a_rule_that_nobody_passed_cannot_be_left_out():
+    with pytest.raises(RuleError, match="restore failed: apply raised KeyError"):
+        bb.fuse(GRAPH, (Stranger(),), on_fault=lambda fault: None)
+
+
 def test_explain_goes_on_without_a_rule_that_fails(monkeypatch):
     failed = []
     derivation = bb.fuse(bb.lower(PROGRAM))

@@ -58,9 +58,8 @@ PASSING = (
 
 
 def cancel_exactly(program: TileProgram) -> TileProgram:
-    """``program`` with the products marked that meet what is computed from equal ones."""
-    values = _Values(program)
-    marked = values.marked()
+    """``program`` with the products marked that meet values that may be equal products."""
+    marked = _Values(program).marked()
     if not marked:
         return program
     nests = []
@@ -76,7 +75,7 @@ def cancel_exactly(program: TileProgram) -> TileProgram:
 
 
 def is_rounded(let: Let) -> bool:
-    """True if all products in ``let`` are rounded by themselves before it: there is but one."""
+    """True if all products in ``let`` are rounded by themselves already: it is the only one."""
     if not let.apart or not isinstance(let.op, Pointwise):
         return bool(let.apart)
     expr = let.op.expr
