@@ -138,11 +138,10 @@ def written(
     program, device = scheduled.program, scheduled.target.name
     origin = reference if isinstance(reference, Graph) else graph
     plain = lower_to_tiles(origin)
-    given = Reference(reference) if isinstance(reference, str) else None
     heading = Heading(
         listing(lead_first(lower_to_tiles(graph))),  # as the kernel takes exponentials
         device,
-        given or _users_function(origin, scheduled) or Reference(reference_text(plain)),
+        _reference(reference, origin, plain, scheduled),
         notes,
         scheduled.schedule,
         checks_assembler=dots_may_break(program, device),
@@ -167,17 +166,20 @@ def written(
     )
 
 
-def _users_function(graph: Graph, scheduled: Scheduled) -> Reference | None:
-    """The function that ``graph`` was lowered from, as a function of the kernels' arrays."""
-    if graph.meaning is None:
-        return None
+def _reference(
+    given: Graph | str | None, graph: Graph, plain: TileProgram, scheduled: Scheduled
+) -> Reference:
+    """The function that a file checks itself against; ``plain``: the tile program of ``graph``."""
+    if isinstance(given, str):
+        return Reference(given)
     program = scheduled.program
-    return graph.meaning.reference(
+    users = graph.meaning and graph.meaning.reference(
         [buffer.name for buffer in program.inputs],
         [buffer.name for buffer in program.outputs],
         sizes=scheduled.known,
         free=sizes_shown(program)[1],
     )
+    return users or Reference(reference_text(plain), in_dtypes=True)
 
 
 def _name(program: TileProgram) -> str:

@@ -138,11 +138,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """A block program, or the body of a map.
-
-    ``meaning`` is the function that the program was lowered from, if it is as lowering made it: a
-    graph that a rule makes has none.
-    """
+    """A block program, or the body of a map. ``meaning``: the function it was lowered from."""
 
     inputs: tuple[Input, ...]
     nodes: tuple[Node, ...]

@@ -15,7 +15,7 @@ from blockbuster.ir.types import Dim
 
 @dataclass(frozen=True)
 class Reference:
-    """The text of a NumPy module with a function ``reference``, of inputs and sizes that none shows.
+    """The text of a NumPy module with a function ``reference`` of inputs and sizes.
 
     ``held``: the bytes that it holds at once, in float64 and for the sizes that were asked for.
     ``apart``: dims whose indices it computes independently, so that it can be called with a part of

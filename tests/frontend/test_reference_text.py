@@ -10,7 +10,7 @@ from blockbuster.emit.target.load import load_module
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.operator_text import PYTHON, WRITTEN
 from blockbuster.frontend.oracle_sources import definitions
-from blockbuster.frontend.reference_text import UserFunction, apart
+from blockbuster.frontend.reference_text import UserFunction
 from blockbuster.testing.arrays import random_array_function
 from blockbuster.testing.broad_arrays import broad_example
 from tests.emit.cases import FOLDER

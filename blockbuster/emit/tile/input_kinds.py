@@ -37,8 +37,8 @@ from blockbuster.ir.ops import Cast, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
 
 Kind: TypeAlias = tuple[str, Dim | int]
-"""``("index", "C")``, ``("index", 4)``, ``("wrapped", "C")``, ``("count", "N")``, ``("truth", 2)`` or
-``("divisor", 0)``: the second says below which number, or up to which one, the values are."""
+"""``("index", "C")``, ``("index", 4)``, ``("wrapped", "C")``, ``("count", "N")``, ``("truth", 2)``
+or ``("divisor", 0)``: the second says below which number, or up to which one, the values are."""
 
 ANY: Kind = ("any", 0)
 """Of what is compared with a number: any values tell whether that is done right."""

@@ -31,11 +31,12 @@ from blockbuster.ir.types import Dim, size_class
 
 _RESERVED = (
     "INDEX", "pid", "name", "array", "inputs", "launch", "reference", "main", "check", "bench",
-    "size", "index", "grid", "run_once", "random_inputs", "poisoned", "on_host",
+    "size", "index", "grid", "random_inputs", "poisoned", "on_host",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "EAGER", "APART", "HELD", "OVER_ZERO", "NOTES", "LARGEST", "FLOAT32_LARGEST", "LARGE",
     "ROUNDING", "NEARBY", "ROOM", "integers", "sizes_to_check", "expected", "in_parts", "Expected",
-    "unlike", "within", "judged", "same_bits", "launched", "compare", "KINDS", "drawn", "is_close", "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS",
+    "unlike", "within", "judged", "same_bits", "launched", "compare", "better", "KINDS", "drawn",
+    "is_close", "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS",
     "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler", "descriptor",
     "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early", "leave_room", "started",
     "prepare", "prepared", "check_prepared", "of_constants",
@@ -242,7 +243,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
                 _table("INPUTS", self._axes_of(self._program.inputs), "axes; 1: of extent 1"),
                 _table("OUTPUTS", self._axes_of(self._program.outputs)),
                 f"TRUTH = {literal(tuple(truth))}  # arrays of bool",
-                _table("KINDS", self._kinds_of(heading.kinds), "of inputs that are not any numbers"),
+                _table("KINDS", self._kinds_of(heading.kinds), "inputs that are not any numbers"),
                 f"FREE = {literal(self._free)}  # dims that no input shows",
                 _table("DTYPES", self._dtypes()),
                 f"TOLERANCE = {self._tolerance()!r}  # of --check, of the largest result",
@@ -262,7 +263,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         halves = all(dtype == HALF for dtype in inputs)
         eager = (HALF if halves else "float32") if reference.in_dtypes else ""
         return [
-            f"EAGER = {literal(eager)}  # where the reference computes as eagerly as libraries do",
+            f"EAGER = {literal(eager)}  # in which the reference computes as libraries do",
             f"APART = {literal(reference.apart)}  # dims along which it can be computed in parts",
             f"HELD = {reference.held}  # bytes that it holds",
             f"OVER_ZERO = {reference.over_zero}  # it divides integers",
