@@ -31,16 +31,6 @@ from blockbuster.check.guarded import pattern_of
 
 FORWARDS, BACKWARDS, AT_ONCE = ORDERS = ("forwards", "backwards", "at once")
 INTERPRETER = "triton.runtime.interpreter"
-NEEDED = {
-    "InterpreterBuilder": (
-        "set_grid_dim", "set_grid_idx", "create_masked_load", "create_masked_store",
-        "create_atomic_rmw", "create_atomic_cas",
-    ),
-    "GridExecutor": ("_restore_args_dev",),
-    "TritonSemantic": ("load",),
-}  # fmt: skip
-ALSO = ("create_atomic_load", "create_atomic_store", "create_atomic_poll")
-"""What newer versions have beside ``NEEDED``: operations by which programs wait for each other."""
 
 Handle = Any  # a value of Triton's interpreter: its numbers are ``data``
 
@@ -160,6 +150,100 @@ class _Launch:
         self.module._interpreter.store(stored.addresses, stored.numbers, stored.mask)
 
 
+Method = Callable[..., Any]
+
+
+def _set_grid_dim(launch: _Launch, own: Method) -> Method:
+    def set_grid_dim(builder: Any, *grid: int) -> None:
+        launch.begin(grid)
+        own(builder, *grid)
+
+    return set_grid_dim
+
+
+def _set_grid_idx(launch: _Launch, own: Method) -> Method:
+    return lambda builder, *at: own(builder, *launch.program(at))
+
+
+def _load(launch: _Launch, own: Method) -> Method:
+    def load(semantic: Any, ptr: Any, mask: Any, other: Any, *more: Any, **named: Any) -> Any:
+        launch.poisons = mask is not None and other is None
+        try:
+            return own(semantic, ptr, mask, other, *more, **named)
+        finally:
+            launch.poisons = False
+
+    return load
+
+
+def _masked_load(launch: _Launch, own: Method) -> Method:
+    def masked_load(
+        builder: Any, ptrs: Handle, mask: Handle, other: Handle, cache_policy: Any,
+        is_volatile: bool,
+    ) -> Any:  # fmt: skip
+        if is_volatile:
+            launch.meet(waits=True)
+        if launch.poisons:
+            other = launch.left_out(ptrs.get_element_ty(), ptrs.data.shape)
+        return own(builder, ptrs, mask, other, cache_policy, is_volatile)
+
+    return masked_load
+
+
+def _masked_store(launch: _Launch, own: Method) -> Method:
+    def masked_store(builder: Any, ptrs: Handle, value: Handle, mask: Handle, *more: Any) -> Any:
+        launch.store(ptrs, value, mask)
+        return own(builder, ptrs, value, mask, *more)
+
+    return masked_store
+
+
+def _restore(launch: _Launch, own: Method) -> Method:
+    def restore(executor: Any, *arrays: Any) -> Any:
+        launch.end()
+        return own(executor, *arrays)
+
+    return restore
+
+
+def _atomic_rmw(launch: _Launch, own: Method) -> Method:
+    exchange = launch.module._ir.ATOMIC_OP.XCHG
+
+    def atomic(builder: Any, op: Any, *more: Any) -> Any:
+        launch.meet(waits=op == exchange)
+        return own(builder, op, *more)
+
+    return atomic
+
+
+def _waiting(launch: _Launch, own: Method) -> Method:
+    def atomic(builder: Any, *more: Any) -> Any:
+        launch.meet(waits=True)
+        return own(builder, *more)
+
+    return atomic
+
+
+BUILDER = "InterpreterBuilder"
+NEEDED = (
+    (BUILDER, "set_grid_dim", _set_grid_dim),
+    (BUILDER, "set_grid_idx", _set_grid_idx),
+    ("TritonSemantic", "load", _load),
+    (BUILDER, "create_masked_load", _masked_load),
+    (BUILDER, "create_masked_store", _masked_store),
+    (BUILDER, "create_atomic_rmw", _atomic_rmw),
+    (BUILDER, "create_atomic_cas", _waiting),
+    ("GridExecutor", "_restore_args_dev", _restore),
+)
+"""Methods of the interpreter, and what makes what takes their place."""
+ALSO = tuple((BUILDER, f"create_atomic_{name}", _waiting) for name in ("load", "store", "poll"))
+"""Operations by which programs wait for each other, of newer versions."""
+
+
+def _is_known(module: Any) -> bool:
+    return all(hasattr(getattr(module, kind, None), name) for kind, name, _ in NEEDED)
+
+
 @contextmanager
 def in_order(order: str, turn: int) -> Iterator[Callable[[], Seen]]:
     """Run the launches of this context in an order, with the patterns of a turn for what masks
@@ -172,101 +256,10 @@ def in_order(order: str, turn: int) -> Iterator[Callable[[], Seen]]:
         return
     launch = _Launch(module, order, turn)
     with ExitStack() as stack:
-        for kind, name, wrapped in _wrappers(launch):
+        for kind, name, wrapped in (*NEEDED, *ALSO):
             owner = getattr(module, kind)
             if hasattr(owner, name):
                 own = getattr(owner, name)
                 stack.callback(setattr, owner, name, own)
-                setattr(owner, name, wrapped(own))
+                setattr(owner, name, wrapped(launch, own))
         yield lambda: launch.seen
-
-
-def _is_known(module: Any) -> bool:
-    return all(
-        hasattr(getattr(module, kind, None), name)
-        for kind, names in NEEDED.items()
-        for name in names
-    )
-
-
-Method = Callable[..., Any]
-Wrapper = tuple[str, str, Callable[[Method], Method]]
-
-
-def _wrappers(launch: _Launch) -> Iterator[Wrapper]:
-    """For methods of the interpreter, what takes their place."""
-
-    def dims(own: Method) -> Method:
-        def set_grid_dim(builder: Any, *grid: int) -> None:
-            launch.begin(grid)
-            own(builder, *grid)
-
-        return set_grid_dim
-
-    def index(own: Method) -> Method:
-        return lambda builder, *at: own(builder, *launch.program(at))
-
-    def load(own: Method) -> Method:
-        def masked_load(
-            builder: Any, ptrs: Handle, mask: Handle, other: Handle, cache_policy: Any,
-            is_volatile: bool,
-        ) -> Any:  # fmt: skip
-            if is_volatile:
-                launch.meet(waits=True)
-            if launch.poisons:
-                other = launch.left_out(ptrs.get_element_ty(), ptrs.data.shape)
-            return own(builder, ptrs, mask, other, cache_policy, is_volatile)
-
-        return masked_load
-
-    def whole_load(own: Method) -> Method:
-        def load(semantic: Any, ptr: Any, mask: Any, other: Any, *more: Any, **named: Any) -> Any:
-            launch.poisons = mask is not None and other is None
-            try:
-                return own(semantic, ptr, mask, other, *more, **named)
-            finally:
-                launch.poisons = False
-
-        return load
-
-    def store(own: Method) -> Method:
-        def masked_store(
-            builder: Any, ptrs: Handle, value: Handle, mask: Handle, *more: Any
-        ) -> Any:
-            launch.store(ptrs, value, mask)
-            return own(builder, ptrs, value, mask, *more)
-
-        return masked_store
-
-    def restore(own: Method) -> Method:
-        def restored(executor: Any, *arrays: Any) -> Any:
-            launch.end()
-            return own(executor, *arrays)
-
-        return restored
-
-    def rmw(own: Method) -> Method:
-        exchange = launch.module._ir.ATOMIC_OP.XCHG
-
-        def atomic(builder: Any, op: Any, *more: Any) -> Any:
-            launch.meet(waits=op == exchange)
-            return own(builder, op, *more)
-
-        return atomic
-
-    def waiting(own: Method) -> Method:
-        def atomic(builder: Any, *more: Any) -> Any:
-            launch.meet(waits=True)
-            return own(builder, *more)
-
-        return atomic
-
-    yield "InterpreterBuilder", "set_grid_dim", dims
-    yield "InterpreterBuilder", "set_grid_idx", index
-    yield "TritonSemantic", "load", whole_load
-    yield "InterpreterBuilder", "create_masked_load", load
-    yield "InterpreterBuilder", "create_masked_store", store
-    yield "InterpreterBuilder", "create_atomic_rmw", rmw
-    for name in ("create_atomic_cas", *ALSO):
-        yield "InterpreterBuilder", name, waiting
-    yield "GridExecutor", "_restore_args_dev", restore

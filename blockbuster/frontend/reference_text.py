@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from blockbuster.errors import shown
-from blockbuster.frontend.on_tensors import cost, separable_dims
+from blockbuster.frontend.on_tensors import cost
 from blockbuster.frontend.operator_text import OperatorText
 from blockbuster.frontend.oracle_sources import definitions, sources
 from blockbuster.frontend.program import ArrayProgram, Equation
+from blockbuster.frontend.separable import separable_dims
 from blockbuster.ir.expr import Call, Size
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Lengths, in_order

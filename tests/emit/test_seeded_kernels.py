@@ -36,7 +36,7 @@ WORDS = {
 
 @pytest.fixture(scope="module")
 def reports():
-    return printed_by("tests.emit.seeded_kernels")
+    return printed_by("tests.emit.seeded_checks")
 
 
 @pytest.mark.interpreter
