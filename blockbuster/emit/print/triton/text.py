@@ -36,6 +36,7 @@ _RESERVED = (
     "EAGER", "APART", "HELD", "OVER_ZERO", "NOTES", "LARGEST", "FLOAT32_LARGEST", "LARGE",
     "ROUNDING", "NEARBY", "ROOM", "integers", "sizes_to_check", "expected", "in_parts", "Expected",
     "unlike", "within", "judged", "same_bits", "launched", "compare", "better", "KINDS", "drawn",
+    "in_numpy",
     "is_close", "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS",
     "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler", "descriptor",
     "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early", "leave_room", "started",
