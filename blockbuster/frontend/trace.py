@@ -12,12 +12,13 @@ import numpy as np
 
 from blockbuster.errors import TraceError, a_kind
 from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.captured import UNNAMED, check_capture, word_for
+from blockbuster.frontend.captured import Captures
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.final_names import hints_of, with_names
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
+from blockbuster.frontend.in_place import taken_out
 from blockbuster.frontend.indexing import array_among, piece, spread, takes_one_a_row
 from blockbuster.frontend.kinds import (
     FLOAT,
@@ -28,7 +29,8 @@ from blockbuster.frontend.kinds import (
     scalar_kind,
 )
 from blockbuster.frontend.masks import otherwise
-from blockbuster.frontend.parameters import bound_to, parameter_names, stand_in
+from blockbuster.frontend.memory import perhaps
+from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
@@ -39,18 +41,23 @@ from blockbuster.frontend.program import (
     Shape,
 )
 from blockbuster.frontend.protocols import AlongAxis
+from blockbuster.frontend.put_back import PUT_BACK, as_view, flipped, merges_axes
 from blockbuster.frontend.reshaping import wanted
 from blockbuster.frontend.results import named_results
-from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of
+from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.sizes import SizeExpr, held_exactly, scalar
 from blockbuster.frontend.source import Refused, trace_error, user_line
-from blockbuster.frontend.torch import is_tensor, one_element
+from blockbuster.frontend.torch import is_tensor
 from blockbuster.frontend.trees import distinct
 from blockbuster.ir.expr import Const, Expr, Size
 from blockbuster.ir.graph import Value
+from blockbuster.ir.origin import SourceLine
 
 _T = TypeVar("_T")
+
+_KEPT = "a function that stores arrays in self or in a global has to return them instead"
+MERGED = "a reshape that merges axes is a view of some layouts and a copy of others"
 
 
 def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
@@ -104,7 +111,7 @@ def trace_reader(
 def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any]) -> ArrayProgram:
     names = parameter_names(fn, inputs)
     bound = bound_to(fn, {name: stand_in(recording.input, name, inputs[name]) for name in names})
-    result = fn(*bound.args, **bound.kwargs)
+    result = result_of(fn, bound.args, bound.kwargs)
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, named_results(result))
     vars(program)["apart"] = decompose(program)
@@ -122,13 +129,16 @@ class Trace:
         self.dims = DimTable(of_examples_alone=in_numbers)
         self.in_numbers = in_numbers
         """True if entries of shapes that are known are plain numbers."""
-        self._roots = roots or {}
         self._inputs: list[ArrayInput] = []
-        self._captured: dict[int, TracedArray] = {}  # by the identity of what the inputs hold
+        self.captures = Captures(roots or {}, self._held)
         self._equations: list[Equation] = []
         self.of_tensors = False
         """True if an input is a tensor of torch's: methods mean what they mean there."""
+        self.of_arrays = False
+        """True if an argument is an array of NumPy's."""
         self.device: Any = None  # of the first tensor
+        self.line: SourceLine | None = None
+        """The user's line, where it is not the one that Python runs now."""
 
     @property
     def recorded(self) -> tuple[Sequence[ArrayInput], Sequence[Equation]]:
@@ -157,37 +167,31 @@ class Trace:
             self.of_tensors, self.device = True, given.device
         name = distinct([*(one.name for one in self._inputs), name])[-1]
         self._inputs.append(ArrayInput(name, shape, dtype))
-        return TracedArray(self, Value(-1, len(self._inputs) - 1), shape, kind)
+        made = TracedArray(self, Value(-1, len(self._inputs) - 1), shape, kind)
+        made.memory.owner = f"the argument {shown or name}"
+        self.of_arrays |= isinstance(given, np.ndarray)
+        return made
 
     def captured(self, array: Any) -> TracedArray:
         """The hidden input for an array that the function read: one for each array."""
-        if id(array) not in self._captured:
-            check_capture(array)
-            name = word_for(array, self._roots)
-            made = self.input(name if name.isidentifier() else UNNAMED, array)
-            self._inputs[-1] = replace(self._inputs[-1], value=array)
-            self._captured[id(array)] = made
-        return self._captured[id(array)]
+        return self.captures.of(array)
+
+    def _held(self, name: str, array: Any) -> TracedArray:
+        known = self.of_arrays
+        made = self.input(name, array)
+        self._inputs[-1], self.of_arrays = replace(self._inputs[-1], value=array), known
+        return made
 
     def array(self, value: Any) -> TracedArray:
         """A traced array, or the hidden input for another one."""
         return value if isinstance(value, TracedArray) else self.captured(value)
-
-    def taken(self, value: Any) -> Any:
-        """An argument of a function of torch's: tensors, alone or in a sequence, are captured."""
-        if isinstance(value, list | tuple):
-            return type(value)(map(self.taken, value)) if type(value) in (list, tuple) else value
-        if not is_tensor(value):
-            return value
-        number = one_element(value)
-        return self.captured(value) if number is value else number
 
     def record(
         self, op: str, operands: Sequence[Any], params: Mapping[str, Any] | None = None
     ) -> TracedArray:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
-        operands = self._checked(lambda: [self._captured_if_array(o, op) for o in operands], op)
+        operands = self._checked(lambda: [self.captures.if_array(o, op) for o in operands], op)
         arrays = [o for o in operands if isinstance(o, TracedArray)]
         instead = otherwise(self, op, operands, given)
         if instead is not None:
@@ -201,7 +205,8 @@ class Trace:
             return tuple(operand for operand, _, _ in taken), shape, kind
 
         taken, shape, kind = self._checked(judged, op, *arrays)
-        return self._append(op, taken, given, shape, kind)
+        made = self._append(op, taken, given, shape, kind)
+        return as_view(made, arrays[0], op, given) if op in PUT_BACK else made
 
     def floats(self, x: TracedArray) -> TracedArray:
         """Integers as floats: adding -0.0 changes no number."""
@@ -232,7 +237,10 @@ class Trace:
         """The elements of ``x`` in order under other axes."""
         shape = self._checked(lambda: wanted(self.dims, x.axes, entries), "reshape", x)
         same = shape.extents == tuple(self.dims.length(axis) for axis in x.axes)
-        return x if same else self.record("reshape", (x,), {"shape": shape})
+        if same:
+            return x
+        made = self.record("reshape", (x,), {"shape": shape})
+        return perhaps(made, x, MERGED) if merges_axes(x, made) else made
 
     def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
         """``x[key]``: slices and single positions, one axis after the other, then new axes.
@@ -258,7 +266,9 @@ class Trace:
         position = count()
         places = [None if e is None else (next(position), e) for e in entries]
         axes = tuple(p and p[0] for p in places if p is None or isinstance(p[1], slice))
-        return x if axes == tuple(range(x.ndim)) else self.record("expand", (x,), {"axes": axes})
+        if axes != tuple(range(x.ndim)):
+            x = self.record("expand", (x,), {"axes": axes})
+        return x if x.ndim or Ellipsis in key else taken_out(x)
 
     def _piece(self, x: TracedArray, axis: int, entry: slice | SizeExpr | int) -> TracedArray:
         found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)
@@ -266,7 +276,7 @@ class Trace:
             return x
         if found.length != self.dims.length(x.axes[axis]):
             x = self.record(found.operator, (x,), {"axis": axis, **found.params})
-        return self.spellings.numpy[np.flip].function(x, axis) if found.backwards else x
+        return flipped(x, (axis,)) if found.backwards else x
 
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
@@ -313,6 +323,8 @@ class Trace:
         """The program whose outputs are ``results``, with all dims under their final names."""
         if any(array.trace is not self for _, array in results):
             raise trace_error("the function returned an array of another trace")
+        outputs = tuple(ArrayOutput(key, array.value) for key, array in results)
+        self.captures.check()
         for equation in self._equations:
             self._check_slice(equation)
         shapes = [i.shape for i in self._inputs] + [e.shape for e in self._equations]
@@ -330,7 +342,7 @@ class Trace:
             name,
             tuple(replace(i, shape=renamed(i.shape)) for i in self._inputs),
             equations,
-            tuple(ArrayOutput(key, array.value) for key, array in results),
+            outputs,
             tuple(self.dims.fixed_sizes(names).items()),
             self.dims.size_rules(names),
         )
@@ -351,25 +363,16 @@ class Trace:
         shape: Shape,
         kind: str,
     ) -> TracedArray:
-        where = user_line()
+        where = self.line or user_line()
         equation = Equation(op, operands, tuple(params.items()), shape, kind, where=where)
         self._equations.append(equation)
         return TracedArray(self, Value(len(self._equations) - 1), shape, kind)
-
-    def _captured_if_array(self, given: Any, op: str) -> Any:
-        """An operand; arrays of several elements, and those of products, are captured."""
-        given = one_element(given)
-        if not (isinstance(given, np.ndarray) or is_tensor(given)):
-            return given
-        is_number = not is_tensor(given) and given.size == 1
-        is_number = is_number and not (op in ARRAYS_ONLY and given.ndim)
-        return given if is_number else self.captured(given)
 
     def _operand(self, given: Any, op: str) -> tuple[Operand, Shape, str]:
         """An argument of the operation ``op`` with its shape and kind."""
         if isinstance(given, TracedArray):
             if given.trace is not self:
-                raise Refused("an operand belongs to another trace")
+                raise Refused("an operand belongs to another trace", _KEPT)
             return given.value, given.axes, given.kind
         if given is None and op in WEIGHTED:
             return None, (), SCALAR

@@ -18,7 +18,9 @@ from blockbuster.frontend.functions.shapes import (
     ravel,
     reshape,
 )
+from blockbuster.frontend.in_place import NUMPY, TORCH, library
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind
+from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import SizeExpr, fixed, rest
@@ -95,9 +97,10 @@ def _cut(x: Array, axis: int, start: Any, stop: Any) -> Array:
 def diff(x: Array, n: int = 1, axis: int = -1) -> Array:
     """The differences of elements side by side along an axis, ``n`` times over."""
     (at,) = axes_of("diff", axis, len(x.shape))
+    made = x
     for _ in range(n):
-        x = _cut(x, at, 1, None) - _cut(x, at, 0, -1)
-    return x
+        made = _cut(made, at, 1, None) - _cut(made, at, 0, -1)
+    return perhaps(x, x, "diff of no steps copies a tensor alone") if n == 0 else made
 
 
 def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
@@ -105,7 +108,11 @@ def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     axes = axes_of("flip", range(len(x.shape)) if axis is None else axis, len(x.shape))
     if not isinstance(x, TracedArray):
         return Flip(axes)(x)
-    return x.trace.custom(Flip(axes), (x,), x.axes, str(Flip(axes)), x.kind)
+    made = x.trace.custom(Flip(axes), (x,), x.axes, str(Flip(axes)), x.kind)
+    known = library(x.trace)
+    if known == NUMPY:
+        return shown(made, x, lambda base: flip(base, axes), lambda _, new: flip(new, axes))
+    return made if known == TORCH else perhaps(made, x, "flip gives a view in NumPy, and no tensor")
 
 
 def fliplr(x: Array) -> Array:
@@ -124,9 +131,10 @@ def roll(x: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array
         return reshape(roll(ravel(x), shift, 0), x.shape)
     axes = axes_of("roll", axis, len(x.shape))
     shifts = shift if isinstance(shift, tuple | list) else [shift] * len(axes)
+    made = x
     for at, by in zip(axes, shifts, strict=True):
-        x = _rolled(x, by, at)
-    return x
+        made = _rolled(made, by, at)
+    return own(made)
 
 
 def _rolled(x: Array, by: Any, axis: int) -> Array:
@@ -141,7 +149,7 @@ def _rolled(x: Array, by: Any, axis: int) -> Array:
 
 def torch_flip(x: Array, dims: Any, *more: int) -> Array:
     """``flip`` as torch spells it: the axes one by one, or as a tuple."""
-    return flip(x, (*dims, *more) if isinstance(dims, tuple | list) else (dims, *more))
+    return own(flip(x, (*dims, *more) if isinstance(dims, tuple | list) else (dims, *more)))
 
 
 def torch_roll(x: Array, shifts: Any, dims: Any = None) -> Array:
@@ -156,7 +164,7 @@ def tile(x: Array, reps: int | Sequence[int]) -> Array:
     x = reshape(x, (*(1,) * (rank - len(x.shape)), *x.shape))
     for axis, count in enumerate((*(1,) * (rank - len(times)), *times)):
         x = _repeated(x, count, axis, axis) if count != 1 else x
-    return x
+    return own(x)
 
 
 def repeat(x: Array, repeats: int, axis: int | None = None) -> Array:
@@ -177,7 +185,7 @@ def _repeated(x: Array, count: Any, place: int, axis: int) -> Array:
     new = expand_dims(x, place)
     shape = [*x.shape]
     whole = broadcast_to(new, [*shape[:place], count, *shape[place:]])
-    return reshape(whole, (*shape[:axis], count * shape[axis], *shape[axis + 1 :]))
+    return own(reshape(whole, (*shape[:axis], count * shape[axis], *shape[axis + 1 :])))
 
 
 def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
@@ -196,7 +204,7 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
         return _pad_copied(x, Pad(tuple(widths), repr(float(constant_values))))
     for axis, (before, behind) in enumerate(widths):
         x = _padded(x, axis, before, behind, constant_values)
-    return x
+    return own(x)
 
 
 def _is_copied(x: TracedArray, widths: Sequence[Any], value: Any) -> bool:

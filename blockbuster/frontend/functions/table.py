@@ -15,6 +15,7 @@ from blockbuster.frontend.functions import (
     joins,
     normalizations,
     operators,
+    overwriting,
     pointwise,
     products,
     reductions,
@@ -32,7 +33,7 @@ from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
     operators, pointwise, reductions, normalizations, products, shapes, joins, searches, choices,
-    filled, creation,
+    filled, creation, overwriting,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
