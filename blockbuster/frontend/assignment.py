@@ -27,8 +27,10 @@ INSTEAD = "x = bb.where(mask, new, x) replaces elements; bb.concat joins pieces"
 def assign(x: TracedArray, key: Any, value: Any) -> None:
     """``x[key] = value``. Raises TraceError for arrays of positions as keys."""
     keys = key if isinstance(key, tuple) else (key,)
-    if _is_view(value, x, keys):
-        return  # x[key] += 1 has changed the view that it assigns
+    if _is_item(value, x, keys):
+        if value.memory is x.memory:
+            return  # x[key] += 1 has changed the view that it assigns
+        x.memory.regain(value)
     try:
         number = _number(x, value)
         if any(map(_is_array, keys)):
@@ -44,9 +46,9 @@ def assign(x: TracedArray, key: Any, value: Any) -> None:
     change(x, new, casts=True)
 
 
-def _is_view(value: Any, x: TracedArray, keys: tuple[Any, ...]) -> bool:
-    """True if ``x[keys]`` gave ``value``, and as a view of ``x``."""
-    if not is_held(value) or value.taken_as is None or value.memory is not x.memory:
+def _is_item(value: Any, x: TracedArray, keys: tuple[Any, ...]) -> bool:
+    """True if ``x[keys]`` gave ``value``, or what was changed to it."""
+    if not is_held(value) or value.taken_as is None:
         return False
     base, taken = value.taken_as
     return base is x and repr(taken) == repr(keys)

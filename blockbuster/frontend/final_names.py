@@ -15,7 +15,7 @@ from blockbuster.ir.lengths import Length, Lengths, length_of
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%@&|]|\*\*|//)?=(?!=)")
 
 
 def hints_of(equations: Sequence[Equation]) -> list[str]:

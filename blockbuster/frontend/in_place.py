@@ -44,7 +44,7 @@ def augmented(x: TracedArray, op: str, other: Any) -> TracedArray:
     made, known = x.trace.record(op, (x, other)), library(x.trace)
     if op == "matmul" and known != NUMPY:
         return made if known == TORCH else _rebound(x, made, _MATMUL)
-    if x.ndim == 0 and known != TORCH:
+    if x.ndim == 0 and known != TORCH and x.is_number is not False:
         return made if known == NUMPY and _is_number(x) else _rebound(x, made, _NUMBER)
     changed: TracedArray = change(x, made)
     return changed
@@ -52,24 +52,33 @@ def augmented(x: TracedArray, op: str, other: Any) -> TracedArray:
 
 def _rebound(x: TracedArray, made: TracedArray, why: str) -> TracedArray:
     """``made`` as another array, where ``x`` itself may change: it cannot be read any more."""
-    x.memory.claim()
-    x.memory.lose(why)
+    x.memory.claim(made)
+    x.memory.lose(why, made)
+    made.taken_as = x.taken_as
     return made
 
 
 def _is_number(x: TracedArray) -> bool:
     """True if ``x`` is surely a number in NumPy, not an array of no axes."""
     value, (_, equations) = x.value, x.trace.recorded
-    return x.is_number or (value.node >= 0 and equations[value.node].op not in _NO_NUMBERS)
+    if x.is_number is not None:
+        return x.is_number
+    return value.node >= 0 and equations[value.node].op not in _NO_NUMBERS
 
 
-def taken_out(x: TracedArray) -> TracedArray:
-    """A single element that an index took: a view in torch, a number in NumPy."""
-    known = library(x.trace)
-    if known == NUMPY:
-        x = own(x)
-        x.is_number = True
-    return x if known != UNKNOWN else perhaps(x, x, _TAKEN_OUT)
+def taken_out(x: TracedArray, base: TracedArray, key: tuple[Any, ...]) -> Any:
+    """``base[key]``, a single element: a view in torch, a number in NumPy, but not with ``...``."""
+    known, with_dots = library(x.trace), any(entry is Ellipsis for entry in key)
+    if known == TORCH:
+        return x
+    if with_dots and base.ndim:
+        x.is_number = False
+        return x
+    if known == UNKNOWN or with_dots:
+        return perhaps(x, x, _TAKEN_OUT)
+    x = own(x)
+    x.is_number = True
+    return x
 
 
 def change(x: Any, made: Any, *, casts: bool = False) -> Any:

@@ -96,18 +96,18 @@ class Memory:
         self.number = 0
         self._changes: list[_Change] = []
         self._kin: list[tuple[Memory, str]] = []
-        self._lost: tuple[str, SourceLine | None] | None = None
+        self._lost: tuple[str, SourceLine | None, Held | None] | None = None
 
     def join(self, other: Memory, why: str) -> None:
         """Note that ``other`` may be this memory; ``why`` is a sentence."""
         self._kin.append((other, why))
         other._kin.append((self, why))
 
-    def claim(self) -> None:
-        """Allow a change: kin cannot be read from now on. Raises TraceError if this memory is the
-        caller's, or may be.
+    def claim(self, made: Held | None = None) -> None:
+        """Allow a change: kin cannot be read from now on; see ``lose``. Raises TraceError if this
+        memory is the caller's, or may be.
         """
-        kin = [*self._all_kin()]
+        kin = [*self.all_kin()]
         for memory, why in [(self, ""), *kin]:
             if memory.owner:
                 may = "may change" if why else "changes"
@@ -115,9 +115,9 @@ class Memory:
                 hint = f"make a new array, y = y + 1 for y += 1, or {COPY}"
                 raise trace_error(f"{reason}; {why}" if why else reason, hint=hint)
         for memory, why in kin:
-            memory.lose(why)
+            memory.lose(why, made)
 
-    def _all_kin(self) -> Iterator[tuple[Memory, str]]:
+    def all_kin(self) -> Iterator[tuple[Memory, str]]:
         seen, ahead = {id(self): self}, [self]
         for memory in ahead:  # it grows
             for other, why in memory._kin:
@@ -126,14 +126,23 @@ class Memory:
                     ahead.append(other)
                     yield other, why
 
-    def lose(self, why: str) -> None:
-        """Let nothing in this memory be read from now on: the user's line may have changed it."""
-        self._lost = self._lost or (why, user_line())
+    def lose(self, why: str, made: Held | None) -> None:
+        """Let nothing in this memory be read from now on: the user's line, which gave ``made``, may
+        have changed it.
+        """
+        self._lost = self._lost or (why, user_line(), made)
+
+    def regain(self, made: Held) -> None:
+        """Let this memory be read again if it was lost with ``made``, which now is written to it:
+        ``x[0] += 1`` changes a view or a number, and then assigns it.
+        """
+        if self._lost and self._lost[2] is made:
+            self._lost = None
 
     def check(self) -> None:
         """Raise TraceError if what the memory holds is not known any more."""
         if self._lost:
-            why, where = self._lost
+            why, where, _ = self._lost
             hint = f"read it before that line, or {COPY}"
             raise trace_error(f"an array is read that {where} may have changed: {why}", hint=hint)
 
@@ -191,8 +200,8 @@ class Held:
         self.seen = 0
         self.memory = Memory(self)
         self.shows: View | None = None
-        self.is_number = False
-        """True for a single element that an index took: a number in NumPy."""
+        self.is_number: bool | None = None
+        """Of a single element that an index took, whether it is a number in NumPy."""
         self.taken_as: tuple[Held, tuple[Any, ...]] | None = None
         """The array and the key if ``array[key]`` is this one."""
 

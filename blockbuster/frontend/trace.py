@@ -258,7 +258,7 @@ class Trace:
             taken: TracedArray = take(rest, key[found[0]], found[1])
             return taken
         entries = self._checked(lambda: spread(key, x.ndim), "indexing", x)
-        axis = 0
+        axis, given = 0, x
         for entry in entries:
             if entry is not None:
                 x = self._piece(x, axis, entry)
@@ -268,7 +268,7 @@ class Trace:
         axes = tuple(p and p[0] for p in places if p is None or isinstance(p[1], slice))
         if axes != tuple(range(x.ndim)):
             x = self.record("expand", (x,), {"axes": axes})
-        return x if x.ndim or Ellipsis in key else taken_out(x)
+        return x if x.ndim else taken_out(x, given, key)
 
     def _piece(self, x: TracedArray, axis: int, entry: slice | SizeExpr | int) -> TracedArray:
         found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)

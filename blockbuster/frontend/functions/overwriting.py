@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.memory import own
+from blockbuster.frontend.source import trace_error
 
 
 def copy(x: Array) -> Array:
@@ -15,6 +17,9 @@ def copy(x: Array) -> Array:
 
 def fill(x: Array, value: Any) -> None:
     """One number in place of every element."""
+    if isinstance(x, TracedArray) and x.ndim == 0:
+        reason = "fill of an array of no axes: NumPy fills an array, and leaves a number as it is"
+        raise trace_error(reason, hint="x[...] = value")
     x[...] = value
 
 
