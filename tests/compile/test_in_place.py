@@ -67,5 +67,5 @@ def test_an_array_that_the_function_stores_is_refused_in_the_next_call():
 
     jitted = bb.jit(Model())
     jitted(np.ones(3))
-    with pytest.raises(TraceError, match="another trace(.|\n)*has to return them instead"):
+    with pytest.raises(TraceError, match=r"another trace(.|\n)*has to return them instead"):
         jitted(np.ones(3))
