@@ -44,12 +44,12 @@ def least_step(x: TracedArray) -> float:
 def dtype_name(x: TracedArray) -> str:
     """The name of the dtype; empty if it is not decided."""
     inputs, equations = x.trace.recorded
-    made: list[str] = []
+    made = x.trace.dtypes
 
     def known(value: Value) -> str:
         return inputs[value.port].dtype if value.node < 0 else made[value.node]
 
-    for equation in equations[: x.value.node + 1]:
+    for equation in equations[len(made) : x.value.node + 1]:
         read = [known(o) for o in equation.operands if isinstance(o, Value)]
         made.append(_of_result(equation, read))
     return known(x.value)

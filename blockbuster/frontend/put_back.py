@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.frontend.kinds import MASK
-from blockbuster.frontend.memory import own, shown
+from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.ir.lengths import ONE, Length, Lengths, whole
@@ -23,6 +23,9 @@ Params = Mapping[str, Any]
 
 def as_view(made: TracedArray, base: TracedArray, op: str, params: Params) -> TracedArray:
     """``made``, the result of an operation that moves elements, as a view of ``base``."""
+    if op == "reshape" and _merges_axes(base, made):
+        why = "a reshape that merges axes is a view of some layouts and a copy of others"
+        return perhaps(made, base, why)  # type: ignore[no-any-return]
 
     def read(array: TracedArray) -> TracedArray:
         return array.trace.record(op, (array,), params)
@@ -34,7 +37,7 @@ def as_view(made: TracedArray, base: TracedArray, op: str, params: Params) -> Tr
     return view
 
 
-def merges_axes(base: TracedArray, made: TracedArray) -> bool:
+def _merges_axes(base: TracedArray, made: TracedArray) -> bool:
     """True if a reshape makes one axis of several, or if that cannot be told."""
     length = base.trace.dims.length
     parts = parts_of([*map(length, base.axes)], [*map(length, made.axes)])

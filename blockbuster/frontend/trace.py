@@ -29,7 +29,6 @@ from blockbuster.frontend.kinds import (
     scalar_kind,
 )
 from blockbuster.frontend.masks import otherwise
-from blockbuster.frontend.memory import perhaps
 from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
 from blockbuster.frontend.program import (
     ArrayInput,
@@ -41,7 +40,7 @@ from blockbuster.frontend.program import (
     Shape,
 )
 from blockbuster.frontend.protocols import AlongAxis
-from blockbuster.frontend.put_back import PUT_BACK, as_view, flipped, merges_axes
+from blockbuster.frontend.put_back import PUT_BACK, as_view, flipped
 from blockbuster.frontend.reshaping import wanted
 from blockbuster.frontend.results import named_results
 from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of
@@ -57,7 +56,6 @@ from blockbuster.ir.origin import SourceLine
 _T = TypeVar("_T")
 
 _KEPT = "a function that stores arrays in self or in a global has to return them instead"
-MERGED = "a reshape that merges axes is a view of some layouts and a copy of others"
 
 
 def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
@@ -132,6 +130,7 @@ class Trace:
         self._inputs: list[ArrayInput] = []
         self.captures = Captures(roots or {}, self._held)
         self._equations: list[Equation] = []
+        self.dtypes: list[str] = []  # of the first equations: others were not asked for yet
         self.of_tensors = False
         """True if an input is a tensor of torch's: methods mean what they mean there."""
         self.of_arrays = False
@@ -237,10 +236,7 @@ class Trace:
         """The elements of ``x`` in order under other axes."""
         shape = self._checked(lambda: wanted(self.dims, x.axes, entries), "reshape", x)
         same = shape.extents == tuple(self.dims.length(axis) for axis in x.axes)
-        if same:
-            return x
-        made = self.record("reshape", (x,), {"shape": shape})
-        return perhaps(made, x, MERGED) if merges_axes(x, made) else made
+        return x if same else self.record("reshape", (x,), {"shape": shape})
 
     def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
         """``x[key]``: slices and single positions, one axis after the other, then new axes.
