@@ -90,15 +90,18 @@ def _slice(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
 
 
 def _strided(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
-    """Every position of the axis takes an element of the slice, or keeps its own."""
-    axis, start, step = params["axis"], params["start"], params["step"]
-    at = _places(base, axis)
-    hit = _taken(base, at, axis, start, params["length"], step)
-    which = at.trace.record("where", (hit, _behind(at, start), 0)) // step
-    numbers = new + 0 if new.kind == MASK else new
-    taken = base.trace.spellings.numpy[np.take].function(numbers, which, axis)
-    taken = taken != 0 if new.kind == MASK else taken
-    return base.trace.record("where", (_along(hit, base, axis), taken, base))
+    """Every position of the axis takes an element of the slice, or its own from behind them."""
+    trace, axis, start, step = base.trace, params["axis"], params["start"], params["step"]
+    length, at = params["length"], _places(base, axis)
+    hit = _taken(base, at, axis, start, length, step)
+    ours = trace.record("where", (hit, _behind(at, start), 0)) // step
+    which = trace.record("where", (hit, ours, at + _number(base, length)))
+    both = trace.record("concat", (new, base), {"axis": axis})
+    take = trace.spellings.numpy[np.take].function
+    made: TracedArray = (
+        take(both + 0, which, axis) != 0 if new.kind == MASK else take(both, which, axis)
+    )
+    return made
 
 
 def hits(
