@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from blockbuster.errors import TraceError
 from blockbuster.frontend.assignment import assign
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
-from blockbuster.frontend.in_place import NUMPY, TORCH, augmented, library
+from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, augmented, library
 from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.memory import Held, own, perhaps
 from blockbuster.frontend.no_values import NoValues
-from blockbuster.frontend.numerics import NUMPY as AT_ONCE
+from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import axis_of
@@ -27,9 +27,6 @@ from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import FUNCTIONS, Call, Size
 from blockbuster.ir.graph import Value
-
-if TYPE_CHECKING:
-    pass
 
 
 class NoSuchAttribute(TraceError, AttributeError):
@@ -202,7 +199,9 @@ class TracedArray(Held, NoValues):
     def _copied(self, why: str) -> Any:
         """A copy if this is an array of NumPy's, the array itself if it is a tensor."""
         known = library(self.trace)
-        return own(self) if known == NUMPY else self if known == TORCH else perhaps(self, self, why)
+        if known == IN_TORCH:
+            return self
+        return own(self) if known == IN_NUMPY else perhaps(self, self, why)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -256,7 +255,7 @@ def apply(op: str, *operands: Any, **params: Any) -> Any:
         raise trace_error(f"{op} takes arrays, and the size {sizes[0]!r} is none")
     if any(map(is_tensor, operands)):
         return on_tensors(op, operands, params)
-    return AT_ONCE[op](*operands, **params)
+    return NUMPY[op](*operands, **params)
 
 
 def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:

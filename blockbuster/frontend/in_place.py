@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from blockbuster.frontend.array import TracedArray
     from blockbuster.frontend.trace import Trace
 
-NUMPY, TORCH, UNKNOWN = "numpy", "torch", ""
+IN_NUMPY, IN_TORCH, UNKNOWN = "numpy", "torch", ""
 
 _NUMBER = "NumPy changes an array of no axes, and makes another number of a number"
 _TAKEN_OUT = "x[0] of a vector is a view in torch, and a number in NumPy"
@@ -36,16 +36,16 @@ _NO_NUMBERS = (*MOVES, "where", "cast", "whole", "custom", "and", "or", "not")
 
 def library(trace: Trace) -> str:
     """The library whose arrays the arguments are; UNKNOWN where dims alone describe them."""
-    return TORCH if trace.of_tensors else NUMPY if trace.of_arrays else UNKNOWN
+    return IN_TORCH if trace.of_tensors else IN_NUMPY if trace.of_arrays else UNKNOWN
 
 
 def augmented(x: TracedArray, op: str, other: Any) -> TracedArray:
     """What the name ``x`` stands for after ``x += other``, of the operation ``op``."""
     made, known = x.trace.record(op, (x, other)), library(x.trace)
-    if op == "matmul" and known != NUMPY:
-        return made if known == TORCH else _rebound(x, made, _MATMUL)
-    if x.ndim == 0 and known != TORCH and x.is_number is not False:
-        return made if known == NUMPY and _is_number(x) else _rebound(x, made, _NUMBER)
+    if op == "matmul" and known != IN_NUMPY:
+        return made if known == IN_TORCH else _rebound(x, made, _MATMUL)
+    if x.ndim == 0 and known != IN_TORCH and x.is_number is not False:
+        return made if known == IN_NUMPY and _is_number(x) else _rebound(x, made, _NUMBER)
     changed: TracedArray = change(x, made)
     return changed
 
@@ -69,7 +69,7 @@ def _is_number(x: TracedArray) -> bool:
 def taken_out(x: TracedArray, base: TracedArray, key: tuple[Any, ...]) -> Any:
     """``base[key]``, a single element: a view in torch, a number in NumPy, but not with ``...``."""
     known, with_dots = library(x.trace), any(entry is Ellipsis for entry in key)
-    if known == TORCH:
+    if known == IN_TORCH:
         return x
     if with_dots and base.ndim:
         x.is_number = False
@@ -147,5 +147,5 @@ def _fits(x: TracedArray, made: TracedArray) -> bool:
         return True
     if made.kind == FLOAT or x.kind == MASK:
         return False
-    tensors = library(x.trace) == TORCH
+    tensors = library(x.trace) == IN_TORCH
     return tensors or np.can_cast(dtype_name(made), dtype_name(x), "same_kind")

@@ -118,6 +118,7 @@ class Memory:
             memory.lose(why, made)
 
     def all_kin(self) -> Iterator[tuple[Memory, str]]:
+        """The memories that may be this one, also by way of others, and why."""
         seen, ahead = {id(self): self}, [self]
         for memory in ahead:  # it grows
             for other, why in memory._kin:

@@ -18,7 +18,7 @@ from blockbuster.frontend.functions.shapes import (
     ravel,
     reshape,
 )
-from blockbuster.frontend.in_place import NUMPY, TORCH, library
+from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, library
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind
 from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.moves import Flip, Pad, Take
@@ -100,7 +100,7 @@ def diff(x: Array, n: int = 1, axis: int = -1) -> Array:
     made = x
     for _ in range(n):
         made = _cut(made, at, 1, None) - _cut(made, at, 0, -1)
-    return perhaps(x, x, "diff of no steps copies a tensor alone") if n == 0 else made
+    return perhaps(x, x, "diff of no steps copies tensors alone") if n == 0 else made
 
 
 def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
@@ -110,9 +110,9 @@ def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
         return Flip(axes)(x)
     made = x.trace.custom(Flip(axes), (x,), x.axes, str(Flip(axes)), x.kind)
     known = library(x.trace)
-    if known == NUMPY:
+    if known == IN_NUMPY:
         return shown(made, x, lambda base: flip(base, axes), lambda _, new: flip(new, axes))
-    return made if known == TORCH else perhaps(made, x, "flip gives a view in NumPy, and no tensor")
+    return made if known == IN_TORCH else perhaps(made, x, "flip copies tensors alone")
 
 
 def fliplr(x: Array) -> Array:

@@ -12,8 +12,7 @@ import numpy as np
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.filled import everywhere
 from blockbuster.frontend.functions.row import Array, Row, example
-from blockbuster.frontend.in_place import NUMPY as NUMPY_ARRAYS
-from blockbuster.frontend.in_place import TORCH, library
+from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, library
 from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.shapes import axes_of
@@ -101,11 +100,11 @@ def flatten(x: Array, start_dim: int = 0, end_dim: int = -1) -> Array:
     (first,), (last,) = (axes_of("flatten", axis, rank) for axis in (start_dim, end_dim))
     merged = functools.reduce(operator.mul, shape[first : last + 1], 1)
     made = reshape(x, (*shape[:first], merged, *shape[last + 1 :]))
-    tensor = TORCH if is_tensor(x) else NUMPY_ARRAYS
-    known = library(x.trace) if isinstance(x, TracedArray) else tensor
-    if known == NUMPY_ARRAYS:
+    here = IN_TORCH if is_tensor(x) else IN_NUMPY
+    known = library(x.trace) if isinstance(x, TracedArray) else here
+    if known == IN_NUMPY:
         return own(made)
-    return made if known == TORCH else perhaps(made, x, "flatten copies an array of NumPy's")
+    return made if known == IN_TORCH else perhaps(made, x, "flatten copies an array of NumPy's")
 
 
 def unflatten(x: Array, axis: int, sizes: Sequence[Any]) -> Array:

@@ -122,7 +122,7 @@ def call(
 ) -> Any:
     """``function`` with arguments whose names are a library's. Raises TraceError for others.
 
-    Its result is written to the array that is given as ``out=``, or to the first argument.
+    The result is written to the array ``out=``; with ``inplace=True``, to the first argument.
     """
     signature = inspect.signature(function)
     known = [*signature.parameters]
