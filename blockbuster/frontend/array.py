@@ -13,7 +13,7 @@ from blockbuster.errors import TraceError
 from blockbuster.frontend.assignment import assign
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
-from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, augmented, library
+from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, augmented, library, taken_out
 from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.memory import Held, own, perhaps
 from blockbuster.frontend.no_values import NoValues
@@ -169,6 +169,7 @@ class TracedArray(Held, NoValues):
         """New axes, ``x[:, None]``, slices, ``x[..., a:b]``, and single positions, ``x[0]``."""
         keys = key if isinstance(key, tuple) else (key,)
         made = self.trace.index(self, keys)
+        made = made if made.ndim else taken_out(made, self, keys)
         if made is not self:
             made.taken_as = (self, keys)
         return made

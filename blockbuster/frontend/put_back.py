@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.frontend.kinds import MASK
-from blockbuster.frontend.memory import own, perhaps, shown
+from blockbuster.frontend.memory import perhaps, shown
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.ir.lengths import ONE, Length, Lengths, whole
@@ -42,17 +42,6 @@ def _merges_axes(base: TracedArray, made: TracedArray) -> bool:
     length = base.trace.dims.length
     parts = parts_of([*map(length, base.axes)], [*map(length, made.axes)])
     return parts is None or len({part.new for part in parts}) < len(parts)
-
-
-def flipped(x: TracedArray, axes: tuple[int, ...]) -> TracedArray:
-    """A view of ``x`` with the elements of some axes in reverse order."""
-    flip = x.trace.spellings.numpy[np.flip].function
-
-    def flip_of(array: TracedArray) -> Any:
-        return own(flip(array, axes))
-
-    view: TracedArray = shown(flip_of(x), x, flip_of, lambda _, new: flip_of(new))
-    return view
 
 
 def _transposed(_: TracedArray, new: TracedArray, params: Params) -> TracedArray:

@@ -18,7 +18,6 @@ from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.final_names import hints_of, with_names
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
-from blockbuster.frontend.in_place import taken_out
 from blockbuster.frontend.indexing import array_among, piece, spread, takes_one_a_row
 from blockbuster.frontend.kinds import (
     FLOAT,
@@ -40,7 +39,7 @@ from blockbuster.frontend.program import (
     Shape,
 )
 from blockbuster.frontend.protocols import AlongAxis
-from blockbuster.frontend.put_back import PUT_BACK, as_view, flipped
+from blockbuster.frontend.put_back import PUT_BACK, as_view
 from blockbuster.frontend.reshaping import wanted
 from blockbuster.frontend.results import named_results
 from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of
@@ -254,7 +253,7 @@ class Trace:
             taken: TracedArray = take(rest, key[found[0]], found[1])
             return taken
         entries = self._checked(lambda: spread(key, x.ndim), "indexing", x)
-        axis, given = 0, x
+        axis = 0
         for entry in entries:
             if entry is not None:
                 x = self._piece(x, axis, entry)
@@ -262,9 +261,7 @@ class Trace:
         position = count()
         places = [None if e is None else (next(position), e) for e in entries]
         axes = tuple(p and p[0] for p in places if p is None or isinstance(p[1], slice))
-        if axes != tuple(range(x.ndim)):
-            x = self.record("expand", (x,), {"axes": axes})
-        return x if x.ndim else taken_out(x, given, key)
+        return x if axes == tuple(range(x.ndim)) else self.record("expand", (x,), {"axes": axes})
 
     def _piece(self, x: TracedArray, axis: int, entry: slice | SizeExpr | int) -> TracedArray:
         found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)
@@ -272,7 +269,7 @@ class Trace:
             return x
         if found.length != self.dims.length(x.axes[axis]):
             x = self.record(found.operator, (x,), {"axis": axis, **found.params})
-        return flipped(x, (axis,)) if found.backwards else x
+        return self.spellings.numpy[np.flip].function(x, axis) if found.backwards else x
 
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
