@@ -28,7 +28,7 @@ OF_NUMPY = [
     lambda x: np.einsum("ij->ij", x), np.flip, lambda x: np.flip(x, ()), np.fliplr, np.flipud,
     lambda x: np.broadcast_to(x, (3, 4)), lambda x: np.tile(x, (1, 1)), np.squeeze,
     lambda x: np.repeat(x, 1, 0), lambda x: np.roll(x, 0, 0), lambda x: np.roll(x, 0),
-    lambda x: np.pad(x, 0), lambda x: x.astype(x.dtype), lambda x: np.prod(x, axis=()),
+    lambda x: np.pad(x, 0), lambda x: x.astype(x.dtype),
     lambda x: x.astype(np.float64, copy=False), lambda x: x.astype(np.float32, copy=False),
     lambda x: np.sum(x, axis=()), lambda x: np.max(x, axis=()), lambda x: np.mean(x, axis=()),
     lambda x: np.split(x, 1)[0], lambda x: np.split(x, [1, 2])[1], lambda x: np.moveaxis(x, 0, 1),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
-import numbers
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,6 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.row import Array, Row, example
-from blockbuster.frontend.kinds import FLOAT, MASK, dtype_of_kind
 from blockbuster.frontend.sizes import trace_among
 from blockbuster.frontend.torch import is_tensor
 
@@ -55,14 +52,6 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Array:
     return made if dtype is None else made.astype(dtype)
 
 
-def _in_kind(kind: str, value: Any) -> Any:
-    """A number as an array of a kind holds it: 2 as 2.0 among floats. Others as they are."""
-    if not isinstance(value, numbers.Real):
-        return value
-    number = float(value)
-    return number if kind == FLOAT else number != 0 if kind == MASK else math.trunc(value)
-
-
 def filled(trace: Trace, extents: Sequence[Any], value: Any) -> TracedArray:
     """One number everywhere in an array of these extents."""
     rank = len(extents)
@@ -88,11 +77,9 @@ def full_like(x: Array, fill_value: Any, dtype: Any = None) -> Array:
         return x.new_full(x.shape, fill_value, dtype=dtype)
     if not isinstance(x, TracedArray):
         return np.full_like(x, fill_value, dtype)
-    value = _in_kind(x.kind, fill_value) if dtype is None else fill_value
-    made = filled(x.trace, x.shape or (1,), value)
+    made = filled(x.trace, x.shape or (1,), fill_value)
     made = made if x.ndim else made[0]
-    wanted = dtype_of_kind(x.kind) if dtype is None else dtype
-    return made.astype(wanted) if wanted else made
+    return made if dtype is None else made.astype(dtype)
 
 
 def zeros_like(x: Array, dtype: Any = None) -> Array:
