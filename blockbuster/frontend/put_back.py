@@ -25,7 +25,8 @@ def as_view(made: TracedArray, base: TracedArray, op: str, params: Params) -> Tr
     """``made``, the result of an operation that moves elements, as a view of ``base``."""
     if op == "reshape" and _merges_axes(base, made):
         why = "a reshape that merges axes is a view of some layouts and a copy of others"
-        return perhaps(made, base, why)  # type: ignore[no-any-return]
+        copy_or_view: TracedArray = perhaps(made, base, why)
+        return copy_or_view
 
     def read(array: TracedArray) -> TracedArray:
         return array.trace.record(op, (array,), params)
