@@ -25,6 +25,7 @@ from blockbuster.frontend.kinds import (
     result_kind,
     scalar_kind,
 )
+from blockbuster.frontend.library_errors import of_stand_ins
 from blockbuster.frontend.masks import otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names, stand_in
 from blockbuster.frontend.program import (
@@ -108,7 +109,13 @@ def trace_reader(
 def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any]) -> ArrayProgram:
     names = parameter_names(fn, inputs)
     bound = bound_to(fn, {name: stand_in(recording.input, name, inputs[name]) for name in names})
-    result = fn(*bound.args, **bound.kwargs)
+    try:
+        result = fn(*bound.args, **bound.kwargs)
+    except (TypeError, RuntimeError) as error:
+        told = of_stand_ins(error)
+        if told is None:
+            raise
+        raise told from None
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, named_results(result))
     vars(program)["apart"] = decompose(program)
