@@ -29,7 +29,7 @@ UNDECIDED = Undecided()
 
 def dtype_of(x: TracedArray) -> Any:
     """The dtype of ``x``: NumPy's, or torch's where the inputs are tensors."""
-    name = _name_of(x)
+    name = dtype_name(x)
     if not name:
         return UNDECIDED
     return getattr(sys.modules["torch"], name) if x.trace.of_tensors else np.dtype(name)
@@ -38,18 +38,18 @@ def dtype_of(x: TracedArray) -> Any:
 def least_step(x: TracedArray) -> float:
     """The distance from 1 to the next number in the dtype of ``x``, or in float32."""
     steps = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
-    return steps.get(_name_of(x), 2.0**-23)
+    return steps.get(dtype_name(x), 2.0**-23)
 
 
-def _name_of(x: TracedArray) -> str:
+def dtype_name(x: TracedArray) -> str:
     """The name of the dtype; empty if it is not decided."""
     inputs, equations = x.trace.recorded
-    made: list[str] = []
+    made = x.trace.dtypes
 
     def known(value: Value) -> str:
         return inputs[value.port].dtype if value.node < 0 else made[value.node]
 
-    for equation in equations[: x.value.node + 1]:
+    for equation in equations[len(made) : x.value.node + 1]:
         read = [known(o) for o in equation.operands if isinstance(o, Value)]
         made.append(_of_result(equation, read))
     return known(x.value)

@@ -22,6 +22,7 @@ from blockbuster.frontend.kinds import (
     dtype_of_kind,
     scalar_kind,
 )
+from blockbuster.frontend.memory import own
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 
@@ -43,7 +44,7 @@ def otherwise(
     if kinds[:1] and kinds[0] in WHOLES and op in ("floor", "round"):
         return trace.integers(operands[0], dtype_of_kind(kinds[0]))
     if op == "pow" and kinds[0] in WHOLES and type(operands[1]) is int and operands[1] in POWERS:
-        factors = [operands[0]] * operands[1]
+        factors = [own(operands[0])] * operands[1]
         product: TracedArray = functools.reduce(lambda x, y: trace.record("mul", (x, y)), factors)
         return product
     numbers = kinds[op == "where" :]

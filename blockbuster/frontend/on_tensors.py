@@ -19,8 +19,9 @@ from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
 from blockbuster.frontend.rows import Rows, rows_of
 from blockbuster.frontend.torch import POINTWISE, TENSORS, custom_on_tensors, on_tensors
 from blockbuster.ir.expr import FUNCTIONS, Call, Const, Size
+from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Lengths
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
 
 Tensor = Any
@@ -237,11 +238,12 @@ def _expand(x: Tensor, *, axes: Sequence[int | None]) -> Tensor:
 
 
 def _slice(x: Tensor, *, axis: int, start: int, length: int) -> Tensor:
-    return x.narrow(axis, start, length)
+    return _strided(x, axis=axis, start=start, length=length, step=1)
 
 
 def _strided(x: Tensor, *, axis: int, start: int, length: int, step: int) -> Tensor:
-    return x.narrow(axis, start, (length - 1) * step + 1).unfold(axis, 1, step).squeeze(-1)
+    stop = start + length * step  # in front of which there are as many, if any
+    return x[(slice(None),) * axis + (slice(start, stop, step),)]
 
 
 def _custom(*tensors: Tensor, fn: Callable[..., Any], name: str = "") -> Tensor:  # noqa: ARG001

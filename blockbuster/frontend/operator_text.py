@@ -11,8 +11,9 @@ from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand
 from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import FUNCTIONS, INFIX, Call, Const, Expr, Size
+from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Lengths
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
 
 WRITTEN: Mapping[str, str] = {

@@ -18,8 +18,9 @@ from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.frontend.torch import on_host
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
+from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Lengths, Rule
+from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim
@@ -144,7 +145,8 @@ class ArrayProgram:
     @property
     def definitions(self) -> tuple[Rule, ...]:
         """The first rule of each dim whose size follows from others."""
-        plain = (rule for rule in reversed(self.rules) if rule.dim not in rule.length.dims)
+        exact = (rule for rule in reversed(self.rules) if rule.exact)
+        plain = (rule for rule in exact if rule.dim not in rule.length.dims)
         return tuple({rule.dim: rule for rule in plain}.values())
 
     def shape_of(self, value: Value) -> Shape:

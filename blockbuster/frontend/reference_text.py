@@ -22,12 +22,16 @@ from blockbuster.frontend.oracle_sources import definitions, sources
 from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.frontend.separable import separable_dims
 from blockbuster.ir.expr import Call, Size
+from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Lengths, in_order
+from blockbuster.ir.lengths import Length, in_order
 from blockbuster.ir.meaning import Reference
 from blockbuster.ir.types import Dim
 
-RESERVED = ("np", "math", "dtype", "over_zero", "reference", *keyword.kwlist, *keyword.softkwlist)
+RESERVED = (
+    "np", "math", "int", "float", "max", "dtype", "over_zero", "reference",
+    *keyword.kwlist, *keyword.softkwlist,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

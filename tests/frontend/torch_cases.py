@@ -166,7 +166,11 @@ CASES: Mapping[str, list[Case]] = {
     "t": _on(lambda x: x.t() @ x + torch.t(x) @ x, lambda x: x[0].t()),
     "dim": _on(lambda x: x * x.dim() + x.ndimension()),
     "numel": _on(lambda x: x / x.numel() + torch.numel(x)),
-    "itself": _on(lambda x: x.contiguous() + x.clone() + x.detach()),
+    "detach": _on(lambda x: x.detach() + torch.detach(x)),
+    "contiguous": _on(lambda x: x.contiguous() + x.clone()),
+    "copy_": _pair(lambda x, y: (x * 2).copy_(y) + x),
+    "fill_": _on(lambda x: (x * 2).fill_(3.0) + torch.fill_(x * 2, 1.0)),
+    "zero_": _on(lambda x: (x * 2).zero_() + torch.zero_(x * 2)),
     "masked_fill": _pair(lambda x, y: x.masked_fill(y > 0, -1.0)),
     "where_of": _pair(lambda x, y: x.where(x > 0, y) + torch.where(x > y, x, 0.0)),
     "add": _pair(lambda x, y: x.add(y, alpha=2) + torch.add(x, 3.0)),
@@ -210,6 +214,14 @@ CASES: Mapping[str, list[Case]] = {
     "new_zeros": _on(lambda x: x + x.new_zeros(6) + x.new_zeros((4, 1))),
     "new_ones": _on(lambda x: x + x.new_ones(4, 6)),
     "new_full": _on(lambda x: x * x.new_full((6,), 0.5)),
+    "torch_ones": _on(lambda x: x + torch.ones(x.shape) + torch.ones((x.shape[0], 1))),
+    "torch_zeros": _on(lambda x: x + torch.zeros(x.shape[1], dtype=torch.float64)),
+    "torch_full": _on(lambda x: x * torch.full(x.shape, 2.5)),
+    "torch_arange": _on(
+        lambda x: x + torch.arange(x.shape[1]), lambda x: x + torch.arange(1, 2 * x.shape[1], 2)
+    ),
+    "torch_eye": _on(lambda x: x + torch.eye(*x.shape), lambda x: x + torch.eye(x.shape[1])[:1]),
+    "torch_linspace": _on(lambda x: x * torch.linspace(-1, 1, x.shape[1], dtype=torch.float64)),
     "torch_var": _on(
         lambda x: x.var(-1) + torch.var(x, dim=1, unbiased=False), lambda x: torch.var(x, False),
         lambda x: x.var(dim=0, correction=2, keepdim=True),

@@ -16,6 +16,7 @@ from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.searches import counted
 from blockbuster.frontend.functions.shapes import expand_dims, moveaxis, ravel
 from blockbuster.frontend.kinds import FLOAT, dtype_of_kind
+from blockbuster.frontend.memory import shown
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
@@ -67,7 +68,7 @@ def diagonal(x: Array) -> Array:
     if not isinstance(x, TracedArray):
         return x.diagonal()
     rows, columns = (_positions(extent, 1 - at) for at, extent in enumerate(x.shape))
-    return sum(where(rows == columns, x, 0), 1)
+    return shown(sum(where(rows == columns, x, 0), 1), x, diagonal)
 
 
 def sum_of_diagonal(x: Array) -> Array:

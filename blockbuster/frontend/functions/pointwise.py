@@ -6,8 +6,10 @@ import math
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray, apply, cast_dtype
+from blockbuster.frontend.dtype_names import dtype_name
 from blockbuster.frontend.functions.row import Array, Row, Text, example
 from blockbuster.frontend.kinds import WHOLES
+from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.numerics import NUMPY
 
 
@@ -101,23 +103,23 @@ def _is_whole(x: Array) -> bool:
 
 def floor(x: Array) -> Array:
     """The largest whole number that is not above ``x``."""
-    return x if _is_whole(x) else apply("floor", x)
+    return own(x) if _is_whole(x) else apply("floor", x)
 
 
 def ceil(x: Array) -> Array:
     """The smallest whole number that is not below ``x``."""
-    return x if _is_whole(x) else -floor(-x)
+    return own(x) if _is_whole(x) else -floor(-x)
 
 
 def trunc(x: Array) -> Array:
     """``x`` without its fractional part."""
-    return x if _is_whole(x) else where(x < 0, ceil(x), floor(x))
+    return own(x) if _is_whole(x) else where(x < 0, ceil(x), floor(x))
 
 
 def round(x: Array, decimals: int = 0) -> Array:
     """The nearest number with ``decimals`` digits after the point; ties go to even digits."""
     if decimals == 0:
-        return x if _is_whole(x) else apply("round", x)
+        return own(x) if _is_whole(x) else apply("round", x)
     scale = 10.0**decimals
     return apply("round", x * scale) / scale
 
@@ -198,9 +200,24 @@ def where(condition: Array, x: Array, y: Array) -> Array:
     return apply("where", condition, x, y)
 
 
-def astype(x: Array, dtype: Any) -> Array:
-    """Every element rounded to a floating dtype, truncated to an integer, or tested for 0."""
-    return apply("cast", x, dtype=cast_dtype(dtype))
+def astype(x: Array, dtype: Any, *, copy: bool = True) -> Array:
+    """Every element rounded to a floating dtype, truncated to an integer, or tested for 0.
+
+    With ``copy=False`` an array of that dtype stays the same array.
+    """
+    name = cast_dtype(dtype)
+    made = apply("cast", x, dtype=name)
+    if copy or not isinstance(x, TracedArray):
+        return made
+    here = dtype_name(x)
+    if not here:
+        return perhaps(made, x, "a cast without a copy gives the array itself in one dtype")
+    same = here == name
+    return shown(made, x, lambda base: apply("cast", base, dtype=name), _as_it_is) if same else made
+
+
+def _as_it_is(_: Array, new: Array) -> Array:
+    return new
 
 
 _ANY, _POSITIVE, _PAIR = (example("M N"),), (example("positive: M N"),), (example("M N", "N"),)

@@ -139,11 +139,7 @@ def check_array(name, array, axes, like, size):
 def check_lengths(size):
     """``size`` with what follows from it. Raise ValueError where slices or heads do not fit."""
     for dim, exact, terms, divisor in LENGTHS:
-        number = 0
-        for times, dims in terms:
-            for factor in dims:
-                times *= size[factor]
-            number += times
+        number = total_of(terms, size)
         length, rest = divmod(number, divisor)
         if rest or exact and length < 0:
             raise ValueError(f"{dim} would be {number / divisor:g} for {size}")
@@ -152,6 +148,25 @@ def check_lengths(size):
             least = "" if exact else "at least "
             raise ValueError(f"{dim} is {known}: for {size} it has to be {least}{length}")
     return size
+
+
+def total_of(terms, size):
+    """The sum of multiples of products. A factor is a size, or a sum over a number that counts what
+    a slice takes: 0 where it is negative, rounded up, or it has to be whole.
+    """
+    number = 0
+    for times, factors in terms:
+        for factor in factors:
+            if isinstance(factor, str):
+                times *= size[factor]
+                continue
+            inner, divisor, rounds = factor
+            length, rest = divmod(total_of(inner, size), divisor)
+            if rest and not rounds:
+                raise ValueError(f"a slice would have {length} and a part elements for {size}")
+            times *= max(length + (rest > 0), 0)
+        number += times
+    return number
 
 
 def check_sizes(size):

@@ -25,7 +25,7 @@ from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
 from blockbuster.ir.dtypes import HALF, TRUTH
-from blockbuster.ir.lengths import in_order
+from blockbuster.ir.lengths import Clamp, Length, Symbol, in_order
 from blockbuster.ir.meaning import Reference
 from blockbuster.ir.types import Dim, size_class
 
@@ -36,11 +36,10 @@ _RESERVED = (
     "EAGER", "APART", "HELD", "OVER_ZERO", "NOTES", "LARGEST", "FLOAT32_LARGEST", "LARGE",
     "ROUNDING", "NEARBY", "ROOM", "integers", "sizes_to_check", "expected", "in_parts", "Expected",
     "unlike", "within", "judged", "same_bits", "launched", "compare", "better", "KINDS", "drawn",
-    "in_numpy",
-    "is_close", "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS",
-    "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler", "descriptor",
-    "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early", "leave_room", "started",
-    "prepare", "prepared", "check_prepared", "of_constants",
+    "in_numpy", "is_close", "LENGTHS", "check_lengths", "total_of", "DTYPES", "TOLERANCE",
+    "KERNELS", "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler",
+    "descriptor", "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early", "leave_room",
+    "started", "prepare", "prepared", "check_prepared", "of_constants",
     "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", "ctypes", "functools", *HELPERS, *ACCURATE,
 )  # fmt: skip
@@ -96,6 +95,16 @@ def triton_text(
         COMMANDS.strip(),
     ]
     return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
+
+
+def _terms(length: Length) -> tuple[object, int]:
+    """A length as the file computes it: see ``total_of`` in harness.py."""
+    terms, divisor = length.parts()
+    return tuple((times, tuple(map(_factor, symbols))) for times, symbols in terms), divisor
+
+
+def _factor(symbol: Symbol) -> object:
+    return (*_terms(symbol.of), symbol.rounds) if isinstance(symbol, Clamp) else symbol
 
 
 def _schedule(text: str) -> str:
@@ -307,10 +316,9 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         read = {dim for rule in rules if rule.dim in self._dims for dim in rule.length.dims}
         counts = [chunks.lanes for chunks in self._program.chunks if chunks.lanes in read]
         return tuple(
-            (rule.dim, rule.exact, tuple(terms), divisor)
+            (rule.dim, rule.exact, *_terms(rule.length))
             for rule in rules
             if rule.dim in (*self._dims, *counts)
-            for terms, divisor in [rule.length.parts()]
         )
 
     def _blocks(self) -> Iterator[Block]:
