@@ -77,7 +77,8 @@ class _Comparison:
         self._dtype = _dtype(common_dtype(floats or ["float32"]))
         self._eager = Way(exact=False, dtype=self._dtype)
         self._room = room(tensors[0].device)
-        self._sample = sample(program, self._sizes, tensors[0], self._room)
+        # drawn arrays, and results for them, take the other half
+        self._sample = sample(program, self._sizes, tensors[0], self._room // 2)
 
     def finding(self, results: Sequence[Tensor]) -> Finding:
         """What is wrong with ``results`` or with those for drawn arrays."""
@@ -110,16 +111,15 @@ class _Comparison:
         return self._wrong(self._tensors, results)
 
     def _wrong_drawn(self, results: Sequence[Tensor]) -> str:
-        self._check_room(self._sample.needed)
         self._check_room(self._of_a_draw(results))
         given = self._drawn(0)
         first = self._run(given)
         return self._unequal(first, self._run(given)) or self._wrong(given, first)
 
     def _of_a_draw(self, results: Sequence[Tensor]) -> int:
-        """The bytes of drawn arrays, and of the results of two runs."""
+        """The bytes of drawn arrays, of results for them, and of a second run or a comparison."""
         drawn = sum(_span(tensor) * tensor.element_size() for tensor in self._tensors)
-        return int(drawn) + 2 * taken(results)
+        return int(drawn) + taken(results) + max(taken(results), self._sample.needed)
 
     def _check_room(self, needed: int) -> None:
         if needed > self._room:
@@ -182,7 +182,6 @@ class _Comparison:
 
     def _drawn(self, seed: int) -> list[Tensor]:
         return [drawn_like(t, DRAWS * seed + number) for number, t in enumerate(self._tensors)]
-
 
 
 def drawn_like(tensor: Tensor, seed: int) -> Tensor:

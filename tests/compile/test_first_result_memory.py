@@ -87,15 +87,13 @@ def test_drawn_arrays_are_compared_where_there_is_room(name, monkeypatch):
     program, sizes, tensors, result = case(name)
     plan, allowed = right_plan(program, sizes), 40 * MB
     monkeypatch.setattr(first_result, "room", lambda device: allowed)
-    held = []
-
-    def plan_of_wrong_numbers(given):
-        held.append([1.1 * found for found in plan(given)])
-        return held[-1]
-
     assert compare_first(program, plan, tensors, [result]) == Finding()
-    finding = compare_first(program, plan_of_wrong_numbers, tensors, [result])
-    assert finding.wrong.endswith("(on drawn arrays)")
+    with allocated() as found:  # the plan below allocates no more than its result
+        assert not compare_first(program, lambda given: [result + 0], tensors, [result]).note
+    assert found.peak <= allowed
+
+    wrong = compare_first(program, lambda g: [1.1 * r for r in plan(g)], tensors, [result]).wrong
+    assert wrong.endswith("(on drawn arrays)")
 
 
 def test_nothing_is_compared_where_nothing_has_room(monkeypatch):

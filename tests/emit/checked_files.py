@@ -77,6 +77,7 @@ RIGHT = {
             ("quotients", lambda x, y: x // y),
             ("rests", lambda x, y: x % y),
             ("products", lambda x, y: x * y + x),
+            ("dots", lambda x, y: bb.sum(x * y, axis=-1)),
             ("sums", lambda x, y: bb.sum(x, axis=-1) - bb.max(y, axis=-1)),
         )
     },

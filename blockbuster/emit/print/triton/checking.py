@@ -264,7 +264,7 @@ def same_bits(one, other):
 
 
 @np.errstate(all="ignore")
-def launched(arrays, size, turn):
+def run_kernels(arrays, size, turn):
     """The kernels' outputs in NumPy, written over a poison; in the interpreter without warnings."""
     free = {dim: size[dim] for dim in FREE}
     outputs = poisoned(size, next(iter(arrays.values())), turn)
@@ -274,7 +274,7 @@ def launched(arrays, size, turn):
 
 def compare(wanted, where=""):
     """True if every output is as ``wanted``, whatever was in the outputs before."""
-    first, again = (launched(wanted.given, wanted.size, turn) for turn in (0, 1))
+    first, again = (run_kernels(wanted.given, wanted.size, turn) for turn in (0, 1))
     found = []
     for at, (name, ours) in enumerate(first.items()):
         if same_bits(ours, again[name]):

@@ -35,7 +35,7 @@ _RESERVED = (
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "EAGER", "APART", "HELD", "OVER_ZERO", "NOTES", "LARGEST", "FLOAT32_LARGEST", "LARGE",
     "ROUNDING", "NEARBY", "ROOM", "integers", "sizes_to_check", "expected", "in_parts", "Expected",
-    "unlike", "within", "judged", "same_bits", "launched", "compare", "better", "KINDS", "drawn",
+    "unlike", "within", "judged", "same_bits", "run_kernels", "compare", "better", "KINDS", "drawn",
     "in_numpy", "is_close", "LENGTHS", "check_lengths", "total_of", "DTYPES", "TOLERANCE",
     "KERNELS", "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler",
     "descriptor", "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early", "leave_room",
