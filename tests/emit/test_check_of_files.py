@@ -1,7 +1,11 @@
 """--check of emitted files: right kernels pass, wrong ones fail, and the words say why."""
 
+import numpy as np
 import pytest
 
+from blockbuster.emit.target.load import load_module
+from tests.emit.cases import FOLDER
+from tests.emit.checked_files import RIGHT, emitted
 from tests.interpreted import printed_by
 
 WORDS = {
@@ -46,3 +50,25 @@ def test_what_is_no_number_in_eager_either_is_said(verdicts):
 
     assert passed
     assert "7 are no numbers, as in float32, operator by operator: PASS\nnote: exp (" in said
+
+
+CUT = {"causal attention": ("B", "L"), "layer norm": ("M",), "a gate": ("M",)}
+
+
+@pytest.mark.parametrize(("name", "apart"), CUT.items())
+@pytest.mark.parametrize("room", [1, 2_000])
+def test_a_large_reference_is_computed_in_parts(name, apart, room):
+    function, dims, _ = RIGHT[name]
+    module = load_module(emitted(function, dims, "float32"), FOLDER)
+    calls, plain = [], module.reference
+    size = module.SIZES
+    arrays = module.random_inputs(size, 3)
+    (whole,) = module.expected(arrays, size)
+
+    module.ROOM = room
+    module.reference = lambda *given, **options: calls.append(1) or plain(*given, **options)
+    (parts,) = module.expected(arrays, size)
+
+    assert module.APART[: len(apart)] == apart
+    assert len(calls) > 1
+    np.testing.assert_allclose(parts, whole, rtol=1e-12, atol=1e-15)
