@@ -39,6 +39,7 @@ from blockbuster.frontend.primitives import (
     Source,
 )
 from blockbuster.frontend.program import ArrayProgram, Shape, check_program
+from blockbuster.frontend.reference_text import UserFunction
 from blockbuster.frontend.strips import Strip, Strips, strips_of
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.garbage import collection_paused
@@ -53,12 +54,14 @@ from blockbuster.ir.views import AxisView, Strided, dims_among, rules_of
 def lower(program: ArrayProgram) -> Graph:
     """The block program of an array program: each array operation becomes its unfused subgraph.
 
-    Operations that no rule looks into (``bb.custom``, ``np.sort``) become misc operators. Raises
-    TypeError for an argument that is not an array program.
+    Operations that no rule looks into (``bb.custom``, ``np.sort``) become misc operators. The graph
+    knows the program (``Graph.meaning``). Raises TypeError for an argument that is not an array
+    program.
     """
     check_program(program)
     with collection_paused():
-        return _Lowering(program.apart or decompose(program)).graph()
+        graph = _Lowering(program.apart or decompose(program)).graph()
+        return replace(graph, meaning=UserFunction(program.without_held()))
 
 
 class _Lowering:

@@ -211,7 +211,7 @@ class ArrayProgram:
 
     def listing(self) -> str:
         """The equations as text, one per line, with the shapes of their results."""
-        names = self._names()
+        names = self.names()
         own = [f"{i.dtype} " if i.dtype in OWN else "" for i in self.inputs]
         shapes = [show_shape(i.shape, self.sizes) for i in self.inputs]
         heads = [f"{i.name}: {o}{s}" for i, o, s in zip(self.inputs, own, shapes, strict=True)]
@@ -229,7 +229,7 @@ class ArrayProgram:
         yield from (axis for given in self.inputs for axis in given.shape)
         yield from (axis for equation in self.equations for axis in equation.shape)
 
-    def _names(self) -> dict[Value, str]:
+    def names(self) -> dict[Value, str]:
         """Unique names: the user's words where known, t0, t1, ... elsewhere."""
         names = {Value(-1, port): i.name for port, i in enumerate(self.inputs)}
         taken = dict.fromkeys(names.values())
