@@ -1,10 +1,12 @@
-# The mean of another row.
+# The mean of another row; that of this one is not what it is shifted by.
 graph(X: K[M,K] = port, YT: N,K[N,K], Z: K[M,K] = port) {
-  u, t = map K (x in !X, z in !Z) {
+  u, l, t = map K (x in !X, z in !Z) {
     q = square(x)
     b = row_sum(q)
+    e = row_sum(x)
     a = row_sum(z)
     yield +b
+    yield +e
     yield +a
   }
   c = -(t / |K|)
@@ -19,6 +21,6 @@ graph(X: K[M,K] = port, YT: N,K[N,K], Z: K[M,K] = port) {
     }
     yield p
   }
-  return O, u
+  return O, u, l
 }
 # because: the shift is not minus the mean of a row whose variance is taken: behind the product, digits would cancel where the shift is large

@@ -16,11 +16,13 @@ graph(X: K[M,K] = port, Z: K'[M,K'] = port, YT: N,K[N,K]) {
     }
     yield p
   }
-  u = map K (x_1 in !X) {
+  u, l = map K (x_1 in !X) {
     q = square(x_1)
     b_1 = row_sum(q)
+    e = row_sum(x_1)
     yield +b_1
+    yield +e
   }
-  return O, u
+  return O, u, l
 }
 # because: the shift is not minus the mean of a row whose variance is taken: behind the product, digits would cancel where the shift is large
