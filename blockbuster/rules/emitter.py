@@ -130,15 +130,18 @@ class Emitter:
         significand = self.emit(call("exp", self.leaf(below)))
         if len(self.axes(x)) == 2:
             return Pair(significand, ((1.0, top),), Product((), ((1.0, x),)), shared=shared)
-        terms = tuple(term for part in self._apart.get(x, (x,)) for term in self._signed(part))
+        terms = self._signed(x)
         factors = (("mul", significand),)  # 0 or NaN stays, also where x cancels
         return Pair(significand, terms, Product(factors, terms))
 
     def _signed(self, x: Value) -> Terms:
-        """``x`` as a term: -m is m, taken off."""
+        """``x`` as terms: -m is m, taken off; what is to be apart is its parts."""
+        if x in self._apart:
+            return tuple(term for part in self._apart[x] for term in self._signed(part))
         maker = self.builder.maker_of(x)
-        negated = maker is not None and maker.op == NEGATED
-        return ((-1.0, maker.operands[0]),) if maker and negated else ((1.0, x),)
+        if maker is not None and maker.op == NEGATED:
+            return tuple((-coefficient, v) for coefficient, v in self._signed(maker.operands[0]))
+        return ((1.0, x),)
 
     def exponent(self, terms: Terms) -> Value:
         """The exponent as one value; the first difference is a sub0, so an absent row stays so.
