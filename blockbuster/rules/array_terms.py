@@ -20,7 +20,6 @@ from blockbuster.ir.ops import (
     Collect,
     Elementwise,
     Functional,
-    Head,
     Map,
     Pointwise,
     Reduce,
@@ -105,7 +104,7 @@ class Terms:
                 return [self._folded(ROW_FOLDS[name], dim, args[0], node)]
             case Reduce(dim, monoid):
                 return [self._folded(monoid, dim, args[0], node)]
-            case Cast() | Transpose() | Head():
+            case Cast() | Transpose():
                 return args
             case Relabel(old, new):
                 return [self.number(Term("relabel", tuple(args), (old, new)), node)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
@@ -26,7 +27,8 @@ class Emitter:
     An expression's ``Arg(i)`` stands for ``leaves[i]``; it becomes an operator when emitted, so
     what stays plain stays composed. ``own``: each element of an exponential gets an exponent.
     ``order``: the axes of the result, in whose order those of several operands are put together.
-    ``made``: what was made at this level before, which is not made again.
+    ``made``: what was made at this level before, which is not made again. ``apart``: values whose
+    exponentials have several exponents, the parts that such a value is the sum of.
     """
 
     def __init__(
@@ -38,11 +40,13 @@ class Emitter:
         own: bool = False,
         order: tuple[Dim, ...] = (),
         made: dict[Made, Value] | None = None,
+        apart: Mapping[Value, tuple[Value, ...]] = MappingProxyType({}),
     ) -> None:
         self.builder = builder
         self.own = own
         self._made = {} if made is None else made
         self._order = order
+        self._apart = apart
         self.leaves = list(leaves)
         self._origin = origin
 
@@ -131,15 +135,24 @@ class Emitter:
         return Pair(significand, terms, Product(factors, terms))
 
     def _signed(self, x: Value) -> Terms:
-        """``x`` as a term: -m is m, taken off."""
+        """``x`` as terms: -m is m, taken off; what is to be apart is its parts."""
+        if x in self._apart:
+            return tuple(term for part in self._apart[x] for term in self._signed(part))
         maker = self.builder.maker_of(x)
-        negated = maker is not None and maker.op == NEGATED
-        return ((-1.0, maker.operands[0]),) if maker and negated else ((1.0, x),)
+        if maker is not None and maker.op == NEGATED:
+            return tuple((-coefficient, v) for coefficient, v in self._signed(maker.operands[0]))
+        return ((1.0, x),)
 
     def exponent(self, terms: Terms) -> Value:
-        """The exponent as one value; the first difference is a sub0, so an absent row stays so."""
+        """The exponent as one value; the first difference is a sub0, so an absent row stays so.
+
+        Logarithms come last: other terms may be large, and nearly cancel one another.
+        """
         total: Expr | None = None
-        for coefficient, value in sorted(terms, key=lambda term: term[0] < 0):
+        late = {value for _, value in terms if self._is_logarithm(value)}
+        if all(coefficient < 0 or value in late for coefficient, value in terms):
+            late = set()  # the first term must not be one that is taken off
+        for coefficient, value in sorted(terms, key=lambda term: (term[1] in late, term[0] < 0)):
             size = abs(coefficient)
             leaf = self.leaf(value)
             term: Expr = leaf if size == 1.0 else Call("mul", (leaf, Const(size)))
@@ -149,6 +162,15 @@ class Emitter:
                 total = Call("add" if coefficient > 0 else "sub0", (total, term))
         assert total is not None
         return self.emit(total)
+
+    def _is_logarithm(self, value: Value) -> bool:
+        maker = self.builder.maker_of(value)
+        while maker is not None and maker.op == NEGATED:
+            maker = self.builder.maker_of(maker.operands[0])
+        expr = maker.op.expr if maker and isinstance(maker.op, Elementwise) else None
+        while isinstance(expr, Call) and expr.fn == "neg":
+            expr = expr.args[0]
+        return isinstance(expr, Call) and expr.fn == "log"
 
     def materialized(self, pair: Pair) -> Value:
         """S * exp(t) as a plain value."""

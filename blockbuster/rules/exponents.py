@@ -26,6 +26,7 @@ from blockbuster.rules.pairs import (
     above_its_exponent,
     counted,
     multiplied,
+    product_of,
 )
 
 # scalar functions ---------------------------------------------------------------
@@ -54,7 +55,19 @@ def _known_product(
         return None
     if sign < 0 and isinstance(b, Pair):
         b = replace(b, product=None)  # exp(x - y) would be 0 where exp(x) / exp(y) is 0 / 0
-    return multiplied(a, b, sign)
+    known = multiplied(a, b, sign)
+    if len(known.terms) == len({v for part in (a, b) for _, v in product_of(part).terms}):
+        return known
+    return multiplied(_by_significand(to, a), _by_significand(to, b), sign)
+
+
+def _by_significand(to: Emitter, part: Part | Value) -> Part | Value:
+    """A part without a known product; the significand of one whose exponents cancel is 0 or NaN.
+
+    exp(x) / exp(x) is 0 / 0 where x is -inf.
+    """
+    own = to.by_elements(part) if isinstance(part, Pair) else None
+    return replace(own, product=None) if own else part
 
 
 def _power(fn: str, by: float) -> Lift:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules.array_terms import Number, Term, Terms, below
-from blockbuster.rules.upper_bounds import is_bounded, sum_of
+from blockbuster.rules.upper_bounds import Bounds
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,9 @@ class _Sizes:
     sizes: list[Size] = field(default_factory=list)
     found: dict[str, None] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.bounds = Bounds(self.terms)
+
     def add(self, number: Number) -> None:
         """Find the size of the next term, and what meets in it."""
         term = self.terms[number]
@@ -70,10 +73,10 @@ class _Sizes:
     def _size(self, number: Number, term: Term, args: list[Size]) -> Size:
         match term.fn:
             case "exp":
-                bounded = is_bounded(self.terms, term.args[0])
+                bounded = self.bounds.is_bounded(term.args[0])
                 return MODERATE if bounded else Size(large=(number,))
             case "log" | "log1p" | "sqrt":
-                self._meet(number, args[0].large)
+                self._meet(number, args[0].large, args[0].small if term.fn == "log" else ())
                 return MODERATE
             case "reciprocal" | "recip0" | "rsqrt":
                 return args[0].inverse
@@ -104,7 +107,7 @@ class _Sizes:
         signs: list[dict[Number, float]] = []
         for number in (first, second):
             found: dict[Number, float] = {}
-            for (part, _), by in sum_of(self.terms, self.terms[number].args[0]).items():
+            for (part, _), by in self.bounds.sum_of(self.terms[number].args[0]).items():
                 found |= dict.fromkeys(below(self.terms, part), by)
             signs.append(found)
         return any(by * signs[1].get(part, 0.0) < 0 for part, by in signs[0].items())

@@ -160,7 +160,10 @@ class _Level:
         leaves = tuple(self.plain[v] for v in node.operands)
         order = node.types[0].axes
         origin = Origin("safe", (node.origin,))
-        return Emitter(self.builder, origin, leaves, own=own, order=order, made=self._made)
+        logs = {self.plain[v]: self.logs[v] for v in node.operands if v in self.logs}
+        apart = {v: (log.large, log.small) for v, log in logs.items() if not log.summed}
+        builder, made = self.builder, self._made
+        return Emitter(builder, origin, leaves, own=own, order=order, made=made, apart=apart)
 
     def _lifted(self, node: Node, *, own: bool) -> Pair | Value | None:
         """What the node makes of pairs; None if it needs, and gives, plain values."""

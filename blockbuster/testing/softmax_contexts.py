@@ -9,6 +9,7 @@ such function, by a product. The program is a plain function, so that NumPy comp
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -29,20 +30,30 @@ MOST_READERS = 4
 
 @dataclass(frozen=True)
 class Context:
-    """A program of named inputs, and the words that say what it does.
+    """A function of named arrays, and the words that say what it does.
 
-    Calling it with arrays runs it eagerly; ``traced`` names the axes for ``bb.trace``.
+    Arrays of NumPy run it eagerly; it can be traced and compiled as any function can.
     """
 
     inputs: Mapping[str, Shape]
     steps: tuple[Step, ...]
     words: tuple[str, ...]
+    __name__ = "context"
 
-    def __call__(self, **arrays: Array) -> Array:
+    @property
+    def __signature__(self) -> inspect.Signature:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in self.inputs])
+
+    def __call__(self, *args: Array, **named: Array) -> Array:
+        arrays = dict(zip(self.inputs, args, strict=False)) | named
         value = arrays["x"]
         for step in self.steps:
             value = step(value, arrays)
         return value
+
+    def __str__(self) -> str:
+        return " | ".join(self.words)
 
     def drawn(self, scale: float, seed: int) -> dict[str, np.ndarray]:
         """Inputs in float64: scores of this size, factors near one."""
