@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from blockbuster.errors import NOT_TAKEN
 from blockbuster.frontend.numerics import number
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
 from blockbuster.frontend.torch import POINTWISE, TENSORS, custom_on_tensors, on_tensors
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import FUNCTIONS, Call, Const, Size
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Lengths
@@ -125,6 +128,7 @@ class _Walk:
         result = self._table()[equation.op](*operands)
         if not self._exact and value not in self._positional and result.is_floating_point():
             result = result.to(self._dtype(arrays))
+        result = _wrapped(result, equation.kind)
         return result[(None,) * (len(equation.shape) - result.dim())]
 
     def _dtype(self, arrays: Sequence[Value]) -> Any:
@@ -164,6 +168,14 @@ def rows_of(tensor: Tensor, shape: Shape, rows: Rows) -> Tensor:
         if isinstance(dim, str) and dim in rows:
             tensor = tensor.index_select(axis, rows[dim])
     return tensor
+
+
+def _wrapped(result: Tensor, kind: str) -> Tensor:
+    """Integers that are held as floats, as their dtype holds them: bytes stay between 0 and 255."""
+    if kind not in INTEGERS[:-1] or not result.is_floating_point():
+        return result
+    ends = np.iinfo(kind)
+    return (result - int(ends.min)).remainder(1 << ends.bits) + int(ends.min)
 
 
 def _is_mask(tensor: Tensor) -> bool:
@@ -226,7 +238,7 @@ def _sub0(x: Tensor, z: Tensor) -> Tensor:
 
 
 def _recip0(x: Tensor) -> Tensor:
-    return x.reciprocal().where(x != 0, 0.0)
+    return x.reciprocal().where(x != 0, 0.0).masked_fill(x.isinf(), math.nan)
 
 
 def _softmax(x: Tensor, *, axis: int, safe: bool = False) -> Tensor:  # noqa: ARG001
