@@ -6,7 +6,7 @@ axes of example arrays unify with what they meet. Raw dims are words: a name, or
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import count, product
 from math import prod
@@ -38,6 +38,8 @@ class DimTable:
         self._lengths: dict[Dim, Length] = {}  # of dims whose size follows from others
         self._rules: list[tuple[Dim, Length]] = []  # what else was found of sizes
         self._derived: dict[Hashable, Axis] = {}
+        self._filled: dict[Dim, None] = {}
+        """Dims of unknown size that need at least one element."""
         self._expected: dict[Length, SourceLine | None] = {}
         """Quotients that have to be whole, and the line that uses each."""
 
@@ -133,6 +135,13 @@ class DimTable:
             return None if len(signs) > 1 else False
         return self._asked("equal", self.normal(left), self.normal(right))
 
+    def alike(self, one: Shape, other: Shape) -> bool:
+        """True if two shapes are known to be the same."""
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(
+            self.equal(self.length(a), self.length(b)) for a, b in pairs
+        )
+
     def is_whole(self, length: Length) -> bool:
         """False if a length is known to be no whole number."""
         exact = self.normal(length)
@@ -193,7 +202,9 @@ class DimTable:
 
     def is_unit(self, axis: Axis) -> bool:
         """True if an axis is known to have one element."""
-        return self.length(axis) == ONE or self.has(axis, 2) is False
+        if self.length(axis) == ONE:
+            return True
+        return self.has(axis, 2) is False and self.has(axis, 1) is True
 
     def has(self, axis: Axis, number: int) -> bool | None:
         """Whether an axis has at least ``number`` elements; None if that is not known."""
@@ -207,6 +218,22 @@ class DimTable:
         if any(dim not in self._extent for dim in found):
             return None
         return self._asked("at least", prod(map(_raw, found), start=ONE), whole(number))
+
+    def expect_elements(self, axes: Sequence[Axis]) -> bool:
+        """Note that a maximum runs along axes. False if they are known to have no elements."""
+        found = self.have(axes, 1)
+        if found is None:
+            self._filled.update(dict.fromkeys(axis for axis in axes if isinstance(axis, str)))
+        return found is not False
+
+    def reaches(self, left: Axis, right: Axis) -> bool | None:
+        """Whether an axis has at least as many elements as another; None if that is not known."""
+        apart = self.length(left) - self.length(right)
+        if apart.constant is not None:
+            return apart.constant >= 0
+        if not all(dim in self._extent for dim in apart.dims):
+            return None
+        return self._asked("at least", self.length(left), self.length(right))
 
     def __contains__(self, dim: object) -> bool:
         return dim in self._parent
@@ -342,6 +369,8 @@ class DimTable:
                 rule = Rule(dim, exact.replaced(named))
                 if rule.length != size(dim):
                     found[rule] = None
+        filled = (names[raw] for raw in self._filled if raw in names)
+        found |= {Rule(dim, ONE, exact=False): None for dim in filled if isinstance(dim, str)}
         return tuple(found)
 
 
