@@ -16,9 +16,8 @@ import sys
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -52,8 +51,9 @@ def judged(seed: int) -> Record:
             return record | {"verdict": "refused", "reason": str(error).splitlines()[0][:200]}
         except Exception as error:
             where = traceback.format_exc(limit=-3)
-            return record | {"verdict": "CRASHED", "reason": f"{type(error).__name__}: {error}"[:300],
-                             "where": where, "text": program.text}  # fmt: skip
+            reason = f"{type(error).__name__}: {error}"[:300]
+            crash = {"verdict": "CRASHED", "reason": reason, "where": where}
+            return record | crash | {"text": program.text}
         try:
             exact = _run(program, program.function(), wide=True)
         except Exception:
@@ -61,9 +61,8 @@ def judged(seed: int) -> Record:
     reasons = [_unlike(*each) for each in zip(got, wanted, exact, strict=True)]
     reason = next((r for r in reasons if r), "")
     if reason:
-        text = program.text
-        return record | {"verdict": "ill-conditioned" if reason == "?" else "WRONG",
-                         "reason": reason, "text": text}  # fmt: skip
+        verdict = "ill-conditioned" if reason == "?" else "WRONG"
+        return record | {"verdict": verdict, "reason": reason, "text": program.text}
     return record
 
 

@@ -80,7 +80,8 @@ class _Growing:
         for _ in range(wanted):
             self._grow()
         made = [n for n in self.values if n not in self.arrays] or ["x"]
-        results = dict.fromkeys((made[-1], *self.random.choices(made, k=self.random.choice((0, 1, 2)))))
+        more = self.random.choices(made, k=self.random.choice((0, 1, 2)))
+        results = dict.fromkeys((made[-1], *more))
         body = [*self.lines, f"return {', '.join(results)}"]
         head = f"def program({', '.join(self.arrays)}):"
         return Eager(self.library, "\n    ".join((head, *body)) + "\n", self.arrays)
@@ -97,7 +98,8 @@ class _Growing:
         return np.asarray(self.numbers.uniform(-2, 2, shape), dtype)
 
     def _given(self, array: np.ndarray) -> Any:
-        return array.copy() if self.library == "np" else self.names["torch"].from_numpy(array.copy())
+        copy = array.copy()
+        return copy if self.library == "np" else self.names["torch"].from_numpy(copy)
 
     def _grow(self) -> None:
         for _ in range(TRIES):
@@ -310,7 +312,8 @@ def along(to: _Growing) -> str:
             f"torch.logsumexp({name}, {axis})", f"torch.linalg.vector_norm({name}, dim={axis})",
             f"torch.flip({name}, ({axis},))", f"torch.roll({name}, 1, {axis})",
             f"{name}.repeat_interleave(2, dim={axis})", f"F.softmin({name}, {axis})",
-            f"{name}.narrow({axis}, 0, 1)", f"{name}.unsqueeze({axis})", f"{name}.select({axis}, 0)",
+            f"{name}.narrow({axis}, 0, 1)", f"{name}.unsqueeze({axis})",
+            f"{name}.select({axis}, 0)",
         )  # fmt: skip
     return f"{to.fresh()} = {text}"
 
@@ -324,11 +327,12 @@ def positioned(to: _Growing) -> str:
     at = to.random.randrange(rank)
     after = ", None" * (rank - 1 - at)
     count = f"{name}.shape[{at}]"
-    i = f"bb.arange({count})[:{after}]" if to.library == "np" else f"torch.arange({count})[:{after}]"
-    where = "np.where" if to.library == "np" else "torch.where"
+    i = f"{'bb' if to.library == 'np' else 'torch'}.arange({count})[:{after}]"
+    where = f"{to.library}.where"
     text = to.pick(
         f"{name} * {i}", f"{where}({i} > 1, {name}, 0)", f"{where}({i} % 2 == 0, {name}, -1)",
-        f"{name} + {i} // 2", f"({i} <= {to.random.randint(-1, 3)}) * {name}", f"{name} / ({i} + 1)",
+        f"{name} + {i} // 2", f"({i} <= {to.random.randint(-1, 3)}) * {name}",
+        f"{name} / ({i} + 1)",
     )  # fmt: skip
     return f"{to.fresh()} = {text}"
 
@@ -347,13 +351,14 @@ def reshaped(to: _Growing) -> str:
         at = to.random.randrange(rank - 1)
         joined = (*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :])
         kinds += [f"{name}.reshape({joined})"] * 2
-        turned = f"np.transpose({name}, {order})" if to.library == "np" else f"{name}.permute({order})"
-        kinds.append(turned)
+        is_np = to.library == "np"
+        kinds.append(f"np.transpose({name}, {order})" if is_np else f"{name}.permute({order})")
     at = to.random.randrange(rank)
     parts = [n for n in range(1, shape[at] + 1) if shape[at] % n == 0]
     if parts:
         outer = to.random.choice(parts)
-        kinds.append(f"{name}.reshape({(*shape[:at], outer, shape[at] // outer, *shape[at + 1 :])})")
+        split = (*shape[:at], outer, shape[at] // outer, *shape[at + 1 :])
+        kinds.append(f"{name}.reshape({split})")
     return f"{to.fresh()} = {to.pick(*kinds)}"
 
 
@@ -396,7 +401,7 @@ def triangle(to: _Growing) -> str:
     name = to.name(rank=2)
     if not name:
         return ""
-    fn = to.pick("tril", "triu", "tril", "diagonal") if to.library == "np" else to.pick("tril", "triu")
+    fn = to.pick("tril", "triu", *(["diagonal"] if to.library == "np" else []))
     k = to.random.randint(-1, 1)
     return f"{to.fresh()} = {to.library}.{fn}({name}, {k})"
 

@@ -102,6 +102,7 @@ LIBRARIES = {
     "torch": (
         "frontend/torch.py",
         "frontend/on_tensors.py",
+        "frontend/rows.py",
         "emit/target/gpu.py",
         "runtime/launch.py",
         "runtime/trial.py",

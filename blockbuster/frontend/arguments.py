@@ -181,7 +181,7 @@ def trace_call(
     call.__name__ = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     examples = {leaf.name: leaf.value for leaf in found if leaf.is_array}
     fixed = {leaf.shown: leaf.value for leaf in found if not leaf.is_array}
-    program, facts = trace_reader(call, examples, {"": fn, **fixed})
+    program, facts = trace_reader(call, examples, {"": fn, **fixed}, one_class=True)
     return program, shapes[-1], facts  # of the last trace, where there were two
 
 

@@ -19,7 +19,7 @@ from blockbuster.frontend.views import ViewRecorder
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length
+from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.types import Dim
 
 Term = Ref | Expr | None
@@ -40,6 +40,7 @@ class Primitives:
 
     ``notes``: one sentence for each copy that a slice or a concatenation costs. ``lengths``: those
     of dims whose size follows from others. ``fixed``: sizes that were fixed when tracing.
+    ``least``: the rules for least sizes, with the lines that ask for them.
     """
 
     primitives: tuple[Primitive, ...]
@@ -47,6 +48,7 @@ class Primitives:
     notes: tuple[str, ...]
     lengths: Mapping[Dim, Length]
     fixed: Mapping[Dim, int]
+    least: tuple[Rule, ...] = ()
 
 
 def decompose(program: ArrayProgram) -> Primitives:
@@ -91,7 +93,8 @@ def decompose(program: ArrayProgram) -> Primitives:
     )
     lengths = {dim: recorder.length(dim) for dim in recorder.lengths}
     notes = tuple(dict.fromkeys(recorder.notes))
-    return Primitives(tuple(recorder.primitives), outputs, notes, lengths, program.sizes)
+    least = tuple(rule for rule in program.rules if not rule.exact)
+    return Primitives(tuple(recorder.primitives), outputs, notes, lengths, program.sizes, least)
 
 
 def _held(recorder: ViewRecorder, ref: Ref, kind: str) -> Ref:

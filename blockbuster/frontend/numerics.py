@@ -125,9 +125,8 @@ def _slice(x: Array, *, axis: int, start: int, length: int) -> Array:
 
 def _strided(x: Array, *, axis: int, start: int, length: int, step: int) -> Array:
     """``length`` elements of an axis from ``start`` on, each ``step`` behind the last one."""
-    return _slice(x, axis=axis, start=start, length=(length - 1) * step + 1)[
-        (slice(None),) * axis + (slice(None, None, step),)
-    ]
+    stop = start + length * step  # in front of which there are as many, if any
+    return np.asarray(x)[(slice(None),) * axis + (slice(start, stop, step),)]
 
 
 def split_heads(x: Array, *, heads: int) -> Array:

@@ -18,8 +18,9 @@ from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.frontend.torch import on_host
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
+from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Lengths, Rule
+from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim
@@ -215,7 +216,7 @@ class ArrayProgram:
 
     def listing(self) -> str:
         """The equations as text, one per line, with the shapes of their results."""
-        names = self._names()
+        names = self.names()
         own = [f"{i.dtype} " if i.dtype in OWN else "" for i in self.inputs]
         shapes = [show_shape(i.shape, self.sizes) for i in self.inputs]
         heads = [f"{i.name}: {o}{s}" for i, o, s in zip(self.inputs, own, shapes, strict=True)]
@@ -233,7 +234,7 @@ class ArrayProgram:
         yield from (axis for given in self.inputs for axis in given.shape)
         yield from (axis for equation in self.equations for axis in equation.shape)
 
-    def _names(self) -> dict[Value, str]:
+    def names(self) -> dict[Value, str]:
         """Unique names: the user's words where known, t0, t1, ... elsewhere."""
         names = {Value(-1, port): i.name for port, i in enumerate(self.inputs)}
         taken = dict.fromkeys(names.values())

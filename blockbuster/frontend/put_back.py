@@ -13,7 +13,8 @@ from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.memory import perhaps, shown
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.sizes import SizeExpr
-from blockbuster.ir.lengths import ONE, Length, Lengths, whole
+from blockbuster.ir.extents import Lengths
+from blockbuster.ir.lengths import ONE, Length, whole
 
 if TYPE_CHECKING:
     from blockbuster.frontend.array import TracedArray

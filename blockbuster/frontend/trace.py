@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.final_names import hints_of, with_names
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
-from blockbuster.frontend.indexing import array_among, piece, spread, takes_one_a_row
 from blockbuster.frontend.kinds import (
     FLOAT,
     POSITION,
@@ -27,6 +25,7 @@ from blockbuster.frontend.kinds import (
     result_kind,
     scalar_kind,
 )
+from blockbuster.frontend.library_errors import of_stand_ins
 from blockbuster.frontend.masks import otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
 from blockbuster.frontend.program import (
@@ -35,6 +34,7 @@ from blockbuster.frontend.program import (
     ArrayProgram,
     Equation,
     Operand,
+    Params,
     Shape,
 )
 from blockbuster.frontend.promotion import promoted
@@ -44,12 +44,14 @@ from blockbuster.frontend.reshaping import wanted
 from blockbuster.frontend.results import named_results
 from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of
 from blockbuster.frontend.size_facts import SizeFacts
-from blockbuster.frontend.sizes import SizeExpr, held_exactly, scalar
+from blockbuster.frontend.sizes import held_exactly, scalar
 from blockbuster.frontend.source import Refused, trace_error, user_line
+from blockbuster.frontend.taking import indexed
 from blockbuster.frontend.torch import is_tensor
 from blockbuster.frontend.trees import distinct
 from blockbuster.ir.expr import Const, Expr
 from blockbuster.ir.graph import Value
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.origin import SourceLine
 
 _T = TypeVar("_T")
@@ -74,23 +76,26 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
     }
     <BLANKLINE>
     """
-    return trace_with_facts(fn, **inputs)[0]
+    return trace_reader(fn, inputs, {"": fn}, one_class=False)[0]
 
 
 def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayProgram, SizeFacts]:
-    """The same, and for which sizes of the examples it would be the same."""
-    return trace_reader(fn, inputs, {"": fn})
+    """The same for sizes of one class, and for which sizes of the examples it would be the same."""
+    return trace_reader(fn, inputs, {"": fn}, one_class=True)
 
 
 def trace_reader(
-    fn: Callable[..., Any], inputs: Mapping[str, Any], roots: Mapping[str, Any]
+    fn: Callable[..., Any], inputs: Mapping[str, Any], roots: Mapping[str, Any], *, one_class: bool
 ) -> tuple[ArrayProgram, SizeFacts]:
     """The same; ``roots`` are where names of arrays are looked for that ``fn`` is not given.
+
+    ``one_class``: the program is only used for sizes to which the facts apply. Else slices are cut
+    short as the sizes at hand ask for, whatever those are.
 
     A function that fails while sizes are unknown, ``np.arange(x.shape[0])``, is traced again with
     the known ones as plain numbers: the program is for these sizes alone, and a note says so.
     """
-    recording = Trace(roots)
+    recording = Trace(roots, one_class=one_class)
     try:
         return _traced(recording, fn, inputs), recording.dims.facts
     except (TraceError, TypeError) as error:  # a TypeError of a library that takes numbers only
@@ -108,7 +113,13 @@ def trace_reader(
 def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any]) -> ArrayProgram:
     names = parameter_names(fn, inputs)
     bound = bound_to(fn, {name: stand_in(recording.input, name, inputs[name]) for name in names})
-    result = result_of(fn, bound.args, bound.kwargs)
+    try:
+        result = result_of(fn, bound.args, bound.kwargs)
+    except (TypeError, RuntimeError) as error:
+        told = of_stand_ins(error)
+        if told is None:
+            raise
+        raise told from None
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, named_results(result))
     vars(program)["apart"] = decompose(program)
@@ -121,9 +132,13 @@ class Trace:
     spellings = SPELLINGS
 
     def __init__(
-        self, roots: Mapping[str, Any] | None = None, *, in_numbers: bool = False
+        self,
+        roots: Mapping[str, Any] | None = None,
+        *,
+        in_numbers: bool = False,
+        one_class: bool = False,
     ) -> None:
-        self.dims = DimTable(of_examples_alone=in_numbers)
+        self.dims = DimTable(of_examples_alone=in_numbers, one_class=one_class)
         self.in_numbers = in_numbers
         """True if entries of shapes that are known are plain numbers."""
         self._inputs: list[ArrayInput] = []
@@ -189,8 +204,8 @@ class Trace:
     ) -> TracedArray:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
-        operands = self._checked(lambda: [self.captures.if_array(o, op) for o in operands], op)
-        operands, dtype = self._checked(lambda: promoted(self, op, operands), op)
+        operands = self.checked(lambda: [self.captures.if_array(o, op) for o in operands], op)
+        operands, dtype = self.checked(lambda: promoted(self, op, operands), op)
         if dtype:
             return self.record("cast", (self._recorded(op, operands, given),), {"dtype": dtype})
         return self._recorded(op, operands, given)
@@ -210,7 +225,7 @@ class Trace:
             shape = SHAPES[op](self.dims, [shape for shape, _ in present], given)
             return tuple(operand for operand, _, _ in taken), shape, kind
 
-        taken, shape, kind = self._checked(judged, op, *arrays)
+        taken, shape, kind = self.checked(judged, op, *arrays)
         made = self._append(op, taken, given, shape, kind)
         return as_view(made, arrays[0], op, given) if op in PUT_BACK else made
 
@@ -226,7 +241,7 @@ class Trace:
         """The axes of ``x`` in the order ``axes``, reversed for None."""
         rank = x.ndim
         order = axes if axes is not None else tuple(reversed(range(rank)))
-        counted = self._checked(lambda: tuple(axis_of(a, rank) for a in order), "transpose", x)
+        counted = self.checked(lambda: tuple(axis_of(a, rank) for a in order), "transpose", x)
         if sorted(counted) != list(range(rank)):
             raise trace_error(f"axes {order} do not reorder the axes of {self.dims.show(x.axes)}")
         return self.record("transpose", (x,), {"axes": counted})
@@ -234,54 +249,24 @@ class Trace:
     def swapaxes(self, x: TracedArray, first: Any, second: Any) -> TracedArray:
         """Two axes of ``x`` exchanged."""
         pair = (first, second)
-        i, j = self._checked(lambda: [axis_of(a, x.ndim) for a in pair], "transpose", x)
+        i, j = self.checked(lambda: [axis_of(a, x.ndim) for a in pair], "transpose", x)
         order = list(range(x.ndim))
         order[i], order[j] = j, i
         return self.transpose(x, tuple(order))
 
     def reshape(self, x: TracedArray, entries: Sequence[Any]) -> TracedArray:
         """The elements of ``x`` in order under other axes."""
-        shape = self._checked(lambda: wanted(self.dims, x.axes, entries), "reshape", x)
+        shape = self.checked(lambda: wanted(self.dims, x.axes, entries), "reshape", x)
         same = shape.extents == tuple(self.dims.length(axis) for axis in x.axes)
         return x if same else self.record("reshape", (x,), {"shape": shape})
 
     def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
-        """``x[key]``: slices and single positions, one axis after the other, then new axes.
-
-        An array of integers takes elements of the axis where it stands.
-        """
-        if takes_one_a_row(self.dims, self._equations, x, key):
-            columns = key[1][(slice(None), *(None,) * (x.ndim - 1))]
-            one: TracedArray = self.spellings.numpy[np.take_along_axis].function(x, columns, 1)
-            return one[:, 0]
-        found = self._checked(lambda: array_among(key), "indexing", x)
-        if found is not None:
-            rest = self.index(x, (*key[: found[0]], slice(None), *key[found[0] + 1 :]))
-            take = self.spellings.numpy[np.take].function
-            taken: TracedArray = take(rest, key[found[0]], found[1])
-            return taken
-        entries = self._checked(lambda: spread(key, x.ndim), "indexing", x)
-        axis = 0
-        for entry in entries:
-            if entry is not None:
-                x = self._piece(x, axis, entry)
-                axis += 1
-        position = count()
-        places = [None if e is None else (next(position), e) for e in entries]
-        axes = tuple(p and p[0] for p in places if p is None or isinstance(p[1], slice))
-        return x if axes == tuple(range(x.ndim)) else self.record("expand", (x,), {"axes": axes})
-
-    def _piece(self, x: TracedArray, axis: int, entry: slice | SizeExpr | int) -> TracedArray:
-        found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)
-        if found is None:
-            return x
-        if found.length != self.dims.length(x.axes[axis]):
-            x = self.record(found.operator, (x,), {"axis": axis, **found.params})
-        return self.spellings.numpy[np.flip].function(x, axis) if found.backwards else x
+        """``x[key]``."""
+        return indexed(self, x, key)
 
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
-        self._checked(lambda: axis_of(op.axis, x.ndim), op.name, x)
+        self.checked(lambda: axis_of(op.axis, x.ndim), op.name, x)
         if x.kind != FLOAT and op.name != "sort":
             x = self.integers(x, POSITION)
         return self.custom(op, (x,), x.axes, str(op), x.kind)
@@ -297,7 +282,7 @@ class Trace:
         """Any function of whole arrays, with a result of a known shape."""
         if not all(isinstance(array, TracedArray) for array in arrays):
             raise trace_error(f"{name} takes traced arrays only", hint="let fn hold other values")
-        taken = self._checked(lambda: [self._operand(a, name) for a in arrays], name)
+        taken = self.checked(lambda: [self._operand(a, name) for a in arrays], name)
         operands = tuple(operand for operand, _, _ in taken)
         return self._append("custom", operands, {"fn": fn, "name": name}, shape, kind)
 
@@ -314,8 +299,7 @@ class Trace:
             raise trace_error("the function returned an array of another trace")
         outputs = tuple(ArrayOutput(key, array.value) for key, array in results)
         self.captures.check()
-        for equation in self._equations:
-            self._check_slice(equation)
+        self.dims.find_units()
         shapes = [i.shape for i in self._inputs] + [e.shape for e in self._equations]
         self.dims.check_whole(shapes)
         names = self.dims.final_names(shapes)
@@ -323,9 +307,10 @@ class Trace:
         def renamed(shape: Shape) -> Shape:
             return tuple(names[a] if isinstance(a, str) else a for a in shape)
 
+        settled = [replace(e, params=self._settled(e.params)) for e in self._equations]
         equations = tuple(
             replace(e, **with_names(e, names), shape=renamed(e.shape), hint=hint)
-            for e, hint in zip(self._equations, hints_of(self._equations), strict=True)
+            for e, hint in zip(settled, hints_of(settled), strict=True)
         )
         return ArrayProgram(
             name,
@@ -336,13 +321,12 @@ class Trace:
             self.dims.size_rules(names),
         )
 
-    def _check_slice(self, equation: Equation) -> None:
-        """Refuse a slice that is empty after all: its axis gave way to a longer one later."""
-        if equation.op in ("slice", "strided"):
-            elements = self.dims.normal(equation.param("length")).constant
-            if elements is not None and elements < 1:
-                reason = f"the slice has {elements} elements"
-                raise trace_error(reason, hint="it needs at least one", where=equation.where)
+    def _settled(self, params: Params) -> Params:
+        """Parameters as far as clamps in them were settled after they were recorded."""
+        return tuple(
+            (key, self.dims.normal(v) if isinstance(v, Length) and v.clamps else v)
+            for key, v in params
+        )
 
     def _append(
         self,
@@ -375,7 +359,8 @@ class Trace:
         hint = hint if isinstance(given, tuple) else ""
         raise Refused(f"{a_kind(given)} is neither an array nor a number", hint)
 
-    def _checked(self, work: Callable[[], _T], op: str, *arrays: TracedArray) -> _T:
+    def checked(self, work: Callable[[], _T], op: str, *arrays: TracedArray) -> _T:
+        """What ``work`` gives; what it refuses of ``arrays`` is a TraceError."""
         try:
             return work()
         except Refused as refused:

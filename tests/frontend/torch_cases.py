@@ -219,6 +219,14 @@ CASES: Mapping[str, list[Case]] = {
     "new_zeros": _on(lambda x: x + x.new_zeros(6) + x.new_zeros((4, 1))),
     "new_ones": _on(lambda x: x + x.new_ones(4, 6)),
     "new_full": _on(lambda x: x * x.new_full((6,), 0.5)),
+    "torch_ones": _on(lambda x: x + torch.ones(x.shape) + torch.ones((x.shape[0], 1))),
+    "torch_zeros": _on(lambda x: x + torch.zeros(x.shape[1], dtype=torch.float64)),
+    "torch_full": _on(lambda x: x * torch.full(x.shape, 2.5)),
+    "torch_arange": _on(
+        lambda x: x + torch.arange(x.shape[1]), lambda x: x + torch.arange(1, 2 * x.shape[1], 2)
+    ),
+    "torch_eye": _on(lambda x: x + torch.eye(*x.shape), lambda x: x + torch.eye(x.shape[1])[:1]),
+    "torch_linspace": _on(lambda x: x * torch.linspace(-1, 1, x.shape[1], dtype=torch.float64)),
     "torch_var": _on(
         lambda x: x.var(-1) + torch.var(x, dim=1, unbiased=False), lambda x: torch.var(x, False),
         lambda x: x.var(dim=0, correction=2, keepdim=True),

@@ -53,6 +53,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Array:
     if trace is None:
         return np.full(extents, fill_value, dtype)
     made = filled(trace, extents, fill_value)
+    if isinstance(fill_value, bool | np.bool_):
+        made = made != 0
     return made if dtype is None else made.astype(dtype)
 
 
@@ -146,7 +148,11 @@ def _triangle(name: str, x: Array, k: int) -> Array:
         return getattr(x, name)(k)
     if not isinstance(x, TracedArray):
         return getattr(np, name)(x, k)
-    rows, columns = (positions(x.trace, x.shape[at], at + 2, 2) for at in (-2, -1))
+    if x.ndim == 1 and not x.trace.of_tensors:
+        x = x[None]  # as in NumPy, a vector is each row of a square
+        rows, columns = (positions(x.trace, x.shape[1], at, 2) for at in (0, 1))
+    else:
+        rows, columns = (positions(x.trace, x.shape[at], at + 2, 2) for at in (-2, -1))
     diagonal = rows + k if k else rows
     zero = 0 if x.kind in WHOLES else 0.0
     return chosen(diagonal >= columns if name == "tril" else diagonal <= columns, x, zero)
@@ -161,7 +167,8 @@ ROWS = (
     Row(ones, _GROUP, note=_SIZES),
     Row(full_like, _GROUP, ("full_like",), torch=("full_like",),
         examples=(example("M N", 2.5), example("B M N", -np.inf))),
-    Row(zeros_like, _GROUP, ("zeros_like",), torch=("zeros_like",), examples=(example("M N"),)),
+    Row(zeros_like, _GROUP, ("zeros_like", "empty_like"), torch=("zeros_like", "empty_like"),
+        examples=(example("M N"),)),
     Row(ones_like, _GROUP, ("ones_like",), torch=("ones_like",), examples=(example("M N"),)),
     Row(eye, _GROUP, note=_SIZES),
     Row(tril, _GROUP, ("tril",), torch=("tril", "Tensor.tril"),

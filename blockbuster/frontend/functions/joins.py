@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply
+from blockbuster.frontend.functions.cuts import cut, narrowed, roll, torch_roll
 from blockbuster.frontend.functions.filled import alike, held_in
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import (
     FREE,
     broadcast_to,
     expand_dims,
-    has_elements,
     ravel,
     reshape,
 )
@@ -26,6 +26,7 @@ from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import SizeExpr, fixed, rest
 from blockbuster.frontend.source import trace_error
+from blockbuster.frontend.taking import positions_of
 from blockbuster.frontend.torch import is_tensor
 from blockbuster.ir.lengths import whole
 
@@ -76,7 +77,7 @@ def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
         ends: list[Any] = [extent * n // parts for n in range(parts)]
     else:
         ends = [0, *parts]
-    return [_cut(x, at, start, stop) for start, stop in pairwise([*ends, None])]
+    return [cut(x, at, start, stop) for start, stop in pairwise([*ends, None])]
 
 
 def chunk(x: Array, chunks: int, axis: int = 0) -> list[Array]:
@@ -95,17 +96,12 @@ def unbind(x: Array, axis: int = 0) -> list[Array]:
     return [x[(*(slice(None),) * at, n)] for n in range(fixed(x.shape[at]))]
 
 
-def _cut(x: Array, axis: int, start: Any, stop: Any) -> Array:
-    first = None if isinstance(start, int) and start == 0 else start
-    return x[(*(slice(None),) * axis, slice(first, stop))]
-
-
 def diff(x: Array, n: int = 1, axis: int = -1) -> Array:
     """The differences of elements side by side along an axis, ``n`` times over."""
     (at,) = axes_of("diff", axis, len(x.shape))
     made = x
     for _ in range(n):
-        later, sooner = _cut(made, at, 1, None), _cut(made, at, 0, -1)
+        later, sooner = cut(made, at, 1, None), cut(made, at, 0, -1)
         made = later != sooner if getattr(x, "kind", "") == MASK else later - sooner
     return perhaps(x, x, "diff of no steps copies tensors alone") if n == 0 else made
 
@@ -132,38 +128,9 @@ def flipud(x: Array) -> Array:
     return flip(x, 0)
 
 
-def roll(x: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements shifted by ``shift`` positions; those that leave one end enter at the other."""
-    if axis is None:
-        return reshape(roll(ravel(x), shift, 0), x.shape)
-    axes = axes_of("roll", axis, len(x.shape))
-    shifts = shift if isinstance(shift, tuple | list) else [shift] * len(axes)
-    made = x
-    for at, by in zip(axes, shifts, strict=True):
-        made = _rolled(made, by, at)
-    return own(made)
-
-
-def _rolled(x: Array, by: Any, axis: int) -> Array:
-    extent = x.shape[axis]
-    if not has_elements(x, axis):
-        return x
-    if isinstance(extent, int) and isinstance(by, int):
-        by %= extent
-    if isinstance(by, int) and by == 0:
-        return x
-    start = -by if isinstance(by, int) else extent - by
-    return apply("concat", _cut(x, axis, start, None), _cut(x, axis, 0, start), axis=axis)
-
-
 def torch_flip(x: Array, dims: Any, *more: int) -> Array:
     """``flip`` as torch spells it: the axes one by one, or as a tuple."""
     return own(flip(x, (*dims, *more) if isinstance(dims, tuple | list) else (dims, *more)))
-
-
-def torch_roll(x: Array, shifts: Any, dims: Any = None) -> Array:
-    """``roll`` as torch spells it."""
-    return roll(x, shifts, None if dims == () else dims)
 
 
 def tile(x: Array, reps: int | Sequence[int]) -> Array:
@@ -241,16 +208,26 @@ def _pad_copied(x: TracedArray, pad: Pad) -> TracedArray:
 
 
 def pad_last(x: Array, pad: Sequence[int], mode: str = "constant", value: Any = 0) -> Array:
-    """``pad`` as torch spells it: (before, behind) of the last axis, then of the one before it."""
+    """``pad`` as torch spells it: (before, behind) of the last axis, then of the one before it.
+
+    Negative numbers leave elements out.
+    """
     count = len(pad) // 2
     pairs = [(pad[2 * n], pad[2 * n + 1]) for n in reversed(range(count))]
-    none = [(0, 0)] * (len(x.shape) - count)
-    return globals()["pad"](x, (*none, *pairs), mode, 0 if value is None else value)
+    added: list[tuple[Any, ...]] = [(0, 0)] * (len(x.shape) - count)
+    for axis, pair in enumerate(pairs, start=len(added)):
+        before, behind = (-n if isinstance(n, int) and n < 0 else 0 for n in pair)
+        if before or behind:
+            x = narrowed(x, axis, before, behind)
+    added += [tuple(0 if isinstance(n, int) and n < 0 else n for n in pair) for pair in pairs]
+    return globals()["pad"](x, added, mode, 0 if value is None else value)
 
 
 def _padded(x: Array, axis: int, before: Any, behind: Any, value: Any) -> Array:
     parts = [x]
     for count, place in ((before, 0), (behind, 2)):
+        if isinstance(count, int) and count < 0:
+            raise trace_error(f"pad by {count} elements", hint="x[1:-1] leaves elements out")
         if isinstance(count, SizeExpr) or count:
             shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
             parts.insert(place, constant(x, shape, value))
@@ -271,6 +248,7 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
 
     Indices along the first axis of a matrix are the rows of an embedding.
     """
+    indices = positions_of(indices)
     if axis is None:
         x, axis = ravel(x), 0
     (at,) = axes_of("take", axis, len(x.shape))
@@ -290,6 +268,11 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
     met = np.result_type(*(np.dtype(dtype_of_kind(each.kind)) for each in (x, indices)))
     found = trace.custom(Take(at), (x, indices), shape, str(Take(at)), met.name)
     return found if met.name == x.kind else found.astype(dtype_of_kind(x.kind))
+
+
+def torch_take(x: Array, index: Array) -> Array:
+    """``take`` as torch spells it: of the flattened tensor."""
+    return take(x, index)
 
 
 def index_select(x: Array, axis: int, index: Array) -> Array:
@@ -355,7 +338,10 @@ ROWS = (
     Row(pad_last, _GROUP, torch=("nn.functional.pad",), public=False, note=FREE,
         examples=(example("M N", (1, 2)),),
         reference=lambda x, pad: np.pad(x, ((0, 0), pad))),
-    Row(take, _GROUP, ("take",), note=_CALL, examples=(example("N K", "int: B M", axis=0),)),
+    Row(take, _GROUP, ("take",), ("take",), note=_CALL,
+        examples=(example("N K", "int: B M", axis=0),)),
+    Row(torch_take, _GROUP, torch=("take", "Tensor.take"), public=False,
+        examples=(example("M N", "int: B"),), reference=np.take),
     Row(index_select, _GROUP, torch=("index_select", "Tensor.index_select"), public=False,
         examples=(example("M N", 1, "int: B"),), reference=lambda x, axis, i: np.take(x, i, axis)),
     Row(embedding, _GROUP, torch=("nn.functional.embedding",), note=_CALL,

@@ -31,7 +31,8 @@ OF_NUMPY = frozenset(("axis", "keepdims", "ddof"))
 
 NO_METHODS = (
     "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack",
-    "row_stack", "where", "zeros_like", "ones_like", "full_like",
+    "row_stack", "where", "zeros_like", "ones_like", "full_like", "empty_like",
+    "ones", "zeros", "empty", "full", "arange", "eye", "linspace",
     "cdist", "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
     "_scaled_mm",
 )  # fmt: skip

@@ -22,6 +22,7 @@ from blockbuster.frontend.functions import (
     searches,
     shapes,
     torch_activations,
+    torch_creation,
     torch_layers,
     torch_losses,
     torch_pools,
@@ -41,6 +42,7 @@ TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
 TORCH_GROUPS: tuple[ModuleType, ...] = (
     torch_activations, torch_losses, torch_layers, torch_pools, torch_scaled, torch_tensors,
+    torch_creation,
     torch_reductions,
 )  # fmt: skip
 

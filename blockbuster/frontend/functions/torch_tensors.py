@@ -24,6 +24,7 @@ from blockbuster.frontend.functions.refused import CUSTOM
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
+from blockbuster.frontend.functions.torch_creation import extents
 from blockbuster.frontend.functions.torch_reductions import over
 from blockbuster.frontend.memory import own, perhaps
 from blockbuster.frontend.sizes import fixed
@@ -270,23 +271,20 @@ def torch_one_hot(input: Array, num_classes: int = -1) -> Array:
     return one_hot(input, num_classes)
 
 
-def new_zeros(input: Array, *size: Any) -> Array:
+def new_zeros(input: Array, *size: Any, dtype: Any = None) -> Array:
     """0 in another shape."""
-    return constant(input, _extents(size), 0.0)
+    return new_full(input, extents(size), 0.0, dtype=dtype)
 
 
-def new_ones(input: Array, *size: Any) -> Array:
+def new_ones(input: Array, *size: Any, dtype: Any = None) -> Array:
     """1 in another shape."""
-    return constant(input, _extents(size), 1.0)
+    return new_full(input, extents(size), 1.0, dtype=dtype)
 
 
-def new_full(input: Array, size: Any, fill_value: Any) -> Array:
+def new_full(input: Array, size: Any, fill_value: Any, *, dtype: Any = None) -> Array:
     """One number in another shape."""
-    return constant(input, _extents((size,)), fill_value)
-
-
-def _extents(size: Any) -> Any:
-    return size[0] if len(size) == 1 and isinstance(size[0], tuple | list) else size
+    made = constant(input, extents((size,)), fill_value)
+    return made if dtype is None or dtype is UNDECIDED else astype(made, dtype)
 
 
 def torch_var(
@@ -323,7 +321,7 @@ def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> list[Array
     if not isinstance(sizes, tuple | list):
         count = fixed(input.shape[dim] // sizes)
         rest = fixed(input.shape[dim] - sizes * count)
-        sizes = [sizes] * count + ([rest] if rest else [])
+        sizes = [sizes] * count + ([rest] if rest or not count else [])
     *ends, total = accumulate(sizes)
     if isinstance(total, int) and total != (extent := fixed(input.shape[dim])):
         hint = "sizes of parts add up to the axis"
@@ -369,6 +367,7 @@ ROWS = (
     _both(torch_norm, "norm"), _of(torch_norm, "linalg.vector_norm", "linalg_vector_norm"),
     _both(permute, "permute"), _both(chunk, "chunk"), _both(split, "split"),
     _of(glu, "nn.functional.glu"), _both(topk, "topk"), _both(gather, "gather"),
-    _of(torch_one_hot, "nn.functional.one_hot"), _of(new_zeros, "Tensor.new_zeros"),
+    _of(torch_one_hot, "nn.functional.one_hot"),
+    _of(new_zeros, "Tensor.new_zeros", "Tensor.new_empty"),
     _of(new_ones, "Tensor.new_ones"), _of(new_full, "Tensor.new_full"),
 )  # fmt: skip

@@ -213,8 +213,8 @@ def shown(array: Any, seen: Seen) -> Any:
     if order == tuple(range(len(array.shape))):
         return array
     kept = sorted(axis for axis in order if axis is not None)
-    taken = (slice(None) if axis in kept else 0 for axis in range(len(array.shape)))
-    array = array[(*taken, ...)]  # an array without axes stays an array
+    taken = (slice(None) if i in kept else 0 for i in range(len(array.shape)))
+    array = array[(*taken, ...)]  # without `...`, NumPy gives a number where no axis is left
     places = [kept.index(axis) for axis in order if axis is not None]
     array = array.transpose(places) if isinstance(array, np.ndarray) else array.permute(places)
-    return array[tuple(None if axis is None else slice(None) for axis in order)]
+    return array[(*(None if axis is None else slice(None) for axis in order), ...)]

@@ -190,9 +190,10 @@ def _mod(x, y):
         '''
 def _floordiv(x, y):
     """The quotient of integers, rounded down: Triton's // rounds to 0."""
-    return (x - _mod(x, y)) // y
+    rest = x % y  # no difference that overflows narrow integers
+    return x // y - ((rest != 0) & ((rest < 0) != (y < 0)))
 ''',
-        ("_mod",),
+        (),
     ),
     "_finite": (
         '''
