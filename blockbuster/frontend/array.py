@@ -14,7 +14,7 @@ from blockbuster.frontend.assignment import assign
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
 from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, augmented, library, taken_out
-from blockbuster.frontend.kinds import MASK
+from blockbuster.frontend.kinds import FLOAT, MASK, POSITION
 from blockbuster.frontend.memory import Held, own, perhaps
 from blockbuster.frontend.no_values import NoValues
 from blockbuster.frontend.numerics import NUMPY
@@ -272,10 +272,25 @@ def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
             raise Refused(f"an axis stands twice in {axis}")
     except Refused as refused:
         raise trace_error(f"{op}: {refused.reason}") from None
+    if not axes:
+        return _over_nothing(op, x)
     over = sorted(axes, reverse=True)
-    if not over:
-        return own(x)
     return functools.reduce(lambda y, a: reduce_axes(op, y, operator.index(a), keepdims), over, x)
+
+
+def _over_nothing(op: str, x: TracedArray) -> TracedArray:
+    """A reduction over no axis: the array, in the dtype that the reduction gives."""
+    if op == "mean" and x.kind != FLOAT:
+        return x.trace.floats(x)
+    if op == "sum" and x.kind != FLOAT:
+        return x.trace.integers(x, POSITION)
+    copied: TracedArray = own(x)
+    return copied
+
+
+def as_floats(x: Any) -> Any:
+    """A traced array of masks or integers as one of floats; anything else as it is."""
+    return x.trace.floats(x) if isinstance(x, TracedArray) and x.kind != FLOAT else x
 
 
 def along_axis(name: str, x: Any, axis: int | None) -> Any:

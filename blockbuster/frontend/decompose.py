@@ -25,6 +25,9 @@ from blockbuster.ir.types import Dim
 Term = Ref | Expr | None
 """An operand of an equation being taken apart: an array, a scalar, or left out."""
 
+NARROW = ("uint8", "int8", "int16")
+"""Integers that kernels negate in a wider dtype."""
+
 LARGE = 2.0**24
 """From here on float32 does not hold each whole number."""
 
@@ -122,10 +125,14 @@ def _ref(term: Term) -> Ref:
 
 
 def _scalar_function(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    """Numbers and sizes become part of the expression, arrays its arguments."""
+    """Numbers and sizes become part of the expression, arrays its arguments.
+
+    Narrow integers wrap: they are subtracted as they are, and negated numbers are cast back.
+    """
     refs = [t for t in terms if isinstance(t, Ref)]
     fn = equation.op
-    if fn in _INVERSES and len(refs) == 2 and _is_vector_of(recorder, refs[0], refs[1]):
+    inverts = fn in _INVERSES and equation.kind not in INTEGERS and len(refs) == 2
+    if inverts and _is_vector_of(recorder, refs[0], refs[1]):
         inverse, partner = _INVERSES[fn]
         return recorder.binary(partner, refs[0], recorder.unary(inverse, refs[1], hint="r"))
     power = _POWERS.get(terms[1]) if fn == "pow" and isinstance(terms[1], Const) else None
@@ -134,7 +141,8 @@ def _scalar_function(recorder: ViewRecorder, equation: Equation, terms: tuple[Te
     positions = iter(range(len(refs)))
     args = [Arg(next(positions)) if isinstance(t, Ref) else t for t in terms]
     expr = Call(fn, tuple(a for a in args if a is not None))
-    return recorder.apply(expr, *refs, hint=_HINTS.get(fn, "y"))
+    made = recorder.apply(expr, *refs, hint=_HINTS.get(fn, "y"))
+    return recorder.round(made, equation.kind) if fn == "neg" and equation.kind in NARROW else made
 
 
 _INVERSES = {"sub": ("neg", "add"), "div": ("reciprocal", "mul")}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.frontend.kinds import MOVES
-from blockbuster.ir.dtypes import deciding
+from blockbuster.ir.dtypes import met
 from blockbuster.ir.graph import Value
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def dtype_name(x: TracedArray) -> str:
         return inputs[value.port].dtype if value.node < 0 else made[value.node]
 
     for equation in equations[len(made) : x.value.node + 1]:
-        read = [known(o) for o in equation.operands if isinstance(o, Value)]
-        made.append(_of_result(equation, read))
+        read = equation.operands[equation.op == "where" :]
+        made.append(_of_result(equation, [known(o) for o in read if isinstance(o, Value)]))
     return known(x.value)
 
 
@@ -60,9 +60,7 @@ def _of_result(equation: Equation, read: Sequence[str]) -> str:
         return {"mask": "bool", "index": "int64"}.get(equation.kind, equation.kind)
     if equation.op == "cast":
         return str(equation.param("dtype"))
-    floats = dict.fromkeys(name for name in read if "float" in name or not name)
-    if "" not in floats and equation.op not in MOVES:
-        floats = dict.fromkeys(deciding(floats))
-    if len(floats) < 2:
-        return next(iter(floats), "")
-    return "" if "" in floats else "float64" if "float64" in floats else "float32"
+    floats = [name for name in read if "float" in name or not name]
+    if len({*floats}) < 2 and equation.op in MOVES:
+        return floats[0] if floats else ""
+    return "" if "" in floats or not floats else met(floats)

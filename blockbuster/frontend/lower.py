@@ -224,6 +224,11 @@ class WholeArrays:
     operand_units: tuple[tuple[int, ...], ...]
     result_units: tuple[int, ...]
 
+    @property
+    def only_moves(self) -> bool:
+        """True if ``fn`` only moves elements: then the result has the dtype of the operand."""
+        return bool(getattr(self.fn, "only_moves", False))
+
     def __call__(self, *arrays: Any) -> Any:
         shown = []
         for array, units in zip(arrays, self.operand_units, strict=True):

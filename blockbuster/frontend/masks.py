@@ -15,6 +15,7 @@ from blockbuster.frontend.kinds import (
     FLOAT,
     MASK,
     OF_MASKS,
+    POSITION,
     SCALAR,
     TRUE,
     WHOLE_NUMBERS,
@@ -83,8 +84,10 @@ def _of_masks(
 ) -> TracedArray | None:
     if op in OF_MASKS:
         return trace.record(OF_MASKS[op], operands)
-    if op in ("abs", "square"):
+    if op == "abs":
         return trace.record("and", (*operands, *operands))
+    if op == "square":
+        return trace.integers(operands[0], POSITION if trace.of_tensors else "int8")
     if op == "where":
         condition, x, y = operands
         if _kind(condition) not in (MASK, TRUE):

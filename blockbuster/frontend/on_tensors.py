@@ -13,11 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from blockbuster.errors import NOT_TAKEN
 from blockbuster.frontend.numerics import number
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
 from blockbuster.frontend.rows import Rows, rows_of
 from blockbuster.frontend.torch import POINTWISE, TENSORS, custom_on_tensors, on_tensors
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import FUNCTIONS, Call, Const, Size
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
@@ -156,6 +159,7 @@ class _Walk:
         result = self._table()[equation.op](*operands)
         if not self._way.exact and value not in self._positional and result.is_floating_point():
             result = result.to(self._dtype(arrays))
+        result = _wrapped(result, equation.kind)
         return result[(None,) * (len(equation.shape) - result.dim())]
 
     def _dtype(self, arrays: Sequence[Value]) -> Any:
@@ -199,6 +203,14 @@ def _is_position(program: ArrayProgram, value: Value) -> bool:
     """True for an extremum of positions or other integers."""
     chosen = program.equations[value.node].op in ("max", "min")
     return chosen and program.kind_of(value) != "float"
+
+
+def _wrapped(result: Tensor, kind: str) -> Tensor:
+    """Integers that are held as floats, as their dtype holds them: bytes stay between 0 and 255."""
+    if kind not in INTEGERS[:-1] or not result.is_floating_point():
+        return result
+    ends = np.iinfo(kind)
+    return (result - int(ends.min)).remainder(1 << ends.bits) + int(ends.min)
 
 
 def _is_mask(tensor: Tensor) -> bool:
@@ -263,8 +275,8 @@ def sub0(x: Tensor, z: Tensor) -> Tensor:
 
 
 def recip0(x: Tensor) -> Tensor:
-    """1 / x, and 0 where x is 0."""
-    return x.reciprocal().where(x != 0, 0.0)
+    """1 / x, 0 where x is 0, and NaN where it is infinite."""
+    return x.reciprocal().where(x != 0, 0.0).masked_fill(x.isinf(), math.nan)
 
 
 def _softmax(x: Tensor, *, axis: int, safe: bool = False) -> Tensor:  # noqa: ARG001

@@ -9,7 +9,7 @@ sizes, as in ``x[:2] + x[1:3]``, the table assumes that sizes are so large, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import ceil, prod
 
@@ -212,6 +212,28 @@ class SizeTable:
         if any(dim not in self._extent for dim in found):
             return None
         return self._asked("at least", prod(map(raw_size, found), start=ONE), whole(number))
+
+    def expect_elements(self, axes: Sequence[Axis]) -> bool:
+        """False if axes along which a maximum runs have no elements; it is assumed that they do."""
+        found = self.have(axes, 1)
+        for axis in axes if found is None else ():
+            self.assume(self.length(axis) - ONE, "a maximum of no elements has no value")
+        return found is not False
+
+    def reaches(self, left: Axis, right: Axis) -> bool | None:
+        """Whether an axis has at least as many elements as another; None if that is not known."""
+        apart = self.length(left) - self.length(right)
+        found = self.is_not_negative(apart)
+        if found is not None or not all(dim in self._extent for dim in apart.dims):
+            return found
+        return self._asked("at least", self.length(left), self.length(right))
+
+    def alike(self, one: Shape, other: Shape) -> bool:
+        """True if two shapes are known to be the same."""
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(
+            self.equal(self.length(a), self.length(b)) for a, b in pairs
+        )
 
     def __contains__(self, dim: object) -> bool:
         return dim in self._parent

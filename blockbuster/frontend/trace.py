@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -32,24 +32,24 @@ from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
     ArrayProgram,
-    Axis,
     Equation,
     Operand,
     Params,
     Shape,
 )
+from blockbuster.frontend.promotion import promoted
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.put_back import PUT_BACK, as_view
 from blockbuster.frontend.reshaping import wanted
 from blockbuster.frontend.results import named_results
 from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of
 from blockbuster.frontend.size_facts import SizeFacts
-from blockbuster.frontend.sizes import SizeExpr, held_exactly, scalar
+from blockbuster.frontend.sizes import held_exactly, scalar
 from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.frontend.taking import indexed
 from blockbuster.frontend.torch import is_tensor
 from blockbuster.frontend.trees import distinct
-from blockbuster.ir.expr import Const, Expr, Size
+from blockbuster.ir.expr import Const, Expr
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.origin import SourceLine
@@ -205,6 +205,14 @@ class Trace:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
         operands = self.checked(lambda: [self.captures.if_array(o, op) for o in operands], op)
+        operands, dtype = self.checked(lambda: promoted(self, op, operands), op)
+        if dtype:
+            return self.record("cast", (self._recorded(op, operands, given),), {"dtype": dtype})
+        return self._recorded(op, operands, given)
+
+    def _recorded(
+        self, op: str, operands: Sequence[Any], given: Mapping[str, Any]
+    ) -> TracedArray:
         arrays = [o for o in operands if isinstance(o, TracedArray)]
         instead = otherwise(self, op, operands, given)
         if instead is not None:
@@ -277,18 +285,6 @@ class Trace:
         taken = self.checked(lambda: [self._operand(a, name) for a in arrays], name)
         operands = tuple(operand for operand, _, _ in taken)
         return self._append("custom", operands, {"fn": fn, "name": name}, shape, kind)
-
-    def shape(self, entries: Iterable[Any]) -> Shape:
-        """A shape whose entries are sizes of dims, names of dims, or 1."""
-        axes: list[Axis] = []
-        for entry in entries:
-            axis = entry.expr.dim if _is_plain_size(entry) else entry
-            if axis != 1 and not (isinstance(axis, str) and axis in self.dims):
-                raise trace_error(
-                    f"{entry!r} is not the size of a dim", hint="take sizes from x.shape"
-                )
-            axes.append(axis)
-        return tuple(axes)
 
     def scalar(self, value: Any) -> Expr:
         """A number or a size as an expression."""
@@ -371,7 +367,3 @@ class Trace:
             shown = " and ".join(self.dims.show(a.axes) for a in arrays)
             reason = f"{op} of {shown}: {refused.reason}" if shown else f"{op}: {refused.reason}"
             raise trace_error(reason, hint=refused.hint) from None
-
-
-def _is_plain_size(entry: object) -> bool:
-    return isinstance(entry, SizeExpr) and isinstance(entry.expr, Size)

@@ -72,6 +72,21 @@ def test_eager_runs_are_near_it_and_of_its_dtype(name):
         torch.testing.assert_close(made.double(), right, rtol=allowed, atol=allowed, equal_nan=True)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+def test_integers_wrap_as_the_oracles_do(dtype):
+    """What a kernel's first result is compared with: the kernel computes with bytes, too."""
+    least = np.iinfo(dtype).min if dtype != "int64" else -100
+    x = np.array([[0, 1, 2], [100, least, 7]], dtype)
+    y = np.array([[3, 100, 0], [1, 99, 9]], dtype)
+    program = bb.trace(lambda x, y: (-x, x - y, x + y, (x * y) // 3, bb.abs(x - y[0])), x=x, y=y)
+    sizes = program.bind({"x": x, "y": y})
+
+    for exact in (True, False):
+        made = run(program, [torch.tensor(x), torch.tensor(y)], sizes, exact=exact, rows={})
+        for found, right in zip(made, program.numpy({"x": x, "y": y}).values(), strict=True):
+            np.testing.assert_array_equal(found.numpy(), right)
+
+
 @given(seed=st.integers(0, 2**32))
 def test_random_programs(seed):
     function = random_array_function(Random(seed))

@@ -190,6 +190,11 @@ CASES: Mapping[str, list[Case]] = {
     "torch_log_softmax": _on(lambda x: x.log_softmax(-1) + torch.log_softmax(x, dim=0)),
     "torch_sum": _on(lambda x: x.sum(-1, keepdim=True) + x.sum() + torch.sum(x, dim=(0, 1))),
     "torch_mean": _on(lambda x: x.mean(dim=-1, keepdim=True) + torch.mean(x, dim=0)),
+    "amax": _on(lambda x: x.amax(1), lambda x: torch.amax(x, (), keepdim=True) + x),
+    "amin": _on(lambda x: torch.amin(x, (0, 1)), lambda x: x.amin(dim=())),
+    "count": _on(lambda x: (x > 0).count_nonzero(1) + torch.count_nonzero(x)),
+    "any_of": _on(lambda x: (x > 1).any(-1, keepdim=True) * x, lambda x: torch.any(x > 0) * x),
+    "all_of": _on(lambda x: (x > -1).all(dim=0) * x, lambda x: torch.all(x > 0) * x),
     "torch_max": [
         *_pair(lambda x, y: torch.max(x, y) + x.max() + x.max(dim=1, keepdim=True).values),
         *_on(lambda x: x.max(-1)[0], lambda x: x.amax(1)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.cuts import cut, narrowed, roll, torch_roll
-from blockbuster.frontend.functions.filled import filled
+from blockbuster.frontend.functions.filled import alike, held_in
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import (
     FREE,
@@ -52,14 +52,19 @@ def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
 
 
 def vstack(arrays: Sequence[Array]) -> Array:
-    """``concat`` along the first axis; an array of one axis is a row."""
-    rows = (array if len(array.shape) > 1 else array[None] for array in arrays)
-    return apply("concat", *rows, axis=0)
+    """``concat`` along the first axis; a number and an array of one axis are rows."""
+    return apply("concat", *(_of_axes(array, 2) for array in arrays), axis=0)
 
 
 def hstack(arrays: Sequence[Array]) -> Array:
-    """``concat`` along the second axis, or along the only one of vectors."""
-    return apply("concat", *arrays, axis=0 if len(arrays[0].shape) == 1 else 1)
+    """``concat`` along the second axis, or along the only one of vectors and numbers."""
+    parts = [_of_axes(array, 1) for array in arrays]
+    return apply("concat", *parts, axis=0 if len(parts[0].shape) == 1 else 1)
+
+
+def _of_axes(x: Array, count: int) -> Array:
+    """The array with axes of one element in front, if it has fewer than ``count``."""
+    return x[(None,) * (count - len(x.shape))] if len(x.shape) < count else x
 
 
 def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
@@ -96,7 +101,8 @@ def diff(x: Array, n: int = 1, axis: int = -1) -> Array:
     (at,) = axes_of("diff", axis, len(x.shape))
     made = x
     for _ in range(n):
-        made = cut(made, at, 1, None) - cut(made, at, 0, -1)
+        later, sooner = cut(made, at, 1, None), cut(made, at, 0, -1)
+        made = later != sooner if getattr(x, "kind", "") == MASK else later - sooner
     return perhaps(x, x, "diff of no steps copies tensors alone") if n == 0 else made
 
 
@@ -169,6 +175,8 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
     if isinstance(x, TracedArray) and x.kind == MASK:
         numbers: Array = apply("add", x, 0)
         return pad(numbers, pad_width, mode, int(bool(constant_values))) != 0
+    if isinstance(x, TracedArray):
+        constant_values = held_in(x.kind, constant_values)
     widths = [tuple(pair) for pair in (pairs * rank if len(pairs) == 1 else pairs)]
     if isinstance(x, TracedArray) and _is_copied(x, widths, constant_values):
         return _pad_copied(x, Pad(tuple(widths), repr(float(constant_values))))
@@ -182,7 +190,7 @@ def _is_copied(x: TracedArray, widths: Sequence[Any], value: Any) -> bool:
     counts = [count for pair in widths for count in pair]
     known = all(type(count) is int and count >= 0 for count in counts)
     number = isinstance(value, int | float) and float(value) == value
-    fits = x.kind == FLOAT or (x.kind in WHOLES and abs(value) < 2**53 and value == int(value))
+    fits = x.kind == FLOAT or (x.kind in WHOLES and abs(value) < 2**53)
     return known and number and fits and sum(map(bool, counts)) > 1 and len(widths) == x.ndim
 
 
@@ -231,7 +239,7 @@ def constant(x: Array, shape: Sequence[Any], value: Any) -> Array:
     if is_tensor(x):
         return x.new_full(shape, value)
     if isinstance(x, TracedArray):
-        return filled(x.trace, shape, value)
+        return alike(x, shape, value)
     return np.full(shape, value, x.dtype)
 
 
@@ -249,7 +257,9 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
         return Take(at)(x, indices)
     trace = traced[0].trace
     x, indices = trace.array(x), trace.array(indices)
-    if indices.kind not in WHOLES or x.kind == MASK:
+    if x.kind == MASK:
+        return take(apply("add", x, 0), indices, at) != 0
+    if indices.kind not in WHOLES:
         kinds = f"{x.kind} elements at {indices.kind} positions"
         raise trace_error(f"take of {kinds}", hint="positions are integers: ids.astype(np.int64)")
     shape = (*x.axes[:at], *indices.axes, *x.axes[at + 1 :])

@@ -113,6 +113,20 @@ def unflatten(x: Array, axis: int, sizes: Sequence[Any]) -> Array:
     return reshape(x, (*x.shape[:at], *sizes, *x.shape[at + 1 :]))
 
 
+def is_unit(x: Array, axis: int) -> bool:
+    """True if an axis is known to have one element."""
+    if isinstance(x, TracedArray):
+        return x.trace.dims.is_unit(x.axes[axis])
+    return bool(x.shape[axis] == 1)
+
+
+def has_elements(x: Array, axis: int) -> bool:
+    """False if an axis is known to have none."""
+    if isinstance(x, TracedArray):
+        return x.trace.dims.has(x.axes[axis], 1) is not False
+    return bool(x.shape[axis])
+
+
 def broadcast_to(x: Array, shape: Sequence[Any]) -> Array:
     """``x`` repeated along axes where it has one element, or none; -1 keeps an axis."""
     missing = len(shape) - len(x.shape)

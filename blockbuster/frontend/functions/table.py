@@ -26,6 +26,7 @@ from blockbuster.frontend.functions import (
     torch_layers,
     torch_losses,
     torch_pools,
+    torch_reductions,
     torch_scaled,
     torch_tensors,
 )
@@ -42,6 +43,7 @@ TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 TORCH_GROUPS: tuple[ModuleType, ...] = (
     torch_activations, torch_losses, torch_layers, torch_pools, torch_scaled, torch_tensors,
     torch_creation,
+    torch_reductions,
 )  # fmt: skip
 
 TORCH: tuple[Row, ...] = tuple(row for group in TORCH_GROUPS for row in group.ROWS)

@@ -8,8 +8,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import UNDECIDED
-from blockbuster.frontend.functions.choices import MOST_CHOSEN, one_hot, take_along_axis
-from blockbuster.frontend.functions.choices import largest as k_largest
+from blockbuster.frontend.functions.choices import (
+    MOST_CHOSEN,
+    one_hot,
+    ranked,
+    take_along_axis,
+)
 from blockbuster.frontend.functions.joins import chunk, constant
 from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.normalizations import log_softmax, softmax
@@ -21,6 +25,7 @@ from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
 from blockbuster.frontend.functions.torch_creation import extents
+from blockbuster.frontend.functions.torch_reductions import over
 from blockbuster.frontend.memory import own, perhaps
 from blockbuster.frontend.sizes import fixed
 from blockbuster.frontend.source import trace_error
@@ -202,14 +207,14 @@ def torch_log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
 
 def torch_sum(input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """The sum over axes, in another dtype if one is given."""
-    return sum(input if dtype is None else to(input, dtype), dim, keepdim)
+    return sum(input if dtype is None else to(input, dtype), over(dim), keepdim)
 
 
 def torch_mean(
     input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Array:
     """The mean over axes, in another dtype if one is given."""
-    return mean(input if dtype is None else to(input, dtype), dim, keepdim)
+    return mean(input if dtype is None else to(input, dtype), over(dim), keepdim)
 
 
 def permute(input: Array, *dims: Any) -> Array:
@@ -251,10 +256,7 @@ def topk(
         raise trace_error(reason, hint=CUSTOM)
     if k == 1 and largest:
         return Extreme(max(input, dim, True), argmax(input, dim, True))
-    if k == 1:
-        return Extreme(min(input, dim, True), argmin(input, dim, True))
-    values, indices = k_largest(input if largest else -input, k, dim)
-    return Extreme(values if largest else -values, indices)
+    return Extreme(*ranked(input, k, dim, largest))
 
 
 def gather(input: Array, dim: int, index: Array) -> Array:
@@ -292,7 +294,7 @@ def torch_var(
     """The squared distances from the mean, summed, over the count less ``correction`` (1)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    return var(input, dim, keepdim, ddof=int(unbiased) if correction is None else correction)
+    return var(input, over(dim), keepdim, ddof=int(unbiased) if correction is None else correction)
 
 
 def torch_std(
