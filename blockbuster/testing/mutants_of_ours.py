@@ -5,6 +5,7 @@ from __future__ import annotations
 from blockbuster.testing.mutants_of_copies import MUTANTS_OF_COPIES
 from blockbuster.testing.mutants_of_factors import MUTANTS_OF_FACTORS
 from blockbuster.testing.mutants_of_magnitudes import MUTANTS_OF_MAGNITUDES
+from blockbuster.testing.mutants_of_shifts import MUTANTS_OF_SHIFTS
 from blockbuster.testing.mutate import Mutant
 
 OUTPUTS = "if value in op.body.output_values:"
@@ -19,8 +20,7 @@ def local_linearity() -> tuple[Mutant, ...]:
     """local-linearity."""
     rule, file = "LocalLinearity", "local_linearity"
     return (
-        Mutant("linearity: the vector varies", rule, file,
-               "return vector_varies(op, inner) or", "return"),
+        Mutant("linearity: the vector varies", rule, file, "vector_varies(op, inner)\n        or", ""),
         Mutant("linearity: the block leaves itself", rule, "legality", OUTPUTS, "if False:"),
         Mutant("linearity: other readers", rule, "legality", READERS, "if False:"),
         Mutant("linearity: the right operand", rule, "legality", "if index != 0:", "if False:"),
@@ -28,7 +28,7 @@ def local_linearity() -> tuple[Mutant, ...]:
         Mutant("linearity: the dot is read", rule, "legality", "body.uses.get(made) or any(",
                "any("),
         Mutant("linearity: a peeled map", rule, file,
-               f"{LOST}{SITE} or stays(op, inner)", "stays(op, inner)"),
+               f"{LOST}{SITE} or stays", "stays"),
         Mutant("linearity: the largest of the row", rule, file,
                'body.add(Functional("row_sum"), right', 'body.add(Functional("row_max"), right'),
         Mutant("linearity: forgets the product", rule, file,
@@ -69,9 +69,9 @@ def columns() -> tuple[Mutant, ...]:
     rule, file = "FoldColumns", "fold_columns"
     return (
         Mutant("columns: nothing waits", rule, file,
-               "return _hides_no_row_operator(op, inner) or", "return", "cases"),
+               "_hides_no_row_operator(op, inner)\n        or ", "", "cases"),
         Mutant("columns: other readers", rule, "legality", READERS, "if False:", "cases"),
-        Mutant("columns: a maximum", rule, "legality", SUMMED, NOT_FOLDED),
+        Mutant("columns: a maximum", rule, "legality", SUMMED, NOT_FOLDED, "cases"),
         Mutant("columns: the scale is lost", rule, file,
                "body.set_operand(reader, 1, scaled)", "body.set_operand(reader, 1, right)"),
         Mutant("columns: the weights are lost", rule, file,
@@ -329,4 +329,5 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *remade(),
     *MUTANTS_OF_COPIES,
     *MUTANTS_OF_MAGNITUDES,
+    *MUTANTS_OF_SHIFTS,
 )

@@ -21,8 +21,9 @@ from blockbuster.interp.constants import constants_in, constants_of
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Semantics
 from blockbuster.interp.setting import Setting
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import Rule, fitted
+from blockbuster.ir.lengths import Rule
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Cast, Pointwise
 from blockbuster.ir.types import Dim, size_class
