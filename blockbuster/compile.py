@@ -34,6 +34,7 @@ from blockbuster.frontend.program import check_program
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.trees import holds
+from blockbuster.frontend.users_frames import UsersFrames
 from blockbuster.ir.types import Dim
 from blockbuster.machines import AUTO
 from blockbuster.runtime.compiled import Compiled, keep
@@ -115,7 +116,8 @@ class Jitted:
             again = traced.found(key, args, kwargs)
             if again is not None:
                 return self._run(key, traced, *again, checks=False)
-        return self._traced_call(key, kind, args, kwargs)
+        with UsersFrames():
+            return self._traced_call(key, kind, args, kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """As a method: the instance is the first argument, a fixed one whose state is watched."""
@@ -202,7 +204,7 @@ class Jitted:
 
     def _compiled(self, found: Sequence[Leaf]) -> tuple[Compiled, Sizes]:
         """What runs, traced for these very sizes and values; and the sizes."""
-        with self._lock:
+        with self._lock, UsersFrames():
             traced, _, arrays = self._traced_for(found)
             sizes = sizes_of(traced.family, [leaf.value for leaf in arrays])
             return self._compiled_at(traced, sizes), sizes

@@ -167,7 +167,7 @@ def _chosen(
         best.graph,
         best.stable,
         best.scheduled.start,
-        (*best.unsafe, *best.notes),
+        (*fused.faults, *best.unsafe, *best.notes),
         fused.derivation_of(best),
         best.scheduled,
         considered.short,

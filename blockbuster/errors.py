@@ -32,7 +32,12 @@ class ParseError(BlockbusterError):
 
 
 class RuleError(BlockbusterError):
-    """A rule produced a bad graph: a bug in the rule, never in the program it was applied to."""
+    """A rule produced a bad graph: a bug in the rule, never in the program it was applied to.
+
+    ``rule`` is that rule, if the error tells which one it was.
+    """
+
+    rule: object = None
 
 
 class FusionError(BlockbusterError):

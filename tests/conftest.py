@@ -2,13 +2,16 @@
 
 import gc
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from difflib import unified_diff
 from pathlib import Path
 
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from blockbuster.errors import RuleError
+from blockbuster.rules.faults import FaultNotes
 
 # Arrays of tests are small: threads of torch and of BLAS wait for each other most of the time, and
 # each core has a worker of its own. Processes that tests start inherit this.
@@ -75,6 +78,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite the texts in tests/golden instead of comparing with them",
     )
+
+
+KEEP = FaultNotes.keep
+
+
+def raise_fault(_: FaultNotes, fault: RuleError) -> None:
+    """For ``FaultNotes.keep``, so that a rule that fails fails the test, too."""
+    raise fault
+
+
+@pytest.fixture(scope="session", autouse=True)
+def faults_are_raised() -> Iterator[None]:
+    """A rule of ours that fails under test is never just left out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FaultNotes, "keep", raise_fault)
+        yield
+
+
+@pytest.fixture
+def faults_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules that fail are left out, as they are outside tests."""
+    monkeypatch.setattr(FaultNotes, "keep", KEEP)
 
 
 @pytest.fixture

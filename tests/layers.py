@@ -4,11 +4,12 @@
 EVERYTHING_BELOW = (
     "errors", "machines", "ir", "frontend", "rules", "interp", "emit", "testing", "costs",
     "simulator", "selection", "runtime", "check", "emission", "simulation", "examples",
-    "tiling", "calibration", "tuning", "version",
+    "tiling", "calibration", "tuning", "version", "extras",
 )  # fmt: skip
 ARROWS: dict[str, tuple[str, ...]] = {
     "errors": (),
     "version": (),
+    "extras": (),
     "machines": ("errors",),
     "ir": ("errors",),
     "frontend": ("errors", "ir"),
@@ -37,7 +38,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emission",
         "examples",
     ),
-    "calibration": ("errors", "machines", "emit"),
+    "calibration": ("errors", "extras", "machines", "emit"),
     "tuning": (
         "errors",
         "machines",

@@ -113,3 +113,61 @@ def test_an_explanation_names_a_function_of_whole_arrays():
     graph = bb.lower(bb.trace(lambda x, w: np.sort(bb.exp(x)) @ w, x="M K", w="K N"))
 
     assert all("np.sort[-1] is a function" in e.reason for e in bb.explain(bb.fuse(graph).final))
+
+
+def chained(x, w):
+    return bb.softmax(x @ w, axis=-1)
+
+
+CHAINED = bb.trace(chained, x="M K", w="K N")
+CHAIN = bb.lower(CHAINED)
+SIZES = {"M": 32, "K": 32, "N": 32}
+WITH_DTYPE = {
+    "emit a graph": lambda dtype: bb.emit(CHAIN, SIZES, dtype=dtype),
+    "emit a derivation": lambda dtype: bb.emit(bb.fuse(CHAIN), SIZES, dtype=dtype),
+    "check_schedule": lambda dtype: bb.check_schedule(CHAIN, "", SIZES, dtype=dtype),
+    "compile": lambda dtype: bb.compile(CHAINED, SIZES, dtype=dtype, machine="cpu"),
+    "tune": lambda dtype: bb.tune(CHAINED, SIZES, dtype=dtype),
+}
+NO_DTYPES = {
+    "None": (None, TypeError, "dtype is None"),
+    "nothing": ("", ValueError, "no kernel is written for dtype ''"),
+    "a space more": ("float16 ", ValueError, "dtype 'float16 '\n  hint: did you mean 'float16'"),
+    "a class": (float, TypeError, "dtype is a type"),
+    "NumPy's": (np.dtype("float16"), TypeError, "dtype is a Float16DType"),
+    "bytes": (b"float16", TypeError, "dtype is a bytes"),
+    "a list": (["float16"], TypeError, "dtype is a list"),
+}
+
+
+@pytest.mark.parametrize("call", WITH_DTYPE)
+@pytest.mark.parametrize(("dtype", "kind", "words"), NO_DTYPES.values(), ids=NO_DTYPES)
+def test_what_is_no_dtype_is_told(call, dtype, kind, words):
+    with pytest.raises(kind, match=words):
+        WITH_DTYPE[call](dtype)
+
+
+WITH_SIZES = {
+    "traffic": lambda sizes: bb.traffic(CHAIN, sizes),
+    "emit": lambda sizes: bb.emit(CHAIN, sizes),
+    "compile": lambda sizes: bb.compile(CHAINED, sizes, dtype="float64", machine="cpu"),
+    "explain": lambda sizes: bb.explain(CHAIN, sizes),
+}
+
+
+@pytest.mark.parametrize("call", WITH_SIZES)
+@pytest.mark.parametrize("size", [10**30, 10**400, 2**63])
+def test_a_size_that_no_index_can_hold_is_told(call, size):
+    with pytest.raises(ValueError, match=r"sizes: M is too large, expected less than 2\*\*63"):
+        WITH_SIZES[call]({**SIZES, "M": size})
+
+
+@pytest.mark.parametrize("call", WITH_SIZES)
+@pytest.mark.parametrize("size", [-1, 1.5, "3", None, True, float("inf"), float("nan")])
+def test_a_size_that_is_no_whole_number_is_told(call, size):
+    with pytest.raises(ValueError, match=r"sizes: M is .*, expected a whole number of at least 0"):
+        WITH_SIZES[call]({**SIZES, "M": size})
+
+
+def test_traffic_counts_the_largest_sizes():
+    assert bb.traffic(CHAIN, {**SIZES, "M": 2**63 - 1}).bytes > 2**63

@@ -9,6 +9,7 @@ from blockbuster.calibration.kernel_texts import FORMS, TEXT
 from blockbuster.emit.target.gpu import reported_by, with_cache
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import LaunchError, message
+from blockbuster.extras import install_hint
 
 FILLER = 1 << 27
 """Elements of an array that takes longer to fill (0.1 ms and more) than calls take to queue."""
@@ -24,8 +25,9 @@ def torch_with_gpu() -> Any:
     try:
         import torch
     except ImportError as error:
-        hint = "pip install 'blockbuster[torch]'"
-        raise LaunchError(message("measuring a GPU takes torch", hint=hint)) from error
+        raise LaunchError(
+            message("measuring a GPU takes torch", hint=install_hint("torch"))
+        ) from error
     if not torch.cuda.is_available() or torch.version.hip:
         hint = "measure the processor with --device cpu"
         raise LaunchError(message("torch sees no NVIDIA GPU here", hint=hint))

@@ -28,7 +28,7 @@ def load(path: str | Path, check: bool = True) -> Compiled:
     as an import does: the emitted modules in it, and the functions of whole arrays that it names.
     Load and call only files that you trust; their checksum detects damage, not who wrote them.
     Raises LaunchError, with the file and the place in it, for a file that cannot be read or was not
-    written by ``Compiled.save``.
+    written by ``Compiled.save``. If its code fails when it is called, that is a LaunchError, too.
 
     ``check`` has the meaning that it has in ``jit``: the file holds the array program, too. It
     holds no other kernels, so a wrong first result is an EmitError, which names the file that
@@ -38,8 +38,9 @@ def load(path: str | Path, check: bool = True) -> Compiled:
     made = shape_again(shape["kind"], shape["keys"])
     if program is None:
         said = (UNCHECKED,) if check and plan.target != CPU else ()
-        return Compiled(plan, made, said=said)
-    return Compiled(plan, made, compare=comparison(program) if check else None, program=program)
+        return Compiled(plan, made, said=said, file=str(path))
+    compare = comparison(program) if check else None
+    return Compiled(plan, made, compare=compare, program=program, file=str(path))
 
 
 def program_for(data: Any, plan: Plan) -> ArrayProgram | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from blockbuster.errors import a_kind
+from blockbuster.errors import a_kind, shown
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.dtypes import OWN
+from blockbuster.ir.reading import LARGEST
 
 
 def from_text(dims: DimTable, text: str) -> tuple[Shape, str]:
@@ -26,15 +27,22 @@ def from_text(dims: DimTable, text: str) -> tuple[Shape, str]:
     axes: list[Axis] = []
     for word in words.split():
         name, equals, digits = word.partition("=")
-        if word.isdecimal() and int(word) > 0:
-            axes.append(1 if int(word) == 1 else dims.unnamed(int(word), fixed=True))
+        if (extent := _extent(word)) is not None:
+            axes.append(1 if extent == 1 else dims.unnamed(extent, fixed=True))
         elif name.isidentifier() and not equals:
             axes.append(dims.named(name))
-        elif name.isidentifier() and digits.isdecimal() and int(digits) > 0:
-            axes.append(dims.named(name, int(digits)))
+        elif name.isidentifier() and (extent := _extent(digits)) is not None:
+            axes.append(dims.named(name, extent))
         else:
-            raise Refused(f"{word!r} in {text!r} is no dim", 'write dims as "B M D=64"')
+            what = shown(f"{word!r} in {text!r} is no dim", 160)
+            raise Refused(what, 'write dims as "B M D=64", sizes less than 2**63')
     return tuple(axes), dtype
+
+
+def _extent(digits: str) -> int | None:
+    """The extent of an axis that the digits say, if they say one."""
+    short = digits.isdecimal() and len(digits) <= len(str(LARGEST))
+    return int(digits) if short and 0 < int(digits) <= LARGEST else None
 
 
 def from_example(dims: DimTable, given: Any) -> tuple[Shape, str]:

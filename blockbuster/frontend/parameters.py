@@ -9,6 +9,7 @@ from typing import Any
 from blockbuster.frontend.memory import is_held
 from blockbuster.frontend.source import definition, trace_error, user_line
 from blockbuster.frontend.trees import Leaf, holds, taken_apart
+from blockbuster.frontend.users_frames import called
 
 _MANY = inspect.Parameter.VAR_POSITIONAL
 
@@ -60,7 +61,7 @@ def result_of(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, 
     """
     values = (*args, *kwargs.values())
     before = [_holding(value) for value in values]
-    result = fn(*args, **kwargs)
+    result = called(fn, args, kwargs)
     for known, found in zip(before, map(_holding, values), strict=True):
         if len(known) != len(found) or not all(map(_same, known, found)):
             reason = "the function changes a list, a dict or an object that it is given"

@@ -42,7 +42,7 @@ def user_line() -> SourceLine | None:
 
 
 def is_ours(frame: FrameType) -> bool:
-    """True in this package, in NumPy and in torch."""
+    """True for a frame of the front end, of NumPy or of torch."""
     package = str(frame.f_globals.get("__name__", "")).split(".")[0]
     return package in _LIBRARIES or frame.f_code.co_filename.startswith(_NOT_THE_USER)
 

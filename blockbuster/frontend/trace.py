@@ -49,6 +49,7 @@ from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.frontend.taking import indexed
 from blockbuster.frontend.torch import is_tensor
 from blockbuster.frontend.trees import distinct
+from blockbuster.frontend.users_frames import UsersFrames
 from blockbuster.ir.expr import Const, Expr
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length
@@ -76,7 +77,8 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
     }
     <BLANKLINE>
     """
-    return trace_reader(fn, inputs, {"": fn}, one_class=False)[0]
+    with UsersFrames():
+        return trace_reader(fn, inputs, {"": fn}, one_class=False)[0]
 
 
 def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayProgram, SizeFacts]:

@@ -350,6 +350,17 @@ class Map(Op):
         """True if some result is accumulated, so that iterations are not independent."""
         return any(not isinstance(r, Collect) for r in self.results)
 
+    def group_of(self, port: int) -> tuple[int, ...]:
+        """The results that must stay in one map with ``port``: its group, or itself alone.
+
+        The members of a group read the partial values of their lead. So a rule that changes what a
+        lead accumulates changes its members, and members without their lead mean nothing.
+        """
+        result = self.results[port]
+        lead = result.lead if isinstance(result, Rescale) else port
+        led = enumerate(self.results)
+        return (lead, *(p for p, r in led if isinstance(r, Rescale) and r.lead == lead))
+
 
 @lru_cache(maxsize=4096)
 def _list_of(dim: Dim, lists: tuple[Dim, ...], axes: tuple[Dim, ...]) -> Type:

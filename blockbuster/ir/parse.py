@@ -178,7 +178,7 @@ class _Reader(PhraseReader):
         inner = _Scope(Builder())
         operands: list[Value] = []
         iterated: list[bool] = []
-        start = int(self._take(kind="number")) if self._has("from") else 0
+        start = self._whole_number() if self._has("from") else 0
         self._take("(")
         while self._next not in (")", ";"):
             if operands:

@@ -75,8 +75,7 @@ def select_results(
         return node, tuple(range(len(node.types)))
     order = _leads_first(op.results, used)
     if order != (*range(len(op.results)),):
-        place = {old: new for new, old in enumerate(order)}
-        results = tuple(_moved(op.results[old], place) for old in order)
+        results = results_at(op, order)
         identity = [Value(-1, i) for i in range(len(op.iterated))]
         op = replace(op, body=rebuild(op.body, identity, order), results=results)
         hints = tuple(node.hints[old] for old in order)
@@ -107,8 +106,17 @@ def _leads_first(results: tuple[Result, ...], used: Sequence[int]) -> tuple[int,
     return tuple(order)
 
 
-def _moved(result: Result, place: dict[int, int]) -> Result:
-    return replace(result, lead=place[result.lead]) if isinstance(result, Rescale) else result
+def results_at(op: Map, ports: Sequence[int]) -> tuple[Result, ...]:
+    """How a map that has only the results ``ports``, in that order, gives them.
+
+    A member of a group names its lead by port, so its lead must be among ``ports``, before it.
+    """
+    place = {old: new for new, old in enumerate(ports)}
+
+    def moved(result: Result) -> Result:
+        return replace(result, lead=place[result.lead]) if isinstance(result, Rescale) else result
+
+    return tuple(moved(op.results[port]) for port in ports)
 
 
 def with_inputs(body: Graph, wanted: Sequence[int]) -> Graph:

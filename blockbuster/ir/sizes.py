@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 
+from blockbuster.errors import a_kind, message
 from blockbuster.ir.lengths import Rule, completed
+from blockbuster.ir.reading import LARGEST
 from blockbuster.ir.types import Dim, size_class
 
 Axes = Sequence[Dim | int | None]
@@ -68,16 +70,21 @@ def bind_sizes(
 def whole(numbers: Mapping[Dim, int], what: str = "sizes") -> dict[Dim, int]:
     """``numbers`` of dims as Python's own, which NumPy's integers are not.
 
-    Raises ValueError, which names ``what``, for a number that is not whole, or less than 0.
+    Raises ValueError, which names ``what``, for a number that is not whole, less than 0, or too
+    large for an index of 64 bits.
 
     >>> whole({"M": -1})
     Traceback (most recent call last):
     ValueError: sizes: M is -1, expected a whole number of at least 0
     """
+    if not isinstance(numbers, Mapping):
+        raise TypeError(message(f"{what} is {a_kind(numbers)}", hint=f"{what}={{'M': 1024}}"))
     for dim, number in numbers.items():
         if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
             expected = "expected a whole number of at least 0"
             raise ValueError(f"{what}: {dim} is {number!r}, {expected}")
+        if number > LARGEST:
+            raise ValueError(f"{what}: {dim} is too large, expected less than 2**63")
     return {dim: int(number) for dim, number in numbers.items()}
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from blockbuster.errors import ParseError, message
+from blockbuster.errors import ParseError, message, shown
+from blockbuster.ir.reading import LARGEST
 
 _TOKEN = re.compile(
     r"(?P<space>\s+|#[^\n]*)"
@@ -125,6 +126,14 @@ class TokenReader:
 
     def _is(self, kind: str) -> bool:
         return self._tokens[self._at].kind == kind
+
+    def _whole_number(self) -> int:
+        """A whole number that counts elements."""
+        text = self._next
+        if not text.isdecimal() or len(text) > len(str(LARGEST)):
+            self._refuse_token(f"expected a whole number, found {shown(text, 40)!r}")
+        self._at += 1
+        return int(text)
 
     def _several(self, close: str, item: Callable[[], Any]) -> list[Any]:
         """Items separated by commas up to ``close``, which is taken too."""

@@ -10,7 +10,16 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from blockbuster.errors import message, shown
-from blockbuster.machines.machine import MEMORY_TIERS, Choice, Launch, Limits, Machine, Tier
+from blockbuster.machines.machine import (
+    MEMORY_TIERS,
+    WHOLE,
+    Choice,
+    Launch,
+    Limits,
+    Machine,
+    Tier,
+    why_no_number,
+)
 
 Table = Mapping[str, Any]
 _Part = TypeVar("_Part", Tier, Launch, Limits, Choice)
@@ -23,8 +32,6 @@ TEXTS = ("name", "kind", "target")
 NUMBERS = ("processors", "clock", "special", "issue")
 TABLES = ("tiers", "compute", "launch", "limits")
 OPTIONAL = ("devices", "choice", "sources")
-WHOLE = ("processors",)  # of NUMBERS
-MAY_BE_ZERO = ("plain", "graph", "dependent", "reserved")
 
 
 class _Wrong(Exception):
@@ -38,9 +45,10 @@ def read_machine(text: str, file: str) -> Machine:
     range, and for sources of numbers that do not exist.
     """
     try:
-        return _machine_from(tomllib.loads(text), file)
-    except tomllib.TOMLDecodeError as error:
+        table = tomllib.loads(text)
+    except ValueError as error:  # no TOML, or a number of thousands of digits
         raise ValueError(message(f"{shown(file)} is not TOML: {error}")) from None
+    return _machine_from(table, file)
 
 
 def _machine_from(table: Table, file: str) -> Machine:
@@ -201,13 +209,9 @@ def _entries(
 
 def _number(value: object, path: str, *, whole: bool = False) -> Any:
     """``value``, if it is a number that may stand at this path."""
-    _check(type(value) in (int, float), f"{path} is a number, not {value!r}")
+    reason = why_no_number(value, path, whole=whole)
+    _check(not reason, reason)
     assert isinstance(value, int | float)
-    _check(not whole or isinstance(value, int), f"{path} is a whole number, not {value!r}")
-    zero = path.rpartition(".")[2] in MAY_BE_ZERO
-    least = "0 or more" if zero else "greater than 0"
-    finite = 0 < value < float("inf") or (zero and value == 0)
-    _check(finite, f"{path} is {least}, not {value!r}")
     return value if whole else float(value)
 
 

@@ -6,12 +6,37 @@ Times are in seconds, sizes in bytes, rates in bytes or operations a second.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from numbers import Integral
+from typing import Any
 
-from blockbuster.errors import message
+from blockbuster.errors import a_kind, message
 
 MEMORY_TIERS = ("hbm", "dram")
 """What the tier of global memory is called: on GPUs, and on CPUs."""
+
+LEAST, MOST = 1e-30, 1e30
+"""Bounds of all numbers. Costs divide and multiply them, and never reach infinity in between."""
+
+WHOLE = ("processors",)  # of the numbers of the machine itself; of its parts, by their types
+MAY_BE_ZERO = ("plain", "graph", "dependent", "latency", "reserved")
+
+
+def why_no_number(value: Any, path: str, *, whole: bool) -> str:
+    """Why a value may not stand at a path of a machine's data, or ""."""
+    is_whole = isinstance(value, Integral)
+    if isinstance(value, bool) or not (is_whole or isinstance(value, float)):
+        return f"{path} is a number, not {value!r}"
+    if whole and not is_whole:
+        return f"{path} is a whole number, not {value!r}"
+    zero = path.rpartition(".")[2] in MAY_BE_ZERO
+    if (zero and value == 0) or LEAST <= value <= MOST:
+        return ""
+    least = "0 or more" if zero else "greater than 0"
+    if not value > 0:
+        return f"{path} is {least}, not {value!r}"
+    found = "more" if value > MOST and is_whole else repr(value)
+    return f"{path} is between {LEAST:g} and {MOST:g}, not {found}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +105,14 @@ class Choice:
     launch: int
 
 
+PARTS = {
+    "name": (str, "a text"), "kind": (str, "a text"), "target": (str, "a text"),
+    "tiers": (tuple, "a tuple of Tier"), "compute": (Mapping, "rates by unit and dtype"),
+    "launch": (Launch, "a Launch"), "limits": (Limits, "a Limits"),
+}  # fmt: skip
+"""What the parts of a machine are, beside numbers."""
+
+
 @dataclass(frozen=True)
 class Machine:
     """One device. ``tiers`` are ordered from global memory to the fastest.
@@ -91,8 +124,8 @@ class Machine:
     second under load. ``devices``: the names that drivers give such a device. ``choice``: present
     only for the machine on which the choice between kernels was fitted. ``sources``: the source of
     the number at a path of the data file, or of all numbers in the table at that path. Raises
-    ValueError for a number that is not positive; latencies, launches and reserved amounts may be
-    zero.
+    ValueError for a number that is not positive and finite (latencies, launches and reserved
+    amounts may be zero), TypeError for parts of other types.
     """
 
     name: str
@@ -111,25 +144,44 @@ class Machine:
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for path, number in self._numbers():
-            may_be_zero = path.startswith("launch") or path.endswith(("latency", "reserved"))
-            if not (number > 0 or (may_be_zero and number == 0)):
-                least = "0 or more" if may_be_zero else "greater than 0"
-                raise ValueError(message(f"{self.name}: {path} is {least}, not {number!r}"))
+        wrong = next(self._of_another_type(), "")
+        if wrong:
+            raise TypeError(message(f"{self.name}: {wrong}"))
+        for path, number, whole in self._numbers():
+            reason = why_no_number(number, path, whole=whole)
+            if reason:
+                raise ValueError(message(f"{self.name}: {reason}"))
 
-    def _numbers(self) -> Iterator[tuple[str, float]]:
-        """What has to be a positive number, by its path in the data file."""
+    def _of_another_type(self) -> Iterator[str]:
+        """The parts that are not what the annotations say, in words."""
+        for name, (kind, words) in PARTS.items():
+            if not isinstance(getattr(self, name), kind):
+                yield f"{name} is {a_kind(getattr(self, name))}, expected {words}"
+        for tier in self.tiers:
+            if not isinstance(tier, Tier):
+                yield f"among the tiers is {a_kind(tier)}"
+        for unit, rates in self.compute.items():
+            if not isinstance(rates, Mapping):
+                yield f"compute.{unit} is {a_kind(rates)}, expected rates by dtype"
+        if not self.tiers:
+            yield "a machine has at least one tier, global memory"
+
+    def _numbers(self) -> Iterator[tuple[str, object, bool]]:
+        """The numbers by their paths in the data file, and whether each has to be whole."""
         for name in ("processors", "clock", "special", "issue"):
-            yield name, getattr(self, name)
-        parts = {"launch": self.launch, "limits": self.limits}
+            yield name, getattr(self, name), name in WHOLE
+        parts: dict[str, Tier | Launch | Limits | Choice] = {
+            "launch": self.launch, "limits": self.limits
+        }  # fmt: skip
         parts |= {f"tiers.{tier.name}": tier for tier in self.tiers}
+        parts |= {"choice": self.choice} if self.choice else {}
         for path, part in parts.items():
-            for name, value in vars(part).items():
-                if name != "name":
-                    yield f"{path}.{name}", value
+            for one in fields(part):
+                if one.name != "name":
+                    yield f"{path}.{one.name}", getattr(part, one.name), one.type == "int"
         for unit, rates in self.compute.items():
             for dtype, rate in rates.items():
-                yield f"compute.{unit}.{dtype}", rate
+                yield f"compute.{unit}.{dtype}", rate, False
 
     @property
     def memory(self) -> Tier:

@@ -19,6 +19,7 @@ from blockbuster.rules.extend_map_over_ancestors import ExtendMapOverAncestors
 from blockbuster.rules.extend_map_over_copies import ExtendMapOverCopies
 from blockbuster.rules.factor_out import FactorOut
 from blockbuster.rules.factor_out_exp import FactorOutExp
+from blockbuster.rules.faults import OnFault
 from blockbuster.rules.fold_at_extremum import FoldAtExtremum
 from blockbuster.rules.fold_columns import FoldColumns
 from blockbuster.rules.fuse_elementwise import FuseElementwise
@@ -97,7 +98,13 @@ REPEATING_RULES: tuple[Rule, ...] = (
 """These repeat work that is not free, which ``made_again`` does; no other rule set holds them."""
 
 
-def fuse(graph: Graph, rules: Sequence[Rule] = RULES, *, whole: Sequence[Dim] = ()) -> Derivation:
+def fuse(
+    graph: Graph,
+    rules: Sequence[Rule] = RULES,
+    *,
+    whole: Sequence[Dim] = (),
+    on_fault: OnFault | None = None,
+) -> Derivation:
     """Fuse a block program: returns a derivation with its steps, snapshots and final program.
 
     The dims ``whole`` are one block each: values that loops over them would store and read again
@@ -105,18 +112,30 @@ def fuse(graph: Graph, rules: Sequence[Rule] = RULES, *, whole: Sequence[Dim] = 
     dims of its size class, also those that are relabeled D', D''; ``"D'"`` means that one only.
     Raises RuleError, with the reason, for a dim that no loop runs over, or that cannot be whole.
 
+    A rule that raises, or makes an ill-formed graph, has a bug: RuleError names it. ``on_fault``
+    takes that error instead, and the program is fused without the rule: ``on_fault=print`` shows
+    the errors and goes on.
+
     Source: Blockbuster Part 1, section 4.
     """
-    return fuse_whole(graph, rules, whole) if whole else fuse_with(graph, rules)
+    if whole:
+        return fuse_whole(graph, rules, whole, on_fault)
+    return fuse_with(graph, rules, on_fault)
 
 
-def explain(graph: Graph, sizes: Mapping[Dim, int] | None = None) -> tuple[Explanation, ...]:
+def explain(
+    graph: Graph,
+    sizes: Mapping[Dim, int] | None = None,
+    *,
+    on_fault: OnFault | None = None,
+) -> tuple[Explanation, ...]:
     """The reason for each interior buffered edge: the nearest rule and the precondition it failed.
 
     It also says what would unlock the edge and, given ``sizes`` (of every dim of such an edge), how
-    many bytes are at stake.
+    many bytes are at stake. A rule that fails raises RuleError or, if there is an ``on_fault``, has
+    no say.
     """
-    return explain_with(graph, RULES, sizes)
+    return explain_with(graph, RULES, sizes, on_fault)
 
 
 __all__ = [

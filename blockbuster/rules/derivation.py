@@ -15,6 +15,7 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import Dim
 from blockbuster.rules.base import Match, Rule
+from blockbuster.rules.faults import applied, check_well_formed, described
 
 if TYPE_CHECKING:
     from blockbuster.interp.report import ProofReport
@@ -125,13 +126,16 @@ class Derivation:
         """This derivation with one more step, at a site of the final program, and a last snapshot.
 
         It applies rules that are in no rule set to a fused program. Raises ValueError for a site of
-        another program.
+        another program, RuleError if the rule fails there.
         """
         if found.graph != self.final:
             raise ValueError("the site is not one of the final program: rule.matches(d.final)")
-        step = Application(found.rule, (), dict(found.nodes), found.rule.describe(found))
+        words = described(found, found.graph)
+        step = Application(found.rule, (), dict(found.nodes), words)
         done = (*self.applications[: self.snapshots_after[-1]], step)
-        checkpoints = {**self.checkpoints, len(done): found.rule.apply(found)}
+        made = applied(found)
+        check_well_formed(made, found)
+        checkpoints = {**self.checkpoints, len(done): made}
         return Derivation(self.start, done, (*self.snapshots_after, len(done)), checkpoints)
 
     def followed_by(self, more: Derivation) -> Derivation:

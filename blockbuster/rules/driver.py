@@ -29,8 +29,13 @@ from blockbuster.rules.derivation import (
     splice,
 )
 from blockbuster.rules.faults import (
+    OnFault,
+    applied,
     check_rewritten,
     check_rules,
+    described,
+    fault_of,
+    hear,
     no_graph,
     raised,
     result_types,
@@ -43,11 +48,12 @@ DEEPEST = 64
 STEP_LIMIT = 100_000
 
 
-def fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
+def fuse(graph: Graph, rules: Sequence[Rule], on_fault: OnFault | None = None) -> Derivation:
     """Fuse ``graph`` with ``rules``, the first with the highest priority.
 
     Raises RuleError if a rule fails or makes an ill-formed graph or the rules loop, FusionError if
-    more than 64 maps are nested, TypeError for anything but a graph and a sequence of rules.
+    more than 64 maps are nested, TypeError for anything but a graph and a sequence of rules. If
+    there is an ``on_fault``, it is told of a rule that fails, and the graph is fused without it.
     """
     check_rules(rules)
     known = Known()
@@ -56,13 +62,15 @@ def fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
         what = f"the program nests {graph.depth} maps, more than {DEEPEST}"
         hint = "run some of its dims as a loop around it, or as axes of larger blocks"
         raise FusionError(message(what, hint=hint))
-    work = _Work(graph, rules, known)
+    left = tuple(rules)
     with collection_paused():
         while True:
-            work.fuse_every_level()
-            work.take_snapshot()
-            if not work.extend_one():
-                return work.derivation()
+            try:
+                return _Work(graph, left, known).derivation()
+            except RuleError as fault:
+                others = tuple(rule for rule in left if rule != fault.rule)
+                hear(on_fault if len(others) < len(left) else None, fault)
+                left = others  # again from the start: the rule may have stopped half-way
 
 
 class _Work:
@@ -87,7 +95,19 @@ class _Work:
         """Those that are finished with all inside them."""
         self._known = known
 
-    def fuse_every_level(self) -> None:
+    def derivation(self) -> Derivation:
+        """What was done until no rule applies, as data."""
+        while True:
+            self._fuse_every_level()
+            self._take_snapshot()
+            if not self._extend_one():
+                break
+        self._check(Known())
+        return Derivation(
+            self._start, tuple(self._done), tuple(self._snapshots), dict(self._checkpoints)
+        )
+
+    def _fuse_every_level(self) -> None:
         """Apply rules to a fixpoint at one level after the other, breadth first."""
         self._pending = [()]
         while self._pending:
@@ -102,7 +122,7 @@ class _Work:
         bodies = (op.body for _, op in level.of_type(Map))
         return id(level) in self._finished and all(id(body) in self._settled for body in bodies)
 
-    def extend_one(self) -> bool:
+    def _extend_one(self) -> bool:
         """Apply the first extension of the first level that has one."""
         for path, level in self.graph.walk():
             if id(level) not in self._worklists:
@@ -174,11 +194,8 @@ class _Work:
         return path
 
     def _note(self, path: Path, found: Match, nodes: Mapping[str, int]) -> None:
-        try:
-            description = found.rule.describe(found)
-        except Exception as error:
-            raise raised(found.rule, "describe", error, self.graph.at(path)) from error
-        self._done.append(Application(found.rule, path, dict(nodes), description))
+        words = described(found, self.graph.at(path))
+        self._done.append(Application(found.rule, path, dict(nodes), words))
 
     def _rewritten(self, found: Match) -> Graph:
         try:
@@ -213,20 +230,13 @@ class _Work:
                 self._worklists[id(new)] = todo
         return path
 
-    def take_snapshot(self) -> None:
+    def _take_snapshot(self) -> None:
         """Remember the program as it is now."""
         self._check(self._known)
         if len(self._done) >= self._next_watch:
             self._watch_for_loops()
         self._snapshots.append(len(self._done))
         self._take_checkpoint()
-
-    def derivation(self) -> Derivation:
-        """What was done, as data."""
-        self._check(Known())
-        return Derivation(
-            self._start, tuple(self._done), tuple(self._snapshots), dict(self._checkpoints)
-        )
 
     def _take_checkpoint(self) -> None:
         # rules keep what a program computes
@@ -255,11 +265,7 @@ class _Work:
         for application in self._done:
             level = graph.at(application.path)
             found = Match(application.rule, level, application.nodes)
-            try:
-                made = application.rule.apply(found)
-            except Exception as error:
-                raise raised(application.rule, "apply", error, level) from error
-            check_rewritten(made, found)
+            check_rewritten(applied(found), found)
             graph = apply_at(graph, application)[0]
         raise AssertionError("the driver, not a rule, made the program ill-formed")
 
@@ -271,10 +277,8 @@ class _Work:
             return
         loop = "\n".join(a.description for a in self._done[since:][:20])
         what = "the rules loop" if since < count else f"more than {STEP_LIMIT} steps"
-        names = ", ".join(dict.fromkeys(a.rule.name for a in self._done[since:]))
+        rules = [*dict.fromkeys(a.rule for a in self._done[since:])]
+        names = ", ".join(rule.name for rule in rules)
         hint = f"a rule among {names} undoes another: leave one out"
-        raise RuleError(
-            message(
-                f"{what}: step {count} gives the program of step {since}", listing=loop, hint=hint
-            )
-        )
+        text = f"{what}: step {count} gives the program of step {since}"
+        raise fault_of(rules[-1], message(text, listing=loop, hint=hint))

@@ -13,11 +13,13 @@ from math import prod
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Misc, Relabel, Transpose
+from blockbuster.ir.sizes import whole
 from blockbuster.ir.types import Dim, Type, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules.base import Match, Refusal, Rule, label, name_of
 from blockbuster.rules.derivation import Path, path_in_words
 from blockbuster.rules.driver import fuse
+from blockbuster.rules.faults import OnFault, all_sites
 from blockbuster.rules.one_block import called, with_one_block
 
 APPLIES = "applies here: fuse the program"
@@ -71,13 +73,18 @@ class Explanation:
 
 
 def explain_with(
-    graph: Graph, rules: Sequence[Rule], sizes: Mapping[Dim, int] | None = None
+    graph: Graph,
+    rules: Sequence[Rule],
+    sizes: Mapping[Dim, int] | None = None,
+    on_fault: OnFault | None = None,
 ) -> tuple[Explanation, ...]:
     """One explanation for each interior buffered edge, at every level, in order.
 
-    Raises ValueError if ``sizes`` lacks a dim of such an edge.
+    Raises ValueError if ``sizes`` lacks a dim of such an edge, RuleError if a rule fails and there
+    is no ``on_fault`` to hear of it.
     """
     check_graph(graph)
+    sizes = None if sizes is None else whole(sizes)
     found = []
     edges = graph.buffered_edges()
     single = list_only(graph)
@@ -85,14 +92,14 @@ def explain_with(
     levels: dict[Path, _Level] = {}
     for path, value, consumer in edges:
         if path not in levels:
-            levels[path] = _Level(graph.at(path), rules)
+            levels[path] = _Level(graph.at(path), rules, on_fault)
         level = levels[path].graph
         rule, reason = levels[path].nearest(value, consumer)
         dims = tuple(dict.fromkeys(map(size_class, _dims_in_the_way(level, value, consumer))))
         for dim in dims:
             if dim not in left and dim not in single:
                 one = with_one_block(graph, called(graph, dim))
-                left[dim] = len(fuse(one, rules).final.buffered_edges())
+                left[dim] = len(fuse(one, rules, on_fault).final.buffered_edges())
         found.append(
             Explanation(
                 path,
@@ -159,13 +166,13 @@ def _elements(type: Type, sizes: Mapping[Dim, int]) -> int:
 class _Level:
     """What the rules say of one level, looked up by node: they are asked once for all edges."""
 
-    def __init__(self, graph: Graph, rules: Sequence[Rule]) -> None:
+    def __init__(self, graph: Graph, rules: Sequence[Rule], on_fault: OnFault | None) -> None:
         self.graph = graph
         self._sites: dict[int, list[Match]] = {}
         self._refusals: dict[int, list[Refusal]] = {}
         refusals: list[Refusal] = []
         for rule in rules:
-            for match in rule.matches(graph, refusals.append):
+            for match in all_sites(rule, graph, refusals.append, on_fault):
                 for node in dict.fromkeys(match.nodes.values()):
                     self._sites.setdefault(node, []).append(match)
         for refusal in refusals:

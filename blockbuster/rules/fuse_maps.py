@@ -24,6 +24,7 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Input, Node, Value
 from blockbuster.ir.ops import Map, Op, Rescale, Result
 from blockbuster.ir.origin import Origin
+from blockbuster.ir.ports import results_at
 from blockbuster.rules.base import LocalRule, Match, Note, Refusal, unheard
 from blockbuster.rules.legality import (
     different_dims,
@@ -68,10 +69,9 @@ class FuseMaps(LocalRule):
         known = dict(zip(match.values("producer"), made, strict=True))
         outputs = joined.inline(consumer, second, known)
         kept = _read_elsewhere(match)
-        results = tuple(first.results[port] for port in kept)
         fused = joined.map(
             [*(made[port] for port in kept), *outputs],
-            results + moved_leads(second.results, len(kept)),
+            results_at(first, kept) + moved_leads(second.results, len(kept)),
         )
         edit = match.edit()
         hints = padded(producer.hints, len(producer.types))

@@ -96,6 +96,12 @@ def first_iteration_gone(graph: Graph, *positions: int) -> str:
     return ""
 
 
+def leads_others(op: Map, port: int) -> str:
+    """What a result accumulates may not change if other results are rescaled by it."""
+    others = [member for member in op.group_of(port) if member != port]
+    return f"rescales {name_of(op.body, op.body.outputs[others[0]].value)}" if others else ""
+
+
 def first_extent_unseen(graph: Graph, position: int) -> str:
     """Outside the map, the extent of its first block must show in the operands of a node."""
     op = map_at(graph, position)
@@ -166,8 +172,10 @@ def _no_summed_dot(op: Map, value: Value, reader: int, index: int) -> str:
         return f"{name} is read by {label(body.nodes[reader])}, not by a dot alone"
     if index != 0:
         return f"{name} is the right operand of a dot: its rows are columns of the product"
-    ends = zip(body.outputs, op.results, strict=True)
-    if body.uses.get(made) or any(r != Accumulate("+") for o, r in ends if o.value == made):
+    ports = [port for port, output in enumerate(body.outputs) if output.value == made]
+    if led := [reason for port in ports if (reason := leads_others(op, port))]:
+        return f"the dot of {name} {led[0]}"
+    if body.uses.get(made) or any(op.results[port] != Accumulate("+") for port in ports):
         return f"the dot of {name} is not only summed over {op.dim}"
     return ""
 

@@ -17,7 +17,7 @@ from blockbuster.rules.base import Match, Rule
 from blockbuster.rules.copy_producer import CopyProducer
 from blockbuster.rules.derivation import Application, Derivation
 from blockbuster.rules.ends import Dims, dims_of, first_names, stored_dims
-from blockbuster.rules.faults import check_rewritten
+from blockbuster.rules.faults import applied, check_rewritten, described, first_site
 from blockbuster.rules.transpose_producer import TransposeProducer
 from blockbuster.rules.whole_dim import fuse_with_dims
 
@@ -59,9 +59,9 @@ class _Steps:
         self.copied = set[Dims]()
 
     def take(self, found: Match) -> None:
-        rewritten = found.rule.apply(found)
+        rewritten = applied(found)
         check_rewritten(rewritten, found)
-        words = found.rule.describe(found)
+        words = described(found, found.graph)
         if "producer" in found.nodes:
             made = found.values("producer")
             self.copied |= {dims_of(self.graph, value, self.names) for value in made}
@@ -82,5 +82,5 @@ def _any_stored(steps: _Steps, final: Graph) -> bool:
 
 def _sites(steps: _Steps, rule: Rule) -> Iterator[Match]:
     """The first site of the program as it is, again and again."""
-    while (found := rule.match(steps.graph)) is not None:
+    while (found := first_site(rule, steps.graph)) is not None:
         yield found

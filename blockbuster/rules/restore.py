@@ -59,10 +59,13 @@ def _checked(text: str | bytes) -> dict[str, Any]:
     if schema != SCHEMA:
         hint = "write one with `blockbuster fuse FILE.py:FUNCTION --json steps.json`"
         raise ValueError(message(f"expected the schema {SCHEMA}", value=schema, hint=hint))
-    return record(
-        data, schema=read_text, start=read_text, final=read_text,
-        snapshots_after=items(number(0)), steps=items(lambda step: step),
-    )  # fmt: skip
+    try:
+        return record(
+            data, schema=read_text, start=read_text, final=read_text,
+            snapshots_after=items(number(0)), steps=items(lambda step: step),
+        )  # fmt: skip
+    except Wrong as error:
+        raise ValueError(f"the derivation is damaged: {error}") from error
 
 
 def _step(data: Any) -> dict[str, Any]:

@@ -15,15 +15,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from blockbuster.ir.builder import Builder
+from blockbuster.ir.builder import rebuild
 from blockbuster.ir.expr import Arg, Expr, call
 from blockbuster.ir.graph import Graph, Output, Value
 from blockbuster.ir.ops import Accumulate, Map
 from blockbuster.ir.origin import Origin
+from blockbuster.ir.ports import results_at, select_results
 from blockbuster.rules.affine import Affine, Term
 from blockbuster.rules.base import Match, Note, Refusal, Rule, label, name_of
 from blockbuster.rules.by_dim import by_dim
-from blockbuster.rules.legality import first_iteration_gone, map_at
+from blockbuster.rules.legality import first_iteration_gone, leads_others, map_at
 from blockbuster.rules.linear_expressions import Parts
 
 
@@ -106,20 +107,27 @@ def why_it_stays(graph: Graph, position: int, found: Affine) -> str:
 
 
 def why_ports_stay(graph: Graph, position: int, found: Affine) -> dict[int, str]:
-    """The results of a map that need the factor in the map, and why."""
+    """The results of a map that need the factor in the map, and why: all of a group, or none."""
     op = map_at(graph, position)
     staying: dict[int, str] = {}
-    for port, (output, result) in enumerate(zip(op.body.outputs, op.results, strict=True)):
-        value, reason = output.value, ""
-        if value in found.refused:
-            reason = f"is not linear in it, because of {found.refused[value]}"
-        elif value in found.parts and result != Accumulate("+"):
-            reason = f"is not summed over {op.dim}"
-        elif value in found.parts:
-            reason = not_sums(op, found, value)
+    for port, output in enumerate(op.body.outputs):
+        reason = _why_it_needs_it(op, port, found)
         if reason:
-            staying[port] = f"{name_of(op.body, value)} {reason}"
-    return staying
+            reason = f"{name_of(op.body, output.value)} {reason}"
+            staying |= {beside: reason for beside in op.group_of(port) if beside not in staying}
+    return {port: staying[port] for port in sorted(staying)}
+
+
+def _why_it_needs_it(op: Map, port: int, found: Affine) -> str:
+    """Why a result needs the factor in the map, or ""."""
+    value = op.body.outputs[port].value
+    if value in found.refused:
+        return f"is not linear in it, because of {found.refused[value]}"
+    if value not in found.parts:
+        return ""
+    if op.results[port] != Accumulate("+"):
+        return f"is not summed over {op.dim}"
+    return leads_others(op, port) or not_sums(op, found, value)
 
 
 def not_sums(op: Map, found: Affine, value: Value) -> str:
@@ -157,17 +165,15 @@ def taken_out(match: Match, followed: Followed) -> Graph:
     staying = [*why_ports_stay(graph, position, found.values)]
     edit = match.edit()
     if staying:
-        body = Builder(op.body).finish(*(op.body.outputs[port] for port in staying))
-        kept = replace(op, body=body, results=tuple(op.results[port] for port in staying))
-        hints = tuple(node.hints[port] for port in staying)
+        kept, ports = select_results(node, staying, rebuild)
         for port, value in zip(
-            staying, edit.add(kept, *node.operands, hints=hints, origin=origin), strict=True
+            ports, edit.add(kept.op, *kept.operands, hints=kept.hints, origin=origin), strict=True
         ):
             edit.redirect(match.value("map", port), value)
     free = [port for port in range(len(op.results)) if port not in staying]
     parts = {port: found.values.parts.get(op.body.outputs[port].value) for port in free}
     outputs = [_unscaled(op.body.outputs[port], parts[port]) for port in free]
-    results = tuple(op.results[port] for port in free)
+    results = results_at(op, free)
     changed = replace(op, body=found.values.builder.finish(*outputs), results=results)
     hints = tuple(node.hints[port] for port in free)
     new = edit.add(changed, *node.operands, hints=hints, origin=origin)

@@ -38,6 +38,7 @@ from blockbuster.ir.verify import verify
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, unheard
 from blockbuster.rules.derivation import Derivation
 from blockbuster.rules.driver import fuse
+from blockbuster.rules.faults import OnFault
 from blockbuster.rules.one_block import called, tied, with_one_block
 
 
@@ -71,7 +72,9 @@ class WholeDim(Rule):
         return f"{' and '.join(dims)} {'is' if len(dims) == 1 else 'are'} one block"
 
 
-def fuse_whole(graph: Graph, rules: Sequence[Rule], words: Sequence[Dim]) -> Derivation:
+def fuse_whole(
+    graph: Graph, rules: Sequence[Rule], words: Sequence[Dim], on_fault: OnFault | None = None
+) -> Derivation:
     """``graph`` with the dims that ``words`` mean whole, then fused.
 
     D means all dims of its size, D' and D'' too, a word with primes that dim alone. Raises
@@ -82,18 +85,23 @@ def fuse_whole(graph: Graph, rules: Sequence[Rule], words: Sequence[Dim]) -> Der
     verify(graph)
     loops = looped(graph)
     found = [[dim for dim in called(graph, word) if dim in loops] or [word] for word in words]
-    return fuse_with_dims(graph, rules, [dim for dims in found for dim in dims])
+    return fuse_with_dims(graph, rules, [dim for dims in found for dim in dims], on_fault)
 
 
-def fuse_with_dims(graph: Graph, rules: Sequence[Rule], dims: Sequence[Dim]) -> Derivation:
-    """``graph`` with each of ``dims`` whole, and what is tied to it, then fused."""
+def fuse_with_dims(
+    graph: Graph, rules: Sequence[Rule], dims: Sequence[Dim], on_fault: OnFault | None = None
+) -> Derivation:
+    """``graph`` with each of ``dims`` whole, and what is tied to it, then fused.
+
+    Raises RuleError if a dim cannot be made whole: ``on_fault`` hears of the other rules only.
+    """
     made = Derivation(graph, (), (0,), {0: graph})
     done: frozenset[Dim] = frozenset()
     for dim in dims:
         if dim not in done:
             done |= tied(graph, (dim,))
             made = made.then(site_of(made.final, dim))
-    return made.followed_by(fuse(made.final, rules))
+    return made.followed_by(fuse(made.final, rules, on_fault))
 
 
 def site_of(graph: Graph, dim: Dim) -> Match:

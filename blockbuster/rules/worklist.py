@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, cast
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.level import Level
 from blockbuster.rules.base import LocalRule, Match, Rule, UpstreamRule, takes_levels
-from blockbuster.rules.faults import check_match, raised, result_types
+from blockbuster.rules.faults import check_match, first_site, raised, result_types
 
 FEW = 32
 Keys = dict[int, None]
@@ -180,7 +180,7 @@ class _Anywhere:
         self._open = True
 
     def first(self, level: Level) -> Match | None:
-        found = _site(self._rule, level.graph()) if self._open else None
+        found = first_site(self._rule, level.graph()) if self._open else None
         self._open = found is not None
         return found
 
@@ -198,14 +198,4 @@ def _site_at(rule: LocalRule, level: Level, key: int) -> Match | None:
         raise raised(rule, "matches_at", error, level.graph()) from error
     if found is not None:
         check_match(rule, found, level)
-    return found
-
-
-def _site(rule: Rule, graph: Graph) -> Match | None:
-    try:
-        found = rule.match(graph)
-    except Exception as error:
-        raise raised(rule, "matches", error, graph) from error
-    if found is not None:
-        check_match(rule, found, graph)
     return found

@@ -6,6 +6,7 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from blockbuster.runtime.launch import from_host, new_like, register, to_host
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.runtime.run_plan import OnHost, settled
-from blockbuster.runtime.saved import write_plan
+from blockbuster.runtime.saved import Contents, write_plan
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.plans.plan import Plan, Sizes
@@ -54,7 +55,7 @@ class Compiled:
     are returned unchecked. ``program`` is the array program that the plan computes, which is saved
     with it; ``said`` is for the report. ``shaped`` puts the outputs together as the function
     returned them. ``graph``: calls after the first with tensors of a layout are CUDA graphs
-    (graphs.py).
+    (graphs.py). ``file``: where the plan was read from, if it was.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Compiled:
         program: ArrayProgram | None = None,
         said: tuple[str, ...] = (),
         graph: bool = False,
+        file: str = "",
     ) -> None:
         self.plan = plan
         self.shaped = shape.make
@@ -75,6 +77,7 @@ class Compiled:
         self._compare = compare
         self._program, self._said = program, said
         self._graph = graph
+        self._file = file
         self._runs: dict[Any, Run] = {}
         self._gpus: dict[int, OnGpu] = {}
         self._lock = threading.RLock()
@@ -114,7 +117,12 @@ class Compiled:
             in_common(dict(zip(self.plan.inputs, arrays, strict=True)))
             raise
         run = self._runs.get(key)
-        return run(arrays) if run else self.prepared(key, arrays)[1]
+        if run is None:
+            return self.prepared(key, arrays)[1]
+        if not self._file:
+            return run(arrays)
+        with Contents(self._file):
+            return run(arrays)
 
     def prepared(self, key: Any, arrays: Sequence[Any]) -> tuple[Run, list[Any]]:
         """The runner for arrays of this layout, and its result for these arrays.
@@ -134,9 +142,10 @@ class Compiled:
         device = arrays[0].device if is_tensor(arrays[0]) else None
         with self._lock:
             while True:
-                run = self._runner(sizes, device)
                 try:
-                    results = run(arrays)
+                    with Contents(self._file) if self._file else nullcontext():
+                        run = self._runner(sizes, device)
+                        results = run(arrays)
                 except Refused as refused:
                     if self._instead is None:
                         raise

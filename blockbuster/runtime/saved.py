@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from blockbuster.emit.target.disk import write_whole
 from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.dtypes import DTYPES
-from blockbuster.errors import LaunchError, message, shown
+from blockbuster.errors import BlockbusterError, LaunchError, message, shown
 from blockbuster.ir.dtypes import FLOAT8, OWN
 from blockbuster.ir.reading import (
     Read,
@@ -50,6 +50,32 @@ T = TypeVar("T")
 SCHEMA = "blockbuster.runtime.compiled/5"
 LARGEST = 1 << 28
 """Bytes: a plan of the largest programs has a hundredth of that."""
+
+
+class Contents:
+    """Code that comes from a saved file runs in ``with Contents(path)``.
+
+    Reading a file finds what is not of our form. Whether its texts are those that we wrote, and its
+    numbers fit them, shows only when they run: then an error that is none of ours is a LaunchError
+    that names the file. Where memory runs out, the file is not to blame.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Nothing is prepared."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
+        ours = isinstance(error, BlockbusterError | MemoryError) or not isinstance(error, Exception)
+        if ours or type(error).__name__ == "OutOfMemoryError":  # torch's
+            return
+        notes = getattr(error, "__notes__", ())
+        what = f"{shown(self._path)} cannot be run: {type(error).__name__}: {error}"
+        hint = "if it was changed since it was saved, save the compiled program again"
+        raise LaunchError(message(what, origin="\n".join(notes) or None, hint=hint)) from error
 
 
 def write_plan(

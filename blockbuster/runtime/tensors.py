@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.errors import LaunchError, message
+from blockbuster.errors import LaunchError, a_kind, message
 from blockbuster.ir.dtypes import FLOAT8, OWN, deciding
 from blockbuster.runtime.launch import records_gradients
 
@@ -146,6 +146,9 @@ def _wider(name: str, array: Any) -> str:
 
 
 def _check(name: str, array: Any) -> None:
+    if not isinstance(array, np.ndarray | np.generic) and not is_tensor(array):
+        what = f"{name} is {a_kind(array)}, expected a NumPy array or a tensor"
+        raise TypeError(message(what, hint=f"pass np.asarray({name})"))
     dtype = dtype_name(array)
     if dtype not in KNOWN:
         known = f"known are {', '.join(KNOWN)}"

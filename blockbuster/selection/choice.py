@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -22,6 +22,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.rules import Derivation, fuse, overflowing, safe
+from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.again import Again, AgainWhole, Repeated, repeated
 from blockbuster.selection.candidates.alternatives import Form, alternatives
 from blockbuster.selection.candidates.apart import (
@@ -75,11 +76,13 @@ class Fused:
         self._lowered: dict[int, _Lowered] = {}
         self._refused: dict[Key, str] = {}
         self._whole: dict[int, Whole | Again] = {}
+        self.faults = FaultNotes()
+        """Notes on rules that failed, and were left out."""
 
     @cached_property
     def derivation(self) -> Derivation:
         """The derivation of the fused program."""
-        return self._given or fuse(self.graph)
+        return self._given or fuse(self.graph, on_fault=self.faults.keep)
 
     @cached_property
     def snapshots(self) -> tuple[Graph, ...]:
@@ -95,17 +98,21 @@ class Fused:
         """The candidates beside the snapshots (beside.py)."""
         if self._on_cpu or not self._by_our_rules:
             return ()
-        found = beside_snapshots(self.derivation, self.apart)
-        return (*found, *operands_stored_too(self.apart)) if self._constants else found
+        found = self.faults.tried(lambda: beside_snapshots(self.derivation, self.apart)) or ()
+        if self._constants:
+            found += self.faults.tried(lambda: operands_stored_too(self.apart)) or ()
+        return found
 
     @cached_property
     def _by_our_rules(self) -> bool:
-        return self._given is None or self._given == fuse(self.graph)
+        if self._given is None:
+            return True
+        return self._given == fuse(self.graph, on_fault=self.faults.keep)
 
     @cached_property
     def apart(self) -> tuple[Apart, ...]:
         """Snapshots with statistics apart."""
-        return statistics_apart(self.derivation)
+        return self.faults.tried(lambda: statistics_apart(self.derivation)) or ()
 
     @cached_property
     def _whole_dims(self) -> WholeDims:
@@ -114,7 +121,8 @@ class Fused:
     @cached_property
     def _again_whole(self) -> tuple[AgainWhole, ...]:
         found = (one for one in self.beside if isinstance(one, Again))
-        return tuple(AgainWhole(one, self.derivation) for one in found)
+        makers = (partial(AgainWhole, one, self.derivation) for one in found)
+        return tuple(made for maker in makers if (made := self.faults.tried(maker)))
 
     def derivation_of(self, choice: Choice) -> Derivation:
         """The derivation that ends with the program of a choice."""
@@ -181,7 +189,7 @@ class Fused:
         best = best_of(contested)
         others = tuple(choice for choice in contested if choice is not best)
         instead = best.name if refusals.by_compiler else ""
-        return Considered(best, others, tuple(refusals.errors), instead)
+        return Considered(best, others, (*self.faults, *refusals.errors), instead)
 
     def glance(
         self, sizes: Mapping[Dim, int], dtype: str, target: str | Machine
@@ -200,7 +208,7 @@ class Fused:
             return self.consider(sizes, dtype, target)
         best = best_of(found)
         others = tuple(choice for choice in found if choice is not best)
-        return Considered(best, others, tuple(refusals.errors))
+        return Considered(best, others, (*self.faults, *refusals.errors))
 
     def _graph(self, number: int) -> Graph:
         whole = self._whole.get(number)
@@ -211,11 +219,11 @@ class Fused:
         if not self._by_our_rules:
             return ()
         first = len(self.snapshots) + 2
-        whole = self._whole_dims.for_sizes(setting.known)
+        whole = self.faults.tried(lambda: self._whole_dims.for_sizes(setting.known)) or {}
         each = 1 + len(self._again_whole)
         numbered: dict[int, Whole | Again] = {first + each * at: one for at, one in whole.items()}
         for kind, beside in enumerate(self._again_whole if setting.target != CPU else (), start=1):
-            again = beside.for_sizes(setting.known)
+            again = self.faults.tried(partial(beside.for_sizes, setting.known)) or {}
             numbered |= {first + each * at + kind: one for at, one in again.items()}
         self._whole |= numbered
         return tuple(numbered)

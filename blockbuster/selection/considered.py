@@ -37,7 +37,8 @@ def _priced(choice: Choice) -> str:
 class Considered:
     """The best choice for some sizes, the others, and why some snapshots were excluded.
 
-    ``instead``: the best in words, if a compiler refused others.
+    ``refused`` also tells of rules that failed. ``instead``: the best in words, if a compiler
+    refused others.
     """
 
     best: Choice

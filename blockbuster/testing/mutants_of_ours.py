@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from blockbuster.testing.mutants_of_copies import MUTANTS_OF_COPIES
+from blockbuster.testing.mutants_of_factors import MUTANTS_OF_FACTORS
 from blockbuster.testing.mutants_of_magnitudes import MUTANTS_OF_MAGNITUDES
 from blockbuster.testing.mutants_of_shifts import MUTANTS_OF_SHIFTS
 from blockbuster.testing.mutate import Mutant
 
 OUTPUTS = "if value in op.body.output_values:"
 READERS = 'if body.nodes[reader].op != Functional("dot"):'
-SUMMED = 'r != Accumulate("+")'
-ADDED = 'elif value in found.parts and result != Accumulate("+"):'
+SUMMED = 'op.results[port] != Accumulate("+") for'
+NOT_FOLDED = "not isinstance(op.results[port], Accumulate) for"
 LOST = "first_iteration_gone"
 SITE = "(graph, position)"
 
@@ -23,7 +24,7 @@ def local_linearity() -> tuple[Mutant, ...]:
         Mutant("linearity: the block leaves itself", rule, "legality", OUTPUTS, "if False:"),
         Mutant("linearity: other readers", rule, "legality", READERS, "if False:"),
         Mutant("linearity: the right operand", rule, "legality", "if index != 0:", "if False:"),
-        Mutant("linearity: a maximum", rule, "legality", SUMMED, "not isinstance(r, Accumulate)"),
+        Mutant("linearity: a maximum", rule, "legality", SUMMED, NOT_FOLDED),
         Mutant("linearity: the dot is read", rule, "legality", "body.uses.get(made) or any(",
                "any("),
         Mutant("linearity: a peeled map", rule, file,
@@ -70,8 +71,7 @@ def columns() -> tuple[Mutant, ...]:
         Mutant("columns: nothing waits", rule, file,
                "_hides_no_row_operator(op, inner)\n        or ", "", "cases"),
         Mutant("columns: other readers", rule, "legality", READERS, "if False:", "cases"),
-        Mutant("columns: a maximum", rule, "legality", SUMMED, "not isinstance(r, Accumulate)",
-               "cases"),
+        Mutant("columns: a maximum", rule, "legality", SUMMED, NOT_FOLDED, "cases"),
         Mutant("columns: the scale is lost", rule, file,
                "body.set_operand(reader, 1, scaled)", "body.set_operand(reader, 1, right)"),
         Mutant("columns: the weights are lost", rule, file,
@@ -173,68 +173,6 @@ def scaled_magnitudes() -> tuple[Mutant, ...]:
                " or (value.node == other and not op.iterated[port])", "", "cases"),
         Mutant("magnitude: waits for a list", rule, file,
                "value.node == other and not op.iterated[port]", "value.node == other", "cases"),
-    )  # fmt: skip
-
-
-def shared_factors() -> tuple[Mutant, ...]:
-    """factor-out."""
-    rule, file, values, exprs = "FactorOut", "shared_factor", "affine", "linear_expressions"
-    return (
-        Mutant("factor: a peeled map", rule, file, f"{LOST}{SITE} or ", "", "cases"),
-        Mutant("factor: an input", rule, file, "value.node >= 0 and ", "", "cases"),
-        Mutant("factor: nothing shared", rule, file, "or not shares_a_pass(graph, position)", "",
-               "cases"),
-        Mutant("factor: a list", rule, file, ADDED,
-               ADDED.replace("result != ", "isinstance(result, Accumulate) and result != ")),
-        Mutant("factor: a maximum", rule, file, ADDED,
-               ADDED.replace("result !=", "not isinstance(result, Accumulate) and result !=")),
-        Mutant("factor: others added", rule, file, "if parts.rest is not None:", "if False:",
-               "cases"),
-        Mutant("factor: nothing waits for the sum", rule, file, "return not read or ", "return ",
-               "cases"),
-        Mutant("factor: loops run twice", rule, file,
-               "return not read or any(isinstance(node.op, Map) for node in op.body.nodes)",
-               "return not read", "cases"),
-        Mutant("factor: a lost axis", rule, file, "if lost else", "if False else", "cases"),
-        Mutant("factor: the factor is lost", rule, file, 'call("mul", Arg(0), Arg(1)), [value,',
-               "Arg(0), [value,"),
-        Mutant("factor: along the sum", rule, values, "if dim in self.axes:", "if False:"),
-        Mutant("factor: two products", rule, values, "if all(self._is_whole(part, whole) for",
-               "if False and all(self._is_whole(part, whole) for", "cases"),
-        Mutant("factor: in both operands", rule, values, "if all(given):", "if False:", "cases"),
-        Mutant("factor: no weights", rule, values, 'Functional("row_sum"), weighted',
-               'Functional("row_sum"), plain'),
-        Mutant("factor: squared or below", rule, exprs,
-               'if b.slope is not None and (fn == "div" or a.slope is not None):', "if False:"),
-        Mutant("factor: a condition", rule, exprs, "if test.slope is not None:", "if False:"),
-        Mutant("factor: squares are linear", rule, exprs, '"where": _selected,',
-               '"where": _selected, "square": lambda _, parts: parts[0],'),
-        Mutant("factor: added, not taken off", rule, exprs,
-               'return b if fn == "add" else number(call("neg", b))', "return b"),
-        Mutant("factor: chosen from the other side", rule, exprs,
-               "first or ZERO, second or ZERO", "second or ZERO, first or ZERO"),
-    )  # fmt: skip
-
-
-def shared_exponentials() -> tuple[Mutant, ...]:
-    """factor-out-exp."""
-    rule, file = "FactorOutExp", "factor_out_exp"
-    return (
-        Mutant("exp: any function", rule, file, 'if expr.fn != "exp":',
-               'if expr.fn not in ("exp", "sigmoid"):'),
-        Mutant("exp: any power", rule, file,
-               "if power.slope is None or not self._is_it(power.slope, leaves):",
-               "if power.slope is None:"),
-        Mutant("exp: another power", rule, file, "return self.by == (by, operands)",
-               "return True"),
-        Mutant("exp: no exponential is left", rule, file,
-               'Parts(None, call("exp", power.rest or ZERO))', "Parts(None, power.rest or ZERO)"),
-        Mutant("exp: once, not so often", rule, file,
-               "_times(Arg(0), by))", "Arg(0))"),
-        Mutant("exp: a list", rule, "shared_factor", ADDED,
-               ADDED.replace("result != ", "isinstance(result, Accumulate) and result != ")),
-        Mutant("exp: changes with the sum", rule, file,
-               "value.node >= 0 or self._op.iterated[value.port] for", "value.node >= 0 for"),
     )  # fmt: skip
 
 
@@ -385,8 +323,7 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *extrema(),
     *scaled_extrema(),
     *scaled_magnitudes(),
-    *shared_factors(),
-    *shared_exponentials(),
+    *MUTANTS_OF_FACTORS,
     *peeled(),
     *apart(),
     *remade(),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -145,7 +146,7 @@ def _config(data: Any) -> Config:
 
 
 def _real(value: Any) -> float:
-    if type(value) not in (int, float) or not 0 <= value < math.inf:
+    if type(value) not in (int, float) or not 0 <= value <= sys.float_info.max:
         raise expected("a number that is not negative", value)
     return float(value)
 

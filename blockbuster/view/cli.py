@@ -1,6 +1,7 @@
 """The command line: `blockbuster COMMAND ...`.
 
-Exit codes: 0 success, 1 the program was refused or a check failed, 2 wrong arguments.
+Exit codes: 0 success, 1 the program was refused or a check failed, 2 wrong arguments, 141 whoever
+read the output closed it, as `head` does.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from blockbuster.errors import BlockbusterError
-from blockbuster.view.terminal import say, warn
+from blockbuster.view.terminal import close_quietly, say, warn
 
 COMMANDS = {
     "demo": "the main job on an example: trace, fuse, prove, emit, run, compare",
@@ -34,6 +35,24 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    try:
+        try:
+            return _run(argv)
+        finally:
+            sys.stdout.flush()  # here, since nobody can catch what Python raises at its exit
+    except BrokenPipeError:
+        return close_quietly()
+    except OSError as error:  # a full disk behind a redirected output
+        warn(f"blockbuster: {_named(error)}")
+        close_quietly()
+        return 1
+
+
+def _named(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     given = sys.argv[1:] if argv is None else argv
     arguments = build_parser(given[0] if given else "").parse_args(given)
     try:
@@ -42,11 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))
         warn(f"blockbuster: {type(error).__name__}: {error}{notes}")
         return 2 if isinstance(error, ValueError | TypeError) else 1
-    except OSError as error:
-        warn(f"blockbuster: {error.filename}: {error.strerror}")
-        return 1
     except BrokenPipeError:
-        return 0
+        raise
+    except OSError as error:
+        warn(f"blockbuster: {_named(error)}")
+        return 1
 
 
 class Parser(argparse.ArgumentParser):

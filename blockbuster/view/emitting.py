@@ -16,7 +16,9 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.machines import Machine, machine
 from blockbuster.rules import PAPER_RULES, RULES, Derivation, fuse
+from blockbuster.rules.faults import FaultNotes
 from blockbuster.view.load import parse_sizes, trace_named
+from blockbuster.view.terminal import warn
 
 RULE_SETS = {"default": RULES, "paper": PAPER_RULES}
 
@@ -73,9 +75,13 @@ def gpu(name: str) -> Machine:
 
 
 def derived(arguments: argparse.Namespace) -> tuple[ArrayProgram, Derivation]:
-    """The program, and its derivation."""
+    """The program, and its derivation. A rule that fails is left out, with a warning."""
     program = trace_named(arguments.program, arguments.dims)
-    return program, fuse(lower(program), RULE_SETS[arguments.rules], whole=arguments.whole)
+    rules, notes = RULE_SETS[arguments.rules], FaultNotes()
+    derivation = fuse(lower(program), rules, whole=arguments.whole, on_fault=notes.keep)
+    for note in notes:
+        warn(f"note: {note}")
+    return program, derivation
 
 
 def emitted(arguments: argparse.Namespace, target: str | Machine) -> Kernel:

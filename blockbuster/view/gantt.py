@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.errors import DrawError, message
+from blockbuster.extras import install_hint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,8 +34,9 @@ def figure(report: Report) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        hint = "pip install 'blockbuster[plot]'"
-        raise DrawError(message("drawing a report needs matplotlib", hint=hint)) from error
+        raise DrawError(
+            message("drawing a report needs matplotlib", hint=install_hint("plot"))
+        ) from error
     rows = [name for name in report.use if any(report.use[name])]
     heights = [INCHES[0], *(INCHES[1] for _ in rows)]
     drawn = Figure(figsize=(WIDTH, sum(heights) + 1.0), layout="constrained")

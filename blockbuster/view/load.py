@@ -12,7 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from blockbuster.errors import BlockbusterError, TraceError, message
-from blockbuster.frontend import ArrayProgram, trace
+from blockbuster.frontend import ArrayProgram
+from blockbuster.frontend.trace import trace_with_facts
+from blockbuster.frontend.users_frames import lines_of
 
 
 def load_function(where: str) -> Callable[..., Any]:
@@ -66,7 +68,10 @@ def _import_failure(file: str, error: Exception) -> str:
 
 
 def trace_named(where: str, dims: Sequence[str]) -> ArrayProgram:
-    """The array program of FILE.py:FUNCTION with inputs ``name=DIMS``."""
+    """The array program of FILE.py:FUNCTION with inputs ``name=DIMS``.
+
+    Raises TraceError, with the function's own lines, if the function raises an error.
+    """
     function = load_function(where)
     inputs = dict(split_assignment(text, "--dims", 'q="M D"') for text in dims)
     if not inputs:
@@ -74,7 +79,16 @@ def trace_named(where: str, dims: Sequence[str]) -> ArrayProgram:
         example = " ".join(f'{name}="M N"' for name in parameters)
         hint = f"for example --dims {example}"
         raise TraceError(message("the dims of the inputs are not given", hint=hint))
-    return trace(function, **inputs)
+    try:
+        return trace_with_facts(function, **inputs)[0]
+    except BlockbusterError:
+        raise
+    except Exception as error:
+        lines = lines_of(error)
+        if not lines:
+            raise
+        what = f"{where} failed while it was traced: {type(error).__name__}: {error}"
+        raise TraceError(message(what, origin="\n".join(lines))) from None
 
 
 def split_assignment(text: str, option: str, example: str) -> tuple[str, str]:
@@ -90,7 +104,7 @@ def parse_sizes(texts: Sequence[str], option: str = "--sizes") -> dict[str, int]
     sizes = {}
     for text in (part for given in texts for part in given.split(",") if part):
         name, value = split_assignment(text, option, "M=128")
-        if not value.isdigit():
+        if not value.isdecimal():
             raise ValueError(message(f"{option} wants whole numbers, as in M=128", value=text))
         sizes[name] = int(value)
     return sizes

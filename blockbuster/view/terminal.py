@@ -6,9 +6,10 @@ terminal as the characters that they consist of (see `errors.shown`).
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from rich.console import Console
@@ -27,11 +28,31 @@ def warn(text: object) -> None:
     say(text, to=sys.stderr)
 
 
+PIPE_CLOSED = 141
+"""The exit code that shells give for a program that SIGPIPE ended: 128 and the signal's number."""
+
+
+def close_quietly() -> int:
+    """Write nothing more, since nobody reads it; returns the exit code for that."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):  # what is still in their buffers goes there
+        with suppress(OSError, ValueError):  # no file stands behind a stream of a test
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+    return PIPE_CLOSED
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave a closed pipe to the command line: rich ends the process."""
+        raise BrokenPipeError
+
+
 class Screen:
     """A terminal with styles and spinners; nothing in a text is taken for markup."""
 
     def __init__(self, *, stderr: bool = False) -> None:
-        self._console = Console(
+        self._console = _Console(
             stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True
         )
 

@@ -39,6 +39,12 @@ def failing(array):
     raise KeyError("no such row")
 
 
+def fails_if_negative(array):
+    if array.min() < 0:
+        raise RuntimeError("less than 0")
+    return array
+
+
 def with_custom(fn):
     def function(x):
         return bb.custom(fn, x + 1, shape=x.shape) - 1

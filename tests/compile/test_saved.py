@@ -9,12 +9,20 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import blockbuster as bb
 from blockbuster.check import loading
 from blockbuster.check.first_result import compare_first
 from blockbuster.runtime.first_launch import Finding
-from tests.compile.functions import attention, doubled, several, with_custom
+from tests.compile.functions import (
+    attention,
+    doubled,
+    fails_if_negative,
+    several,
+    with_custom,
+)
+from tests.edited_json import STRANGE, changed, places, put, random_change
 from tests.parameters import rest_slow
 
 (x_of_all,) = (np.arange(24.0, dtype=np.float32).reshape(4, 6),)
@@ -145,35 +153,53 @@ def loads_as(plan, path, load):
     return True
 
 
-STRANGE = (
-    None, True, False, 0, 1, -1, 7, 10**30, -(10**30), 1.5, "", "x", "no such", "os", "\ud800",
-    "__import__('os')",
-    "cpu", "sm_90", "a\u2028b", [], {}, [[]], [None], {"import": ["os", "system"]},
-    {"import": ["antigravity", "x"]}, {"class": "Plan", "fields": {}}, [0, 0, 0],
-    {"class": ["subprocess", "Popen"], "fields": {"args": ["touch", "evil"]}},
-    {"class": "AlongAxis", "fields": {"name": "fromfile", "axis": 0}},
-)  # fmt: skip
+@pytest.mark.parametrize("name", rest_slow(PROGRAMS, ["copies", "several"]))
+def test_what_loads_of_a_changed_file_runs_or_names_the_file(name, tmp_path, no_code):
+    """Also at the second call, which another path runs."""
+    function, arrays = PROGRAMS[name]
+    _, path = saved(tmp_path, function, *arrays)
+    content = json.loads(path.read_text())
+    choose = random.Random(name)
+    found = [*places({key: content[key] for key in ("plan", "shape", "program")})][1:]
+    outcomes = {"refused": 0, "fails": 0, "runs": 0}
+    for _ in range(settings().max_examples * 15):
+        path.write_text(resigned(changed(content, choose.choice(found), random_change(choose))))
+        loaded = loaded_or_refused(no_code, path)
+        outcome = "refused"
+        for _ in range(2 if loaded else 0):
+            outcome = "runs"
+            try:
+                loaded(*arrays)
+            except bb.BlockbusterError:
+                outcome = "fails"
+        outcomes[outcome] += 1
+    assert min(outcomes.values()) > 0, outcomes
 
 
-def places(value, path=()):
-    yield path
-    if not isinstance(value, dict | list):
-        return
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-        yield from places(item, (*path, key))
+def test_an_error_of_a_loaded_program_names_the_file_and_the_function(tmp_path, no_code):
+    _, path = saved(tmp_path, with_custom(fails_if_negative), x_of_all)
+    loaded = no_code(path)
+    loaded(x_of_all)
+
+    for arrays in (-x_of_all, -x_of_all[:2], -x_of_all):
+        with pytest.raises(bb.LaunchError) as info:
+            loaded(arrays)
+        assert isinstance(info.value.__cause__, RuntimeError)
+        said = str(info.value)
+        assert "a.json cannot be run: RuntimeError: less than 0" in said
+        assert "in fails_if_negative" in said
+        assert "which runs between kernels, on arrays" in said
+        assert "save the compiled program again" in said
 
 
-def changed(content, path, change):
-    content = deepcopy(content)
-    at = content
-    for key in path[:-1]:
-        at = at[key]
-    change(at, path[-1])
-    return content
+def test_wrong_arguments_of_a_loaded_program_are_no_fault_of_the_file(tmp_path, no_code):
+    _, path = saved(tmp_path, attention, *PROGRAMS["attention"][1])
+    loaded = no_code(path)
 
-
-def put(value):
-    return lambda at, key: at.__setitem__(key, value)
+    for arrays in ([x_of_all], [x_of_all, x_of_all, x_of_all[:2]], [None] * 3, [[1.0]] * 3):
+        with pytest.raises((TypeError, ValueError, bb.LaunchError)) as info:
+            loaded(*arrays)
+        assert "a.json" not in str(info.value)
 
 
 @pytest.mark.parametrize("name", rest_slow(["several", "custom", "copies", "ones"], ["custom"]))

@@ -27,8 +27,8 @@ TABLES = {
     ),
     "triton/ops.py": ("_FOLDS", "_PRODUCT"),
     "triton/scalars.py": (
-        "_INFIX", "_COMPARISONS", "_TRUTH", "_BUILTIN", "_OWN", "_POWERS", "_FACTORS",
-        "ACCURATE_CALLS", "_INTEGER_CALLS",
+        "_INFIX", "_COMPARISONS", "_TRUTH", "_BUILTIN", "_OWN", "_POWERS", "_PRODUCTS",
+        "_FACTORS", "ACCURATE_CALLS", "_INTEGER_CALLS",
     ),
 }  # fmt: skip
 """Where names of operators and functions belong: beside their spelling."""

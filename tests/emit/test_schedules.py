@@ -89,6 +89,7 @@ def test_the_second_loop_over_a_dim_has_a_number():
         ("block M 64 half", "expected DIM LANES or DIM LANES whole, got 'M 64 half'", 6),
         ("stage N 3", "stage takes a loop, such as nest 1 N", 6),
         ("stage nest N 3", "expected the number of a nest", 11),
+        (f"stage nest {'9' * 5000} N 3", "expected the number of a nest", 11),
         ("stage nest 1", "stage takes a loop, such as nest 1 N", 12),
         ("defer nest 1 N", "defer takes a statement, such as nest 1 @7", 13),
         ("split nest 1", "split takes no place", 0),

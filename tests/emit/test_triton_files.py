@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import blockbuster as bb
 from blockbuster.emission import emit
 from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.target.targets import TARGETS
@@ -93,7 +94,35 @@ def test_command_line(tmp_path):
     assert shown.returncode == 0
     assert "python this_file.py --check" in shown.stdout
     assert run(path).returncode == 2
-    assert "DIM among" in run(path, "--check", "--sizes", "Q=3").stderr
+    for asked in ("Q=3", "M", "M=-1", "M=1e3", "M=²", "M=99999999999", f"M={'9' * 5000}"):
+        refused = run(path, "--check", "--sizes", asked)
+        assert refused.returncode == 2
+        assert "error: --sizes takes numbers below 2**31 of the dims M" in refused.stderr
+    assert "error: --seed takes 0 or more; got -1" in run(path, "--check", "--seed", "-1").stderr
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ("B=100 D=10", "C would be 2.5 for"),
+        ("D=100", "C is 25: it has to be 16"),
+        ("B=2000000000 D=2000000000", "it has to be"),
+    ],
+)
+def test_sizes_that_a_kernel_does_not_take_are_a_usage_error(tmp_path, sizes, said):
+    def heads(x):
+        return bb.softmax(x.reshape(x.shape[0], 4, x.shape[1] // 4), axis=-1)
+
+    graph = bb.fuse(bb.lower(bb.trace(heads, x="B D"))).final
+    path = emit(graph, {"B": 32, "D": 64}, "float32").write(tmp_path / "kernel.py")
+
+    refused = run(path, "--check", "--sizes", *sizes.split())
+
+    assert refused.returncode == 2
+    assert "error: --sizes: " in refused.stderr
+    assert said in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -194,6 +194,8 @@ def test_sizes_of_examples_stand_for_their_dims():
         ({"x": "M"}, r"needs the input 'y'"),
         ({"x": "M", "y": "M", "z": "M"}, r"has no parameter 'z'[\s\S]*it takes x, y"),
         ({"x": "M", "y": "M,N"}, r"input y: 'M,N' in 'M,N' is no dim"),
+        ({"x": "M", "y": f"M={2**63}"}, r"input y: 'M=9223372036854775808' in .* is no dim"),
+        ({"x": "M", "y": "9" * 5000}, r"input y: '9999\d*\.\.\.\d*99' is no dim"),
         ({"x": "M=2", "y": "M=3"}, r"input y: M has sizes 2 and 3"),
         ({"x": "M", "y": np.arange(3, dtype=np.uint64)}, "an array of uint64 cannot be traced"),
         ({"x": "M", "y": "float16: M"}, "'float16' in 'float16: M' is no dtype"),

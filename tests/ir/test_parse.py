@@ -141,3 +141,11 @@ def test_comments_and_layout_do_not_matter():
     assert parse("graph(a: [M]) {t = exp(a) return t}") == parse(
         "# head\ngraph ( a : [ M ] )\n{ t =\n  exp(a)  # tail\n return t }\n"
     )
+
+
+@pytest.mark.parametrize("start", ["1.5", "9" * 5000, "-1", "inf", "n"])
+def test_a_map_starts_at_a_whole_number(start):
+    body = "(x in !X) { y = exp(x) yield y } return Y }"
+    text = f"graph(X: M[M]) {{ Y = map M from {start} {body}"
+    with pytest.raises(ParseError, match="expected a whole number, found"):
+        parse(text)

@@ -7,6 +7,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.machines import Launch, Tier, catalog
 from blockbuster.machines.data_file import machine_text
+from blockbuster.machines.machine import Choice
 from blockbuster.machines.measured import measured_path
 
 
@@ -111,11 +112,36 @@ def test_each_device_is_that_of_one_machine():
     [
         (dict(processors=0), "h200: processors is greater than 0, not 0"),
         (dict(clock=float("nan")), "clock is greater than 0, not nan"),
+        (dict(clock=float("inf")), "clock is between 1e-30 and 1e[+]30, not inf"),
+        (dict(clock=5e-324), "clock is between 1e-30 and 1e[+]30, not 5e-324"),
+        (dict(clock="fast"), "clock is a number, not 'fast'"),
+        (dict(clock=True), "clock is a number, not True"),
+        (dict(processors=10**5000), "processors is between 1e-30 and 1e[+]30, not more"),
+        (dict(processors=1.5), "processors is a whole number, not 1.5"),
+        (dict(issue=float("-inf")), "issue is greater than 0, not -inf"),
+        (dict(launch=Launch(float("inf"), 0, 0)), "launch.plain is between"),
+        (dict(choice=Choice(1, 1, 0, 1)), "choice.vector is greater than 0, not 0"),
         (dict(launch=Launch(1e-6, -1e-6, 1e-6)), "launch.graph is 0 or more, not -1e-06"),
         (dict(tiers=(Tier("hbm", 1, 0.0, 0.0),)), "tiers.hbm.bandwidth is greater than 0"),
         (dict(compute={"vector": {"float32": 0.0}}), "compute.vector.float32 is greater than 0"),
     ],
 )
-def test_numbers_of_a_machine_are_positive(change, words):
+def test_numbers_of_a_machine_are_positive_and_finite(change, words):
     with pytest.raises(ValueError, match=words):
+        replace(bb.machine("h200"), **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dict(tiers=()), "a machine has at least one tier"),
+        (dict(tiers=("hbm",)), "among the tiers is a str"),
+        (dict(tiers=None), "tiers is None, expected a tuple of Tier"),
+        (dict(compute={"matrix": 3.0}), "compute.matrix is a float, expected rates by dtype"),
+        (dict(launch=1e-6), "launch is a float, expected a Launch"),
+        (dict(name=3), "name is an int, expected a text"),
+    ],
+)
+def test_parts_of_a_machine_are_what_they_should_be(change, words):
+    with pytest.raises(TypeError, match=words):
         replace(bb.machine("h200"), **change)

@@ -1,14 +1,19 @@
 """Derivations read back from JSON: equal ones come back, and others are refused in words."""
 
 import json
+import re
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import blockbuster as bb
 from blockbuster import examples
 from blockbuster.errors import RuleError
 from blockbuster.rules import PAPER_RULES, RULES
 from blockbuster.rules.restore import restore
+from tests.edited_json import changed, places, random_change
 
 
 def derivation(name="attention"):
@@ -73,3 +78,52 @@ def test_what_is_no_json_and_what_needs_other_rules_is_refused():
         restore("graph(x: [M]) { return x }", RULES)
     with pytest.raises(ValueError, match="unknown rule"):
         restore(derivation().to_json(), PAPER_RULES[:1])
+
+
+PROGRAMS = {
+    "softmax": bb.trace(lambda x, w: bb.softmax(x @ w, axis=-1), x="M K", w="K N"),
+    "views": bb.trace(lambda x: (x[1:-1] * 2).reshape(-1, 3, 4).sum(-1), x="M D=12"),
+    "positions": bb.trace(lambda x: bb.where(x > 0, x, -np.inf) + bb.argmax(x, 1, keepdims=True),
+                          x="M N"),
+}  # fmt: skip
+PIECES = [*"(){}[],;:|!'+-/<", "\u2028", "\x00", "9" * 30, "9" * 5000, "inf", "nan", "/ 0", "1e999"]
+PUBLIC = (*bb.BlockbusterError.__subclasses__(), ValueError)
+
+
+def edited_text(text, choose):
+    """A text with a piece left out, put in or exchanged."""
+    words = [*re.findall(r"\w+|\S", text), *PIECES]
+    first = choose.randrange(len(text))
+    last = first + choose.choice((0, 0, 1, choose.randrange(12)))
+    instead = choose.choice((choose.choice(words), "", f" {choose.choice(words)} "))
+    return text[:first] + instead + text[last:]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@settings(max_examples=settings().max_examples * 4)
+@given(choose=st.randoms(use_true_random=False))
+def test_any_change_is_a_derivation_or_refused_by_a_public_error(name, choose):
+    """Also a program that stands there alone, which no step has to match."""
+    made = json.loads(bb.fuse(bb.lower(PROGRAMS[name])).to_json())
+    found = [*places(made)][1:]
+    if choose.random() < 0.5:
+        data = changed(made, choose.choice(found), random_change(choose))
+    else:
+        made["start"] = edited_text(made["start"], choose)
+        data = {**made, "final": made["start"], "steps": [], "snapshots_after": [0]}
+    try:
+        derivation = restore(json.dumps(data), RULES)
+    except PUBLIC as error:
+        kind = type(error)
+    else:
+        kind = None
+        assert derivation.replay() == derivation.final
+        assert restore(derivation.to_json(), RULES) == derivation
+    assert kind in (None, *PUBLIC)  # not a subclass that is ours alone
+
+
+def test_damage_is_no_error_of_a_reader_of_ours():
+    with pytest.raises(ValueError, match="the derivation is damaged: steps is missing") as info:
+        restore(tampered(lambda d: d.pop("steps")), RULES)
+
+    assert type(info.value) is ValueError

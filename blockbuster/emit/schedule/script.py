@@ -60,9 +60,9 @@ MOVES: tuple[Move, ...] = (
 
 BY_NAME: Mapping[str, Move] = {move.name: move for move in MOVES}
 
-_NUMBER = re.compile(r"[1-9][0-9]*")
-_STATEMENT = re.compile(r"@([1-9][0-9]*)")
-_LOOP = re.compile(r"([^\s#@,;]+)(?:#([1-9][0-9]*))?")
+_NUMBER = re.compile(r"[1-9][0-9]{,8}")  # of a nest, a loop or a statement
+_STATEMENT = re.compile(rf"@({_NUMBER.pattern})")
+_LOOP = re.compile(rf"([^\s#@,;]+)(?:#({_NUMBER.pattern}))?")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
 
 

@@ -23,7 +23,7 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.typed import typed
 from blockbuster.emit.tile.value_dtypes import output_dtypes
-from blockbuster.errors import among, message
+from blockbuster.errors import a_kind, among, message
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS, OWN, TRUTH, deciding, own_dtypes
 from blockbuster.ir.graph import Graph
 
@@ -44,10 +44,18 @@ class Given:
 
 
 def given_by(dtype: str | Mapping[str, str] | Given) -> Given:
-    """``dtype``: one for all inputs, or those of some inputs and outputs by name."""
+    """``dtype``: one for all inputs, or those of some inputs and outputs by name.
+
+    Raises TypeError for anything else, ValueError for an empty name: that would mean none.
+    """
     if isinstance(dtype, Given):
         return dtype
-    return Given(common=dtype) if isinstance(dtype, str) else Given(arrays=dict(dtype))
+    if isinstance(dtype, Mapping):
+        return Given(arrays=dict(dtype))
+    if isinstance(dtype, str):
+        return Given(common=dtype or dtype_of(dtype).name)
+    hint = 'dtype="float16" for all inputs, or dtype={"x": "float16"} for some'
+    raise TypeError(message(f"dtype is {a_kind(dtype)}", value=dtype, hint=hint))
 
 
 def typed_for_gpu(graph: Graph, program: TileProgram, given: Given) -> TileProgram:

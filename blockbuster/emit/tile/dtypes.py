@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blockbuster.errors import among, message
+from blockbuster.errors import a_kind, among, message
 from blockbuster.ir.dtypes import FLOAT8
 
 
@@ -44,7 +44,10 @@ MEMORY: dict[str, Dtype] = {
 
 
 def dtype_of(name: str) -> Dtype:
-    """The entry of ``DTYPES``; ValueError names the known ones."""
+    """The entry of ``DTYPES``; ValueError names the known ones, TypeError for no name at all."""
+    if not isinstance(name, str):
+        hint = f"pass one of the names {', '.join(DTYPES)}"
+        raise TypeError(message(f"dtype is {a_kind(name)}, not a name", value=name, hint=hint))
     if name not in DTYPES:
         raise ValueError(
             message(f"no kernel is written for dtype {name!r}", hint=among(name, DTYPES))

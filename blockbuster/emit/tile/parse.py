@@ -214,10 +214,7 @@ class _Reader(PhraseReader):
 
     def number(self) -> int:
         """A whole number."""
-        text = self._next
-        if not text.isdigit():
-            self._refuse_token(f"expected a whole number, found {text!r}")
-        return int(self._take())
+        return self._whole_number()
 
     def scalar(self) -> float:
         """A number, infinite perhaps."""

@@ -6,12 +6,14 @@ rounded less. Closing passes of the schedule set the names; printers spell them.
 
 from __future__ import annotations
 
+CANCELS = "cancels"
 FROM_ZERO = "from_zero"
 ROUNDED = "rounded"
 TWO_STEPS = "two_steps"
 READ_ONCE = "read_once"
 
 REASONS = {
+    CANCELS: "rounded, so that equal values cancel",
     FROM_ZERO: "the dot is summed from zero",
     ROUNDED: "rounded before lanes add it up",
     TWO_STEPS: "in two steps, else Triton 3.6 swaps rows",

@@ -21,7 +21,9 @@ from blockbuster.ir.ops import Functional, Map
 from blockbuster.ir.types import Dim, Type, size_class
 from blockbuster.ir.views import dims_along
 from blockbuster.rules import RULES, Derivation, WholeDim, fuse
+from blockbuster.rules.base import unheard
 from blockbuster.rules.explain import dims_in_the_way
+from blockbuster.rules.faults import all_sites
 from blockbuster.rules.one_block import tied, with_one_block
 from blockbuster.rules.whole_dim import fuse_with_dims
 from blockbuster.selection.candidates.repeating import repeating
@@ -166,7 +168,8 @@ class Sites:
     """The dims of a program that can be whole, each for those that are tied to it."""
 
     def __init__(self, graph: Graph) -> None:
-        found = [dim for match in WholeDim().matches(graph) for dim in match.nodes]
+        matches = all_sites(WholeDim(), graph, unheard)
+        found = [dim for match in matches for dim in match.nodes]
         self._tied = {dim: tied(graph, (dim,)) for dim in found}
         self.all = tuple(found)
         self._first = {own: dim for dim, dims in self._tied.items() for own in dims}

@@ -208,7 +208,7 @@ class Family:
             whole = tuple(map(size_class, program.whole))
             blocks = {d: n for d, n in best.blocks.items() if d not in whole}
         else:
-            notes = (*best.unsafe, *best.notes)
+            notes = (*fused.faults, *best.unsafe, *best.notes)
             text = written(best.scheduled, best.stable, reference=fused.graph, notes=notes).source
         return File(
             text,

@@ -15,6 +15,7 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import message, shown, shown_lines
 from blockbuster.ir.types import size_class
 from blockbuster.rules import explain
+from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.plans.masked_loops import narrowed_loops, whole_loops
 from blockbuster.selection.plans.plan import File, Plan, Sizes
 from blockbuster.selection.plans.stored import stored
@@ -161,7 +162,8 @@ def not_one_kernel(plan: Plan, sizes: Sizes) -> str:
     reasons = [*what_is_stored(plan, sizes)]
     for file in plan.files:
         if file.considered is not None and file.kernels > 1:
-            reasons += map(str, explain(file.considered.best.graph))
+            graph, said = file.considered.best.graph, FaultNotes()  # as the plan's notes say
+            reasons += map(str, explain(graph, on_fault=said.keep))
             names = ", ".join(file.writes)
             reasons.append(f"{names}: {file.kernels} kernels, since one may not read what it wrote")
     return message(

@@ -16,6 +16,7 @@ from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import explain
 from blockbuster.rules.explain import Explanation
+from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.candidate import Choice
 from blockbuster.selection.considered import Considered
 
@@ -97,7 +98,8 @@ def _worse(other: Choice, best: Choice) -> str:
 
 def _edges(graph: Graph) -> Iterator[tuple[Dims, Explanation]]:
     """The interior buffered edges: the dims of their values, and why they are there."""
-    for (path, value, _), explanation in zip(graph.buffered_edges(), explain(graph), strict=True):
+    explained = explain(graph, on_fault=FaultNotes().keep)  # those of the choice say it already
+    for (path, value, _), explanation in zip(graph.buffered_edges(), explained, strict=True):
         type = graph.at(path).type_of(value)
         yield frozenset(map(size_class, (*type.lists, *type.axes))), explanation
 

@@ -12,6 +12,7 @@ import blockbuster
 from blockbuster.emit.target.compiler import assembler_of
 from blockbuster.emit.target.inspection import UNSEEN, disassembler
 from blockbuster.errors import EmitError
+from blockbuster.extras import install_hint
 from blockbuster.machines import AUTO, NAMES, machine
 from blockbuster.view.render import HOW_TO, renderer
 from blockbuster.view.terminal import say
@@ -60,7 +61,7 @@ def _compilers() -> str:
     say(f"code        {f'read by {reader}' if reader else f'no nvdisasm is found: {UNSEEN}'}")
     if assembler and assembler.broken:
         say(f"            it {assembler.broken}: kernels that it breaks are refused")
-        say("            pip install 'blockbuster[ptxas]' brings one that is sound")
+        say(f"            {install_hint('ptxas')} brings one that is sound")
     return ""
 
 
@@ -69,7 +70,7 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         extra = EXTRAS.get(package)
-        return f"not installed (pip install 'blockbuster[{extra}]')" if extra else "not installed"
+        return f"not installed ({install_hint(extra)})" if extra else "not installed"
 
 
 def _gpu() -> str:

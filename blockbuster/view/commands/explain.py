@@ -6,6 +6,7 @@ import argparse
 import json
 
 from blockbuster.rules import explain, overflowing, safe
+from blockbuster.rules.faults import FaultNotes
 from blockbuster.view.emitting import add_program, add_rules, derived
 from blockbuster.view.load import parse_sizes
 from blockbuster.view.terminal import say
@@ -30,7 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a reason for each edge."""
     program, derivation = derived(arguments)
     sizes = parse_sizes(arguments.sizes)
-    found = explain(derivation.final, {**program.sizes, **sizes} if sizes else None)
+    known = {**program.sizes, **sizes} if sizes else None
+    found = explain(derivation.final, known, on_fault=FaultNotes().keep)
     if arguments.json:
         keys = ("level", "producer", "consumer", "type", "reason", "unlock", "elements")
         rows = [{k: getattr(e, k) for k in keys} | {"rule": e.rule and e.rule.name} for e in found]

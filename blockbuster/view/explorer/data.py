@@ -19,6 +19,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation, explain
 from blockbuster.rules.explain import APPLIES
+from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.plans.stored import Stored, stored
 from blockbuster.view.explorer.chosen import Chosen, chosen
 from blockbuster.view.explorer.costs import Table
@@ -66,6 +67,7 @@ def explorer_data(
         parts = _texts(derivation, found, graphs, sizes, choice, setting, prove, progress)
         progress("drawing")
         drawn = pictures.result()
+    left = explain(graphs[final], on_fault=FaultNotes().keep)
     dims = dims_data(derivation.start, sizes, {**choice.blocks(sizes), **setting.blocks})
     return {
         **_heading(derivation.start, dims, setting, title),
@@ -73,7 +75,7 @@ def explorer_data(
         "snapshots": list(derivation.snapshots_after),
         "rules": rules_data(dict.fromkeys(f.application.rule for f in found if f.application)),
         "chosen": _chosen_data(choice, final, sizes),
-        "left": left_data(graphs[final], explain(graphs[final]), choice.passed_over),
+        "left": left_data(graphs[final], left, choice.passed_over),
         "pictures": drawn,
     }
 

@@ -219,6 +219,25 @@ def bench(size):
     )
 
 
+def sizes_asked(parser, options):
+    """The sizes to check and to time; a usage error for sizes that these kernels do not take."""
+    changes = {}
+    for text in options.sizes:
+        dim, _, number = text.partition("=")
+        fits = number.isdecimal() and len(number) <= 10 and int(number) < 2**31
+        if dim not in SIZES or not fits:
+            known = f"numbers below 2**31 of the dims {', '.join(SIZES)}"
+            parser.error(f"--sizes takes {known}, as in {next(iter(SIZES), 'M')}=64; got {text!r}")
+        changes[dim] = int(number)
+    try:
+        to_check, to_time = sizes_to_check(changes), check_lengths(SIZES | changes)
+        for size in [to_check] * options.check + [to_time] * options.bench:
+            check_sizes(size)
+    except ValueError as error:
+        parser.error(f"--sizes: {error}")
+    return to_check, to_time
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -228,21 +247,21 @@ def main():
     parser.add_argument("--sizes", nargs="*", default=[], metavar="DIM=N", help="other sizes")
     parser.add_argument("--seed", type=int, default=0, help="of the random inputs")
     options = parser.parse_args()
-    changes = {}
-    for text in options.sizes:
-        dim, _, number = text.partition("=")
-        if dim not in SIZES or not number.isdigit():
-            parser.error(f"--sizes takes DIM=N with DIM among {', '.join(SIZES)}; got {text!r}")
-        changes[dim] = int(number)
     if not (options.check or options.bench):
         parser.error("say --check or --bench")
-    if options.check and not check(sizes_to_check(changes), options.seed):
-        return 1
+    if options.seed < 0:
+        parser.error(f"--seed takes 0 or more; got {options.seed}")
+    to_check, to_time = sizes_asked(parser, options)
+    try:
+        if options.check and not check(to_check, options.seed):
+            return 1
+    except MemoryError as error:
+        parser.error(f"--sizes: {error or 'not enough memory'}")
     if options.bench:
         if not has_gpu():
             print("--bench needs a GPU that torch sees")
             return 2
-        bench(check_lengths(SIZES | changes))
+        bench(to_time)
     return 0
 
 

@@ -198,7 +198,7 @@ class _KernelPrinter:
         if isinstance(stmt.op, Cast) and stmt.args[0] in self._columns:
             self._columns[stmt.target] = None
         name = self._define(stmt.target, lanes)
-        fused = text.text.startswith("tl.fma(")  # with zero: a product by itself
+        fused = "tl.fma(" in text.text  # with zero: a product by itself
         note = REASONS[stmt.apart] if stmt.apart and fused else ""
         self._lines.line(f"{name} = {text.text}", stmt.origin, note)
 
@@ -216,7 +216,7 @@ class _KernelPrinter:
             return self._ops.matrix_dot(
                 args[0], args[1], columns, total, split=stmt.split, depth=depth
             )
-        return self._ops.text(stmt.op, args, lanes, apart=bool(stmt.apart))
+        return self._ops.text(stmt.op, args, lanes, apart=stmt.apart)
 
     def _guard(self, stmt: Guard) -> None:
         operand = self._tiles[stmt.value]

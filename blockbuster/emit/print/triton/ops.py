@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from blockbuster.emit.print.triton.scalars import (
@@ -16,7 +16,7 @@ from blockbuster.emit.print.triton.scalars import (
 )
 from blockbuster.emit.tile.float8_dots import PARTIAL
 from blockbuster.emit.tile.result_dtypes import FLOAT, folded_dtype
-from blockbuster.emit.tile.workarounds import FROM_ZERO, TWO_STEPS
+from blockbuster.emit.tile.workarounds import CANCELS, FROM_ZERO, ROUNDED, TWO_STEPS
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS
 from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
@@ -61,8 +61,11 @@ class OpPrinter:
     scalars: ScalarPrinter
     shape: Callable[[Lanes], str]
 
-    def text(self, op: Op, args: list[Operand], lanes: Lanes, *, apart: bool = False) -> Text:
-        """``op`` applied to ``args``; the result has ``lanes``. ``apart``: products are rounded."""
+    def text(self, op: Op, args: list[Operand], lanes: Lanes, *, apart: str = "") -> Text:
+        """``op`` applied to ``args``; the result has ``lanes``.
+
+        ``apart``: why products are rounded by themselves (workarounds.py).
+        """
         match op:
             case Functional("dot"):
                 return self._dot(args[0], args[1], lanes, apart)
@@ -116,12 +119,12 @@ class OpPrinter:
             parts.append(f"max_num_imprecise_acc={min(depth, PARTIAL)}")
         return Text(f"tl.dot({', '.join(parts)})")
 
-    def _dot(self, a: Operand, b: Operand, lanes: Lanes, apart: bool) -> Text:
+    def _dot(self, a: Operand, b: Operand, lanes: Lanes, apart: str) -> Text:
         """A dot of which an operand lacks lanes: products, summed along what both have."""
         both = tuple(dict.fromkeys((*a.lanes, *b.lanes)))
         rest = tuple(d for d in both if d not in lanes)
         order = (*lanes, *rest)
-        spelled = self.scalars.summand if apart else self.scalars.text
+        spelled = self._spelled(apart)
         product = spelled(_PRODUCT, [a.over(order), b.over(order)])
         return Text(f"tl.sum({product.text}, {len(lanes)})") if rest else product
 
@@ -155,9 +158,12 @@ class OpPrinter:
             return value
         return Text(f"tl.{kind}({value.text}, {len(lanes)})", dtype)
 
-    def _pointwise(self, expr: Expr, args: list[Operand], lanes: Lanes, apart: bool) -> Text:
-        spelled = self.scalars.summand if apart else self.scalars.text
-        text = spelled(expr, [arg.over(lanes) for arg in args])
+    def _spelled(self, apart: str) -> Callable[[Expr, Sequence[Text]], Text]:
+        scalars = self.scalars
+        return {"": scalars.text, ROUNDED: scalars.summand, CANCELS: scalars.apart}[apart]
+
+    def _pointwise(self, expr: Expr, args: list[Operand], lanes: Lanes, apart: str) -> Text:
+        text = self._spelled(apart)(expr, [arg.over(lanes) for arg in args])
         return self.filled(text, lanes, tuple(d for arg in args for d in arg.lanes))
 
     def filled(self, text: Text, lanes: Lanes, present: Lanes) -> Text:

@@ -112,12 +112,15 @@ _POWERS: dict[float, tuple[str, ...]] = {
     -1.0: ("reciprocal",),
 }  # fmt: skip
 """Powers with a known exponent as multiplications and roots, one after the other."""
-_FACTORS: dict[str, Callable[[Call], tuple[Expr, Expr]]] = {
+Factors = Callable[[Call], tuple[Expr, Expr]]
+_PRODUCTS: dict[str, Factors] = {
     "mul": lambda product: (product.args[0], product.args[1]),
     "square": lambda product: (product.args[0], product.args[0]),
-    **dict.fromkeys(("neg", "silu", "gelu", "pow"), lambda product: (product, Const(1.0))),
+    **dict.fromkeys(("silu", "gelu", "pow"), lambda product: (product, Const(1.0))),
 }
 """Functions that are a product, or end in one: what a rounded product multiplies."""
+_FACTORS: dict[str, Factors] = {**_PRODUCTS, "neg": lambda negated: (negated, Const(1.0))}
+"""The same, and of a negated value, which may be a product."""
 ACCURATE_CALLS = {"div": "tl.div_rn", "sqrt": "tl.sqrt_rn", "exp": "_exp"}
 
 
@@ -174,6 +177,25 @@ class ScalarPrinter:
                 return self.text(expr, args)
         a, b = (as_float(self.text(factor, args)).text for factor in factors)
         return Text(f"tl.fma({a}, {b}, 0.0)")
+
+    def apart(self, expr: Expr, args: Sequence[Text]) -> Text:
+        """``expr`` with each of its products rounded before it meets an addition."""
+        given = [*args]
+
+        def named(part: Expr) -> Expr:
+            """``part`` with its products as further operands."""
+            if not isinstance(part, Call):
+                return part
+            made = Call(part.fn, tuple(map(named, part.args)))
+            if part.fn not in _PRODUCTS:
+                return made
+            text = self.summand(made, given)
+            if not text.text.startswith("tl.fma("):
+                return made
+            given.append(text)
+            return Arg(len(given) - 1)
+
+        return self.text(named(expr), given)
 
     def helper(self, name: str, *args: str) -> Text:
         """A call of a function that the file defines."""
