@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.domains import exact_in
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Function, Refused, Semantics, SizeOf
 from blockbuster.ir.base_two import LOG2_E, is_positive, with_tanh
@@ -25,7 +26,6 @@ from blockbuster.ir.ops import Misc
 
 NEGATIVE_INFINITY, INFINITY, UNDEFINED = -1, -2, -3
 SMALL = 2**12  # integers up to here are ordered as integers, so that masks are what they say
-NARROW = 2**8  # integers up to here are the same in every dtype
 
 
 class ZeroDenominator(ArithmeticError):
@@ -263,7 +263,8 @@ class Residues(Semantics):
         return total
 
     def cast(self, item: Array, dtype: str) -> Array:
-        exact = (item <= NARROW) | (item >= self.modulus - NARROW)
+        low, high = exact_in(dtype)
+        exact = (item <= high) | (item >= self.modulus + low)
         return np.where(exact, item, self.oracle(f"cast {dtype}", item))
 
     def misc(self, op: Misc, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> Any:

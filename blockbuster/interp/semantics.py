@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.domains import RANGES
 from blockbuster.interp.layout import Array
+from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim
@@ -235,7 +237,17 @@ class Floats(Semantics):
 
 
 def rounded_to(dtype: str, array: Array) -> Array:
-    """The nearest numbers that ``dtype`` holds, ties to even."""
+    """What a cast to ``dtype`` gives: the nearest float, ties to even, or an integer.
+
+    Of integers as ``domains.wrapped`` has it: a fraction is cut off, and integers wrap around.
+    """
+    if dtype == TRUTH:
+        return np.asarray(array != 0)
+    if dtype in RANGES:
+        low, high = RANGES[dtype]
+        whole = np.trunc(array)
+        around = np.mod(whole - low, float(high - low + 1)) + low
+        return np.where((low <= whole) & (whole <= high) | ~np.isfinite(whole), whole, around)
     if dtype != "bfloat16":
         return array.astype(dtype)
     bits = array.astype(np.float32).view(np.uint32)

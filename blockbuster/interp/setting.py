@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from blockbuster.interp.binding import dims_of, sources
+from blockbuster.interp.domains import Domain, dtypes_of
 from blockbuster.interp.evaluate import Interpreter
 from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.observers import Observer
@@ -44,6 +45,10 @@ class Setting:
             name: tuple(1 if d is None else self.sizes[size_class(d)] for d in axes)
             for name, axes in sources(graph).items()
         }
+
+    def domain(self, *graphs: Graph) -> Domain:
+        """The shapes and dtypes of the sources of programs that read the same ones."""
+        return Domain(self.shapes(graphs[0]), dtypes_of(*graphs))
 
     def run(
         self, graph: Graph, inputs: Mapping[str, Array], semantics: Semantics

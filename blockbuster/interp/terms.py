@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.domains import NARROW, wrapped
 from blockbuster.interp.layout import Array
-from blockbuster.interp.residues import NARROW
 from blockbuster.interp.semantics import Semantics
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import FUNCTIONS, UNINTERPRETED, Call, Const
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim, size_class
@@ -240,6 +241,8 @@ class Terms(Semantics):
 
     def _rounded(self, x: Term, dtype: str) -> Term:
         value = x.value
+        if isinstance(value, Fraction) and dtype in OWN:
+            return self.number(Fraction(wrapped(dtype, value)))
         if isinstance(value, Fraction) and value.denominator == 1 and abs(value) <= NARROW:
             return x
         return self.term(f"cast {dtype}", x)

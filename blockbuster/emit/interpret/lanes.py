@@ -19,8 +19,10 @@ from blockbuster.emit.interpret.observer import Real, TileObserver
 from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import Fold, Let, Tile, TileProgram
 from blockbuster.emit.tile.trips import bound_blocks
+from blockbuster.interp.domains import nearest
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Floats
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.types import Dim, size_class
 
@@ -62,8 +64,8 @@ def check_lanes(
     for buffer in program.inputs:
         shape = [1 if axis.dim is None else sizes[size_class(axis.dim)] for axis in buffer.axes]
         numbers = random.uniform(0.5, 1.5, shape) * random.choice((-1.0, 1.0), shape)
-        truth = buffer.dtype == "bool"
-        arrays[buffer.name] = (numbers > 0).astype(float) if truth else numbers
+        drawn = 4 * numbers if buffer.dtype in INTEGERS else numbers
+        arrays[buffer.name] = nearest(buffer.dtype, drawn).astype(float)
     blocks = bound_blocks(program, sizes, block_sizes)
     TileInterpreter(program, sizes, blocks, Tame(), seed, padded=True).run(arrays, LaneCheck())
 

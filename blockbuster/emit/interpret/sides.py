@@ -21,6 +21,7 @@ from blockbuster.interp.constants import constants_in, constants_of
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Semantics
 from blockbuster.interp.setting import Setting
+from blockbuster.ir.dtypes import OWN, own_dtypes
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import Rule, fitted
 from blockbuster.ir.list_only import list_only
@@ -65,6 +66,13 @@ class Side:
             name: tuple(None if d is None else size_class(d) for d in axes)
             for name, axes in found.items()
         }
+
+    @cached_property
+    def dtypes(self) -> dict[str, str]:
+        """The dtypes of the arrays of masks and integers that the program takes."""
+        if isinstance(self.program, Graph):
+            return own_dtypes(self.program)
+        return {b.name: b.dtype for b in self.program.inputs if b.dtype in OWN}
 
     @property
     def outputs(self) -> tuple[str, ...]:
