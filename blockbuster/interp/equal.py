@@ -142,11 +142,13 @@ def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
         if tier is ORDERED and not literal and compares(a, b):
             continue  # which way exp(x) < 3 goes is not what 2**x says
         outcome = _outcome(a, b, tier, trials)
-        if outcome is not None and outcome.difference is None:
+        if outcome is None:
+            continue
+        if outcome.difference is None:
             found = cases(tier is not DRAWN)
             if found.equal:
                 return _agreed(a, b, tier, trials, outcome, cases=found)
-        elif outcome is not None and tier is ORDERED and literal:
+        elif tier is ORDERED and literal:
             shown = _in_fractions(a, b, outcome.difference)
             if shown is not None:
                 reason = "the programs differ in exact arithmetic"

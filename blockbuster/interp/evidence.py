@@ -35,9 +35,7 @@ def evidence(
         assert np.array_equal(nearest(dtype, inputs[name]), inputs[name]), f"{name} is no {dtype}"
     if dtypes and not all(map(_again, programs, outputs, [(setting, inputs)] * 2)):
         return None
-    return Counterexample(
-        programs, setting.sizes, setting.block_sizes, inputs, *outputs, semantics
-    )
+    return Counterexample(programs, setting.sizes, setting.block_sizes, inputs, *outputs, semantics)
 
 
 def _again(

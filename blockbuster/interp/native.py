@@ -25,6 +25,7 @@ KEPT = (
 )  # fmt: skip
 """Functions that give integers for integers."""
 
+
 class Native(Floats):
     """Every item has its own dtype; what is joined to whole arrays becomes float64."""
 
@@ -63,8 +64,10 @@ class Native(Floats):
 
 def _number(x: Any) -> Any:
     """A mask as the integers that it counts as; anything else as it is."""
-    held = x if isinstance(x, int | float) else np.asarray(x)
-    return held.astype(WHOLE) if getattr(held, "dtype", None) == bool else held
+    if isinstance(x, int | float):
+        return x
+    held = np.asarray(x)
+    return held.astype(WHOLE) if held.dtype.kind == "b" else held
 
 
 def _typed(name: str, fn: Callable[..., Any]) -> Callable[..., Array]:

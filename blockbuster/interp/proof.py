@@ -55,9 +55,9 @@ class Counterexample:
             module = {"Ordered": "ordered", "Characters": "characters"}.get(kind, "exact")
             lines.append(f"from blockbuster.interp.{module} import {kind}")
         lines += ["from numpy import inf, nan", "", "inputs = {"]
-        own = dtypes_of(*self.programs)
+        known = dtypes_of(*self.programs)
         for name, array in self.inputs.items():
-            dtype = repr(own[name]) if own.get(name) == array.dtype.name else "float"
+            dtype = repr(known[name]) if known.get(name) == array.dtype.name else "float"
             held = f"np.array({array.tolist()}, {dtype}).reshape({array.shape})"
             lines.append(f"    {name!r}: {held},")
         lines.append("}")

@@ -59,9 +59,7 @@ def _mildly(point: Point, mild: float | None) -> Point:
     return point if mild is None else {n: min(max(x, -mild), mild) for n, x in point.items()}
 
 
-def _rounded(
-    names: Unknowns, cell: Cell, point: Point, grids: Sequence[int]
-) -> Iterator[Point]:
+def _rounded(names: Unknowns, cell: Cell, point: Point, grids: Sequence[int]) -> Iterator[Point]:
     for grid in grids:
         rounded = {n: round(x * grid) / grid for n, x in point.items()}
         if _missed(names, cell, rounded, 0.0) is None:
