@@ -107,11 +107,11 @@ class Exact(Residues):
         return np.where(known, value % self.prime, self.oracle(name, x, y))
 
     def dot(self, a: Array, b: Array) -> Array:
-        products = self.product(a[:, None, :], b[None, :, :])
+        products = self.product(a[..., :, None, :], b[..., None, :, :])
         total = products.sum(-1, initial=0) % self.prime
         if min(a.min(initial=0), b.min(initial=0)) >= 0:
             return np.asarray(total)
-        undefined = np.any(a < 0, -1)[:, None] | np.any(b < 0, -1)
+        undefined = np.any(a < 0, -1)[..., :, None] | np.any(b < 0, -1)[..., None, :]
         return np.where(undefined, UNDEFINED, total)
 
     # max and min: oracles of sets -----------------------------------------------------

@@ -46,7 +46,7 @@ class Native(Floats):
 
     def dot(self, a: Array, b: Array) -> Array:
         a, b = map(_number, (a, b))
-        return np.asarray(a @ b.T)
+        return np.asarray(a @ b.swapaxes(-1, -2))
 
     def fold_last(self, monoid: str, item: Array) -> Array:
         item = _number(item)

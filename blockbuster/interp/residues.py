@@ -19,7 +19,7 @@ import numpy as np
 
 from blockbuster.interp.domains import exact_in
 from blockbuster.interp.layout import Array
-from blockbuster.interp.semantics import Function, Refused, Semantics, SizeOf
+from blockbuster.interp.semantics import Function, Refused, Semantics, Shape, SizeOf
 from blockbuster.ir.base_two import LOG2_E, is_positive, with_tanh
 from blockbuster.ir.expr import UNINTERPRETED, Call, Const, Expr
 from blockbuster.ir.ops import Misc
@@ -251,9 +251,10 @@ class Residues(Semantics):
         return np.full(shape, start, np.int64)
 
     def dot(self, a: Array, b: Array) -> Array:
-        total = self.identity("+", (len(a), len(b)))
-        for at in range(a.shape[1]):
-            total = self.fold("+", total, self.scalars["mul"](a[:, None, at], b[None, :, at]))
+        total = self.identity("+", (*a.shape[:-1], b.shape[-2]))
+        for at in range(a.shape[-1]):
+            products = self.scalars["mul"](a[..., :, None, at], b[..., None, :, at])
+            total = self.fold("+", total, products)
         return total
 
     def fold_last(self, monoid: str, item: Array) -> Array:
@@ -285,8 +286,10 @@ class Residues(Semantics):
         """Uniformly random residues."""
         return random.integers(0, self.modulus, shape)
 
-    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
-        return super().expression(with_tanh(expr), args, size)
+    def expression(
+        self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()
+    ) -> Any:
+        return super().expression(with_tanh(expr), args, size, stack)
 
     def applied(self, call: Call, args: Sequence[Any]) -> Any:
         match call:

@@ -234,7 +234,7 @@ class Terms(Semantics):
         return np.asarray(total, object)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return self.fold_last("+", self.scalars["mul"](a[:, None, :], b[None, :, :]))
+        return self.fold_last("+", self.scalars["mul"](a[..., :, None, :], b[..., None, :, :]))
 
     def cast(self, item: Array, dtype: str) -> Array:
         return np.asarray(np.frompyfunc(lambda x: self._rounded(x, dtype), 1, 1)(item), object)
