@@ -22,7 +22,7 @@ from blockbuster.interp.layout import Array
 from blockbuster.interp.ordered import Ordered, is_literal
 from blockbuster.interp.proof import Counterexample
 from blockbuster.interp.residues import ZeroDenominator
-from blockbuster.interp.semantics import Float32, Floats, Refused
+from blockbuster.interp.semantics import Float32, Float64, Floats, Refused
 from blockbuster.interp.setting import SMALLEST, Setting, settings
 from blockbuster.interp.unknowns import Unknowns
 from blockbuster.interp.witness import arrays, points
@@ -124,12 +124,12 @@ def _difference(
     a: Graph, b: Graph, setting: Setting, inputs: dict[str, Array]
 ) -> Counterexample | None:
     watched = Watched()
-    left, right = (setting.run(graph, inputs, watched) for graph in (a, b))
+    left, right = setting.run_all((a, b), inputs, watched)
     if all(np.array_equal(x, right[name]) for name, x in left.items()):
         return None
     if all(close(x, right[name]) for name, x in left.items()):
         return None
-    rough = [setting.run(graph, inputs, Float32) for graph in (a, b)]
+    rough = setting.run_all((a, b), inputs, Float32)
     for name, x in left.items():
         y = right[name]
         undefined = x.shape == y.shape and not watched.overflowed
@@ -140,7 +140,8 @@ def _difference(
         ):
             if not _really(a, b, setting, inputs, undefined=undefined):
                 return None
-            return evidence((a, b), setting, inputs, (left, right), "bb.Float64")
+            shown = setting.run(a, inputs, Float64), setting.run(b, inputs, Float64)
+            return evidence((a, b), setting, inputs, shown, "bb.Float64")
     return None
 
 

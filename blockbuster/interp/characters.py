@@ -217,6 +217,11 @@ def representative(x: Any) -> Any:
     return word
 
 
+def head(word: Word) -> int:
+    """``representative`` of a single element."""
+    return next((residue for residue in reversed(word) if residue != UNDEFINED), UNDEFINED)
+
+
 def whole_number(word: Word) -> int | None:
     """A small whole number that all defined residues are, or None."""
     found: set[int] = set()

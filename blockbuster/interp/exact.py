@@ -26,16 +26,17 @@ from blockbuster.interp.residues import (
     NEGATIVE_INFINITY,
     SMALL,
     UNDEFINED,
+    WORD,
     Residues,
     ZeroDenominator,
     known_numbers,
     scattered,
+    scattered_word,
 )
 
 __all__ = ["BITS", "Drawn", "Exact", "ZeroDenominator", "random_prime"]
 
 BITS = 50  # x * y mod p takes a quotient that a double holds to within one
-WORD = 2**64 - 1
 SMALL_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71)
 PRODUCT = math.prod(SMALL_PRIMES)
 BASES = (2, 325, 9375, 28178, 450775, 9780504, 1795265022)
@@ -148,8 +149,8 @@ class Exact(Residues):
             members = members.difference(numbers) | {best}
         if len(members) == 1:
             return next(iter(members))
-        word = sum(_word(m ^ self.key(name)) for m in members)
-        value = _word(word & WORD) % (self.prime - 1) + 1
+        word = sum(scattered_word(m ^ self.key(name)) for m in members)
+        value = scattered_word(word & WORD) % (self.prime - 1) + 1
         known[value] = members
         return value
 
@@ -283,10 +284,3 @@ class Drawn(Exact):
 
     def truth(self, x: Any) -> Any:
         return np.where(x == UNDEFINED, UNDEFINED, (x != 0).astype(np.int64))
-
-
-def _word(state: int) -> int:
-    """``scattered`` for one Python integer."""
-    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & WORD
-    state = (state ^ (state >> 27)) * 0x94D049BB133111EB & WORD
-    return state ^ (state >> 31)

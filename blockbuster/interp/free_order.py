@@ -16,10 +16,17 @@ from blockbuster.interp.characters import (
     LENGTH,
     Characters,
     Word,
+    head,
     representative,
     whole_number,
 )
-from blockbuster.interp.residues import INFINITY, NEGATIVE_INFINITY, UNDEFINED
+from blockbuster.interp.residues import (
+    INFINITY,
+    NEGATIVE_INFINITY,
+    UNDEFINED,
+    WORD,
+    scattered_word,
+)
 
 PRIMES = np.array(CHAIN)
 
@@ -48,16 +55,14 @@ class FreeCharacters(Characters):
         x, y = np.broadcast_arrays(x, y)
         rows = [np.reshape(z, (-1, LENGTH)).tolist() for z in (x, y)]
         pairs = zip(*rows, strict=True)
-        made = [self._join(name, tuple(a), tuple(b)) for a, b in pairs]
+        made = [a if a == b else self._join(name, tuple(a), tuple(b)) for a, b in pairs]
         return np.array(made, np.int64).reshape(x.shape)
 
     def _join(self, name: str, a: Word, b: Word) -> Word:
-        if a == b:
-            return a
         neutral, absorbing = NEGATIVE_INFINITY, INFINITY
         if name == "min":
             neutral, absorbing = absorbing, neutral
-        heads = [int(representative(np.array(word))) for word in (a, b)]
+        heads = [head(word) for word in (a, b)]
         for symbol in (UNDEFINED, absorbing):
             if symbol in heads:
                 return (a, b)[heads.index(symbol)]
@@ -72,8 +77,7 @@ class FreeCharacters(Characters):
             members = members.difference(numbers) | {best}
         if len(members) == 1:
             return next(iter(members))
-        given = [np.array(member, np.int64) for member in sorted(members)]
-        value = tuple(self.oracle(name, *given).tolist())
+        value = self._drawn(name, *sorted(members))
         known[value] = members
         return value
 
@@ -110,7 +114,16 @@ class FreeCharacters(Characters):
             if number and min(heads) >= 0:
                 self.decided.add((number,))
             return (int(decide(number)),) * LENGTH
-        return tuple(self.oracle(name, np.array(apart, np.int64)).tolist())
+        return self._drawn(name, apart)
+
+    def _drawn(self, name: str, *words: Word) -> Word:
+        """``oracle`` of single elements."""
+        if UNDEFINED in map(head, words):
+            return (UNDEFINED,) * LENGTH
+        state = self.key(name)
+        for word in words:
+            state = scattered_word(head(word) & WORD ^ state)
+        return tuple(scattered_word(state ^ i) % (p - 1) + 1 for i, p in enumerate(CHAIN))
 
     def truth(self, x: Any) -> Any:
         rows = [tuple(row) for row in np.reshape(x, (-1, LENGTH)).tolist()]
@@ -119,11 +132,11 @@ class FreeCharacters(Characters):
         return np.array(made, np.int64).reshape(np.shape(x))
 
     def _truth(self, row: Word) -> Word:
-        if representative(np.array(row)) == UNDEFINED:
+        if head(row) == UNDEFINED:
             return (UNDEFINED,) * LENGTH
         if (number := whole_number(row)) is not None:
             return (int(number != 0),) * LENGTH
-        return tuple(self.oracle("truth", np.array(row, np.int64)).tolist())
+        return self._drawn("truth", row)
 
     def opposite(self, truth: Any) -> Any:
         made = super().opposite(truth)

@@ -25,6 +25,7 @@ from blockbuster.ir.expr import UNINTERPRETED, Call, Const, Expr
 from blockbuster.ir.ops import Misc
 
 NEGATIVE_INFINITY, INFINITY, UNDEFINED = -1, -2, -3
+WORD = 2**64 - 1
 SMALL = 2**12  # integers up to here are ordered as integers, so that masks are what they say
 
 
@@ -329,3 +330,10 @@ def scattered(state: Any) -> Any:
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return state ^ (state >> np.uint64(31))
+
+
+def scattered_word(state: int) -> int:
+    """``scattered`` for one Python integer."""
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & WORD
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EB & WORD
+    return state ^ (state >> 31)

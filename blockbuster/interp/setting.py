@@ -15,6 +15,7 @@ from blockbuster.interp.evaluate import Interpreter
 from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.observers import Observer
 from blockbuster.interp.positions import far_sizes
+from blockbuster.interp.remembering import Remembering
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import Rule, fitted
@@ -55,6 +56,13 @@ class Setting:
     ) -> dict[str, Array]:
         """The outputs of ``graph``."""
         return Interpreter(self.layout, semantics, Observer()).run(graph, inputs)
+
+    def run_all(
+        self, graphs: Sequence[Graph], inputs: Mapping[str, Array], semantics: Semantics
+    ) -> list[dict[str, Array]]:
+        """The outputs of programs under a semantics of numbers; the parts they share run once."""
+        memory = Remembering(self.layout, semantics, inputs)
+        return [memory.outputs(graph) for graph in graphs]
 
     @cached_property
     def layout(self) -> Layout:
