@@ -170,9 +170,7 @@ class Degree(Semantics):
             self.oracle(f"misc {op.name}", array)
         return [np.full(shape, VARIABLE) for shape in shapes]
 
-    def expression(
-        self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()
-    ) -> Any:
+    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()) -> Any:
         return super().expression(with_tanh(expr), args, size, stack)
 
     def each(self, number: Any, shape: Shape) -> Any:

@@ -90,9 +90,7 @@ class Layout:
             array[place] = item_at(value, index).transpose(order)
         return array
 
-    def join_stacks(
-        self, stacks: Iterable[tuple[Array, Array]], type: Type, dtype: Any
-    ) -> Array:
+    def join_stacks(self, stacks: Iterable[tuple[Array, Array]], type: Type, dtype: Any) -> Array:
         """``join`` of a buffered value whose items lie in stacks, one for each of their shapes.
 
         Beside each stack stand the numbers that its items have, counted through all lists.

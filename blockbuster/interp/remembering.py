@@ -260,9 +260,7 @@ class Remembering(Interpreter):
             self.inside[key] = known
         return known
 
-    def _entering(
-        self, op: Map, column: Column, type: Type, iterated: bool, count: int
-    ) -> Column:
+    def _entering(self, op: Map, column: Column, type: Type, iterated: bool, count: int) -> Column:
         """An operand in the body of a map: its entries, or itself as often as the map iterates."""
         blocks, start = len(self.layout.blocks[op.dim]), op.start
         if iterated:
@@ -270,13 +268,28 @@ class Remembering(Interpreter):
                 return column
             inner = self._count(type.lists[1:])
             shape = (count, blocks, inner)
-            return self.columns.taken(column, self._chosen("entries", *shape, start, make=lambda: (
-                np.arange(prod(shape)).reshape(shape)[:, start:].ravel()
-            )))
+            return self.columns.taken(
+                column,
+                self._chosen(
+                    "entries",
+                    *shape,
+                    start,
+                    make=lambda: np.arange(prod(shape)).reshape(shape)[:, start:].ravel(),
+                ),
+            )
         own, times = self._count(type.lists), max(blocks - start, 0)
-        return self.columns.taken(column, self._chosen("copies", count, own, times, make=lambda: (
-            np.repeat(np.arange(count * own).reshape(count, 1, own), times, axis=1).ravel()
-        )))
+        return self.columns.taken(
+            column,
+            self._chosen(
+                "copies",
+                count,
+                own,
+                times,
+                make=lambda: np.repeat(
+                    np.arange(count * own).reshape(count, 1, own), times, axis=1
+                ).ravel(),
+            ),
+        )
 
     def _gathered(
         self, node: Node, op: Map, taken: Sequence[Column], around: Around

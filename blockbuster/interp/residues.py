@@ -287,9 +287,7 @@ class Residues(Semantics):
         """Uniformly random residues."""
         return random.integers(0, self.modulus, shape)
 
-    def expression(
-        self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()
-    ) -> Any:
+    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()) -> Any:
         return super().expression(with_tanh(expr), args, size, stack)
 
     def applied(self, call: Call, args: Sequence[Any]) -> Any:

@@ -114,9 +114,7 @@ class Semantics(ABC):
                 a, b = a[..., :, None], b[..., None, :]
         return np.asarray(self.scalars[_SCALAR_OF.get(name, name)](a, b))
 
-    def expression(
-        self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()
-    ) -> Any:
+    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()) -> Any:
         """A scalar expression over items that broadcast together.
 
         ``stack``: the leading axes along which items are stacked. Without recursion: fusion nests

@@ -147,8 +147,8 @@ class TileInterpreter:
 
     def _nest(self, nest: Nest) -> None:
         blocks = blocks_in(nest, self.blocks)
-        watched = self.padded or type(self.observer) is not TileObserver
-        self.abreast = frozenset[Dim]() if watched else side_by_side(nest, blocks)
+        stacks = self.observer.stacks or type(self.observer) is TileObserver
+        self.abreast = side_by_side(nest, blocks) if stacks else frozenset[Dim]()
         scope = Scope(self.sizes, blocks, self.padded)
         for dim in nest.grid:
             if dim in self.abreast:
@@ -239,7 +239,8 @@ class TileInterpreter:
         array = transposed(elements, [order.index(dim) for dim in tile.axes])
         if not scope.padded:
             return array
-        lanes = np.zeros(scope.extents(tile), array.dtype)
+        stack = array.shape[: array.ndim - len(order)]
+        lanes = np.zeros((*stack, *scope.extents(tile)), array.dtype)
         lanes[tuple(map(slice, array.shape))] = array
         return lanes
 
@@ -273,7 +274,7 @@ class TileInterpreter:
         view, tile, scope = stmt.view, stmt.value, frame.scope
         array = self._read(tile, frame)
         if scope.padded:
-            array = array[tuple(slice(scope.real(dim)) for dim in tile.axes)]
+            array = array[(..., *(slice(scope.real(dim)) for dim in tile.axes))]
         array = transposed(array, [tile.axes.index(dim) for dim in view.sliced(tile)])
         dtype = view.buffer.dtype
         if self.converts and WIDTHS.get(tile.dtype, 0) > WIDTHS.get(dtype, 0) > 0:
@@ -306,7 +307,7 @@ class TileInterpreter:
         value = self._read(stmt.value, frame)
         if frame.scope.padded:
             axes = stmt.value.axes
-            lanes = np.arange(value.shape[axes.index(stmt.dim)])
+            lanes = np.arange(value.shape[axes.index(stmt.dim) - len(axes)])
             inside = lanes.reshape([-1 if dim == stmt.dim else 1 for dim in axes])
             fill = self.semantics.constant(stmt.fill)
             value = np.where(inside < frame.scope.real(stmt.dim), value, fill)

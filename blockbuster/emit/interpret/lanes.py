@@ -9,7 +9,7 @@ works lane by lane. Here they are computed on random numbers and inspected, inde
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,6 +73,8 @@ def check_lanes(
 class LaneCheck(TileObserver):
     """Looks at the padded lanes of everything that is reduced, or folded lane by lane."""
 
+    stacks: ClassVar[bool] = True
+
     def let(self, stmt: Let, args: Sequence[Array], made: Array, real: Real) -> None:
         match stmt.op:
             case Functional("dot"):
@@ -87,20 +89,19 @@ class LaneCheck(TileObserver):
 
 def _inside(tile: Tile, array: Array, among: Sequence[Dim], real: Real) -> Array:
     """``array`` without its padded lanes along the axes ``among``."""
-    return array[
-        tuple(
-            slice(real(dim)) if dim in among and dim not in tile.per_lane else slice(None)
-            for dim in tile.axes
-        )
-    ]
+    lanes = (
+        slice(real(dim)) if dim in among and dim not in tile.per_lane else slice(None)
+        for dim in tile.axes
+    )
+    return array[(..., *lanes)]
 
 
 def _ignored(tile: Tile, array: Array, dims: Sequence[Dim], monoid: str, real: Real) -> None:
     """Raise Hazard unless the lanes past the end of ``dims`` hold what the monoid ignores."""
     for dim in dims:
         rows = _inside(tile, array, [d for d in tile.axes if d not in dims], real)
-        at = tile.axes.index(dim)
-        past = rows[(slice(None),) * at + (slice(real(dim), None),)]
+        behind = len(tile.axes) - tile.axes.index(dim) - 1
+        past = rows[(..., slice(real(dim), None), *[slice(None)] * behind)]
         if dim in tile.per_lane:
             continue
         wrong = past[past != IDENTITY[monoid]]
@@ -118,8 +119,8 @@ def _multiplied(tiles: Sequence[Tile], arrays: Sequence[Array], real: Real) -> N
         _inside(tile, array, tile.axes[:-1], real)
         for tile, array in zip(tiles, arrays, strict=True)
     ]
-    a, b = (array[:, real(dim) :] for array in rows)
-    products = a[:, None, :] * b[None, :, :]
+    a, b = (array[..., real(dim) :] for array in rows)
+    products = a[..., :, None, :] * b[..., None, :, :]
     if (products != 0).any():
         raise Hazard(
             f"the lanes of {tiles[0].name} and {tiles[1].name} past the end of {dim} count: "

@@ -8,7 +8,7 @@ value for "not written".
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -95,8 +95,11 @@ class Memory:
         numbers = self._stores + np.arange(prod(cells))
         own = numbers.reshape((*cells, *(1,) * (np.ndim(value) - len(cells))))
         self.writers[buffer][(*index, ...)] = own
-        self._note(path, prod(cells))
-        self._check_apart(buffer, index, path, np.broadcast_to(own, np.shape(value)))
+        self._paths.append(path)
+        self._starts.append(self._stores)
+        self._stores += prod(cells)
+        if cells:  # did one of them write where another one has?
+            self._check(buffer, index, path, "writes")
 
     def content(self, buffer: Buffer) -> Hashable:
         """Equal for two arrays that hold the same, in the same places."""
@@ -115,18 +118,9 @@ class Memory:
         """Store what a nest stored in an earlier run, in which nothing was amiss."""
         self.arrays[buffer][here] = values
         self.writers[buffer][here] = self._stores
-        self._note((), 1)
-
-    def _note(self, path: Path, cells: int) -> None:
-        """Note the path of a store, or of one for each of so many iterations."""
-        self._paths.append(path)
+        self._paths.append(())
         self._starts.append(self._stores)
-        self._stores += cells
-
-    def _path(self, store: int) -> Path:
-        """The parallel iterations of a store."""
-        at = bisect_right(self._starts, store) - 1
-        return cell_path(self._paths[at], store - self._starts[at])
+        self._stores += 1
 
     def unwritten(self, buffer: Buffer) -> tuple[int, ...] | None:
         """The first element of ``buffer`` that nobody wrote, or None."""
@@ -144,32 +138,32 @@ class Memory:
         if what == "reads" and (here == NOBODY).any():
             place = self._place(buffer, index, _first_where(here == NOBODY) or ())
             raise Hazard(f"{place} is read before it is written")
-        for store in np.unique(here[here >= self._first]).tolist():
-            met = here == store
-            cells = cells_of(path)
-            rows = np.argwhere(met)[:, : len(cells)] if cells else np.zeros((1, 0), int)
-            for cell in np.unique(np.ravel_multi_index(rows.T, cells) if cells else [0]).tolist():
-                self._refuse(buffer, index, (self._path(store), cell_path(path, cell)), met, what)
-
-    def _refuse(
-        self, buffer: Buffer, index: Index, paths: tuple[Path, Path], met: Array, what: str
-    ) -> None:
-        """Raise Hazard where two iterations that run at the same time meet."""
-        dim = _apart(*paths)
-        if dim is not None:
-            place = self._place(buffer, index, _first_where(met) or ())
+        found = self._met(here, path)
+        if found is not None:
+            dim, at = found
+            place = self._place(buffer, index, at)
             raise Hazard(f"an iteration over {dim} {what} {place}, which another one writes")
 
-    def _check_apart(self, buffer: Buffer, index: Index, path: Path, own: Array) -> None:
-        """Raise Hazard where iterations that ran side by side have just written one element."""
-        if not cells_of(path):
-            return
-        last = np.broadcast_to(self.writers[buffer][(*index, ...)], own.shape)
-        lost = last != own
-        if lost.any():
-            at = _first_where(lost) or ()
-            paths = self._path(int(last[at])), self._path(int(own[at]))
-            self._refuse(buffer, index, paths, lost, "writes")
+    def _met(self, here: Array, path: Path) -> tuple[Dim, tuple[int, ...]] | None:
+        """Where iterations that run at the same time meet, and the dim that they are of.
+
+        ``here``: for each element the number of its last store; ``path`` is the one of who is at
+        it now.
+        """
+        by_path: dict[int, list[int]] = {}
+        for store in np.unique(here[here >= self._first]).tolist():
+            by_path.setdefault(bisect_right(self._starts, store) - 1, []).append(store)
+        for at, stores in by_path.items():
+            if self._paths[at] == path and not cells_of(path):
+                continue  # as most often: the iteration meets itself
+            places = np.argwhere((here >= stores[0]) & (here <= stores[-1]))
+            cells = here[tuple(places.T)] - self._starts[at]
+            written = _numbers(self._paths[at], _along(cells, cells_of(self._paths[at])))
+            for (run, _, dim), own in zip(path, _numbers(path, places.T).values(), strict=True):
+                apart = np.flatnonzero(np.broadcast_to(written.get(run, own) != own, len(places)))
+                if len(apart):
+                    return dim, tuple(places[apart[0]].tolist())
+        return None
 
     def _check_early(self, buffer: Buffer, index: Index, late: Array, what: str) -> None:
         """Raise Hazard where a program that did not wait meets what the nest before still does."""
@@ -190,28 +184,20 @@ def cells_of(path: Path) -> tuple[int, ...]:
     return tuple(len(number) for _, number, _ in path if isinstance(number, range))
 
 
-def cell_path(path: Path, cell: int) -> Path:
-    """The path of one of the iterations that run side by side."""
-    cells = cells_of(path)
-    numbers = iter(np.unravel_index(cell, cells) if cells else ())
-    return tuple(
-        (run, int(next(numbers)) if isinstance(number, range) else number, dim)
-        for run, number, dim in path
-    )
+def _along(cells: Array, extents: tuple[int, ...]) -> tuple[Array, ...]:
+    """The numbers of iterations along each leading axis."""
+    return np.unravel_index(cells, extents) if extents else ()
+
+
+def _numbers(path: Path, side_by_side: Sequence[Array]) -> dict[int, Any]:
+    """By loop's run the number of the iteration, or those of iterations that run side by side."""
+    along = iter(side_by_side)
+    return {run: next(along) if isinstance(n, range) else n for run, n, _ in path}
 
 
 def _first_where(found: Array) -> tuple[int, ...] | None:
     places = np.argwhere(found)
     return tuple(map(int, places[0])) if len(places) else None
-
-
-def _apart(written: Path, read: Path) -> Dim | None:
-    """The dim of a parallel loop in whose iterations both run, but not in the same one."""
-    iterations = {run: number for run, number, _ in written}
-    for run, number, dim in read:
-        if iterations.get(run, number) != number:
-            return dim
-    return None
 
 
 def same_version(before: Array | None, now: Array | None) -> bool:

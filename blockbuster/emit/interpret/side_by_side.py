@@ -2,8 +2,9 @@
 
 Iterations of a loop over batch or heads do the same to other elements. So the interpreter runs the
 body once, and tiles get a leading axis for the iterations. They must have the same shapes and loop
-bounds, and none may read what the nest stores: then whether iterations disturb each other shows in
-the places that they write, whatever their order.
+bounds, and of an array that the nest both stores and loads each iteration must have a part of its
+own: then whether iterations disturb each other shows in the places that they write, whatever their
+order.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import numpy as np
 
 from blockbuster.emit.tile.dataflow import bounding, conflicts, defined, operands
 from blockbuster.emit.tile.program import (
+    ACCESSES,
     BlockOf,
+    Buffer,
     For,
     Iota,
     Issue,
@@ -23,7 +26,6 @@ from blockbuster.emit.tile.program import (
     Tile,
     statements,
 )
-from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Shape
 from blockbuster.ir.types import Dim
@@ -35,8 +37,6 @@ def side_by_side(nest: Nest, blocks: Mapping[Dim, int]) -> frozenset[Dim]:
     Their blocks have one element, no tile has them as an axis, and no index is of them.
     """
     body = tuple(statements(nest.body))
-    if is_dependent(nest) or conflicts(nest.body):
-        return frozenset()
     bounds = bounding(nest.body)
     if any(defined(s) in bounds and not isinstance(s, Let | Iota | BlockOf) for s in body):
         return frozenset()  # what memory holds decides how often a loop runs
@@ -47,7 +47,16 @@ def side_by_side(nest: Nest, blocks: Mapping[Dim, int]) -> frozenset[Dim]:
     apart |= {loop.dim for loop in loops if loop.span is not None or loop.chunk is not None}
     apart |= {s.dim for s in loops if any(isinstance(inner, Issue) for inner in s.body)}
     parallel = dict.fromkeys((*nest.grid, *(loop.dim for loop in loops if loop.parallel)))
-    return frozenset(dim for dim in parallel if blocks[dim] == 1 and dim not in apart)
+    alike = [dim for dim in parallel if blocks[dim] == 1 and dim not in apart]
+    shared = conflicts(nest.body)
+    return frozenset(d for d in alike if all(_cuts(d, buffer, nest) for buffer in shared))
+
+
+def _cuts(dim: Dim, buffer: Buffer, nest: Nest) -> bool:
+    """Whether all accesses of a nest to a buffer run along one of its axes under ``dim``."""
+    accesses = (s.view for s in statements(nest.body) if isinstance(s, ACCESSES))
+    found = [view.dims for view in accesses if view.buffer == buffer]
+    return any(all(along == dim for along in dims) for dims in zip(*found, strict=True))
 
 
 def _tiles(nest: Nest) -> list[Tile]:
