@@ -219,7 +219,10 @@ def representative(x: Any) -> Any:
 
 def head(word: Word) -> int:
     """``representative`` of a single element."""
-    return next((residue for residue in reversed(word) if residue != UNDEFINED), UNDEFINED)
+    for residue in reversed(word):
+        if residue != UNDEFINED:
+            return residue
+    return UNDEFINED
 
 
 def whole_number(word: Word) -> int | None:

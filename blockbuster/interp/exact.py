@@ -73,6 +73,7 @@ class Exact(Residues):
         super().__init__(prime, seed)
         self.prime = prime
         self._members: dict[str, dict[int, frozenset[int]]] = {"max": {}, "min": {}}
+        self._joins: dict[str, dict[tuple[int, int], int]] = {"max": {}, "min": {}}
         self._truths: set[int] = {0, 1}
         self.decided: set[tuple[int, ...]] = set()
         """Numbers that no data enter and that were compared: do they depend on sizes?"""
@@ -127,11 +128,18 @@ class Exact(Residues):
 
     def _joined(self, name: str, x: Any, y: Any) -> Any:
         x, y = np.broadcast_arrays(x, y)
-        pairs = zip(np.ravel(x).tolist(), np.ravel(y).tolist(), strict=True)
-        flat = [a if a == b else self._join(name, a, b) for a, b in pairs]
+        known = self._joins[name]
+        flat = []
+        for pair in zip(np.ravel(x).tolist(), np.ravel(y).tolist(), strict=True):
+            value = known.get(pair)
+            if value is None:
+                value = known[pair] = self._join(name, *pair)
+            flat.append(value)
         return np.array(flat, np.int64).reshape(x.shape)
 
     def _join(self, name: str, a: int, b: int) -> int:
+        if a == b:
+            return a
         if a < 0 or b < 0:
             neutral, absorbing = NEGATIVE_INFINITY, INFINITY
             if name == "min":

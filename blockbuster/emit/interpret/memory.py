@@ -150,12 +150,12 @@ class Memory:
         ``here``: for each element the number of its last store; ``path`` is the one of who is at
         it now.
         """
+        if (here < self._first).all() or self._by_itself(here, path):
+            return None
         by_path: dict[int, list[int]] = {}
         for store in np.unique(here[here >= self._first]).tolist():
             by_path.setdefault(bisect_right(self._starts, store) - 1, []).append(store)
         for at, stores in by_path.items():
-            if self._paths[at] == path and not cells_of(path):
-                continue  # as most often: the iteration meets itself
             places = np.argwhere((here >= stores[0]) & (here <= stores[-1]))
             cells = here[tuple(places.T)] - self._starts[at]
             written = _numbers(self._paths[at], _along(cells, cells_of(self._paths[at])))
@@ -164,6 +164,15 @@ class Memory:
                 if len(apart):
                     return dim, tuple(places[apart[0]].tolist())
         return None
+
+    def _by_itself(self, here: Array, path: Path) -> bool:
+        """Whether all elements were last stored at once by the iterations that are at them now."""
+        at = bisect_right(self._starts, int(here.flat[0])) - 1
+        if at < 0 or self._paths[at] != path:
+            return False
+        cells = cells_of(path)
+        own = np.arange(prod(cells)).reshape((*cells, *(1,) * (here.ndim - len(cells))))
+        return bool((here == self._starts[at] + own).all())
 
     def _check_early(self, buffer: Buffer, index: Index, late: Array, what: str) -> None:
         """Raise Hazard where a program that did not wait meets what the nest before still does."""
