@@ -8,7 +8,7 @@ column keeps an array for each: the items stacked along a first axis. Equal colu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -17,9 +17,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockbuster.interp.layout import Array
+from blockbuster.ir.types import Dim
 
 Places = NDArray[np.intp]
 Shape = tuple[int, ...]
+
+
+class Around:
+    """The iterations around an equation: by dim the number of each one's block.
+
+    One object wherever they are the same.
+    """
+
+    def __init__(self, count: int, numbers: Mapping[Dim, Places]) -> None:
+        self.count, self.numbers = count, numbers
+
+    def __len__(self) -> int:
+        return self.count
+
+    def inside(self, dim: Dim, blocks: range) -> Around:
+        """Those around the body of a map over these blocks of ``dim``."""
+        times = len(blocks)
+        numbers = {other: np.repeat(held, times) for other, held in self.numbers.items()}
+        return Around(self.count * times, {**numbers, dim: np.tile(np.array(blocks), self.count)})
 
 
 class Pattern:
@@ -124,6 +144,12 @@ class Columns:
             found = self._patterns[key] = Pattern(length, tuple(shapes), tuple(places))
         return found
 
+    def of_extents(self, extents: Places) -> Pattern:
+        """The pattern of items whose shapes are the rows of ``extents``."""
+        shapes, held = np.unique(extents, axis=0, return_inverse=True)
+        places = [np.flatnonzero(held.ravel() == at) for at in range(len(shapes))]
+        return self.pattern(len(extents), [*map(tuple, shapes.tolist())], places)
+
     def parts(self, patterns: Sequence[Pattern]) -> tuple[Part, ...]:
         """The places of columns of one length, apart by the shapes that they have there."""
         key = tuple(map(id, patterns))
@@ -192,4 +218,4 @@ def _parts(patterns: Sequence[Pattern]) -> list[Part]:
 
 def _digest(array: Array) -> bytes:
     """128 bits that tell the content of an array from any other."""
-    return blake2b(array.reshape(-1).view(np.uint8), digest_size=16).digest()
+    return blake2b(array.reshape(-1).view(np.uint8).data, digest_size=16).digest()

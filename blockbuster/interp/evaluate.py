@@ -236,9 +236,7 @@ class Interpreter:
             self.observer.execute(op, tuple(items), item)
         return [Held(site.node.types[0], item)]
 
-    def item(
-        self, op: Functional | Elementwise | Cast, items: Sequence[Array], stack: Shape = ()
-    ) -> Array:
+    def item(self, op: Positional, items: Sequence[Array], stack: Shape = ()) -> Array:
         """The result of an operator on items alone; ``stack``: the axes along which they lie."""
         if isinstance(op, Functional):
             return self.semantics.functional(op.name, items)
@@ -314,6 +312,7 @@ class Interpreter:
         return held.home or tensor
 
 
+Positional = Functional | Elementwise | Cast
 POSITIONAL = (Functional, Elementwise, Cast)
 """Operators of items alone, whatever and wherever they are."""
 

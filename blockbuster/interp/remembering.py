@@ -18,18 +18,26 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blockbuster.interp.accumulators import aligned, folded
-from blockbuster.interp.columns import Column, Columns, Pattern, Places, Shape, Stacked
-from blockbuster.interp.evaluate import MEANING, POSITIONAL, Interpreter
+from blockbuster.interp.columns import Around, Column, Columns, Pattern, Places, Shape, Stacked
+from blockbuster.interp.evaluate import MEANING, POSITIONAL, Interpreter, Positional
 from blockbuster.interp.held import Held, Site, Spans
 from blockbuster.interp.layout import Array, Layout, Nested
 from blockbuster.interp.observers import Observer
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.graph import Graph, Input, Node, Output
-from blockbuster.ir.ops import Collect, Map, Op, Pointwise, Relabel
+from blockbuster.ir.ops import (
+    Accumulate,
+    Collect,
+    Map,
+    Op,
+    Pointwise,
+    Reduce,
+    Relabel,
+    Result,
+    Transpose,
+)
 from blockbuster.ir.types import Dim, Type, whole
 
-Around = tuple[Spans, ...]
-"""The blocks of each iteration around an equation; one object wherever they are the same."""
 Line = tuple[Node, int, bool]
 """An equation, ready to be looked up: its node, the number of its operator (the same number, the
 same results for the same operands), and whether blocks matter too."""
@@ -56,7 +64,7 @@ class Remembering(Interpreter):
         self.joined: dict[Hashable, Array] = {}
         self.operators: dict[Hashable, Any] = {}
         self.numbers: dict[int, Line] = {}
-        self.nowhere: Around = ({},)
+        self.nowhere = Around(1, {})
         self.inside: dict[tuple[Dim, int, int], Around] = {}
         self.placed: dict[Hashable, Places] = {}
         self.spread: dict[tuple[tuple[Dim, ...], int], Pattern] = {}
@@ -152,9 +160,14 @@ class Remembering(Interpreter):
             return (self.columns.mapped(args, partial(self._pointwise, op, types), extents),)
         if isinstance(op, Relabel):
             return args
+        if isinstance(op, Transpose):
+            return (self._turned(op, types[0], args[0], len(around)),)
+        if isinstance(op, Reduce) and self.layout.blocks[op.dim]:
+            shape = (len(around), len(self.layout.blocks[op.dim]))
+            return self._folded([Accumulate(op.monoid)], node.types, [*args], shape)
         return self._each(op, node, types, args, around)
 
-    def _positional(self, op: Op, items: Sequence[Array], stack: Shape) -> Array:
+    def _positional(self, op: Positional, items: Sequence[Array], stack: Shape) -> Array:
         """An operator on items alone; these are stacked."""
         made = self.item(op, items, stack)
         return made if made.ndim else np.broadcast_to(made, stack)
@@ -177,16 +190,20 @@ class Remembering(Interpreter):
         """The shapes of items with these axes, where the current blocks say them."""
         known = self.spread.get((axes, id(around)))
         if known is None:
-            by_shape: dict[Shape, list[int]] = {}
-            for at, spans in enumerate(around):
-                size = self.layout.size
-                shape = tuple(len(spans[d]) if d in spans else size(d) for d in axes)
-                by_shape.setdefault(shape, []).append(at)
-            shapes = sorted(by_shape)
-            places = [np.array(by_shape[shape], np.intp) for shape in shapes]
-            known = self.columns.pattern(len(around), shapes, places)
-            self.spread[axes, id(around)] = known
+            extents = np.empty((len(around), len(axes)), np.intp)
+            for column, dim in zip(extents.T, axes, strict=True):
+                lengths = np.array([*map(len, self.layout.blocks[dim])], np.intp)
+                held = around.numbers.get(dim)
+                column[:] = self.layout.size(dim) if held is None else lengths[held]
+            known = self.spread[axes, id(around)] = self.columns.of_extents(extents)
         return known
+
+    def _spans(self, around: Around) -> list[Spans]:
+        """The blocks of each iteration."""
+        blocks = self.layout.blocks
+        held = [[blocks[dim][n] for n in at.tolist()] for dim, at in around.numbers.items()]
+        rows = zip(*held, strict=True) if held else [()] * len(around)
+        return [dict(zip(around.numbers, row, strict=True)) for row in rows]
 
     def _each(
         self, op: Op, node: Node, types: Sequence[Type], args: Sequence[Column], around: Around
@@ -195,10 +212,24 @@ class Remembering(Interpreter):
         count = len(around)
         nested = [self._nested(arg, type, count) for arg, type in zip(args, types, strict=True)]
         rows = []
-        for here, *values in zip(around, *nested, strict=True):
+        for here, *values in zip(self._spans(around), *nested, strict=True):
             made = MEANING[type(op)](self, op, Site(node, (), here), [*map(Held, types, values)])
             rows.append([held.data for held in made])
         return [self._flat([row[port] for row in rows], t) for port, t in enumerate(node.types)]
+
+    def _turned(self, op: Transpose, type: Type, column: Column, count: int) -> Column:
+        """Lists and axes in another order, in each of ``count`` iterations."""
+        lists = [type.lists.index(dim) for dim in op.lists]
+        axes = [1 + type.axes.index(dim) for dim in op.axes]
+        extents = [len(self.layout.blocks[dim]) for dim in type.lists]
+
+        def order() -> Places:
+            numbers = np.arange(count * prod(extents)).reshape(count, *extents)
+            return numbers.transpose(0, *(1 + at for at in lists)).ravel()
+
+        places = self._chosen("turned", count, *extents, *lists, make=order)
+        turned = self.columns.taken(column, places)
+        return self.columns.mapped([turned], lambda items, _: items[0].transpose(0, *axes))
 
     # lists -------------------------------------------------------------------------------
 
@@ -251,13 +282,12 @@ class Remembering(Interpreter):
         return known
 
     def _inside(self, op: Map, around: Around) -> Around:
-        """The blocks in each iteration of a map, for each of the iterations around it."""
+        """The iterations of a map, for each of the iterations around it."""
         key = (op.dim, op.start, id(around))
         known = self.inside.get(key)
         if known is None:
-            blocks = self.layout.blocks[op.dim][op.start :]
-            known = tuple([{**here, op.dim: span} for here in around for span in blocks])
-            self.inside[key] = known
+            blocks = range(op.start, max(len(self.layout.blocks[op.dim]), op.start))
+            known = self.inside[key] = around.inside(op.dim, blocks)
         return known
 
     def _entering(self, op: Map, column: Column, type: Type, iterated: bool, count: int) -> Column:
@@ -295,21 +325,21 @@ class Remembering(Interpreter):
         self, node: Node, op: Map, taken: Sequence[Column], around: Around
     ) -> Sequence[Column]:
         """The results of a map in each iteration around it, from those of its own iterations."""
-        blocks, ports = len(self.layout.blocks[op.dim]), range(len(op.results))
+        blocks = len(self.layout.blocks[op.dim])
         made: list[Column] = list(taken[: len(op.results)])
         for port, first in enumerate(taken[len(op.results) :] if blocks else ()):
             folds = not isinstance(op.results[port], Collect)
             items = 1 if folds else self._count(node.types[port].lists[1:])
             made[port] = self._behind(first, made[port], (len(around), blocks - op.start, items))
-        folded = [port for port in ports if not isinstance(op.results[port], Collect)]
-        if not folded:
+        if all(isinstance(result, Collect) for result in op.results):
             return made
         if blocks:
-            return self._folded(node, op, made, (len(around), blocks))
-        for port in folded:
-            start = partial(self._identity, op.results[port].monoid)
-            extents = self._extents(node.types[port].axes, around)
-            made[port] = self.columns.mapped((), start, extents)
+            return self._folded(op.results, node.types, made, (len(around), blocks))
+        for port, result in enumerate(op.results):
+            if not isinstance(result, Collect):
+                start = partial(self._identity, result.monoid)
+                extents = self._extents(node.types[port].axes, around)
+                made[port] = self.columns.mapped((), start, extents)
         return made
 
     def _identity(self, monoid: str, items: Sequence[Array], stack: Shape, shape: Shape) -> Array:
@@ -328,26 +358,27 @@ class Remembering(Interpreter):
         return self.columns.taken(both, self._chosen("behind", *shape, make=order))
 
     def _folded(
-        self, node: Node, op: Map, made: list[Column], shape: tuple[int, int]
-    ) -> list[Column]:
+        self, results: Sequence[Result], types: Sequence[Type], made: list[Column],
+        shape: tuple[int, int],
+    ) -> list[Column]:  # fmt: skip
         """The results of a map, those that are folded over ``shape[1]`` entries each."""
         around, count = shape
-        folds = [port for port, r in enumerate(op.results) if not isinstance(r, Collect)]
+        folds = [port for port, r in enumerate(results) if not isinstance(r, Collect)]
         numbers = [
-            self._chosen("entry", *shape, at, make=lambda at=at: np.arange(around) * count + at)
+            self._chosen("entry", *shape, at, make=partial(np.arange, at, around * count, count))
             for at in range(count)
         ]
         entries = [self.columns.taken(made[port], at) for port in folds for at in numbers]
-        types = [Type((), ("", *type.axes)) for type in node.types]
+        stacked = [Type((), ("", *type.axes)) for type in types]
         patterns = [column.pattern for column in entries]
         parts: list[list[Any]] = [[] for _ in folds]
         for part in self.columns.parts(patterns):
             items: Iterator[Array] = iter(part.of(entries))
-            columns: list[list[Array]] = [[] for _ in op.results]
+            columns: list[list[Array]] = [[] for _ in results]
             for port in folds:
                 columns[port] = [next(items) for _ in range(count)]
             stack = (len(part.places),)
-            totals = folded(op.results, columns, types, self.semantics, self.layout.size, stack)
+            totals = folded(results, columns, stacked, self.semantics, self.layout.size, stack)
             for held, port in zip(parts, folds, strict=True):
                 held.append(Stacked(part.places, totals[port]))
         for held, port in zip(parts, folds, strict=True):

@@ -123,9 +123,9 @@ class Semantics(ABC):
         done: dict[int, Any] = {}
         rank = max(map(np.ndim, args), default=len(stack))
         shape = (*stack, *(1,) * (rank - len(stack)))
-        stack = [expr]
-        while stack:
-            top = stack[-1]
+        pending = [expr]
+        while pending:
+            top = pending[-1]
             match top:
                 case Arg(index):
                     done[id(top)] = args[index]
@@ -136,11 +136,11 @@ class Semantics(ABC):
                 case Call():
                     waiting = [arg for arg in top.args if id(arg) not in done]
                     if waiting:
-                        stack.extend(waiting)
+                        pending.extend(waiting)
                         continue
                     if id(top) not in done:
                         done[id(top)] = self.applied(top, [done[id(arg)] for arg in top.args])
-            stack.pop()
+            pending.pop()
         return done[id(expr)]
 
     def each(self, number: Any, shape: Shape) -> Any:

@@ -274,7 +274,8 @@ class TileInterpreter:
         view, tile, scope = stmt.view, stmt.value, frame.scope
         array = self._read(tile, frame)
         if scope.padded:
-            array = array[(..., *(slice(scope.real(dim)) for dim in tile.axes))]
+            inside: tuple[Any, ...] = (..., *(slice(scope.real(dim)) for dim in tile.axes))
+            array = array[inside]
         array = transposed(array, [tile.axes.index(dim) for dim in view.sliced(tile)])
         dtype = view.buffer.dtype
         if self.converts and WIDTHS.get(tile.dtype, 0) > WIDTHS.get(dtype, 0) > 0:
@@ -341,21 +342,19 @@ class TileInterpreter:
         self.observer.fold(stmt, values, frame.scope.real)
         value, *others = map(wide.item, values)
         stack, axes = frame.scope.stack, stmt.target.axes
-        lanes = (
-            ...,
-            *(
-                slice(extent) if dim in stmt.target.per_lane else slice(None)
-                for dim, extent in zip(axes, value.shape[len(stack) :], strict=True)
-            ),
-        )
+        lanes = [
+            slice(extent) if dim in stmt.target.per_lane else slice(None)
+            for dim, extent in zip(axes, value.shape[len(stack) :], strict=True)
+        ]
+        here: tuple[Any, ...] = (..., *lanes)
         lead.array = np.array(spread(lead.array, len(axes), stack))
-        old = np.array(lead.array[lanes])
+        old = np.array(lead.array[here])
         onto = old if stmt.onto is None else wide.item(self._read(stmt.onto, frame))
         new = value if stmt.ahead else wide.fold(stmt.monoid, onto, value)
         leads = axes, old, value, new
         for member, other in zip(stmt.members, others, strict=True):
             self._rescale(member, other, leads, frame, ahead=stmt.ahead)
-        lead.array[lanes] = new
+        lead.array[here] = new
 
     def _rescale(
         self,

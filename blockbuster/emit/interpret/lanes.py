@@ -89,19 +89,21 @@ class LaneCheck(TileObserver):
 
 def _inside(tile: Tile, array: Array, among: Sequence[Dim], real: Real) -> Array:
     """``array`` without its padded lanes along the axes ``among``."""
-    lanes = (
+    lanes = [
         slice(real(dim)) if dim in among and dim not in tile.per_lane else slice(None)
         for dim in tile.axes
-    )
-    return array[(..., *lanes)]
+    ]
+    where: tuple[Any, ...] = (..., *lanes)
+    return np.asarray(array[where])
 
 
 def _ignored(tile: Tile, array: Array, dims: Sequence[Dim], monoid: str, real: Real) -> None:
     """Raise Hazard unless the lanes past the end of ``dims`` hold what the monoid ignores."""
     for dim in dims:
         rows = _inside(tile, array, [d for d in tile.axes if d not in dims], real)
-        behind = len(tile.axes) - tile.axes.index(dim) - 1
-        past = rows[(..., slice(real(dim), None), *[slice(None)] * behind)]
+        behind_it = [slice(None)] * (len(tile.axes) - tile.axes.index(dim) - 1)
+        lanes: tuple[Any, ...] = (..., slice(real(dim), None), *behind_it)
+        past = rows[lanes]
         if dim in tile.per_lane:
             continue
         wrong = past[past != IDENTITY[monoid]]

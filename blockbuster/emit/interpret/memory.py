@@ -44,6 +44,7 @@ class Memory:
 
     arrays: dict[Buffer, Array] = field(default_factory=dict)
     writers: dict[Buffer, Array] = field(default_factory=dict)
+    _last: dict[Buffer, int] = field(default_factory=dict)
     _paths: list[Path] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list)
     _stores: int = 0
@@ -95,9 +96,7 @@ class Memory:
         numbers = self._stores + np.arange(prod(cells))
         own = numbers.reshape((*cells, *(1,) * (np.ndim(value) - len(cells))))
         self.writers[buffer][(*index, ...)] = own
-        self._paths.append(path)
-        self._starts.append(self._stores)
-        self._stores += prod(cells)
+        self._note(buffer, path)
         if cells:  # did one of them write where another one has?
             self._check(buffer, index, path, "writes")
 
@@ -118,9 +117,14 @@ class Memory:
         """Store what a nest stored in an earlier run, in which nothing was amiss."""
         self.arrays[buffer][here] = values
         self.writers[buffer][here] = self._stores
-        self._paths.append(())
+        self._note(buffer, ())
+
+    def _note(self, buffer: Buffer, path: Path) -> None:
+        """Number a store: one for each iteration of its path."""
+        self._paths.append(path)
         self._starts.append(self._stores)
-        self._stores += 1
+        self._last[buffer] = self._stores
+        self._stores += prod(cells_of(path))
 
     def unwritten(self, buffer: Buffer) -> tuple[int, ...] | None:
         """The first element of ``buffer`` that nobody wrote, or None."""
@@ -138,7 +142,8 @@ class Memory:
         if what == "reads" and (here == NOBODY).any():
             place = self._place(buffer, index, _first_where(here == NOBODY) or ())
             raise Hazard(f"{place} is read before it is written")
-        found = self._met(here, path)
+        stored = self._last.get(buffer, NOBODY) >= self._first
+        found = self._met(here, path) if stored else None
         if found is not None:
             dim, at = found
             place = self._place(buffer, index, at)
@@ -159,7 +164,7 @@ class Memory:
             places = np.argwhere((here >= stores[0]) & (here <= stores[-1]))
             cells = here[tuple(places.T)] - self._starts[at]
             written = _numbers(self._paths[at], _along(cells, cells_of(self._paths[at])))
-            for (run, _, dim), own in zip(path, _numbers(path, places.T).values(), strict=True):
+            for (run, _, dim), own in zip(path, _numbers(path, [*places.T]).values(), strict=True):
                 apart = np.flatnonzero(np.broadcast_to(written.get(run, own) != own, len(places)))
                 if len(apart):
                     return dim, tuple(places[apart[0]].tolist())

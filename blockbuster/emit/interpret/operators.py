@@ -45,7 +45,8 @@ def _pointwise(
     if not args and made.ndim:  # a number for each iteration
         made = made.reshape(*made.shape, *(1,) * len(op.axes))
     stack = made.shape[: max(made.ndim - len(op.axes), 0)]
-    return np.broadcast_to(made, (*stack, *(shape[dim] for dim in op.axes)))
+    whole = (*stack, *(shape[dim] for dim in op.axes))
+    return made if made.shape == whole else np.broadcast_to(made, whole)
 
 
 def transposed(array: Array, order: Sequence[int]) -> Array:

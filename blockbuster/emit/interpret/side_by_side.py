@@ -73,9 +73,9 @@ def spread(array: Array, rank: int, stack: Shape) -> Array:
 
     Where it was made, fewer loops were run side by side, or no iteration made a difference.
     """
-    if not stack:
-        return array
     lead = array.ndim - rank
+    if array.shape[:lead] == stack:
+        return array
     ones = (1,) * (len(stack) - lead)
     shape = (*array.shape[:lead], *ones, *array.shape[lead:])
     return np.broadcast_to(array.reshape(shape), (*stack, *array.shape[lead:]))
