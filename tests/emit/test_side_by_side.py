@@ -37,13 +37,22 @@ def grouped(q, k, v):
     return bb.softmax(bb.where(kept, scores, -np.inf), axis=-1) @ v
 
 
+def padded(q, k, v, mask, slope):
+    """Arrays that have the batch alone, the heads alone, and neither."""
+    scores = q @ np.swapaxes(k, -1, -2) * slope[:, None, None]
+    seen = bb.where(mask[:, None, None, :], scores, -np.inf)
+    return bb.softmax(seen, axis=-1) @ v + bb.arange(q.shape[-2])[:, None]
+
+
 def normed(x, w):
     return bb.softmax(x / bb.sqrt(bb.mean(x * x, axis=-1, keepdims=True)) @ w, axis=-1)
 
 
 def derivations():
     heads = dict(q="B H=4 S D", k="B G=2 S D", v="B G=2 S D")
-    for function, dims in ((grouped, heads), (normed, dict(x="B G M K", w="K N"))):
+    masked = dict.fromkeys("qkv", "B G S D") | dict(mask="bool: B S", slope="G")
+    square = dict(x="B G M K", w="K N")
+    for function, dims in ((grouped, heads), (padded, masked), (normed, square)):
         fused = bb.fuse(bb.lower(bb.trace(function, **dims)))
         sizes = {dim: 64 for dim in "BGSDMKN" if any(dim in text for text in dims.values())}
         kernel = bb.emit(fused, {**sizes, "G": 2}, dtype="float16", target="sm_90")

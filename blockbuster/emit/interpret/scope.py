@@ -104,8 +104,9 @@ class Scope:
         abreast = self.abreast or {}
         if dim not in abreast:
             return self.start(dim)
-        behind = len(abreast) - [*abreast].index(dim) - 1
-        return abreast[dim].reshape(-1, *(1,) * (behind + len(order)))
+        shape = [1] * (len(abreast) + len(order))
+        shape[[*abreast].index(dim)] = -1
+        return abreast[dim].reshape(shape)
 
     def _lane(self, dim: Dim, order: tuple[Dim, ...]) -> Array | int:
         if dim not in order:
