@@ -26,6 +26,7 @@ from .frontend.functions.creation import (
     arange as arange,
     custom as custom,
 )
+from .frontend.functions.cuts import roll as roll
 from .frontend.functions.filled import (
     eye as eye,
     full as full,
@@ -49,7 +50,6 @@ from .frontend.functions.joins import (
     hstack as hstack,
     pad as pad,
     repeat as repeat,
-    roll as roll,
     split as split,
     stack as stack,
     take as take,

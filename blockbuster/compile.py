@@ -292,8 +292,9 @@ def jit(
     compiled program is reused for sizes that the same kernels serve. Arrays that ``fn`` reads from
     a closure, a global or ``self`` are inputs, too (frontend/captured.py). All other arguments are
     fixed: another value is another program, as is another value of a global that ``fn`` reads.
-    Results have the inputs' common dtype (float32 for float16 with float32) unless cast; arithmetic
-    is float32, on the CPU float64 if an array is, a cast asks for it, or all arrays are small.
+    Results have the dtype in which their operands meet (float32 for float16 with float32).
+    Arithmetic is float32, on the CPU float64 if an array is, a cast asks for it, or all arrays are
+    small.
 
     ``one_kernel`` raises FusionError, with the reasons, if the result would be several kernels.
     ``machine`` names the machine to compile for; "auto" is the one that holds the arrays.

@@ -87,8 +87,9 @@ def emit(
     it, and calls ``prepare`` where it is not given.
 
     ``reference`` is what the file checks itself against: another graph, or the text of a module
-    with a function ``reference``. By default that is the program before it was fused or, for a
-    graph, the graph itself. Raises ValueError for unknown or missing dims, dtypes and targets;
+    with a function ``reference``. By default that is the function that was traced, operator by
+    operator; for a graph that was not lowered from one (or that a rule has changed since), it is
+    the graph. Raises ValueError for unknown or missing dims, dtypes and targets;
     EmitError for programs that have no Triton form, or no such loops, and for a move of the
     schedule that does not apply; ParseError for a schedule that cannot be read.
 
@@ -104,7 +105,7 @@ def emit(
     if isinstance(graph, Derivation):
         source, reference = _chosen(graph, sizes, given, target), reference or graph.start
     else:
-        source = _as_given(graph, sizes, given)
+        source, reference = _as_given(graph, sizes, given), reference or _with_meaning(graph)
     program = source.program
     known_names(given.constants, [buffer.name for buffer in program.inputs])
     _check_tiles(program, tiles or {})
@@ -126,6 +127,11 @@ def emit(
         fused=source.fused,
         chosen=source.chosen,
     )
+
+
+def _with_meaning(graph: Graph) -> Graph | None:
+    """``graph`` if the function is known that it was lowered from."""
+    return graph if graph.meaning is not None else None
 
 
 def _whole(numbers: Mapping[Dim, int] | None, what: str) -> dict[Dim, int] | None:

@@ -16,7 +16,7 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.plain import plain
 from blockbuster.interp.semantics import Float64
 from blockbuster.interp.setting import Setting
-from blockbuster.ir.lengths import fitted
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class

@@ -103,6 +103,7 @@ LIBRARIES = {
     "torch": (
         "frontend/torch.py",
         "frontend/on_tensors.py",
+        "frontend/rows.py",
         "emit/target/gpu.py",
         "runtime/launch.py",
         "runtime/trial.py",

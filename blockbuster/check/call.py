@@ -11,8 +11,8 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,14 @@ from numpy.typing import NDArray
 
 from blockbuster.check.allocations import guarding
 from blockbuster.check.arguments import NoArrays, results_of
+from blockbuster.check.grid_order import FORWARDS, NOTHING, Seen, in_order
 from blockbuster.check.guarded import Guarded, Packed, guarded, laid
 from blockbuster.errors import message, shown
 from blockbuster.ir.reading import (
     Read,
     Wrong,
     expected,
+    flag,
     items,
     maybe,
     number,
@@ -43,11 +45,12 @@ LONGEST = 1000  # characters of an exception's text that are told
 
 @dataclass(frozen=True)
 class Call:
-    """Inputs, outputs to write into, and the turn of the patterns around them."""
+    """Inputs, outputs to write into, the turn of patterns around them, the order of programs."""
 
     inputs: tuple[Packed, ...]
     outputs: tuple[Packed, ...] = ()
     turn: int = 0
+    order: str = FORWARDS
 
 
 @dataclass(frozen=True)
@@ -63,13 +66,14 @@ class Outcome:
     """The results of a call, and its other errors.
 
     ``stopped`` says why there are no results. ``refused`` is the message of a TypeError: the kernel
-    does not return arrays.
+    does not return arrays. ``seen``: what Triton's interpreter saw, if it ran the kernel.
     """
 
     results: tuple[Result, ...] = ()
     problems: tuple[str, ...] = ()
     stopped: str = ""
     refused: str = ""
+    seen: Seen = NOTHING
 
 
 def perform(kernel: Callable[..., Any], call: Call, *, alone: bool) -> Outcome:
@@ -78,7 +82,10 @@ def perform(kernel: Callable[..., Any], call: Call, *, alone: bool) -> Outcome:
     written = given[len(call.inputs) :]
     made: list[Guarded] = []
     try:
-        with guarding(call.turn) if alone else nullcontext(made) as made:
+        with ExitStack() as stack:
+            seen = stack.enter_context(in_order(call.order, call.turn))
+            if alone:
+                made = stack.enter_context(guarding(call.turn))
             returned = kernel(**{array.packed.name: array.view for array in given})
             _wait(given)
     except KeyboardInterrupt:
@@ -88,7 +95,8 @@ def perform(kernel: Callable[..., Any], call: Call, *, alone: bool) -> Outcome:
     try:
         problems = tuple(_problems(given, made))
         found = tuple(array.view for array in written) or results_of("kernel", returned)
-        return Outcome(tuple(Result(in_doubles("kernel", a), laid("", a)) for a in found), problems)
+        results = tuple(Result(in_doubles("kernel", array), laid("", array)) for array in found)
+        return Outcome(results, problems, seen=seen())
     except NoArrays as error:
         return Outcome(refused=str(error))
     except Exception as error:  # it changed NumPy, say; or its result has no place in memory
@@ -110,6 +118,7 @@ def written(outcome: Outcome) -> bytes:
         for result in outcome.results
     ]
     data = {name: getattr(outcome, name) for name in ("problems", "stopped", "refused")}
+    data["seen"] = asdict(outcome.seen)
     numbers = [result.numbers.tobytes() for result in outcome.results]
     return b"".join([json.dumps({**data, "results": results}).encode(), b"\n", *numbers])
 
@@ -121,7 +130,12 @@ def read_outcome(data: bytes) -> Outcome:
     """
     line, _, numbers = data.partition(b"\n")
     found = record(
-        parse_json(line), problems=items(text), stopped=text, refused=text, results=items(_read)
+        parse_json(line),
+        problems=items(text),
+        stopped=text,
+        refused=text,
+        results=items(_read),
+        seen=_seen,
     )
     results = []
     for shape, like in found["results"]:
@@ -132,7 +146,8 @@ def read_outcome(data: bytes) -> Outcome:
         numbers = numbers[size:]
     if numbers:
         raise Wrong("has more numbers than its results")
-    return Outcome(tuple(results), found["problems"], found["stopped"], found["refused"])
+    said = (found[name] for name in ("problems", "stopped", "refused", "seen"))
+    return Outcome(tuple(results), *said)
 
 
 SIZES: Read[tuple[int, ...]] = items(number(0))
@@ -140,6 +155,10 @@ LAYOUT: dict[str, Read[Any]] = {
     "itemsize": number(1, 64), "device": maybe(text), "steps": items(number(-(2**63))),
     "lead": number(0),
 }  # fmt: skip
+
+
+def _seen(data: Any) -> Seen:
+    return Seen(**record(data, grids=flag, atomics=flag, waits=flag))
 
 
 def _read(data: Any) -> tuple[tuple[int, ...], Packed]:

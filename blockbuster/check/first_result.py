@@ -4,48 +4,48 @@ Neither an interpreter nor our tests see a compiler's or an assembler's faults, 
 versions of both, and other GPUs. So if a plan's kernels have not been checked on a device yet,
 their results are compared with the array program itself, run by torch: exactly, in float64, and
 operator by operator in the given dtype ("eager"), on the user's arrays and on one drawn set.
-agreement.py defines which results are right. Arrays too large for that are compared in sampled
-rows, along dims that no operator folds or looks into.
+agreement.py defines which results are right. Of arrays too large for that, sampled rows are
+compared (sample.py). All of it takes a small part of the free memory (runtime/room.py); what would
+take more is not compared, and a note says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property, reduce
+from functools import reduce
 from operator import add
-from random import Random
 from typing import Any
 
 from blockbuster.check.agreement import Reach, first_excess, sampled
-from blockbuster.check.judge import ENOUGH, ROUNDING, Sample
+from blockbuster.check.judge import ENOUGH, ROUNDING
+from blockbuster.check.judge import Sample as Errors
+from blockbuster.check.sample import sample
 from blockbuster.emit.target.gpu import same_bits
 from blockbuster.errors import shown, shown_lines
-from blockbuster.frontend.on_tensors import Noise, Rows, cost, rows_of, run, separable_dims
+from blockbuster.frontend.on_tensors import Noise, Way
 from blockbuster.frontend.program import ArrayProgram
-from blockbuster.ir.types import Dim
+from blockbuster.frontend.rows import rows_of
 from blockbuster.runtime.first_launch import Finding, Run
 from blockbuster.runtime.recorder import Refused
+from blockbuster.runtime.room import NoRoom, room, taken, too_much
 from blockbuster.runtime.tensors import ALIGNED, common_dtype, dtype_name
 
 Tensor = Any
 
-ELEMENTS, PRODUCTS = 5e9, 1e12
-"""What an exact run may make before rows are sampled: some 30 ms of a large GPU, in float64."""
-SHARE = 4
-"""An exact run may hold one part in so many of the memory that is free."""
-SAMPLED = (64, 8)
-"""How many rows of a dim are sampled; fewer where these are still too many."""
 NEARBY = 6
 """How many exact runs, each with other small changes, show what roundings may do."""
 ROUNDINGS = 4
 """By how many roundings each number that an operator reads is changed there, at most."""
 DRAWS = 14
 """How many more sets are drawn where few elements say whether errors are too large."""
+UNCOMPARED, DRAWN = "first results were not compared", " (on drawn arrays)"
 REASON = 200
 """How many characters are told of why arrays were not compared."""
 POOL = 1 << 16
 """How many of a user's values arrays are drawn from, at most."""
+PIECE = 1 << 22
+"""How many elements are drawn at once: where they come from takes more memory than they do."""
 
 
 def compare_first(
@@ -62,8 +62,7 @@ def compare_first(
         try:
             return _Comparison(program, run_plan, tensors).finding(results)
         except _out_of_memory() as error:
-            reason = shown_lines(str(error))[0]
-            return Finding(note=f"first results were not compared: {reason}")
+            return Finding(note=f"{UNCOMPARED}: {shown_lines(str(error))[0]}")
 
 
 class _Comparison:
@@ -76,24 +75,30 @@ class _Comparison:
         self._names = [output.name for output in program.outputs]
         floats = [dtype_name(tensor) for tensor in tensors if tensor.is_floating_point()]
         self._dtype = _dtype(common_dtype(floats or ["float32"]))
+        self._eager = Way(exact=False, dtype=self._dtype)
+        self._room = room(tensors[0].device)
+        # drawn arrays, and results for them, take the other half
+        self._sample = sample(program, self._sizes, tensors[0], self._room // 2)
 
     def finding(self, results: Sequence[Tensor]) -> Finding:
         """What is wrong with ``results`` or with those for drawn arrays."""
-        if self._rows is None:
-            held = cost(self._program, self._sizes).held / 1e9
-            return Finding(note=f"first results were not compared: that takes {held:.0f} GB")
-        for where in ("", " (on drawn arrays)"):
+        notes: list[str] = []
+        for where in ("", DRAWN):
             try:
-                wrong = self._wrong_drawn() if where else self._wrong(self._tensors, results)
+                wrong = self._wrong_drawn(results) if where else self._wrong_given(results)
+            except NoRoom as error:
+                notes.append(f"{UNCOMPARED}{where}: {error}")
+                continue
             except Exception as error:
                 # a user's function may take no other numbers than it was written for
                 if not self._calls_functions or isinstance(error, Refused) or _is_of_device(error):
                     raise
                 reason = shown(f"{type(error).__name__}: {error}", REASON)
-                return Finding(note=f"first results were not compared{where}: {reason}")
+                notes.append(f"{UNCOMPARED}{where}: {reason}")
+                break
             if wrong:
                 return Finding(wrong=f"{wrong}{where}")
-        return Finding()
+        return Finding(note="; ".join(notes))
 
     @property
     def _calls_functions(self) -> bool:
@@ -101,10 +106,24 @@ class _Comparison:
 
     # one set of arrays -------------------------------------------------------------
 
-    def _wrong_drawn(self) -> str:
+    def _wrong_given(self, results: Sequence[Tensor]) -> str:
+        self._check_room(self._sample.needed)
+        return self._wrong(self._tensors, results)
+
+    def _wrong_drawn(self, results: Sequence[Tensor]) -> str:
+        self._check_room(self._of_a_draw(results))
         given = self._drawn(0)
         first = self._run(given)
         return self._unequal(first, self._run(given)) or self._wrong(given, first)
+
+    def _of_a_draw(self, results: Sequence[Tensor]) -> int:
+        """The bytes of drawn arrays, of results for them, and of a second run or a comparison."""
+        drawn = sum(_span(tensor) * tensor.element_size() for tensor in self._tensors)
+        return int(drawn) + taken(results) + max(taken(results), self._sample.needed)
+
+    def _check_room(self, needed: int) -> None:
+        if needed > self._room:
+            raise NoRoom(too_much(needed, self._room))
 
     def _wrong(self, given: Sequence[Tensor], results: Sequence[Tensor]) -> str:
         samples = self._samples(given, results)
@@ -114,6 +133,7 @@ class _Comparison:
         samples = self._samples(given, results, self._reaches(given))
         few = [s.erring < ENOUGH and not s.lost for s in samples]
         if first_excess(samples, dtypes, self._names) and any(few):
+            self._check_room(self._of_a_draw(results))  # luck in few elements is no verdict
             more = [self._samples(drawn, self._run(drawn)) for drawn in self._draws()]
             pooled = [reduce(add, column) for column in zip(samples, *more, strict=True)]
             samples = [p if f else s for p, s, f in zip(pooled, samples, few, strict=True)]
@@ -124,13 +144,12 @@ class _Comparison:
         given: Sequence[Tensor],
         results: Sequence[Tensor],
         reaches: Sequence[Reach | None] | None = None,
-    ) -> list[Sample]:
-        assert self._rows is not None
+    ) -> list[Errors]:
         exact = self._exact(given, None)
-        alike = [t.to(self._dtype) if t.is_floating_point() else t for t in given]
-        eager = run(self._program, alike, self._sizes, exact=False, rows=self._rows)
+        eager = self._sample.of(self._program, given, self._sizes, self._eager)
         shapes = [self._program.shape_of(output.value) for output in self._program.outputs]
-        ours = [rows_of(r, s, self._rows) for r, s in zip(results, shapes, strict=True)]
+        rows = self._sample.rows
+        ours = [rows_of(r, s, rows) for r, s in zip(results, shapes, strict=True)]
         return [
             sampled(mine, other, right, dtype_name(mine), reach)
             for mine, other, right, reach in zip(
@@ -139,8 +158,8 @@ class _Comparison:
         ]
 
     def _exact(self, given: Sequence[Tensor], noise: Noise | None) -> list[Tensor]:
-        rows = self._rows or {}
-        return run(self._program, given, self._sizes, exact=True, rows=rows, noise=noise)
+        way = Way(exact=True, noise=noise)
+        return self._sample.of(self._program, given, self._sizes, way)
 
     def _reaches(self, given: Sequence[Tensor]) -> list[Reach]:
         noises = [None, *(roundings(self._dtype, given[0].device, seed) for seed in range(NEARBY))]
@@ -155,7 +174,7 @@ class _Comparison:
                 return f"{name} differs from run to run"
         return ""
 
-    # arrays and rows -----------------------------------------------------------------
+    # drawn arrays --------------------------------------------------------------------
 
     def _draws(self) -> Iterator[list[Tensor]]:
         for seed in range(1, DRAWS + 1):
@@ -163,38 +182,6 @@ class _Comparison:
 
     def _drawn(self, seed: int) -> list[Tensor]:
         return [drawn_like(t, DRAWS * seed + number) for number, t in enumerate(self._tensors)]
-
-    @cached_property
-    def _rows(self) -> Rows | None:
-        """The indices that are compared; None if even few of them are too many."""
-        sizes, counts = self._sizes, dict[Dim, int]()
-        dims = sorted(separable_dims(self._program), key=lambda dim: -sizes[dim])
-        room = _free_bytes(self._tensors[0].device) // SHARE
-        for most in SAMPLED:
-            for dim in [None, *dims]:
-                if dim is not None:
-                    counts[dim] = min(sizes[dim], most)
-                needed = cost(self._program, {**sizes, **counts})
-                quick = needed.elements <= ELEMENTS and needed.products <= PRODUCTS
-                if needed.held <= room and quick:
-                    return self._indices(counts)
-        return self._indices(counts) if needed.held <= room else None
-
-    def _indices(self, counts: dict[Dim, int]) -> Rows:
-        device = self._tensors[0].device
-        return {
-            dim: sampled_indices(self._sizes[dim], count, device)
-            for dim, count in counts.items()
-            if count < self._sizes[dim]
-        }
-
-
-def sampled_indices(size: int, count: int, device: Any) -> Tensor:
-    """Up to ``count`` indices in order, always the same: the first, the last and random ones."""
-    import torch
-
-    found = {0, size - 1, *Random(size).sample(range(size), max(count - 2, 0))}
-    return torch.tensor(sorted(found), device=device)
 
 
 def drawn_like(tensor: Tensor, seed: int) -> Tensor:
@@ -209,15 +196,24 @@ def drawn_like(tensor: Tensor, seed: int) -> Tensor:
         return tensor
     device = tensor.device
     random = torch.Generator(device).manual_seed(seed)
-    span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     most = max(1, round(POOL ** (1 / max(tensor.dim(), 1))))
     pool = tensor[tuple(slice(None, None, -(-extent // most)) for extent in tensor.shape)]
     pool = pool.reshape(-1)
     if bool((pool != pool).any()) or not bool((pool != pool[:1]).any()):
         pool = torch.randn(POOL, device=device, generator=random).to(tensor.dtype)
-    picks = torch.randint(len(pool), (span + 1,), device=device, generator=random)
+    drawn = torch.empty(_span(tensor) + 1, dtype=tensor.dtype, device=device)
+    for piece in drawn.split(PIECE):
+        piece[...] = pool[torch.randint(len(pool), piece.shape, device=device, generator=random)]
     offset = 0 if tensor.data_ptr() % ALIGNED == 0 else 1
-    return pool[picks].as_strided(tensor.shape, tensor.stride(), offset)
+    return drawn.as_strided(tensor.shape, tensor.stride(), offset)
+
+
+def _span(tensor: Tensor) -> int:
+    """How many elements the memory of a tensor spans."""
+    if not tensor.numel():
+        return 0
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    return 1 + sum(int((n - 1) * step) for n, step in pairs)
 
 
 def roundings(dtype: Any, device: Any, seed: int) -> Noise:
@@ -251,17 +247,6 @@ def _quiet(device: Any) -> Iterator[None]:
                 yield
         finally:
             torch.use_deterministic_algorithms(strict, warn_only=warns)
-
-
-def _free_bytes(device: Any) -> int:
-    """Bytes that can be allocated, what torch keeps for itself included."""
-    import torch
-
-    if device.type != "cuda":
-        return 1 << 32
-    free = torch.cuda.mem_get_info(device)[0]
-    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return int(free)
 
 
 def _out_of_memory() -> type[Exception]:

@@ -236,9 +236,14 @@ def _fill(block: Bytes, one: bytes, start: int) -> None:
 
 def pattern(array: Packed, role: str, turn: int) -> bytes:
     """The bytes of one element that nobody has written; ``role``: input, output, unwritten."""
-    table = FLOATS if array.is_float else TRUTHS if array.dtype_name == "bool" else OTHERS
+    kind = "float" if array.is_float else array.dtype_name
+    return pattern_of(kind, array.itemsize, role, turn)
+
+
+def pattern_of(kind: str, size: int, role: str, turn: int) -> bytes:
+    """The same for an element of ``size`` bytes; ``kind``: "float", "bool", or any other."""
+    table = FLOATS if kind == "float" else TRUTHS if kind == "bool" else OTHERS
     found = bytes.fromhex(table[role][turn % TURNS])
-    size = array.itemsize
     return (found * -(-size // len(found)))[:size][::-1]
 
 

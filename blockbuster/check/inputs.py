@@ -14,14 +14,25 @@ from blockbuster.runtime.tensors import dtype_name
 Array = Any  # a NumPy array or a torch tensor
 Arrays = Mapping[str, Array]
 
-VARIANTS = ("random", "peaked", "extreme", "strided", "unaligned")
+SIGNED = ("negative", "positive")
+VARIANTS = ("random", "peaked", "extreme", *SIGNED, "strided", "unaligned")
 EXTREME = {"float16": 8.0}  # what inputs are multiplied by; others: 100
 SPECIAL = 16  # Triton compiles a version of a kernel for sizes that are multiples of this
 
 
 def varied(arrays: Arrays, variant: str) -> dict[str, Array]:
-    """Inputs with some elements large, with all large, or with gaps between the elements."""
+    """Inputs with some elements large, with all large, far below or above 0, or with gaps."""
     return {n: _varied(a, variant) if is_float(a) else a for n, a in arrays.items()}
+
+
+def has_both_signs(arrays: Arrays) -> bool:
+    """True if some input has values of both signs: then it may have values of one sign, too."""
+    return any(is_float(array) and _has_both(array) for array in arrays.values())
+
+
+def _has_both(array: Array) -> bool:
+    finite = abs(array) < math.inf
+    return bool(((array < 0) & finite).any()) and bool((array > 0).any())
 
 
 def redrawn(arrays: Arrays, seed: int) -> dict[str, Array]:
@@ -48,6 +59,14 @@ def _varied(array: Array, variant: str) -> Array:
     if variant == "extreme":
         large = array * EXTREME.get(dtype_name(array), 100.0)
         return np.asarray(large) if isinstance(array, np.ndarray) else large  # not NumPy's scalars
+    if variant in SIGNED and _has_both(array):
+        # far from 0, so that a 0 which a kernel puts beside the values decides
+        size, signed = abs(array), _full(array, array.shape)
+        far = size + size[size < math.inf].mean()
+        signed[...] = far if variant == "positive" else -far * EXTREME.get(dtype_name(array), 100.0)
+        kept = (array == 0) | (size == math.inf)  # masks
+        signed[kept] = array[kept]
+        return signed
     if variant == "strided":
         wide = _full(array, [2 * n + 1 for n in array.shape])
         view = wide[(..., *(slice(1, None, 2) for _ in array.shape))]

@@ -16,7 +16,14 @@ from blockbuster.check.arguments import (
     findings_of,
     input_sets,
 )
-from blockbuster.check.inputs import VARIANTS, check_dims, cuts, sizes_not_tried
+from blockbuster.check.inputs import (
+    SIGNED,
+    VARIANTS,
+    check_dims,
+    cuts,
+    has_both_signs,
+    sizes_not_tried,
+)
 from blockbuster.check.judge import GROUPS
 from blockbuster.check.kernel_process import refuse_to_nest
 from blockbuster.check.own_process import Runner, runner
@@ -52,12 +59,15 @@ def check_kernel(
     (each number times one between 3/4 and 5/4), and never 4 times; small results need more draws to
     tell much. Without it, the error may be ``tolerance`` times the largest result (default: by
     dtype). Give several sets of inputs to cover ragged and tiny shapes; each is also tried with
-    peaked and extreme values, in strided memory and one element behind an aligned address. With
+    peaked and extreme values, with all values below and all above 0 (where it has both signs), in
+    strided memory and one element behind an aligned address. With
     ``dims``, the axes of the inputs by name, as ``{"x": "M K", "w": "K N"}`` (a number is an axis
     that keeps its size), inputs are also cut to smaller sizes: multiples of 16, others, and 1.
-    ``multiples`` names the number of which a dim's legal sizes are multiples. ``outputs`` names the
-    keyword arguments that take arrays to write into: they are poisoned with NaN. ``source`` is the
-    text of the kernel's file, for the lint. Results must be bitwise equal in all of ``runs`` runs.
+    ``multiples`` names the number of which a dim's legal sizes are multiples. ``outputs`` names
+    the keyword arguments that take arrays to write into: they are poisoned with NaN. ``source`` is
+    the text of the kernel's file, for the lint. Results must be bitwise equal in all of ``runs``
+    runs; in Triton's interpreter, also where the programs of a grid run in another order, or
+    without the stores of each other, and masked loads without ``other`` give NaN (grid_order.py).
     For kernels that Blockbuster emitted, outputs and source are known. If the inputs are tensors,
     ``reference`` gets float64 tensors.
 
@@ -137,7 +147,12 @@ class _Plan:
         checked: list[CheckedRun],
         notes: list[str],
     ) -> None:
-        cases = [(*case, variant) for case in self.tried for variant in VARIANTS]
+        cases = [
+            (*case, variant)
+            for case in self.tried
+            for variant in VARIANTS
+            if variant not in SIGNED or has_both_signs(case[-1])
+        ]
         for done, (at, sizes, arrays, variant) in enumerate(cases):
             if calls.hangs:
                 left = f"{len(cases) - done} of {len(cases)} runs of configuration {number}"
@@ -145,3 +160,4 @@ class _Plan:
                 return
             found = self.suite.check(calls, names, arrays, variant)
             checked.append(replace(found, configuration=number, inputs=at, sizes=sizes))
+            notes += found.notes

@@ -17,7 +17,8 @@ class CheckedRun:
     ``error`` is the largest of all draws, over the largest result; the ratios to eager's errors are
     medians over groups of draws. ``judged`` and ``spared`` count elements of each output over all
     draws: those that show whether the kernel is right, and those that do not, because eager or the
-    reference loses them. ``sizes``: the sizes to which the inputs were cut, if they were.
+    reference loses them. ``sizes``: the sizes to which the inputs were cut, if they were. ``notes``
+    name what could not be tried.
     """
 
     configuration: int
@@ -30,6 +31,7 @@ class CheckedRun:
     judged: tuple[int, ...] = ()
     spared: tuple[int, ...] = ()
     sizes: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:

@@ -17,8 +17,9 @@ from blockbuster.check.arguments import (
     results_of,
 )
 from blockbuster.check.call import Call, in_doubles
+from blockbuster.check.grid_order import AT_ONCE, BACKWARDS, FORWARDS, NOTHING, ORDERS, Seen
 from blockbuster.check.guarded import Packed, blank, packed, unaligned
-from blockbuster.check.inputs import copied, doubled, redrawn, varied
+from blockbuster.check.inputs import SIGNED, copied, doubled, redrawn, varied
 from blockbuster.check.judge import GROUPS, Sample, Verdict, sampled, verdict, worst
 from blockbuster.check.own_process import Runner
 from blockbuster.check.report import NO_NUMBER, CheckedRun
@@ -32,24 +33,35 @@ PADDING = 3  # elements between the rows of a strided output
 RACE = "results differ from run to run"
 OUTSIDE = (
     "results change with what lies around the inputs, or in the outputs before the call: it reads"
-    " out of bounds, or what it has not written"
+    " out of bounds, what it has not written, or what the mask of a load leaves out"
 )
+ORDER = (
+    "results change with the order in which the programs of its grid run: one reads or writes what"
+    " another one writes"
+)
+WAITS = "other orders of the programs of a grid: they wait for each other"
 
 
 @dataclass
 class Calls:
-    """Calls of a kernel on one variant. ``like``: the layouts of its results, once known."""
+    """Calls of a kernel on one variant. ``like``: the layouts of its results, once known.
+
+    ``seen``: what Triton's interpreter has seen of its launches.
+    """
 
     runner: Runner
     names: tuple[str, ...]
     variant: str
     problems: list[str] = field(default_factory=list)
     like: tuple[Packed, ...] = ()
+    seen: Seen = NOTHING
 
-    def results(self, given: Arrays, during: str, turn: int) -> Numbers | None:
+    def results(
+        self, given: Arrays, during: str, turn: int, order: str = FORWARDS
+    ) -> Numbers | None:
         """The results of a call; None if there are none, and ``problems`` say why.
 
-        Outputs are passed if their shapes are known.
+        Outputs are passed if their shapes are known. Programs that wait for others run forwards.
         """
         inputs = [packed(name, array) for name, array in given.items()]
         padding = PADDING if self.variant == "strided" else 0
@@ -59,7 +71,9 @@ class Calls:
         ]
         if self.variant == "unaligned":
             inputs, outputs = [*map(unaligned, inputs)], [*map(unaligned, outputs)]
-        outcome = self.runner.call(Call(tuple(inputs), tuple(outputs), turn))
+        order = FORWARDS if self.seen.waits else order
+        outcome = self.runner.call(Call(tuple(inputs), tuple(outputs), turn, order))
+        self.seen |= outcome.seen
         if outcome.refused:
             raise TypeError(outcome.refused)
         self.problems += outcome.problems
@@ -69,18 +83,29 @@ class Calls:
         self.like = self.like or tuple(result.like for result in outcome.results)
         return [result.numbers for result in outcome.results]
 
-    def compare(self, given: Arrays, first: Numbers, again: Numbers, turn: int) -> None:
+    def compare(self, given: Arrays, first: Numbers, again: Numbers, turn: int, order: str) -> None:
         """Report a problem if results for the same inputs differ.
 
-        Two turns that each repeat their own results tell a wrong read from a race.
+        Two turns that each repeat their own results tell a wrong read from a race. If nothing but
+        the order of programs makes a difference, these do not work independently.
         """
-        if _same(first, again) or RACE in self.problems or OUTSIDE in self.problems:
+        known = any(problem in self.problems for problem in (RACE, OUTSIDE, ORDER))
+        if _same(first, again) or known:
+            return
+        if self.seen.grids and self._depends_on(order, given, first):
+            self.problems.append(ORDER)
             return
         repeated = turn and all(
             _same(expected, self.results(given, "a repeated run", own))
             for expected, own in ((first, 0), (again, turn))
         )
         self.problems.append(OUTSIDE if repeated else RACE)
+
+    def _depends_on(self, order: str, given: Arrays, first: Numbers) -> bool:
+        """True if forwards gives ``first`` again, and ``order`` something else."""
+        during = "a repeated run"
+        forwards = _same(first, self.results(given, during, 0))
+        return forwards and not _same(first, self.results(given, during, 0, order))
 
 
 @dataclass(frozen=True)
@@ -103,11 +128,12 @@ class Suite:
         if first is None:
             return _without_results(calls)
         for number in range(1, self.runs):
-            turn = 2 * (number % 2)
-            again = calls.results(given, f"run {number + 1}", turn)
+            turn, order = 2 * (number % 2), BACKWARDS if number % 2 else AT_ONCE
+            order = FORWARDS if calls.seen.atomics else order  # they may round otherwise
+            again = calls.results(given, f"run {number + 1}", turn, order)
             if again is None:
                 return _without_results(calls)
-            calls.compare(given, first, again, turn)
+            calls.compare(given, first, again, turn, order)
         exact = self._exact(given)
         check_named(names, first)
         check_alike("kernel", first, exact)
@@ -128,12 +154,16 @@ class Suite:
         dtypes = [like.dtype_name for like in calls.like]
         verdicts = [verdict(g, d) for g, d in zip(groups, dtypes, strict=True)]
         for found, dtype in zip(verdicts, dtypes, strict=True):
-            calls.problems += self._problems(found, dtype)
+            if not (found.says_nothing and calls.variant in SIGNED):  # a logarithm of less than 0
+                calls.problems += self._problems(found, dtype)
         last = worst(verdicts)
         peak, mean = (last.ratio_max, last.ratio_rms) if self.eager else (None, None)
         judged, spared = tuple(v.results for v in verdicts), tuple(v.spared for v in verdicts)
         said = _told_once(calls.problems)
-        return CheckedRun(0, 0, calls.variant, last.relative, peak, mean, said, judged, spared)
+        notes = (WAITS,) * calls.seen.waits
+        return CheckedRun(
+            0, 0, calls.variant, last.relative, peak, mean, said, judged, spared, notes=notes
+        )
 
     def _groups(self, calls: Calls, arrays: Arrays, first: Numbers) -> list[list[Sample]] | None:
         """For each output, the errors of each group of draws; None if a draw has no results."""
@@ -144,12 +174,12 @@ class Suite:
             eager = self.eager and self.eager(**copied(given))
             theirs = _results("eager function", eager) if self.eager else exact
             check_alike("eager function", theirs, exact)
-            turn = (seed + 1) % 3
-            ours = calls.results(given, f"draw {seed}", turn)
+            turn, order = (seed + 1) % 3, ORDERS[2 - seed % 3]
+            ours = calls.results(given, f"draw {seed}", turn, order)
             if ours is None:
                 return None
-            if seed == 0:
-                calls.compare(given, first, ours, turn)
+            if seed == 0 and not calls.seen.atomics:
+                calls.compare(given, first, ours, turn, order)
             if [a.shape for a in ours] != [a.shape for a in exact]:
                 calls.problems.append("the shapes of its results differ from run to run")
                 return None

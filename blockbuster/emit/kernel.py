@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.print.numpy.reference import reference_text
+from blockbuster.emit.print.triton.launcher import sizes_shown
 from blockbuster.emit.print.triton.text import Heading, triton_text
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.steps import KernelDerivation, derived
@@ -19,6 +20,7 @@ from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.meaning import Reference
 from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation
 
@@ -129,14 +131,17 @@ def written(
 ) -> Kernel:
     """The file of a scheduled program; ``graph`` is the block program that became it.
 
-    ``fused`` is how that was fused, if it is known, ``chosen`` why it was chosen.
+    ``fused`` is how that was fused, if it is known, ``chosen`` why it was chosen. The file checks
+    itself against ``reference``: the text of a module, or the function that a graph was lowered
+    from; where that is not known, the graph.
     """
     program, device = scheduled.program, scheduled.target.name
-    plain = lower_to_tiles(reference if isinstance(reference, Graph) else graph)
+    origin = reference if isinstance(reference, Graph) else graph
+    plain = lower_to_tiles(origin)
     heading = Heading(
         listing(lead_first(lower_to_tiles(graph))),  # as the kernel takes exponentials
         device,
-        reference if isinstance(reference, str) else reference_text(plain),
+        _reference(reference, origin, plain, scheduled),
         notes,
         scheduled.schedule,
         checks_assembler=dots_may_break(program, device),
@@ -159,6 +164,22 @@ def written(
         tile_program=program,
         derivation=derived(scheduled, fused, graph),
     )
+
+
+def _reference(
+    given: Graph | str | None, graph: Graph, plain: TileProgram, scheduled: Scheduled
+) -> Reference:
+    """The function that a file checks itself against; ``plain``: the tile program of ``graph``."""
+    if isinstance(given, str):
+        return Reference(given)
+    program = scheduled.program
+    users = graph.meaning and graph.meaning.reference(
+        [buffer.name for buffer in program.inputs],
+        [buffer.name for buffer in program.outputs],
+        sizes=scheduled.known,
+        free=sizes_shown(program)[1],
+    )
+    return users or Reference(reference_text(plain), in_dtypes=True)
 
 
 def _name(program: TileProgram) -> str:

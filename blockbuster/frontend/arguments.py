@@ -20,6 +20,7 @@ import numpy as np
 from blockbuster.errors import message
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.fixed import Same, static
+from blockbuster.frontend.parameters import result_of
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.results import result_names
 from blockbuster.frontend.size_facts import SizeFacts
@@ -173,14 +174,14 @@ def trace_call(
     def call(**arrays: Any) -> Any:
         values = [arrays[leaf.name] if leaf.is_array else leaf.value for leaf in found]
         args, kwargs = _as_given(fn, _put_together(found, values))
-        result = fn(*args, **kwargs)
+        result = result_of(fn, args, kwargs)
         shapes.append(shape_of(result))
         return result
 
     call.__name__ = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     examples = {leaf.name: leaf.value for leaf in found if leaf.is_array}
     fixed = {leaf.shown: leaf.value for leaf in found if not leaf.is_array}
-    program, facts = trace_reader(call, examples, {"": fn, **fixed})
+    program, facts = trace_reader(call, examples, {"": fn, **fixed}, one_class=True)
     return program, shapes[-1], facts  # of the last trace, where there were two
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from blockbuster.errors import TraceError
+from blockbuster.frontend.assignment import assign
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
-from blockbuster.frontend.kinds import MASK
+from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, augmented, library, taken_out
+from blockbuster.frontend.kinds import FLOAT, MASK, POSITION
+from blockbuster.frontend.memory import Held, own, perhaps
 from blockbuster.frontend.no_values import NoValues
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Axis, Shape
@@ -24,9 +27,6 @@ from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import FUNCTIONS, Call, Size
 from blockbuster.ir.graph import Value
-
-if TYPE_CHECKING:
-    from blockbuster.frontend.trace import Trace
 
 
 class NoSuchAttribute(TraceError, AttributeError):
@@ -48,16 +48,38 @@ def _unary(name: str) -> Callable[..., TracedArray]:
     return method
 
 
-class TracedArray(NoValues):
+def _in_place(name: str) -> Callable[..., TracedArray]:
+    def method(self: TracedArray, other: Any) -> TracedArray:
+        return augmented(self, name, other)
+
+    return method
+
+
+class TracedArray(Held, NoValues):
     """An array of a program that is being traced: a shape and a position, no values."""
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, trace: Trace, value: Value, axes: Shape, kind: str) -> None:
-        self.trace = trace
-        self.value = value
-        self.axes = axes
-        self.kind = kind
+    @property
+    def value(self) -> Value:
+        """The input or the result that the array is now."""
+        return self.current().value
+
+    @property
+    def axes(self) -> Shape:
+        """Its axes."""
+        return self.current().axes
+
+    @property
+    def kind(self) -> str:
+        """Floats, a mask, or integers: ``kinds.py``."""
+        return self.current().kind
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _FIELDS:
+            hint = "reshape, astype and where give new arrays; x[...] = value changes elements"
+            raise trace_error(f"a traced array takes no x.{name} = value", hint=hint)
+        super().__setattr__(name, value)
 
     def __repr__(self) -> str:
         return f"TracedArray{self.trace.dims.show(self.axes)}"
@@ -113,6 +135,10 @@ class TracedArray(NoValues):
     __or__, __ror__ = _binary("or"), _binary("or", reflected=True)
     __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
     __eq__, __ne__ = _binary("eq"), _binary("ne")  # type: ignore[assignment]
+    __iadd__, __isub__, __imul__ = _in_place("add"), _in_place("sub"), _in_place("mul")
+    __itruediv__, __ifloordiv__ = _in_place("div"), _in_place("floordiv")
+    __imod__, __ipow__, __imatmul__ = _in_place("mod"), _in_place("pow"), _in_place("matmul")
+    __iand__, __ior__ = _in_place("and"), _in_place("or")
     __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("not")
 
     def transpose(self, *axes: Any) -> TracedArray:
@@ -141,7 +167,15 @@ class TracedArray(NoValues):
 
     def __getitem__(self, key: Any) -> TracedArray:
         """New axes, ``x[:, None]``, slices, ``x[..., a:b]``, and single positions, ``x[0]``."""
-        return self.trace.index(self, key if isinstance(key, tuple) else (key,))
+        keys = key if isinstance(key, tuple) else (key,)
+        made = self.trace.index(self, keys)
+        made = made if made.ndim else taken_out(made, self, keys)
+        if made is not self:
+            made.taken_as = (self, keys)
+        return made
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        assign(self, key, value)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         return self.trace.spellings.call_ufunc(ufunc, method, args, kwargs)
@@ -154,15 +188,29 @@ class TracedArray(NoValues):
         array: Any = np.empty(0)
         return array.__array_namespace__(api_version=api_version)
 
-    def __pos__(self) -> TracedArray:
-        return self
+    def __pos__(self) -> Any:
+        return self._copied("+x is a copy in NumPy and x itself in torch")
+
+    def __copy__(self) -> Any:
+        return self._copied("copy.copy copies an array of NumPy's and no tensor")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return own(self)
+
+    def _copied(self, why: str) -> Any:
+        """A copy if this is an array of NumPy's, the array itself if it is a tensor."""
+        known = library(self.trace)
+        if known == IN_TORCH:
+            return self
+        return own(self) if known == IN_NUMPY else perhaps(self, self, why)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = dict(kwargs or {})
         trace = first_traced((*args, *named.values())).trace
-        taken = {name: trace.taken(value) for name, value in named.items()}
-        return trace.spellings.call_torch(func, [trace.taken(value) for value in args], taken)
+        taken = trace.captures.taken
+        named = {name: taken(value) for name, value in named.items()}
+        return trace.spellings.call_torch(func, [*map(taken, args)], named)
 
     def _no_operator(self, *_: object) -> NoReturn:
         raise trace_error("traced arrays have no ^ << >>", hint="see bb.custom")
@@ -180,6 +228,9 @@ class TracedArray(NoValues):
             return self.trace.spellings.method(self, name)
         except TraceError as error:
             raise NoSuchAttribute(*error.args) from None
+
+
+_FIELDS = ("trace", "now", "seen", "memory", "shows", "is_number", "taken_as")
 
 
 def first_traced(values: Any) -> TracedArray:
@@ -221,8 +272,25 @@ def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
             raise Refused(f"an axis stands twice in {axis}")
     except Refused as refused:
         raise trace_error(f"{op}: {refused.reason}") from None
+    if not axes:
+        return _over_nothing(op, x)
     over = sorted(axes, reverse=True)
     return functools.reduce(lambda y, a: reduce_axes(op, y, operator.index(a), keepdims), over, x)
+
+
+def _over_nothing(op: str, x: TracedArray) -> TracedArray:
+    """A reduction over no axis: the array, in the dtype that the reduction gives."""
+    if op == "mean" and x.kind != FLOAT:
+        return x.trace.floats(x)
+    if op == "sum" and x.kind != FLOAT:
+        return x.trace.integers(x, POSITION)
+    copied: TracedArray = own(x)
+    return copied
+
+
+def as_floats(x: Any) -> Any:
+    """A traced array of masks or integers as one of floats; anything else as it is."""
+    return x.trace.floats(x) if isinstance(x, TracedArray) and x.kind != FLOAT else x
 
 
 def along_axis(name: str, x: Any, axis: int | None) -> Any:

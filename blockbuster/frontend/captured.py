@@ -7,28 +7,101 @@ trace, so the function is traced again when the array changes. To detect changes
 up to 64 KB is compared, and a tensor counts its changes (not those through ``.data``). A larger
 NumPy array that is not read-only may change unseen: then the function is traced at each call, and
 its report says so. On a GPU each trace copies a NumPy array to the device once.
+
+An array that changes in place while the function runs would be read with its last value everywhere,
+so that is refused.
 """
 
 from __future__ import annotations
 
 import types
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from blockbuster.errors import a_kind
-from blockbuster.frontend.source import Refused
-from blockbuster.frontend.torch import is_tensor
+from blockbuster.frontend.shapes import ARRAYS_ONLY
+from blockbuster.frontend.source import Refused, trace_error, user_line
+from blockbuster.frontend.torch import is_tensor, on_host, one_element
 from blockbuster.frontend.trees import container_of
+from blockbuster.ir.origin import SourceLine
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.array import TracedArray
 
 UNNAMED = "constant"
 """What an array is called that the function makes itself."""
 
+_NOT_TRACED = "an array that is not traced"
+
 _TABLES = ("_parameters", "_buffers", "_modules")  # where layers of torch hold what they have
 _MOST = 4096  # values that are looked at for a name
 _PLAIN = (np.ndarray, np.memmap)
+
+
+class Captures:
+    """The hidden inputs of a trace: one for each array that its function reads.
+
+    ``roots`` are where names of arrays are looked for. ``add`` makes an input of a name and an
+    array.
+    """
+
+    def __init__(self, roots: Mapping[str, Any], add: Callable[[str, Any], TracedArray]) -> None:
+        self._roots = roots
+        self._add = add
+        self._made: dict[int, tuple[TracedArray, Any, Any, SourceLine | None]] = {}
+
+    def of(self, array: Any) -> TracedArray:
+        """The hidden input for ``array``. Raises TraceError if it has changed since it was read."""
+        if id(array) in self._made:
+            self._check(id(array))
+        else:
+            check_capture(array)
+            name = word_for(array, self._roots)
+            made = self._add(name if name.isidentifier() else UNNAMED, array)
+            owner = f"{name}, which the function reads," if name != UNNAMED else _NOT_TRACED
+            made.memory.owner = owner
+            self._made[id(array)] = made, array, _content(array), user_line()
+        return self._made[id(array)][0]
+
+    def if_array(self, given: Any, op: str) -> Any:
+        """An operand of ``op``; arrays of several elements, and those of products, as inputs."""
+        given = one_element(given)
+        if not (isinstance(given, np.ndarray) or is_tensor(given)):
+            return given
+        is_number = not is_tensor(given) and given.size == 1
+        is_number = is_number and not (op in ARRAYS_ONLY and given.ndim)
+        return given if is_number else self.of(given)
+
+    def taken(self, value: Any) -> Any:
+        """An argument of a function of torch's: tensors, alone or in a sequence, as inputs."""
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.taken, value)) if type(value) in (list, tuple) else value
+        if not is_tensor(value):
+            return value
+        number = one_element(value)
+        return self.of(value) if number is value else number
+
+    def check(self) -> None:
+        """Raise TraceError if an array has changed since it was read."""
+        for key in self._made:
+            self._check(key)
+
+    def _check(self, key: int) -> None:
+        made, array, content, where = self._made[key]
+        if _content(array) != content:
+            reason = f"{made.memory.owner} changes in place after it was read, at {where}"
+            raise trace_error(reason, hint="read a copy: w.copy(), or w.clone() of a tensor")
+
+
+def _content(array: Any) -> Any:
+    """What changes whenever the elements of an array do."""
+    if is_tensor(array) and not array.is_inference():
+        return array.data_ptr(), array._version
+    return zlib.crc32(np.ascontiguousarray(on_host(array)).view(np.uint8).data)
 
 
 def check_capture(array: Any) -> None:

@@ -14,9 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from blockbuster.frontend.in_terms import in_terms
 from blockbuster.frontend.source import Refused
 from blockbuster.frontend.torch import is_tensor, on_tensors
-from blockbuster.ir.lengths import Length, Lengths, size, whole
+from blockbuster.ir.extents import Lengths
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -38,7 +40,7 @@ class CopySlice:
     def __call__(self, array: Any) -> Any:
         sizes = {size_class(self.dim): array.shape[self.axis]}
         start, length = self.start.value(sizes), self.length.value(sizes)
-        stop = start + (length - 1) * self.step + 1
+        stop = start + length * self.step  # in front of which there are as many, if any
         if is_tensor(array):
             return array[(slice(None),) * self.axis + (slice(start, stop, self.step),)]
         return array.take(np.arange(start, stop, self.step), self.axis)
@@ -117,16 +119,14 @@ def _moved(array: Any, source: int, destination: int) -> Any:
 
 def along(length: Length, dim: Dim, extent: Length) -> Length:
     """``length`` in terms of the size of ``dim`` alone, which is ``extent``. Raises Refused."""
-    rest = (length - extent).constant
-    if rest is not None:
-        return size(dim) + whole(rest)
-    if any(read != dim for read in length.dims):
+    found = in_terms(length, [(dim, extent)])
+    if found is None:
         hint = (
             "slice at numbers, x[n:], with an argument n that is no array: bb.jit fixes it\n"
             'or slice the parts before they are joined; bb.trace also takes fixed sizes, "M=64"'
         )
         raise Refused(f"a copy of {length} elements, out of {extent}", hint)
-    return length
+    return found
 
 
 def in_axes(lengths: Sequence[Length], axes: Sequence[Length]) -> Lengths:
@@ -134,16 +134,11 @@ def in_axes(lengths: Sequence[Length], axes: Sequence[Length]) -> Lengths:
 
     Raises Refused if they do not follow from these.
     """
-    known: dict[Dim, Length] = {}
-    for number, extent in enumerate(axes):
-        if len(extent.dims) == 1 and extent.terms[0][0] == extent.dims:  # share * |D| + rest
-            share = extent.terms[0][1]
-            rest = Length(extent.terms[1:])
-            found = (size(str(number)) - rest) * Length((((), 1 / share),))
-            known.setdefault(extent.dims[0], found)
-    missing = [dim for length in lengths for dim in length.dims if dim not in known]
-    if missing:
+    named = [(str(number), extent) for number, extent in enumerate(axes)]
+    found = [in_terms(length, named) for length in lengths]
+    if None in found:
         hint = 'bb.trace takes fixed sizes: "M=64"'
         words = f"({', '.join(map(str, lengths))}) of one of ({', '.join(map(str, axes))})"
-        raise Refused(f"a copy of shape {words}: |{missing[0]}| does not follow", hint)
-    return Lengths(tuple(lengths)).replaced(known.__getitem__)
+        missing = lengths[found.index(None)]
+        raise Refused(f"a copy of shape {words}: {missing} does not follow", hint)
+    return Lengths(tuple(length for length in found if length is not None))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, WHOLES, dtype_of_kind
-from blockbuster.frontend.primitives import Primitive, Ref
+from blockbuster.frontend.primitives import Apply, Count, Primitive, Ref, Round, Source
 from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.strips import Cut, Split, Strips
@@ -19,11 +19,14 @@ from blockbuster.frontend.views import ViewRecorder
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length
+from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.types import Dim
 
 Term = Ref | Expr | None
 """An operand of an equation being taken apart: an array, a scalar, or left out."""
+
+NARROW = ("uint8", "int8", "int16")
+"""Integers that kernels negate in a wider dtype."""
 
 LARGE = 2.0**24
 """From here on float32 does not hold each whole number."""
@@ -37,6 +40,7 @@ class Primitives:
 
     ``notes``: one sentence for each copy that a slice or a concatenation costs. ``lengths``: those
     of dims whose size follows from others. ``fixed``: sizes that were fixed when tracing.
+    ``least``: the rules for least sizes, with the lines that ask for them.
     """
 
     primitives: tuple[Primitive, ...]
@@ -44,6 +48,7 @@ class Primitives:
     notes: tuple[str, ...]
     lengths: Mapping[Dim, Length]
     fixed: Mapping[Dim, int]
+    least: tuple[Rule, ...] = ()
 
 
 def decompose(program: ArrayProgram) -> Primitives:
@@ -88,7 +93,8 @@ def decompose(program: ArrayProgram) -> Primitives:
     )
     lengths = {dim: recorder.length(dim) for dim in recorder.lengths}
     notes = tuple(dict.fromkeys(recorder.notes))
-    return Primitives(tuple(recorder.primitives), outputs, notes, lengths, program.sizes)
+    least = tuple(rule for rule in program.rules if not rule.exact)
+    return Primitives(tuple(recorder.primitives), outputs, notes, lengths, program.sizes, least)
 
 
 def _held(recorder: ViewRecorder, ref: Ref, kind: str) -> Ref:
@@ -119,10 +125,14 @@ def _ref(term: Term) -> Ref:
 
 
 def _scalar_function(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    """Numbers and sizes become part of the expression, arrays its arguments."""
+    """Numbers and sizes become part of the expression, arrays its arguments.
+
+    Narrow integers wrap: they are subtracted as they are, and negated numbers are cast back.
+    """
     refs = [t for t in terms if isinstance(t, Ref)]
     fn = equation.op
-    if fn in _INVERSES and len(refs) == 2 and _is_vector_of(recorder, refs[0], refs[1]):
+    inverts = fn in _INVERSES and equation.kind not in INTEGERS and len(refs) == 2
+    if inverts and _is_vector_of(recorder, refs[0], refs[1]):
         inverse, partner = _INVERSES[fn]
         return recorder.binary(partner, refs[0], recorder.unary(inverse, refs[1], hint="r"))
     power = _POWERS.get(terms[1]) if fn == "pow" and isinstance(terms[1], Const) else None
@@ -131,7 +141,8 @@ def _scalar_function(recorder: ViewRecorder, equation: Equation, terms: tuple[Te
     positions = iter(range(len(refs)))
     args = [Arg(next(positions)) if isinstance(t, Ref) else t for t in terms]
     expr = Call(fn, tuple(a for a in args if a is not None))
-    return recorder.apply(expr, *refs, hint=_HINTS.get(fn, "y"))
+    made = recorder.apply(expr, *refs, hint=_HINTS.get(fn, "y"))
+    return recorder.round(made, equation.kind) if fn == "neg" and equation.kind in NARROW else made
 
 
 _INVERSES = {"sub": ("neg", "add"), "div": ("reciprocal", "mul")}
@@ -161,17 +172,20 @@ def _mean(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -
     axis, x = equation.param("axis"), _ref(terms[0])
     x = recorder.unary("whole", x, hint="n") if recorder.own_dtype(x) == TRUTH else x
     total = recorder.fold(x, "+", axis, keepdims=_keeps(equation))
-    return recorder.apply(call("mul", Arg(0), _share(recorder, terms[0], axis)), total, hint="m")
+    return recorder.apply(_over_all(recorder, terms[0], axis), total, hint="m")
 
 
 def _keeps(equation: Equation) -> bool:
     return bool(equation.param("keepdims"))
 
 
-def _share(recorder: ViewRecorder, term: Term, axis: int) -> Expr:
-    """One over the number of elements along an axis."""
+def _over_all(recorder: ViewRecorder, term: Term, axis: int) -> Expr:
+    """A sum over the number of elements along an axis.
+
+    Times one over that number, all means would be off by the rounding of one quotient.
+    """
     dim = recorder.shape(_ref(term))[axis]
-    return call("div", 1, Size(dim) if isinstance(dim, str) else Const(1.0))
+    return call("div", Arg(0), Size(dim) if isinstance(dim, str) else Const(1.0))
 
 
 def _softmax(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
@@ -199,25 +213,45 @@ def _log_softmax(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, 
 def _rms_norm(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     x, weight = _ref(terms[0]), terms[1]
     total = recorder.fold(recorder.unary("square", x, hint="q"), "+", -1)
-    mean = call("mul", Arg(0), _share(recorder, x, -1))
+    mean = _over_all(recorder, x, -1)
     root = recorder.apply(call("rsqrt", call("add", mean, _eps(equation))), total, hint="r")
     y = x if weight is None else _combine(recorder, "mul", x, weight)
     return recorder.binary("mul", y, root, hint="y")
 
 
 def _layer_norm(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    """Sum and sum of squares, as in the paper; the variance is clamped at 0."""
+    """Sum and sum of squares of rows that cost nothing to read again, as in the paper.
+
+    ``safe`` sums the squares around the mean, in a second loop (rules/centering.py). Rows that a
+    product or a fold computes are summed around their mean as it is written here.
+    """
     x, (gamma, beta) = _ref(terms[0]), terms[1:]
-    share = _share(recorder, x, -1)
+    mean = _over_all(recorder, x, -1)
     total = recorder.fold(x, "+", -1)
-    shift = recorder.apply(call("neg", call("mul", Arg(0), share)), total, hint="c")
-    squares = recorder.fold(recorder.unary("square", x, hint="q"), "+", -1)
-    variance = call("sub", call("mul", Arg(0), share), call("square", Arg(1)))
-    clamped = call("add", call("maximum", variance, 0), _eps(equation))
-    root = recorder.apply(call("rsqrt", clamped), squares, shift, hint="r")
-    y = recorder.binary("mul", recorder.binary("add", x, shift, hint="d"), root, hint="y")
+    shift = recorder.apply(call("neg", mean), total, hint="c")
+    centered = recorder.binary("add", x, shift, hint="d")
+    if _is_read_again(recorder, x):
+        squares = recorder.fold(recorder.unary("square", x, hint="q"), "+", -1)
+        variance = call("sub", mean, call("square", Arg(1)))
+        clamped = call("add", call("maximum", variance, 0), _eps(equation))
+        root = recorder.apply(call("rsqrt", clamped), squares, shift, hint="r")
+    else:
+        squares = recorder.fold(recorder.unary("square", centered, hint="q"), "+", -1)
+        root = recorder.apply(call("rsqrt", call("add", mean, _eps(equation))), squares, hint="r")
+    y = recorder.binary("mul", centered, root, hint="y")
     y = y if gamma is None else _combine(recorder, "mul", y, gamma)
     return y if beta is None else _combine(recorder, "add", y, beta)
+
+
+def _is_read_again(recorder: ViewRecorder, ref: Ref) -> bool:
+    """True if an array is made of inputs by scalar functions, and its last axis is one dim."""
+    left = [ref.value]
+    while left:
+        primitive = recorder.primitives[left.pop()]
+        if not isinstance(primitive.op, Source | Count | Apply | Round):
+            return False
+        left += [operand.value for operand in primitive.operands]
+    return True
 
 
 def _combine(recorder: ViewRecorder, fn: str, x: Ref, other: Term) -> Ref:

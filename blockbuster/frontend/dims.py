@@ -7,35 +7,27 @@ axes of example arrays unify with what they meet. Raw dims are words: a name, or
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from fractions import Fraction
 from itertools import count, product
-from math import prod
 from string import ascii_uppercase
 
 from blockbuster.frontend.program import Axis, Shape, show_shape
-from blockbuster.frontend.size_facts import Relation, SizeFacts, axis_named
+from blockbuster.frontend.size_facts import axis_named
+from blockbuster.frontend.size_table import SizeTable, is_named, raw_size
 from blockbuster.frontend.source import Refused, trace_error, user_line
-from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, share_of, size, whole
+from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, number, share_of, size, whole
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
 
-class DimTable:
-    """Which raw dims are the same, and what is known of their sizes.
+class DimTable(SizeTable):
+    """Which raw dims are the same: operations make them so.
 
-    ``facts`` has all that the table asked of the extents of examples. ``of_examples_alone``: the
-    program is for arrays of the examples' sizes alone.
+    ``of_examples_alone``: the program is for arrays of the examples' sizes alone.
     """
 
-    def __init__(self, *, of_examples_alone: bool = False) -> None:
-        self.facts = SizeFacts()
+    def __init__(self, *, of_examples_alone: bool = False, one_class: bool = False) -> None:
+        super().__init__(one_class=one_class)
         self._alone = of_examples_alone
-        self._axes: dict[Dim, int] = {}  # the extents of examples' axes
-        self._in_axes: dict[Dim, Length] = {}  # the extents that are known, in terms of those
-        self._parent: dict[Dim, Axis] = {}
-        self._extent: dict[Dim, int] = {}
-        self._fixed: dict[Dim, None] = {}
-        self._lengths: dict[Dim, Length] = {}  # of dims whose size follows from others
         self._rules: list[tuple[Dim, Length]] = []  # what else was found of sizes
         self._derived: dict[Hashable, Axis] = {}
         self._expected: dict[Length, SourceLine | None] = {}
@@ -71,24 +63,8 @@ class DimTable:
         self._in_axes[raw] = size(axis)
         if not self._alone:
             return raw
-        self._asked("equal", _raw(raw), whole(extent))  # it has to be of that size
+        self._asked("equal", raw_size(raw), whole(extent))  # it has to be of that size
         return raw if extent != 1 else 1
-
-    @property
-    def some_are_known(self) -> bool:
-        """True if the extent of an axis is known, of an example perhaps."""
-        return bool(self._extent)
-
-    def _asked(self, relation: Relation, left: Length, right: Length) -> bool:
-        """Whether a relation is true of lengths in terms of dims whose extents are known."""
-        one, other = (length.replaced(self._in_axes.__getitem__) for length in (left, right))
-        return self.facts.ask(relation, one, other, self._axes)
-
-    def _is(self, axis: Axis, number: int) -> bool:
-        """True if the extent of an axis that was found is known, and is ``number``."""
-        if not isinstance(axis, str) or axis not in self._extent:
-            return False
-        return self._asked("equal", _raw(axis), whole(number))
 
     def derived(self, length: Length, *key: Hashable) -> Axis:
         """The dim of ``length`` elements, the same for the same ``key``; 1 for one element."""
@@ -109,36 +85,6 @@ class DimTable:
         if length.constant is not None:
             self._fixed[raw] = None
         return raw
-
-    def length(self, axis: Axis) -> Length:
-        """The extent of an axis in terms of sizes that are not known and follow from no others."""
-        found = self.find(axis)
-        if not isinstance(found, str):
-            return ONE
-        if found in self._fixed:
-            return whole(self._extent[found])
-        return self.normal(self._lengths[found]) if found in self._lengths else size(found)
-
-    def normal(self, length: Length) -> Length:
-        """``length`` in such terms."""
-        return length.replaced(self.length)
-
-    def equal(self, left: Length, right: Length) -> bool | None:
-        """Whether two lengths are one number; None if that is not known."""
-        apart = self.normal(left) - self.normal(right)
-        if apart.constant is not None or not apart.dims:
-            return not apart.terms
-        if not all(dim in self._extent for dim in apart.dims):
-            signs = {share > 0 for _, share in apart.terms}  # D and 2 * D are never one number
-            return None if len(signs) > 1 else False
-        return self._asked("equal", self.normal(left), self.normal(right))
-
-    def is_whole(self, length: Length) -> bool:
-        """False if a length is known to be no whole number."""
-        exact = self.normal(length)
-        if not all(dim in self._extent for dim in exact.dims):
-            return True
-        return self._asked("whole", exact, ZERO)
 
     def divided(self, top: Length, bottom: Length) -> tuple[Length, int | None] | None:
         """Quotient and rest of sizes. The rest is None if it has to be 0, as the user says.
@@ -176,7 +122,8 @@ class DimTable:
 
     def check_whole(self, shapes: Iterable[Shape]) -> None:
         """Raise TraceError where no axis of ``shapes`` says that an expected number is whole."""
-        known = [self.length(axis) for axis in dict.fromkeys(a for s in shapes for a in s)]
+        axes = dict.fromkeys(axis for shape in shapes for axis in shape)
+        known = [length for axis in axes for length in _whole_in(self.length(axis))]
         for quotient, where in self._expected.items():
             exact = self.normal(quotient)
             if not any((exact - length).is_integral for length in (ZERO, *known)):
@@ -185,41 +132,6 @@ class DimTable:
                 )
                 hint = 'use /, give the size a number, "D=64", or split an axis like that'
                 raise trace_error(reason, hint=hint, where=where)
-
-    def extent(self, axis: Axis) -> int | None:
-        """The number of elements where it is known, perhaps of an example only."""
-        found = self.find(axis)
-        return self._extent.get(found) if isinstance(found, str) else 1
-
-    def is_unit(self, axis: Axis) -> bool:
-        """True if an axis is known to have one element."""
-        return self.length(axis) == ONE or self.has(axis, 2) is False
-
-    def has(self, axis: Axis, number: int) -> bool | None:
-        """Whether an axis has at least ``number`` elements; None if that is not known."""
-        return self.have([axis], number)
-
-    def have(self, axes: Iterable[Axis], number: int) -> bool | None:
-        """Whether axes have at least ``number`` elements together; None if not known."""
-        found = [dim for dim in map(self.find, axes) if isinstance(dim, str)]
-        if not found:
-            return number <= 1
-        if any(dim not in self._extent for dim in found):
-            return None
-        return self._asked("at least", prod(map(_raw, found), start=ONE), whole(number))
-
-    def __contains__(self, dim: object) -> bool:
-        return dim in self._parent
-
-    def find(self, axis: Axis) -> Axis:
-        """The raw dim that stands for all that ``axis`` was unified with, or 1."""
-        while isinstance(axis, str) and self._parent[axis] != axis:
-            axis = self._parent[axis]
-        return axis
-
-    def shape(self, shape: Shape) -> Shape:
-        """``shape`` with every axis found."""
-        return tuple(self.find(axis) for axis in shape)
 
     def unify(self, left: Axis, right: Axis) -> Axis:
         """Make two axes one dim. Raises Refused if names or sizes differ."""
@@ -232,16 +144,15 @@ class DimTable:
                 raise self._differ(a, b)
             self._parent[str(unit)] = 1
             return 1
-        if _is_named(a) and _is_named(b):
+        if is_named(a) and is_named(b):
             raise self._differ(a, b, "dims with different names never unify")
         known = a in self._extent and b in self._extent
-        if known and not self._asked("equal", _raw(a), _raw(b)):
+        if known and not self._asked("equal", raw_size(a), raw_size(b)):
             raise self._differ(a, b)
-        apart = (self.length(a) - self.length(b)).constant
-        if apart and (a in self._lengths or b in self._lengths):
+        if (a in self._lengths or b in self._lengths) and self._are_apart(a, b):
             raise self._differ(a, b)
         lengths = [self.length(d) for d in (a, b) if d in self._lengths]
-        root, leaf = (a, b) if _is_named(a) or not _is_named(b) else (b, a)
+        root, leaf = (a, b) if is_named(a) or not is_named(b) else (b, a)
         if root in self._lengths and leaf in self.length(root).dims:
             del self._lengths[root]  # it would be in terms of itself; stated again below
         self._parent[leaf] = root
@@ -254,13 +165,22 @@ class DimTable:
             self._fixed[root] = None
         return root
 
+    def _are_apart(self, a: Axis, b: Axis) -> bool:
+        """True if two axes never have one extent; where they have for large sizes, it is assumed
+        that sizes are large.
+        """
+        apart = self.length(a) - self.length(b)
+        if apart.clamps and not self.usual(apart).terms:
+            self.settle(apart)
+        return bool((self.usual(apart) if apart.clamps else apart).constant)
+
     def _state(self, dim: Dim, length: Length) -> None:
         """Note that ``dim`` has this length: its own, or a rule if it has another."""
         exact = self.normal(length)
         if exact == self.length(dim):
             return
         same = _equal_dims(exact - self.length(dim))
-        if same and not all(map(_is_named, same)):
+        if same and not all(map(is_named, same)):
             self.unify(*same)
         elif dim in self._lengths or dim in self._fixed or dim in exact.dims:
             self._rules.append((dim, exact))
@@ -281,27 +201,15 @@ class DimTable:
         return self.unify(a, b)
 
     def _gives_way(self, axis: Axis, other: Axis) -> bool:
-        """True for an example's axis of extent 1 that meets a longer one."""
+        """True for an example's axis of extent 1 that meets a longer one, and for ``x[:1]``."""
         assert isinstance(axis, str)
         assert isinstance(other, str)
-        return not _is_named(axis) and self._is(axis, 1) and not self._is(other, 1)
+        if self.becomes_one(axis):
+            return True
+        return not is_named(axis) and self._is(axis, 1) and not self._is(other, 1)
 
     def _differ(self, a: Axis, b: Axis, hint: str = "") -> Refused:
         return Refused(f"{self.word(a)} and {self.word(b)} differ", hint)
-
-    def word(self, axis: Axis) -> str:
-        """An axis as the user knows it: a name, or the extent of an unnamed axis."""
-        found = self.find(axis)
-        if not isinstance(found, str) or _is_named(found):
-            return str(found)
-        if self._is(found, self._extent.get(found, 0)):  # a user's function may read the word
-            return str(self._extent[found])
-        return self.in_words(self.length(found))
-
-    def in_words(self, length: Length) -> str:
-        """A length as the user knows it."""
-        terms = tuple((tuple(map(self.word, dims)), share) for dims, share in length.terms)
-        return str(Length(terms)).replace("|", "")
 
     def show(self, shape: Shape) -> str:
         """A shape as the user knows it."""
@@ -314,7 +222,7 @@ class DimTable:
         for shape in shapes:
             for axis in self.shape(shape):
                 if axis not in names:
-                    named = not isinstance(axis, str) or _is_named(axis)
+                    named = not isinstance(axis, str) or is_named(axis)
                     names[axis] = axis if named else next(fresh)
         return {raw: names[self.find(raw)] for raw in self._parent if self.find(raw) in names}
 
@@ -327,7 +235,7 @@ class DimTable:
         }
 
     def size_rules(self, names: Mapping[Dim, Axis]) -> tuple[Rule, ...]:
-        """The rules for sizes that follow from others, under final names."""
+        """The rules for sizes that follow from others, under final names; then what is assumed."""
 
         def named(dim: Dim) -> Length:
             axis = names[dim]
@@ -342,12 +250,28 @@ class DimTable:
                 rule = Rule(dim, exact.replaced(named))
                 if rule.length != size(dim):
                     found[rule] = None
+        for length, because in self._assumed.items():
+            exact = self.normal(length)
+            if all(d in names for d in exact.dims):
+                found.update(dict.fromkeys(_at_least(exact.replaced(named), because)))
         return tuple(found)
 
 
-def _raw(dim: Dim) -> Length:
-    """The size of a raw dim, primes and all."""
-    return Length((((dim,), Fraction(1)),))
+def _at_least(length: Length, because: str) -> Iterator[Rule]:
+    """That a length is at least 0, as a rule of one of its dims; none if it always is."""
+    for symbols, share in () if length.never_negative else length.terms:
+        if len(symbols) == 1 and isinstance(symbols[0], str) and share > 0:
+            least = clamped(size(symbols[0]) - length * number(1 / share), rounds=True)
+            yield Rule(symbols[0], least, exact=False, because=because)
+            return
+
+
+def _whole_in(length: Length) -> Iterator[Length]:
+    """The lengths that have to be whole where this one is the extent of an axis."""
+    yield length
+    for clamp in length.clamps:
+        if not clamp.rounds:
+            yield from _whole_in(clamp.of)
 
 
 def _equal_dims(apart: Length) -> tuple[Dim, ...]:
@@ -355,13 +279,11 @@ def _equal_dims(apart: Length) -> tuple[Dim, ...]:
     if len(apart.terms) != 2 or apart.terms[0][1] != -apart.terms[1][1]:
         return ()
     (left, _), (right, _) = apart.terms
-    one = [dim for dim in left if dim not in right]
-    other = [dim for dim in right if dim not in left]
-    return (*one, *other) if len(one) == len(other) == 1 and len(left) == len(right) else ()
-
-
-def _is_named(dim: Dim) -> bool:
-    return not dim.startswith("?")
+    one = [symbol for symbol in left if symbol not in right]
+    other = [symbol for symbol in right if symbol not in left]
+    alone = len(one) == len(other) == 1 and len(left) == len(right)
+    dims = tuple(symbol for symbol in (*one, *other) if isinstance(symbol, str))
+    return dims if alone and len(dims) == 2 else ()
 
 
 def letters() -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.frontend.kinds import MOVES
-from blockbuster.ir.dtypes import deciding
+from blockbuster.ir.dtypes import met
 from blockbuster.ir.graph import Value
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ UNDECIDED = Undecided()
 
 def dtype_of(x: TracedArray) -> Any:
     """The dtype of ``x``: NumPy's, or torch's where the inputs are tensors."""
-    name = _name_of(x)
+    name = dtype_name(x)
     if not name:
         return UNDECIDED
     return getattr(sys.modules["torch"], name) if x.trace.of_tensors else np.dtype(name)
@@ -38,20 +38,20 @@ def dtype_of(x: TracedArray) -> Any:
 def least_step(x: TracedArray) -> float:
     """The distance from 1 to the next number in the dtype of ``x``, or in float32."""
     steps = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
-    return steps.get(_name_of(x), 2.0**-23)
+    return steps.get(dtype_name(x), 2.0**-23)
 
 
-def _name_of(x: TracedArray) -> str:
+def dtype_name(x: TracedArray) -> str:
     """The name of the dtype; empty if it is not decided."""
     inputs, equations = x.trace.recorded
-    made: list[str] = []
+    made = x.trace.dtypes
 
     def known(value: Value) -> str:
         return inputs[value.port].dtype if value.node < 0 else made[value.node]
 
-    for equation in equations[: x.value.node + 1]:
-        read = [known(o) for o in equation.operands if isinstance(o, Value)]
-        made.append(_of_result(equation, read))
+    for equation in equations[len(made) : x.value.node + 1]:
+        read = equation.operands[equation.op == "where" :]
+        made.append(_of_result(equation, [known(o) for o in read if isinstance(o, Value)]))
     return known(x.value)
 
 
@@ -60,9 +60,7 @@ def _of_result(equation: Equation, read: Sequence[str]) -> str:
         return {"mask": "bool", "index": "int64"}.get(equation.kind, equation.kind)
     if equation.op == "cast":
         return str(equation.param("dtype"))
-    floats = dict.fromkeys(name for name in read if "float" in name or not name)
-    if "" not in floats and equation.op not in MOVES:
-        floats = dict.fromkeys(deciding(floats))
-    if len(floats) < 2:
-        return next(iter(floats), "")
-    return "" if "" in floats else "float64" if "float64" in floats else "float32"
+    floats = [name for name in read if "float" in name or not name]
+    if len({*floats}) < 2 and equation.op in MOVES:
+        return floats[0] if floats else ""
+    return "" if "" in floats or not floats else met(floats)

@@ -10,12 +10,13 @@ from typing import Any
 from blockbuster.frontend.program import Axis, Equation
 from blockbuster.frontend.source import text_of
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
+from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Lengths, length_of
+from blockbuster.ir.lengths import Length, length_of
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%@&|]|\*\*|//)?=(?!=)")
 
 
 def hints_of(equations: Sequence[Equation]) -> list[str]:

@@ -39,6 +39,7 @@ from blockbuster.frontend.primitives import (
     Source,
 )
 from blockbuster.frontend.program import ArrayProgram, Shape, check_program
+from blockbuster.frontend.reference_text import UserFunction
 from blockbuster.frontend.strips import Strip, Strips, strips_of
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.garbage import collection_paused
@@ -47,18 +48,20 @@ from blockbuster.ir.lengths import Length, Rule, whole
 from blockbuster.ir.ops import Cast, Misc, Pointwise, Transpose
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.ir.views import dims_among
+from blockbuster.ir.views import AxisView, Strided, dims_among, rules_of
 
 
 def lower(program: ArrayProgram) -> Graph:
     """The block program of an array program: each array operation becomes its unfused subgraph.
 
-    Operations that no rule looks into (``bb.custom``, ``np.sort``) become misc operators. Raises
-    TypeError for an argument that is not an array program.
+    Operations that no rule looks into (``bb.custom``, ``np.sort``) become misc operators. The graph
+    knows the program (``Graph.meaning``). Raises TypeError for an argument that is not an array
+    program.
     """
     check_program(program)
     with collection_paused():
-        return _Lowering(program.apart or decompose(program)).graph()
+        graph = _Lowering(program.apart or decompose(program)).graph()
+        return replace(graph, meaning=UserFunction(program.without_held()))
 
 
 class _Lowering:
@@ -132,7 +135,7 @@ class _Lowering:
         assert isinstance(op, Source)
         dims = {level.axis: level.dim for level in layout}
         strips = op.strips or strips_of(tuple(range(len(primitive.shape))), primitive.shape)
-        axes = tuple(self._with_extent(strip).view(dims) for strip in strips)
+        axes = tuple(self._with_line(self._with_extent(strip).view(dims)) for strip in strips)
         in_order = list(dims_among(axes)) == [level.dim for level in layout]
         hint = op.name if in_order else f"{op.name}T"
         return self._builder.input(type_of(layout), Read(op.name, axes, op.dtype), hint)
@@ -143,6 +146,15 @@ class _Lowering:
         if of in self._program.fixed:  # a slice of it shows in no shape: sizes say it, or this
             known = whole(self._program.fixed[of])
         return replace(strip, extent=known) if strip.extent is None else strip
+
+    def _with_line(self, axis: AxisView) -> AxisView:
+        """The axis with the user's line that asks for its least size, if one does."""
+        if not isinstance(axis, Strided) or not self._program.least:
+            return axis
+        asked = [*rules_of([axis])]
+        of = [rule for rule in self._program.least if rule.dim == size_class(axis.of)]
+        lines = [rule.because for rule in sorted(of, key=lambda rule: rule not in asked)]
+        return replace(axis, because=lines[0]) if lines else axis
 
     def _node(self, primitive: Primitive, layout: Layout) -> Value:
         asked = wants(primitive, layout)
@@ -211,6 +223,11 @@ class WholeArrays:
     fn: Callable[..., Any]
     operand_units: tuple[tuple[int, ...], ...]
     result_units: tuple[int, ...]
+
+    @property
+    def only_moves(self) -> bool:
+        """True if ``fn`` only moves elements: then the result has the dtype of the operand."""
+        return bool(getattr(self.fn, "only_moves", False))
 
     def __call__(self, *arrays: Any) -> Any:
         shown = []

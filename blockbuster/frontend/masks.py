@@ -15,6 +15,7 @@ from blockbuster.frontend.kinds import (
     FLOAT,
     MASK,
     OF_MASKS,
+    POSITION,
     SCALAR,
     TRUE,
     WHOLE_NUMBERS,
@@ -22,6 +23,7 @@ from blockbuster.frontend.kinds import (
     dtype_of_kind,
     scalar_kind,
 )
+from blockbuster.frontend.memory import own
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 
@@ -43,7 +45,7 @@ def otherwise(
     if kinds[:1] and kinds[0] in WHOLES and op in ("floor", "round"):
         return trace.integers(operands[0], dtype_of_kind(kinds[0]))
     if op == "pow" and kinds[0] in WHOLES and type(operands[1]) is int and operands[1] in POWERS:
-        factors = [operands[0]] * operands[1]
+        factors = [own(operands[0])] * operands[1]
         product: TracedArray = functools.reduce(lambda x, y: trace.record("mul", (x, y)), factors)
         return product
     numbers = kinds[op == "where" :]
@@ -82,8 +84,10 @@ def _of_masks(
 ) -> TracedArray | None:
     if op in OF_MASKS:
         return trace.record(OF_MASKS[op], operands)
-    if op in ("abs", "square"):
+    if op == "abs":
         return trace.record("and", (*operands, *operands))
+    if op == "square":
+        return trace.integers(operands[0], POSITION if trace.of_tensors else "int8")
     if op == "where":
         condition, x, y = operands
         if _kind(condition) not in (MASK, TRUE):

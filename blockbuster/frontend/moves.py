@@ -70,4 +70,5 @@ class Take:
         if not is_tensor(array):
             return np.take(array, np.asarray(indices, dtype=np.int64), self.axis)
         # Not index_select: it takes no negative positions, and fails on the device for them.
-        return array[(slice(None),) * self.axis + (indices.long(),)]
+        places = indices.long() if is_tensor(indices) else indices
+        return array[(slice(None),) * self.axis + (places,)]

@@ -42,14 +42,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "__array__": (
         "a traced array has no values to become a NumPy array",
         "use functions of bb and NumPy on it as it is; bb.stack([x, y]) for np.array([x, y]);"
+        " bb.zeros_like(x) for np.zeros(shape) whose elements are set;"
         " bb.take(table, x, axis=0) for table[x]; bb.custom(fn, x, shape=x.shape) takes"
         " functions of arrays",
     ),
-    "__setitem__": (
-        "traced arrays do not change: x[...] = and x[...] += make no program",
-        "x = bb.where(mask, new, x) replaces elements; bb.concat joins pieces",
-    ),
-    "__delitem__": ("traced arrays do not change", "x[a:b] takes a piece; bb.concat joins pieces"),
+    "__delitem__": ("no elements are deleted", "x[a:b] takes a piece; bb.concat joins pieces"),
     "__divmod__": ("traced arrays have no divmod", "use x // y and x % y"),
 }
 """For each method of Python's, why it cannot be answered, and what to use."""
@@ -77,7 +74,7 @@ class NoValues:
     __index__, __complex__ = _refusing("__index__"), _refusing("__complex__")
     __len__, __iter__ = _refusing("__len__"), _refusing("__iter__")
     __contains__, __array__ = _refusing("__contains__"), _refusing("__array__")
-    __setitem__, __delitem__ = _refusing("__setitem__"), _refusing("__delitem__")
+    __delitem__ = _refusing("__delitem__")
     __divmod__ = __rdivmod__ = _refusing("__divmod__")
 
     def __format__(self, spec: str) -> str:

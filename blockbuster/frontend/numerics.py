@@ -1,7 +1,7 @@
 """The meaning of every array operation as a NumPy function: one table for oracle and eager use.
 
 The functions keep the dtype of their arrays. Softmax has one meaning, the stable one: zero on a row
-of only -inf, NaN in a row with NaN, and NaN for +inf as in exp(inf - inf).
+of only -inf, and NaN throughout a row with NaN or +inf, as of exp(inf - inf).
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def sub0(x: Array, z: Array) -> Array:
 
 @_quiet
 def recip0(x: Array) -> Array:
-    """1 / x, and 0 where x is 0."""
-    return np.where(np.equal(x, 0), np.zeros_like(x), np.reciprocal(x))
+    """1 / x, 0 where x is 0, and NaN where it is infinite."""
+    made = np.where(np.equal(x, 0), np.zeros_like(x), np.reciprocal(x))
+    return np.where(np.isinf(x), np.full_like(x, math.nan), made)
 
 
 @_quiet
@@ -124,9 +125,8 @@ def _slice(x: Array, *, axis: int, start: int, length: int) -> Array:
 
 def _strided(x: Array, *, axis: int, start: int, length: int, step: int) -> Array:
     """``length`` elements of an axis from ``start`` on, each ``step`` behind the last one."""
-    return _slice(x, axis=axis, start=start, length=(length - 1) * step + 1)[
-        (slice(None),) * axis + (slice(None, None, step),)
-    ]
+    stop = start + length * step  # in front of which there are as many, if any
+    return np.asarray(x)[(slice(None),) * axis + (slice(start, stop, step),)]
 
 
 def split_heads(x: Array, *, heads: int) -> Array:

@@ -2,32 +2,59 @@
 
 ``run`` is for a GPU what ``ArrayProgram.numpy`` is for the host: the oracle, for arrays that may be
 too large to bring to the host. A program can be run for some indices of a dim only if each index is
-computed independently of the others; ``separable_dims`` returns these dims.
+computed independently of the others (separable.py).
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from blockbuster.errors import NOT_TAKEN
 from blockbuster.frontend.numerics import number
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
+from blockbuster.frontend.rows import Rows, rows_of
 from blockbuster.frontend.torch import POINTWISE, TENSORS, custom_on_tensors, on_tensors
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import FUNCTIONS, Call, Const, Size
+from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Lengths
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
 
 Tensor = Any
-Rows = Mapping[Dim, Tensor]
-"""For some dims, the indices that are computed: a vector of int64 each."""
-
 Noise = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Way:
+    """The way to compute: in float64, where a cast rounds nothing, or as eager torch would.
+
+    ``dtype``: of all floats of an eager run; None leaves them as they are. ``noise`` changes each
+    number that an operator reads: what roundings may do. It leaves out positions, and operators
+    that round nothing (``UNROUNDED``) on values that nothing has rounded: every kernel finds the
+    same maximum of an input, and the same elements equal to it.
+    """
+
+    exact: bool
+    dtype: Any = None
+    noise: Noise | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """Values that are known, and functions of operands, by equation, in place of the operators."""
+
+    values: Mapping[Value, Tensor] = field(default_factory=dict)
+    along: Mapping[int, Callable[..., Tensor]] = field(default_factory=dict)
+
+
+NOTHING_KNOWN = Known()
 
 DOUBLE = 8
 """Bytes of a float64 element."""
@@ -38,22 +65,22 @@ def run(
     tensors: Sequence[Tensor],
     sizes: Mapping[Dim, int],
     *,
-    exact: bool,
+    way: Way,
     rows: Rows,
-    noise: Noise | None = None,
+    wanted: Sequence[Value] = (),
+    known: Known = NOTHING_KNOWN,
 ) -> list[Tensor]:
     """The outputs of ``program`` for its inputs in order, which are on one device.
 
-    ``exact``: in float64, where a cast rounds nothing; else in the dtype of the tensors, operator
-    by operator. ``sizes`` are those of all dims, ``rows`` the indices that are computed. ``noise``
-    changes each number that an operator reads: what roundings may do. It leaves out positions, and
-    operators that round nothing (``UNROUNDED``) on values that nothing has rounded: every kernel
-    finds the same maximum of an input, and the same elements equal to it.
+    ``sizes`` are those of all dims, ``rows`` the indices that are computed. ``wanted``: other
+    values than the outputs. ``known``: what need not be computed (in_pieces.py).
     """
-    walk = _Walk(program, tensors, sizes, exact, rows, noise)
-    for position in range(len(program.equations)):
+    wanted = wanted or [output.value for output in program.outputs]
+    positions = _needed(program, wanted, known.values)
+    walk = _Walk(program, tensors, sizes, way, rows, known, last_uses(program, positions, wanted))
+    for position in positions:
         walk.step(position)
-    return [walk.value(output.value) for output in program.outputs]
+    return [walk.value(value) for value in wanted]
 
 
 class _Walk:
@@ -64,28 +91,31 @@ class _Walk:
         program: ArrayProgram,
         tensors: Sequence[Tensor],
         sizes: Mapping[Dim, int],
-        exact: bool,
+        way: Way,
         rows: Rows,
-        noise: Noise | None,
+        known: Known,
+        last: Mapping[Value, int],
     ) -> None:
-        self._program, self._sizes, self._exact, self._rows = program, sizes, exact, rows
-        self._given, self._noise = tensors, noise
+        self._program, self._sizes, self._rows = program, sizes, rows
+        self._given, self._way, self._known, self._last = tensors, way, known, last
         self._like = tensors[0]
-        self._made: dict[Value, Tensor] = {}
-        self._positional: set[Value] = set()  # and other integers; asked, never iterated
+        self._made: dict[Value, Tensor] = dict(known.values)
+        self._positional = {v for v in known.values if _is_position(program, v)}  # or an integer
         self._unrounded: set[Value] = set()  # the same
-        self._last = last_uses(program)
 
     def value(self, value: Value) -> Tensor:
-        """A value; an input is converted and cut to its rows when it is first read."""
+        """A value; an input is cut to its rows and converted when it is first read."""
         if value not in self._made:
             tensor = self._given[value.port].detach()
             cut = rows_of(tensor, self._program.inputs[value.port].shape, self._rows)
             whole = not (cut.is_floating_point() or _is_mask(cut))
             if whole:
                 self._positional.add(value)
-            exact = whole or (self._exact and not _is_mask(cut))
-            self._made[value] = cut.double() if exact else cut
+            if whole or (self._way.exact and not _is_mask(cut)):
+                cut = cut.double()
+            elif cut.is_floating_point() and self._way.dtype is not None:
+                cut = cut.to(self._way.dtype)
+            self._made[value] = cut
         return self._made[value]
 
     def step(self, position: int) -> None:
@@ -104,7 +134,7 @@ class _Walk:
             self._positional.add(value)
             places = _positions(int(params["size"]), self._like)
             return rows_of(places, equation.shape, self._rows)
-        if equation.op == "cast" and self._exact:
+        if equation.op == "cast" and self._way.exact:
             return self.value(arrays[0])
         as_given = equation.op in UNROUNDED and all(map(self._is_unrounded, equation.operands))
         if as_given:
@@ -115,16 +145,21 @@ class _Walk:
         positional = all(a in self._positional for a in numbers)
         if positional and equation.op in (*FUNCTIONS, "max", "min"):
             self._positional.add(value)
+        if value.node in self._known.along:
+            return self._known.along[value.node](*operands)
+        if equation.op == "reshape":
+            params["shape"] = self._extents(equation.shape)
         if equation.op not in FUNCTIONS:
             return self._table()[equation.op](*operands, **params)
-        if not (self._exact or positional):
+        if not (self._way.exact or positional):
             operands = [
                 o.float() if a in self._positional and o.is_floating_point() else o
                 for a, o in zip(equation.operands, operands, strict=True)
             ]
         result = self._table()[equation.op](*operands)
-        if not self._exact and value not in self._positional and result.is_floating_point():
+        if not self._way.exact and value not in self._positional and result.is_floating_point():
             result = result.to(self._dtype(arrays))
+        result = _wrapped(result, equation.kind)
         return result[(None,) * (len(equation.shape) - result.dim())]
 
     def _dtype(self, arrays: Sequence[Value]) -> Any:
@@ -134,7 +169,12 @@ class _Walk:
         return max(floats, key=lambda dtype: dtype.itemsize, default=self._like.dtype)
 
     def _table(self) -> Mapping[str, Callable[..., Tensor]]:
-        return EXACT if self._exact else EAGER
+        return EXACT if self._way.exact else EAGER
+
+    def _extents(self, shape: Shape) -> list[int]:
+        """The extents of an array of the rows that are computed."""
+        extents = {**self._sizes, **{dim: len(indices) for dim, indices in self._rows.items()}}
+        return [extents[axis] if isinstance(axis, str) else axis for axis in shape]
 
     def _is_unrounded(self, operand: Operand) -> bool:
         """True for a value that all dtypes have: an input, what is made of it alone, a 1."""
@@ -148,8 +188,9 @@ class _Walk:
             value = self.value(operand)
             if as_given:
                 return value
-            noisy = self._noise and value.is_floating_point() and operand not in self._positional
-            return self._noise(value) if self._noise and noisy else value
+            noise = self._way.noise
+            noisy = value.is_floating_point() and operand not in self._positional
+            return noise(value) if noise and noisy else value
         return None if operand is None else number(operand, self._sizes)
 
     def _number(self, value: Any) -> Any:
@@ -158,12 +199,18 @@ class _Walk:
         return number(value, self._sizes) if isinstance(value, Const | Size | Call) else value
 
 
-def rows_of(tensor: Tensor, shape: Shape, rows: Rows) -> Tensor:
-    """The rows of a whole tensor whose axes are ``shape``."""
-    for axis, dim in enumerate(shape):
-        if isinstance(dim, str) and dim in rows:
-            tensor = tensor.index_select(axis, rows[dim])
-    return tensor
+def _is_position(program: ArrayProgram, value: Value) -> bool:
+    """True for an extremum of positions or other integers."""
+    chosen = program.equations[value.node].op in ("max", "min")
+    return chosen and program.kind_of(value) != "float"
+
+
+def _wrapped(result: Tensor, kind: str) -> Tensor:
+    """Integers that are held as floats, as their dtype holds them: bytes stay between 0 and 255."""
+    if kind not in INTEGERS[:-1] or not result.is_floating_point():
+        return result
+    ends = np.iinfo(kind)
+    return (result - int(ends.min)).remainder(1 << ends.bits) + int(ends.min)
 
 
 def _is_mask(tensor: Tensor) -> bool:
@@ -203,11 +250,12 @@ def _expand(x: Tensor, *, axes: Sequence[int | None]) -> Tensor:
 
 
 def _slice(x: Tensor, *, axis: int, start: int, length: int) -> Tensor:
-    return x.narrow(axis, start, length)
+    return _strided(x, axis=axis, start=start, length=length, step=1)
 
 
 def _strided(x: Tensor, *, axis: int, start: int, length: int, step: int) -> Tensor:
-    return x.narrow(axis, start, (length - 1) * step + 1).unfold(axis, 1, step).squeeze(-1)
+    stop = start + length * step  # in front of which there are as many, if any
+    return x[(slice(None),) * axis + (slice(start, stop, step),)]
 
 
 def _custom(*tensors: Tensor, fn: Callable[..., Any], name: str = "") -> Tensor:  # noqa: ARG001
@@ -221,17 +269,19 @@ def _custom(*tensors: Tensor, fn: Callable[..., Any], name: str = "") -> Tensor:
     return custom_on_tensors(fn, tensors)
 
 
-def _sub0(x: Tensor, z: Tensor) -> Tensor:
+def sub0(x: Tensor, z: Tensor) -> Tensor:
+    """x - z, and x where it is infinite."""
     return (x - z).where(~x.isinf(), x)
 
 
-def _recip0(x: Tensor) -> Tensor:
-    return x.reciprocal().where(x != 0, 0.0)
+def recip0(x: Tensor) -> Tensor:
+    """1 / x, 0 where x is 0, and NaN where it is infinite."""
+    return x.reciprocal().where(x != 0, 0.0).masked_fill(x.isinf(), math.nan)
 
 
 def _softmax(x: Tensor, *, axis: int, safe: bool = False) -> Tensor:  # noqa: ARG001
-    e = _sub0(x, x.amax(axis, keepdim=True)).exp_()
-    return e.mul_(_recip0(e.sum(axis, keepdim=True)))
+    e = sub0(x, x.amax(axis, keepdim=True)).exp_()
+    return e.mul_(recip0(e.sum(axis, keepdim=True)))
 
 
 def _logsumexp(x: Tensor, *, axis: int, keepdims: bool = False) -> Tensor:
@@ -248,7 +298,7 @@ def _log_softmax(x: Tensor, *, axis: int) -> Tensor:
 EAGER: Mapping[str, Callable[..., Tensor]] = {
     **{name: _torch(name) for name in (*TENSORS, *POINTWISE)},
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
-    "pow": operator.pow, "neg": operator.neg, "sub0": _sub0, "recip0": _recip0,
+    "pow": operator.pow, "neg": operator.neg, "sub0": sub0, "recip0": recip0,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "eq": operator.eq, "ne": operator.ne,
     "and": _logical(operator.and_), "or": _logical(operator.or_), "not": lambda x: x == 0,
@@ -277,18 +327,32 @@ EXACT_IN_ALL = 2**8
 """Up to here each whole number is one of each dtype."""
 
 
-# what a run costs, and for which dims rows can be taken -------------------------------
+# what a run costs ------------------------------------------------------------------------
 
 
-def last_uses(program: ArrayProgram) -> dict[Value, int]:
-    """The last equation that reads each value; outputs are read at the end."""
+def last_uses(
+    program: ArrayProgram, positions: Sequence[int], wanted: Sequence[Value]
+) -> dict[Value, int]:
+    """The last of the equations at ``positions`` that reads each value; never for ``wanted``."""
     last = {
         operand: position
-        for position, equation in enumerate(program.equations)
-        for operand in equation.operands
+        for position in positions
+        for operand in program.equations[position].operands
         if isinstance(operand, Value)
     }
-    return {**last, **{output.value: len(program.equations) for output in program.outputs}}
+    return {**last, **{value: len(program.equations) for value in wanted}}
+
+
+def _needed(
+    program: ArrayProgram, wanted: Sequence[Value], known: Mapping[Value, Tensor]
+) -> list[int]:
+    """The equations that have to be computed for ``wanted``, in order."""
+    needed = {value.node for value in wanted if value not in known}
+    for position in reversed(range(len(program.equations))):
+        if position in needed:
+            operands = program.equations[position].operands
+            needed |= {o.node for o in operands if isinstance(o, Value) and o not in known}
+    return sorted(needed - {-1})
 
 
 @dataclass(frozen=True)
@@ -306,7 +370,8 @@ def cost(program: ArrayProgram, sizes: Mapping[Dim, int]) -> Cost:
     def count(shape: Shape) -> int:
         return math.prod(sizes[axis] if isinstance(axis, str) else axis for axis in shape)
 
-    last = last_uses(program)
+    outputs = [output.value for output in program.outputs]
+    last = last_uses(program, range(len(program.equations)), outputs)
     held: dict[Value, int] = {}
     peak = made = products = 0
     for position, equation in enumerate(program.equations):
@@ -321,63 +386,3 @@ def cost(program: ArrayProgram, sizes: Mapping[Dim, int]) -> Cost:
         for value in [a for a in held if last.get(a, -1) <= position]:
             del held[value]
     return Cost(DOUBLE * peak, made, products)
-
-
-def separable_dims(program: ArrayProgram) -> tuple[Dim, ...]:
-    """The dims of outputs that nothing folds, cuts, joins or looks into: rows of them stand alone.
-
-    >>> from blockbuster.frontend.trace import trace
-    >>> separable_dims(trace(lambda x, y: (x @ y).sum(axis=1), x="M K", y="K N"))
-    ('M',)
-    """
-    shown = [axis for o in program.outputs for axis in program.shape_of(o.value)]
-    read = {axis for equation in program.equations for axis in _looked_into(program, equation)}
-    return tuple(dict.fromkeys(a for a in shown if isinstance(a, str) and a not in read))
-
-
-def _looked_into(program: ArrayProgram, equation: Equation) -> Iterator[Any]:
-    """The axes along which elements of an operator's result depend on several of its operands."""
-    shapes = [program.shape_of(o) for o in equation.operands if isinstance(o, Value)]
-    if equation.op in FUNCTIONS:
-        return
-    for pick in LOOKED_INTO[equation.op]:
-        yield from pick(equation, shapes)
-
-
-Pick = Callable[[Equation, Sequence[Shape]], Shape]
-
-
-def _axis_of_first(equation: Equation, shapes: Sequence[Shape]) -> Shape:
-    axis = equation.param("axis")
-    return shapes[0] if axis is None else (shapes[0][axis],)
-
-
-def _axis_of_all(equation: Equation, shapes: Sequence[Shape]) -> Shape:
-    axis = equation.param("axis") % len(shapes[0])
-    return tuple(shape[axis] for shape in (*shapes, equation.shape))
-
-
-def _everything(equation: Equation, shapes: Sequence[Shape]) -> Shape:
-    return (*equation.shape, *(axis for shape in shapes for axis in shape))
-
-
-def _axes(
-    of_first: Sequence[int], of_result: Sequence[int], equation: Equation, shapes: Sequence[Shape]
-) -> Shape:
-    taken = (*(shapes[0][i] for i in of_first), *(equation.shape[i] for i in of_result))
-    return taken
-
-
-LOOKED_INTO: Mapping[str, tuple[Pick, ...]] = {
-    **dict.fromkeys(
-        ("sum", "max", "min", "mean", "softmax", "log_softmax", "logsumexp"), (_axis_of_first,)
-    ),
-    **dict.fromkeys(("rms_norm", "layer_norm"), (partial(_axes, (-1,), ()),)),
-    "matmul": (lambda equation, shapes: (shapes[0][-1], shapes[1][-2:][0]),),
-    **dict.fromkeys(("slice", "strided", "concat"), (_axis_of_all,)),
-    "split_heads": (partial(_axes, (-1,), (-1, -3)),),
-    "merge_heads": (partial(_axes, (-1, -3), (-1,)),),
-    **dict.fromkeys(("custom", "reshape"), (_everything,)),
-    **dict.fromkeys(("transpose", "expand", "cast", "arange"), ()),
-}
-"""For each operator that is not pointwise, which axes it looks into."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from blockbuster.frontend.memory import is_held
 from blockbuster.frontend.source import definition, trace_error, user_line
-from blockbuster.frontend.trees import taken_apart
+from blockbuster.frontend.trees import Leaf, holds, taken_apart
 
 _MANY = inspect.Parameter.VAR_POSITIONAL
 
@@ -50,6 +51,32 @@ def bound_to(fn: Callable[..., Any], given: Mapping[str, Any]) -> inspect.BoundA
             bound.arguments[name] = tuple(given[name])
     bound.arguments |= {p.name: beside for p in parameters.values() if p.kind is p.VAR_KEYWORD}
     return bound
+
+
+def result_of(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What ``fn`` returns for traced arrays and containers of them.
+
+    Raises TraceError if it changes such a container: it was given a copy of the caller's.
+    """
+    values = (*args, *kwargs.values())
+    before = [_holding(value) for value in values]
+    result = fn(*args, **kwargs)
+    for known, found in zip(before, map(_holding, values), strict=True):
+        if len(known) != len(found) or not all(map(_same, known, found)):
+            reason = "the function changes a list, a dict or an object that it is given"
+            hint = "change a copy and return it: items = [*items], d = {**d}"
+            where = definition(fn)
+            raise trace_error(f"{reason}: callers' stay as they are", hint=hint, where=where)
+    return result
+
+
+def _holding(value: Any) -> list[Leaf]:
+    """All that a container of traced arrays holds; nothing for other values."""
+    return taken_apart(value, lambda _: False)[0] if holds(value, is_held) else []
+
+
+def _same(one: Leaf, other: Leaf) -> bool:
+    return one.shown == other.shown and one.value is other.value
 
 
 def stand_in(input: Callable[..., Any], name: str, given: Any) -> Any:

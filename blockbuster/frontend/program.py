@@ -18,8 +18,9 @@ from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.frontend.torch import on_host
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
+from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Lengths, Rule
+from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim
@@ -144,7 +145,8 @@ class ArrayProgram:
     @property
     def definitions(self) -> tuple[Rule, ...]:
         """The first rule of each dim whose size follows from others."""
-        plain = (rule for rule in reversed(self.rules) if rule.dim not in rule.length.dims)
+        exact = (rule for rule in reversed(self.rules) if rule.exact)
+        plain = (rule for rule in exact if rule.dim not in rule.length.dims)
         return tuple({rule.dim: rule for rule in plain}.values())
 
     def shape_of(self, value: Value) -> Shape:
@@ -184,11 +186,16 @@ class ArrayProgram:
         given = [np.asarray(inputs[i.name], dtype=_exact(i.dtype)) for i in self.inputs]
         made: list[NDArray[Any]] = []
 
-        def taken(operand: Operand, kind: str = "") -> Any:
+        def array(value: Value) -> NDArray[Any]:
+            return given[value.port] if value.node < 0 else made[value.node]
+
+        def taken(equation: Equation, place: int) -> Any:
+            operand = equation.operands[place]
             if isinstance(operand, Value):
-                return given[operand.port] if operand.node < 0 else made[operand.node]
+                return _as_taken(equation, place, array(operand))
             plain = None if operand is None else number(operand, sizes)
-            return int(plain) if plain is not None and kind in ("index", *INTEGERS) else plain
+            is_whole = equation.kind in ("index", *INTEGERS)
+            return int(plain) if plain is not None and is_whole else plain
 
         with np.errstate(all="ignore"):
             for equation in self.equations:
@@ -198,18 +205,18 @@ class ArrayProgram:
                         params[key] = value.value(sizes)
                     elif equation.op == "arange":
                         params[key] = int(number(value, sizes))
-                operands = [taken(operand, equation.kind) for operand in equation.operands]
+                operands = [taken(equation, place) for place in range(len(equation.operands))]
                 result = np.asarray(NUMPY[equation.op](*operands, **params))
                 if equation.op in FUNCTIONS:  # a constant of shape (1, 1) adds axes
                     result = result[(None,) * (len(equation.shape) - result.ndim)]
                 self._expect_extents(equation, result.shape, sizes)
                 mask = result.dtype.kind == "b"
                 made.append(result if mask else result.astype(_exact(equation.kind)))
-        return {output.name: taken(output.value) for output in self.outputs}
+        return {output.name: array(output.value) for output in self.outputs}
 
     def listing(self) -> str:
         """The equations as text, one per line, with the shapes of their results."""
-        names = self._names()
+        names = self.names()
         own = [f"{i.dtype} " if i.dtype in OWN else "" for i in self.inputs]
         shapes = [show_shape(i.shape, self.sizes) for i in self.inputs]
         heads = [f"{i.name}: {o}{s}" for i, o, s in zip(self.inputs, own, shapes, strict=True)]
@@ -227,7 +234,7 @@ class ArrayProgram:
         yield from (axis for given in self.inputs for axis in given.shape)
         yield from (axis for equation in self.equations for axis in equation.shape)
 
-    def _names(self) -> dict[Value, str]:
+    def names(self) -> dict[Value, str]:
         """Unique names: the user's words where known, t0, t1, ... elsewhere."""
         names = {Value(-1, port): i.name for port, i in enumerate(self.inputs)}
         taken = dict.fromkeys(names.values())
@@ -252,6 +259,16 @@ class ArrayProgram:
                 f"{equation.param('name') or equation.op} gave an array of shape {extents}, "
                 f"expected {show_shape(equation.shape)} = {wanted}"
             )
+
+
+def _as_taken(equation: Equation, place: int, array: NDArray[Any]) -> NDArray[Any]:
+    """An operand as the oracle's function takes it: in float64 if that gives floats.
+
+    Of bytes, NumPy's own exp would be float16.
+    """
+    decides = equation.op == "where" and place == 0
+    floats = equation.kind == "float" and equation.op != "custom" and not decides
+    return array.astype(float, copy=False) if floats else array
 
 
 def _exact(dtype: str) -> str:

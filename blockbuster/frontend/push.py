@@ -22,9 +22,10 @@ from blockbuster.frontend.primitives import (
     Ref,
     Source,
 )
-from blockbuster.frontend.program import Shape
+from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.strips import Cut, Piece, Split, Strips, cut, in_order, split, strips_of
+from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
@@ -50,12 +51,20 @@ class Pieces(Copies):
         """The parts of a join by their place along its own axis."""
 
     def cut(self, ref: Ref, position: int, piece: Cut) -> Ref:
-        """``ref`` with a piece of its axis at ``position``; a unit axis stays."""
+        """``ref`` with a piece of its axis at ``position``; a unit axis stays, or is left out."""
         entry = ref.axes[position]
         if entry is None:
-            return ref
+            return ref if piece.dim == 1 else self._nothing_of(ref, position, piece.dim)
         made = self._piece(ref.value, entry, piece)
         return Ref(made.value, tuple(None if e is None else made.axes[e] for e in ref.axes))
+
+    def _nothing_of(self, ref: Ref, position: int, dim: Axis) -> Ref:
+        """``ref`` with an axis of no elements, ``dim``, in place of a unit axis."""
+        behind = len(ref.axes) - position - 1
+        there = call("ge", Arg(0), 0)
+        is_mask = self.own_dtype(ref) == TRUTH
+        expr = call("and", there, Arg(1)) if is_mask else call("where", there, Arg(1), Arg(1))
+        return self.apply(expr, self.count(dim).view((0, *(None,) * behind)), ref)
 
     def split(self, ref: Ref, position: int, piece: Split, rank: int) -> Ref:
         """``ref``, as one of ``rank`` axes, with the axis at ``position`` from the end split.

@@ -14,7 +14,8 @@ from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.sizes import scalar
 from blockbuster.frontend.source import Refused
-from blockbuster.ir.lengths import ONE, Length, Lengths, length_of, product_of, size
+from blockbuster.ir.extents import Lengths
+from blockbuster.ir.lengths import ONE, Length, length_of, product_of, size
 
 _FORM = "entries are ints, sizes such as x.shape[0], their products and quotients, or one -1"
 
@@ -31,7 +32,10 @@ def wanted(dims: DimTable, shape: Shape, entries: Sequence[Any]) -> Lengths:
     text = f"({', '.join('-1' if n is None else dims.in_words(n) for n in new)})"
     known = [n if n is not None else _rest(dims, shape, new, text) for n in new]
     old = [dims.length(axis) for axis in shape]
-    if product_of(old) != product_of(known):
+    apart = product_of(old) - product_of(known)
+    if apart.clamps and not dims.usual(apart).terms:
+        dims.settle(apart)
+    elif apart.terms:
         _tie(dims, shape, known, text)
     found = [dims.normal(n) for n in known]
     for length in found:
@@ -48,8 +52,8 @@ def _extent(dims: DimTable, entry: object) -> Length | None:
         raise Refused(f"{entry!r} as the extent of an axis", _FORM)
     found = dims.normal(length)
     number = found.constant
-    if not found.dims and (number is None or (number < 1 and number != -1)):
-        raise Refused(f"{entry!r} as the extent of an axis", "it is at least 1; or -1, once")
+    if not found.dims and (number is None or number < -1):
+        raise Refused(f"{entry!r} as the extent of an axis", "it is at least 0; or -1, once")
     return None if number == -1 else found
 
 
@@ -60,8 +64,10 @@ def _rest(dims: DimTable, shape: Shape, new: Sequence[Length | None], text: str)
             dims.fix(dim for n in new if n for dim in n.dims)
         total = product_of(dims.length(axis) for axis in shape)
         given = product_of(dims.normal(n) for n in new if n is not None)
+        if not given.terms:
+            raise Refused(f"to {text}: beside an axis of no elements -1 may be any number")
         found = total.over(given)
-        if found is not None and (found.dims or found.constant):
+        if found is not None and (found.dims or found.constant is not None):
             return found
         if found is not None:
             reason = f"to {text}: {dims.in_words(total)} elements are no multiple of"

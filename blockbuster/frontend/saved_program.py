@@ -31,8 +31,9 @@ from blockbuster.frontend.shapes import SHAPES, WEIGHTED
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.dtypes import FLOAT8, OWN
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, Call, Const, Expr, Size, calls, rewrite
+from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import ONE, Length, Lengths, in_order, size
+from blockbuster.ir.lengths import ONE, Length, in_order, size
 from blockbuster.ir.reading import (
     Read,
     Wrong,

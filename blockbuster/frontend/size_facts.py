@@ -9,19 +9,15 @@ inputs: ``?0``, ``?1``, ...
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from typing import Literal
 
-from blockbuster.ir.formula import function_of, product_of, sum_of
+from blockbuster.ir.completion import total_of
+from blockbuster.ir.formula import function_of
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
 
 Relation = Literal["equal", "at least", "whole"]
 """Two sizes are equal; the first is at least the second; their difference is a whole number."""
-
-Terms = tuple[tuple[int, tuple[int, ...]], ...]
-"""Whole multiples of products of extents: of the axes with these numbers."""
-
 
 def axis_named(number: int) -> Dim:
     """The raw dim of the axis of that number, of all axes of the examples."""
@@ -32,7 +28,7 @@ class SizeFacts:
     """The questions of one trace, with their answers."""
 
     def __init__(self) -> None:
-        self._facts: dict[tuple[Relation, Terms, int], bool] = {}
+        self._facts: dict[tuple[Relation, Length], bool] = {}
 
     def __len__(self) -> int:
         return len(self._facts)
@@ -41,13 +37,12 @@ class SizeFacts:
         self, relation: Relation, left: Length, right: Length, extents: Mapping[Dim, int]
     ) -> bool:
         """Whether the relation is true for these extents of axes; it is remembered."""
-        parts, divisor = (left - right).parts()
-        numbers = tuple((times, tuple(int(dim[1:]) for dim in dims)) for times, dims in parts)
-        total = sum(times * prod(extents[dim] for dim in dims) for times, dims in parts)
+        apart = left - right
+        total, divisor = apart.total(extents)
         answer = _answer(relation, total, divisor)
         if relation == "whole" and divisor == 1:
             return answer
-        self._facts[relation, numbers, divisor] = answer
+        self._facts[relation, apart] = answer
         return answer
 
     def condition(self) -> Callable[[Sequence[int]], bool]:
@@ -72,9 +67,9 @@ def _answer(relation: Relation, total: int, divisor: int) -> bool:
     return total >= 0 if relation == "at least" else total % divisor == 0
 
 
-def _text(relation: Relation, terms: Terms, divisor: int, answer: bool) -> str:
+def _text(relation: Relation, apart: Length, answer: bool) -> str:
     """That a question has this answer, of the extents ``e``, as Python."""
-    total = sum_of([product_of(times, [f"e[{n:d}]" for n in numbers]) for times, numbers in terms])
+    total, divisor = total_of(apart, {dim: f"e[{int(dim[1:]):d}]" for dim in apart.dims})
     if relation == "equal":
         return f"{total} {'==' if answer else '!='} 0"
     if relation == "at least":

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
 
 
+_MADE = 'bb.ones((n, m)), bb.zeros, bb.full, bb.arange and bb.eye take sizes; or fix it: "M=64"'
+
+
+_PLACES = ("device", "layout", "pin_memory")
+"""What torch is told of a new array that holds for all: they are where the arguments are."""
+
+
 def _arithmetic(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     """The operator method that applies the scalar function ``name``."""
 
@@ -69,6 +76,23 @@ class SizeExpr:
             return NotImplemented
         return row.function(*args)
 
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """A function of torch's that makes an array of sizes that are not known. Of examples' sizes
+        it is refused: then the function is traced again with numbers for sizes.
+        """
+        named = {n: value for n, value in (kwargs or {}).items() if n not in _PLACES}
+        given = [*args, *named.values()]
+        flat = [part for one in given for part in (one if isinstance(one, tuple | list) else [one])]
+        sizes = [part for part in flat if isinstance(part, SizeExpr)]
+        trace = sizes[0].trace
+        lengths = [length for size in sizes if (length := length_of(size.expr)) is not None]
+        if all(trace.dims.extent(dim) is not None for each in lengths for dim in each.dims):
+            raise trace_error(f"torch.{func.__name__} takes sizes as numbers", hint=_MADE)
+        taken = trace.captures.taken
+        asked = {n: taken(v) for n, v in named.items() if v is not None and v is not False}
+        return trace.spellings.call_torch(func, [taken(value) for value in args], asked)
+
     __add__, __radd__ = _arithmetic("add"), _arithmetic("add", reflected=True)
     __sub__, __rsub__ = _arithmetic("sub"), _arithmetic("sub", reflected=True)
     __mul__, __rmul__ = _arithmetic("mul"), _arithmetic("mul", reflected=True)
@@ -80,10 +104,11 @@ class SizeExpr:
     __eq__, __ne__ = _arithmetic("eq"), _arithmetic("ne")
 
     def __bool__(self) -> bool:
-        return bool(self._number("a truth value", "bb.where chooses between arrays"))
+        return bool(self._number("a truth value", f"bb.where chooses between arrays; {_MADE}"))
 
     def __int__(self) -> int:
-        return int(self._number("an int", "use the size itself: it takes part in arithmetic"))
+        hint = f"use the size itself: it takes part in arithmetic; {_MADE}"
+        return int(self._number("an int", hint))
 
     __index__ = __int__
 

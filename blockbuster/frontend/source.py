@@ -34,14 +34,15 @@ def user_line() -> SourceLine | None:
     None if the command line called, and no function of the user's stands in between.
     """
     frame = sys._getframe(1)
-    while frame is not None and _is_ours(frame):
+    while frame is not None and is_ours(frame):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None or frame.f_code.co_filename.startswith(_COMMANDS):
         return None
     return SourceLine(frame.f_code.co_filename, frame.f_lineno)
 
 
-def _is_ours(frame: FrameType) -> bool:
+def is_ours(frame: FrameType) -> bool:
+    """True in this package, in NumPy and in torch."""
     package = str(frame.f_globals.get("__name__", "")).split(".")[0]
     return package in _LIBRARIES or frame.f_code.co_filename.startswith(_NOT_THE_USER)
 

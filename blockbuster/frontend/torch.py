@@ -22,25 +22,22 @@ POINTWISE = (
 """Functions of one tensor that torch has under our names."""
 
 
+NOT_NUMPYS = ("torch.bfloat16", "torch.float8_e4m3fn")
+
+
 def is_tensor(value: object) -> bool:
     """True for torch tensors; torch need not be there."""
     return hasattr(value, "data_ptr") and hasattr(value, "requires_grad")
 
 
-def on_host(array: Any) -> Any:
-    """A tensor as a NumPy array; another value as it is."""
-    if not is_tensor(array):
-        return array
-    import torch
-
-    return _host(torch, array)
-
-
 def one_element(value: Any) -> Any:
-    """A tensor of one element on the CPU, which no gradient is recorded of, as a NumPy array."""
+    """A tensor of one element on the CPU, which no gradient is recorded of, as a NumPy array.
+
+    One of a dtype that NumPy lacks stays a tensor: beside integers, its dtype is the result's.
+    """
     if not is_tensor(value) or value.numel() != 1 or value.device.type != "cpu":
         return value
-    return value if value.requires_grad else on_host(value)
+    return value if value.requires_grad or str(value.dtype) in NOT_NUMPYS else on_host(value)
 
 
 def state_of(tensor: Tensor) -> tuple[Any, ...] | None:
@@ -74,7 +71,7 @@ def custom_on_tensors(fn: Callable[..., Any], tensors: Sequence[Any]) -> Tensor:
     import torch
 
     like = _leading(tensors)
-    found = fn(*(_host(torch, x) for x in tensors))
+    found = fn(*(on_host(x) for x in tensors))
     return torch.as_tensor(np.asarray(found), device=like.device)
 
 
@@ -82,6 +79,14 @@ def tensor_along_axis(name: str, x: Tensor, axis: int | None) -> Tensor:
     """A function of ``protocols.OPAQUE``."""
     over = -1 if axis is None and x.ndim == 1 else axis
     return x.sort(over).values if name == "sort" else getattr(x, name)(over)
+
+
+def tensor_product(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """The product over axes, rounded once: two products of halves could overflow between them."""
+    wide = x.float() if x.is_floating_point() and x.dtype.itemsize < 4 else x
+    for axis in sorted(axes, reverse=True):
+        wide = wide.prod(axis)
+    return wide.to(x.dtype) if x.is_floating_point() else wide
 
 
 def tensor_einsum(subscripts: str, operands: Sequence[Any]) -> Tensor:
@@ -106,10 +111,11 @@ def _tensor(torch: Torch, x: Any, like: Tensor) -> Tensor:
     return torch.as_tensor(x, dtype=dtype, device=like.device)
 
 
-def _host(torch: Torch, x: Any) -> Any:
+def on_host(x: Any) -> Any:
+    """A tensor as a NumPy array; another value as it is."""
     if not is_tensor(x):
         return x
-    wide = x.float() if x.dtype in (torch.bfloat16, torch.float8_e4m3fn) else x  # NumPy has neither
+    wide = x.float() if str(x.dtype) in NOT_NUMPYS else x
     return wide.detach().cpu().numpy()
 
 

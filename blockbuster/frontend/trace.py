@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
 
 from blockbuster.errors import TraceError, a_kind
 from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.captured import UNNAMED, check_capture, word_for
+from blockbuster.frontend.captured import Captures
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.final_names import hints_of, with_names
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
-from blockbuster.frontend.indexing import array_among, piece, spread, takes_one_a_row
 from blockbuster.frontend.kinds import (
     FLOAT,
     POSITION,
@@ -27,30 +25,38 @@ from blockbuster.frontend.kinds import (
     result_kind,
     scalar_kind,
 )
+from blockbuster.frontend.library_errors import of_stand_ins
 from blockbuster.frontend.masks import otherwise
-from blockbuster.frontend.parameters import bound_to, parameter_names, stand_in
+from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
     ArrayProgram,
-    Axis,
     Equation,
     Operand,
+    Params,
     Shape,
 )
+from blockbuster.frontend.promotion import promoted
 from blockbuster.frontend.protocols import AlongAxis
+from blockbuster.frontend.put_back import PUT_BACK, as_view
 from blockbuster.frontend.reshaping import wanted
 from blockbuster.frontend.results import named_results
-from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of
+from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of
 from blockbuster.frontend.size_facts import SizeFacts
-from blockbuster.frontend.sizes import SizeExpr, held_exactly, scalar
+from blockbuster.frontend.sizes import held_exactly, scalar
 from blockbuster.frontend.source import Refused, trace_error, user_line
-from blockbuster.frontend.torch import is_tensor, one_element
+from blockbuster.frontend.taking import indexed
+from blockbuster.frontend.torch import is_tensor
 from blockbuster.frontend.trees import distinct
-from blockbuster.ir.expr import Const, Expr, Size
+from blockbuster.ir.expr import Const, Expr
 from blockbuster.ir.graph import Value
+from blockbuster.ir.lengths import Length
+from blockbuster.ir.origin import SourceLine
 
 _T = TypeVar("_T")
+
+_KEPT = "a function that stores arrays in self or in a global has to return them instead"
 
 
 def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
@@ -70,23 +76,26 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
     }
     <BLANKLINE>
     """
-    return trace_with_facts(fn, **inputs)[0]
+    return trace_reader(fn, inputs, {"": fn}, one_class=False)[0]
 
 
 def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayProgram, SizeFacts]:
-    """The same, and for which sizes of the examples it would be the same."""
-    return trace_reader(fn, inputs, {"": fn})
+    """The same for sizes of one class, and for which sizes of the examples it would be the same."""
+    return trace_reader(fn, inputs, {"": fn}, one_class=True)
 
 
 def trace_reader(
-    fn: Callable[..., Any], inputs: Mapping[str, Any], roots: Mapping[str, Any]
+    fn: Callable[..., Any], inputs: Mapping[str, Any], roots: Mapping[str, Any], *, one_class: bool
 ) -> tuple[ArrayProgram, SizeFacts]:
     """The same; ``roots`` are where names of arrays are looked for that ``fn`` is not given.
+
+    ``one_class``: the program is only used for sizes to which the facts apply. Else slices are cut
+    short as the sizes at hand ask for, whatever those are.
 
     A function that fails while sizes are unknown, ``np.arange(x.shape[0])``, is traced again with
     the known ones as plain numbers: the program is for these sizes alone, and a note says so.
     """
-    recording = Trace(roots)
+    recording = Trace(roots, one_class=one_class)
     try:
         return _traced(recording, fn, inputs), recording.dims.facts
     except (TraceError, TypeError) as error:  # a TypeError of a library that takes numbers only
@@ -104,7 +113,13 @@ def trace_reader(
 def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any]) -> ArrayProgram:
     names = parameter_names(fn, inputs)
     bound = bound_to(fn, {name: stand_in(recording.input, name, inputs[name]) for name in names})
-    result = fn(*bound.args, **bound.kwargs)
+    try:
+        result = result_of(fn, bound.args, bound.kwargs)
+    except (TypeError, RuntimeError) as error:
+        told = of_stand_ins(error)
+        if told is None:
+            raise
+        raise told from None
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, named_results(result))
     vars(program)["apart"] = decompose(program)
@@ -117,18 +132,26 @@ class Trace:
     spellings = SPELLINGS
 
     def __init__(
-        self, roots: Mapping[str, Any] | None = None, *, in_numbers: bool = False
+        self,
+        roots: Mapping[str, Any] | None = None,
+        *,
+        in_numbers: bool = False,
+        one_class: bool = False,
     ) -> None:
-        self.dims = DimTable(of_examples_alone=in_numbers)
+        self.dims = DimTable(of_examples_alone=in_numbers, one_class=one_class)
         self.in_numbers = in_numbers
         """True if entries of shapes that are known are plain numbers."""
-        self._roots = roots or {}
         self._inputs: list[ArrayInput] = []
-        self._captured: dict[int, TracedArray] = {}  # by the identity of what the inputs hold
+        self.captures = Captures(roots or {}, self._held)
         self._equations: list[Equation] = []
+        self.dtypes: list[str] = []  # of the first equations: others were not asked for yet
         self.of_tensors = False
         """True if an input is a tensor of torch's: methods mean what they mean there."""
+        self.of_arrays = False
+        """True if an argument is an array of NumPy's."""
         self.device: Any = None  # of the first tensor
+        self.line: SourceLine | None = None
+        """The user's line, where it is not the one that Python runs now."""
 
     @property
     def recorded(self) -> tuple[Sequence[ArrayInput], Sequence[Equation]]:
@@ -157,37 +180,39 @@ class Trace:
             self.of_tensors, self.device = True, given.device
         name = distinct([*(one.name for one in self._inputs), name])[-1]
         self._inputs.append(ArrayInput(name, shape, dtype))
-        return TracedArray(self, Value(-1, len(self._inputs) - 1), shape, kind)
+        made = TracedArray(self, Value(-1, len(self._inputs) - 1), shape, kind)
+        made.memory.owner = f"the argument {shown or name}"
+        self.of_arrays |= isinstance(given, np.ndarray)
+        return made
 
     def captured(self, array: Any) -> TracedArray:
         """The hidden input for an array that the function read: one for each array."""
-        if id(array) not in self._captured:
-            check_capture(array)
-            name = word_for(array, self._roots)
-            made = self.input(name if name.isidentifier() else UNNAMED, array)
-            self._inputs[-1] = replace(self._inputs[-1], value=array)
-            self._captured[id(array)] = made
-        return self._captured[id(array)]
+        return self.captures.of(array)
+
+    def _held(self, name: str, array: Any) -> TracedArray:
+        known = self.of_arrays
+        made = self.input(name, array)
+        self._inputs[-1], self.of_arrays = replace(self._inputs[-1], value=array), known
+        return made
 
     def array(self, value: Any) -> TracedArray:
         """A traced array, or the hidden input for another one."""
         return value if isinstance(value, TracedArray) else self.captured(value)
-
-    def taken(self, value: Any) -> Any:
-        """An argument of a function of torch's: tensors, alone or in a sequence, are captured."""
-        if isinstance(value, list | tuple):
-            return type(value)(map(self.taken, value)) if type(value) in (list, tuple) else value
-        if not is_tensor(value):
-            return value
-        number = one_element(value)
-        return self.captured(value) if number is value else number
 
     def record(
         self, op: str, operands: Sequence[Any], params: Mapping[str, Any] | None = None
     ) -> TracedArray:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
-        operands = self._checked(lambda: [self._captured_if_array(o, op) for o in operands], op)
+        operands = self.checked(lambda: [self.captures.if_array(o, op) for o in operands], op)
+        operands, dtype = self.checked(lambda: promoted(self, op, operands), op)
+        if dtype:
+            return self.record("cast", (self._recorded(op, operands, given),), {"dtype": dtype})
+        return self._recorded(op, operands, given)
+
+    def _recorded(
+        self, op: str, operands: Sequence[Any], given: Mapping[str, Any]
+    ) -> TracedArray:
         arrays = [o for o in operands if isinstance(o, TracedArray)]
         instead = otherwise(self, op, operands, given)
         if instead is not None:
@@ -200,8 +225,9 @@ class Trace:
             shape = SHAPES[op](self.dims, [shape for shape, _ in present], given)
             return tuple(operand for operand, _, _ in taken), shape, kind
 
-        taken, shape, kind = self._checked(judged, op, *arrays)
-        return self._append(op, taken, given, shape, kind)
+        taken, shape, kind = self.checked(judged, op, *arrays)
+        made = self._append(op, taken, given, shape, kind)
+        return as_view(made, arrays[0], op, given) if op in PUT_BACK else made
 
     def floats(self, x: TracedArray) -> TracedArray:
         """Integers as floats: adding -0.0 changes no number."""
@@ -215,7 +241,7 @@ class Trace:
         """The axes of ``x`` in the order ``axes``, reversed for None."""
         rank = x.ndim
         order = axes if axes is not None else tuple(reversed(range(rank)))
-        counted = self._checked(lambda: tuple(axis_of(a, rank) for a in order), "transpose", x)
+        counted = self.checked(lambda: tuple(axis_of(a, rank) for a in order), "transpose", x)
         if sorted(counted) != list(range(rank)):
             raise trace_error(f"axes {order} do not reorder the axes of {self.dims.show(x.axes)}")
         return self.record("transpose", (x,), {"axes": counted})
@@ -223,54 +249,24 @@ class Trace:
     def swapaxes(self, x: TracedArray, first: Any, second: Any) -> TracedArray:
         """Two axes of ``x`` exchanged."""
         pair = (first, second)
-        i, j = self._checked(lambda: [axis_of(a, x.ndim) for a in pair], "transpose", x)
+        i, j = self.checked(lambda: [axis_of(a, x.ndim) for a in pair], "transpose", x)
         order = list(range(x.ndim))
         order[i], order[j] = j, i
         return self.transpose(x, tuple(order))
 
     def reshape(self, x: TracedArray, entries: Sequence[Any]) -> TracedArray:
         """The elements of ``x`` in order under other axes."""
-        shape = self._checked(lambda: wanted(self.dims, x.axes, entries), "reshape", x)
+        shape = self.checked(lambda: wanted(self.dims, x.axes, entries), "reshape", x)
         same = shape.extents == tuple(self.dims.length(axis) for axis in x.axes)
         return x if same else self.record("reshape", (x,), {"shape": shape})
 
     def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
-        """``x[key]``: slices and single positions, one axis after the other, then new axes.
-
-        An array of integers takes elements of the axis where it stands.
-        """
-        if takes_one_a_row(self.dims, self._equations, x, key):
-            columns = key[1][(slice(None), *(None,) * (x.ndim - 1))]
-            one: TracedArray = self.spellings.numpy[np.take_along_axis].function(x, columns, 1)
-            return one[:, 0]
-        found = self._checked(lambda: array_among(key), "indexing", x)
-        if found is not None:
-            rest = self.index(x, (*key[: found[0]], slice(None), *key[found[0] + 1 :]))
-            take = self.spellings.numpy[np.take].function
-            taken: TracedArray = take(rest, key[found[0]], found[1])
-            return taken
-        entries = self._checked(lambda: spread(key, x.ndim), "indexing", x)
-        axis = 0
-        for entry in entries:
-            if entry is not None:
-                x = self._piece(x, axis, entry)
-                axis += 1
-        position = count()
-        places = [None if e is None else (next(position), e) for e in entries]
-        axes = tuple(p and p[0] for p in places if p is None or isinstance(p[1], slice))
-        return x if axes == tuple(range(x.ndim)) else self.record("expand", (x,), {"axes": axes})
-
-    def _piece(self, x: TracedArray, axis: int, entry: slice | SizeExpr | int) -> TracedArray:
-        found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)
-        if found is None:
-            return x
-        if found.length != self.dims.length(x.axes[axis]):
-            x = self.record(found.operator, (x,), {"axis": axis, **found.params})
-        return self.spellings.numpy[np.flip].function(x, axis) if found.backwards else x
+        """``x[key]``."""
+        return indexed(self, x, key)
 
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
-        self._checked(lambda: axis_of(op.axis, x.ndim), op.name, x)
+        self.checked(lambda: axis_of(op.axis, x.ndim), op.name, x)
         if x.kind != FLOAT and op.name != "sort":
             x = self.integers(x, POSITION)
         return self.custom(op, (x,), x.axes, str(op), x.kind)
@@ -286,21 +282,9 @@ class Trace:
         """Any function of whole arrays, with a result of a known shape."""
         if not all(isinstance(array, TracedArray) for array in arrays):
             raise trace_error(f"{name} takes traced arrays only", hint="let fn hold other values")
-        taken = self._checked(lambda: [self._operand(a, name) for a in arrays], name)
+        taken = self.checked(lambda: [self._operand(a, name) for a in arrays], name)
         operands = tuple(operand for operand, _, _ in taken)
         return self._append("custom", operands, {"fn": fn, "name": name}, shape, kind)
-
-    def shape(self, entries: Iterable[Any]) -> Shape:
-        """A shape whose entries are sizes of dims, names of dims, or 1."""
-        axes: list[Axis] = []
-        for entry in entries:
-            axis = entry.expr.dim if _is_plain_size(entry) else entry
-            if axis != 1 and not (isinstance(axis, str) and axis in self.dims):
-                raise trace_error(
-                    f"{entry!r} is not the size of a dim", hint="take sizes from x.shape"
-                )
-            axes.append(axis)
-        return tuple(axes)
 
     def scalar(self, value: Any) -> Expr:
         """A number or a size as an expression."""
@@ -313,8 +297,9 @@ class Trace:
         """The program whose outputs are ``results``, with all dims under their final names."""
         if any(array.trace is not self for _, array in results):
             raise trace_error("the function returned an array of another trace")
-        for equation in self._equations:
-            self._check_slice(equation)
+        outputs = tuple(ArrayOutput(key, array.value) for key, array in results)
+        self.captures.check()
+        self.dims.find_units()
         shapes = [i.shape for i in self._inputs] + [e.shape for e in self._equations]
         self.dims.check_whole(shapes)
         names = self.dims.final_names(shapes)
@@ -322,26 +307,26 @@ class Trace:
         def renamed(shape: Shape) -> Shape:
             return tuple(names[a] if isinstance(a, str) else a for a in shape)
 
+        settled = [replace(e, params=self._settled(e.params)) for e in self._equations]
         equations = tuple(
             replace(e, **with_names(e, names), shape=renamed(e.shape), hint=hint)
-            for e, hint in zip(self._equations, hints_of(self._equations), strict=True)
+            for e, hint in zip(settled, hints_of(settled), strict=True)
         )
         return ArrayProgram(
             name,
             tuple(replace(i, shape=renamed(i.shape)) for i in self._inputs),
             equations,
-            tuple(ArrayOutput(key, array.value) for key, array in results),
+            outputs,
             tuple(self.dims.fixed_sizes(names).items()),
             self.dims.size_rules(names),
         )
 
-    def _check_slice(self, equation: Equation) -> None:
-        """Refuse a slice that is empty after all: its axis gave way to a longer one later."""
-        if equation.op in ("slice", "strided"):
-            elements = self.dims.normal(equation.param("length")).constant
-            if elements is not None and elements < 1:
-                reason = f"the slice has {elements} elements"
-                raise trace_error(reason, hint="it needs at least one", where=equation.where)
+    def _settled(self, params: Params) -> Params:
+        """Parameters as far as clamps in them were settled after they were recorded."""
+        return tuple(
+            (key, self.dims.normal(v) if isinstance(v, Length) and v.clamps else v)
+            for key, v in params
+        )
 
     def _append(
         self,
@@ -351,25 +336,16 @@ class Trace:
         shape: Shape,
         kind: str,
     ) -> TracedArray:
-        where = user_line()
+        where = self.line or user_line()
         equation = Equation(op, operands, tuple(params.items()), shape, kind, where=where)
         self._equations.append(equation)
         return TracedArray(self, Value(len(self._equations) - 1), shape, kind)
-
-    def _captured_if_array(self, given: Any, op: str) -> Any:
-        """An operand; arrays of several elements, and those of products, are captured."""
-        given = one_element(given)
-        if not (isinstance(given, np.ndarray) or is_tensor(given)):
-            return given
-        is_number = not is_tensor(given) and given.size == 1
-        is_number = is_number and not (op in ARRAYS_ONLY and given.ndim)
-        return given if is_number else self.captured(given)
 
     def _operand(self, given: Any, op: str) -> tuple[Operand, Shape, str]:
         """An argument of the operation ``op`` with its shape and kind."""
         if isinstance(given, TracedArray):
             if given.trace is not self:
-                raise Refused("an operand belongs to another trace")
+                raise Refused("an operand belongs to another trace", _KEPT)
             return given.value, given.axes, given.kind
         if given is None and op in WEIGHTED:
             return None, (), SCALAR
@@ -383,14 +359,11 @@ class Trace:
         hint = hint if isinstance(given, tuple) else ""
         raise Refused(f"{a_kind(given)} is neither an array nor a number", hint)
 
-    def _checked(self, work: Callable[[], _T], op: str, *arrays: TracedArray) -> _T:
+    def checked(self, work: Callable[[], _T], op: str, *arrays: TracedArray) -> _T:
+        """What ``work`` gives; what it refuses of ``arrays`` is a TraceError."""
         try:
             return work()
         except Refused as refused:
             shown = " and ".join(self.dims.show(a.axes) for a in arrays)
             reason = f"{op} of {shown}: {refused.reason}" if shown else f"{op}: {refused.reason}"
             raise trace_error(reason, hint=refused.hint) from None
-
-
-def _is_plain_size(entry: object) -> bool:
-    return isinstance(entry, SizeExpr) and isinstance(entry.expr, Size)

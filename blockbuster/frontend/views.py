@@ -27,10 +27,14 @@ class ViewRecorder(Pieces):
     def join(self, refs: Sequence[Ref], axis: int, dim: Axis) -> Ref:
         """Arrays of one shape but along ``axis``, one behind the other; ``dim`` is of them all.
 
-        Where their dtypes differ, all become results of arithmetic.
+        Where their dtypes differ, all become results of arithmetic. Those without elements are
+        left out.
         """
         if len({self.own_dtype(ref) for ref in refs}) > 1:
             refs = [self.computed(ref) for ref in refs]
+        refs = [ref for ref in refs if self.length(self.shape(ref)[axis]).terms] or refs[:1]
+        if len(refs) == 1:
+            return refs[0]
         shape = self.shape(refs[0])
         return self.add(Join(axis), tuple(refs), (*shape[:axis], dim, *shape[axis + 1 :]), "j")
 

@@ -136,7 +136,7 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "relu": (1, lambda x: larger(x, ZERO)), "abs": (1, abs),
     "maximum": (2, larger), "minimum": (2, smaller),
     "sub0": (2, lambda x, z: x if x.is_infinite() else x - z),
-    "recip0": (1, lambda x: x if x == 0 else 1 / x),
+    "recip0": (1, lambda x: x if x == 0 else Decimal("NaN") if x.is_infinite() else 1 / x),
     "lt": (2, compared(lambda x, y: x < y)), "le": (2, compared(lambda x, y: x <= y)),
     "gt": (2, compared(lambda x, y: x > y)), "ge": (2, compared(lambda x, y: x >= y)),
     "eq": (2, compared(lambda x, y: x == y)), "ne": (2, compared(lambda x, y: x != y)),

@@ -136,7 +136,7 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "relu": (1, lambda x: larger(x, Fraction(0))), "erf": (1, refused("erf")), "abs": (1, abs),
     "maximum": (2, larger), "minimum": (2, smaller),
     "sub0": (2, lambda x, z: x if abs(x) == math.inf else x - z),
-    "recip0": (1, lambda x: x if x == 0 else inverse(x)),
+    "recip0": (1, lambda x: x if x == 0 else math.nan if abs(x) == math.inf else inverse(x)),
     "lt": (2, lambda x, y: Fraction(x < y)), "le": (2, lambda x, y: Fraction(x <= y)),
     "gt": (2, lambda x, y: Fraction(x > y)), "ge": (2, lambda x, y: Fraction(x >= y)),
     "eq": (2, lambda x, y: Fraction(x == y)), "ne": (2, lambda x, y: Fraction(x != y)),

@@ -28,8 +28,9 @@ from blockbuster.interp.places import UNSEEN, Outcome, Place, Sizes, outcomes, p
 from blockbuster.interp.ranges import Ranges, affine_signs, straight
 from blockbuster.interp.terms import DECIDING, Term, Terms, TooLarge, below
 from blockbuster.ir.expr import Expr, Size, rewrite
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph, Index
-from blockbuster.ir.lengths import Rule, fitted
+from blockbuster.ir.lengths import Rule
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Collect, Elementwise, Map, Pointwise, Reduce
 from blockbuster.ir.types import Dim, size_class

@@ -178,7 +178,7 @@ FLOAT_SCALARS: dict[str, Function] = {
     "reciprocal": lambda x: 1 / x,
     "maximum": np.maximum, "minimum": np.minimum,
     "sub0": lambda x, z: np.where(np.isinf(x), x, x - z),
-    "recip0": lambda x: np.where(x == 0, 0, 1 / x),
+    "recip0": lambda x: np.where(x == 0, 0, np.where(np.isinf(x), np.nan, 1 / x)),
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal,
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,

@@ -17,8 +17,9 @@ from blockbuster.interp.observers import Observer
 from blockbuster.interp.positions import far_sizes
 from blockbuster.interp.remembering import Remembering
 from blockbuster.interp.semantics import Semantics
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import Rule, fitted
+from blockbuster.ir.lengths import Rule
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.whole_dims import whole_dims

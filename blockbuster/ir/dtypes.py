@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from blockbuster.ir.graph import Graph, Read
 
 TRUTH = "bool"
@@ -29,6 +31,24 @@ def deciding(floats: Iterable[str]) -> list[str]:
     """
     distinct = list(dict.fromkeys(floats))
     return [name for name in distinct if name != FLOAT8] or [HALF] * bool(distinct)
+
+
+def met(dtypes: Iterable[str]) -> str:
+    """The dtype in which dtypes meet: their own if they are one, else a wider.
+
+    Truths do not count beside numbers, nor integers beside floats.
+
+    >>> met(["float16", "float16"]), met(["float16", "bfloat16"]), met(["bool", "float16"])
+    ('float16', 'float32', 'float16')
+    """
+    distinct = dict.fromkeys(dtypes)
+    integers = [name for name in distinct if name in INTEGERS]
+    numbers = deciding(name for name in distinct if name not in OWN)
+    if len(numbers) == 1:
+        return numbers[0]
+    if not numbers:
+        return np.result_type(*map(np.dtype, integers)).name if integers else TRUTH
+    return "float64" if "float64" in numbers else "float32"
 
 
 def own_dtypes(graph: Graph) -> dict[str, str]:

@@ -7,6 +7,7 @@ changes NaN and rounding inside a step that must be exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -102,6 +103,7 @@ Expr = Arg | Const | Size | Call
 
 # name -> number of arguments. `sub0(x, z)` is x - z, and x where x is infinite (even if z is, too);
 # `recip0(x)` is 1/x, and 0 where x is 0: the two functions that keep a fully masked row at zero.
+# It is NaN where x is infinite: of a sum of exponentials, one is, and no quotient by it is known.
 # (An explicit safe softmax is max, sub0, exp, sum, recip0, row_scale.)
 # `floordiv` and `mod` are those of integers; `whole(x)` is x, a whole number, held as an integer.
 FUNCTIONS: dict[str, int] = {
@@ -137,6 +139,20 @@ _READS_AS_NUMBER = (*"-.0123456789", "inf", "nan")
 def call(fn: str, *args: Expr | float) -> Call:
     """``Call`` with plain numbers accepted as arguments."""
     return Call(fn, tuple(Const(float(a)) if isinstance(a, int | float) else a for a in args))
+
+
+def never_zero(x: Expr) -> Call:
+    """The divisor with which a quotient ``y / x`` is ``y * recip0(x)``, for every y."""
+    infinite = call("eq", call("abs", x), math.inf)
+    return call("where", call("eq", x, 0.0), math.inf, call("where", infinite, math.nan, x))
+
+
+def without_zeros(expr: Expr) -> Expr | None:
+    """The x of which ``expr`` is ``never_zero``; None if it is another expression."""
+    match expr:
+        case Call("where", (Call("eq", (x, _)), _, _)) if expr == never_zero(x):
+            return x
+    return None
 
 
 def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:

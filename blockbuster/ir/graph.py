@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from blockbuster.ir.lengths import Length, Rule
+from blockbuster.ir.meaning import Meaning
 from blockbuster.ir.mentions import Mentions, mentions
 from blockbuster.ir.ops import Map, Misc, Op
 from blockbuster.ir.origin import Origin
@@ -137,11 +138,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """A block program, or the body of a map."""
+    """A block program, or the body of a map. ``meaning``: the function it was lowered from."""
 
     inputs: tuple[Input, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[Output, ...]
+    meaning: Meaning | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def _hash(self) -> int:

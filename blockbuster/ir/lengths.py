@@ -1,28 +1,86 @@
 """Lengths: numbers of elements in terms of the sizes of dims, such as ``|D| / 2`` or ``|H| * |E|``.
 
 A length is a polynomial with rational coefficients, so two lengths are equal exactly if they are
-equal for all sizes. A division has to come out even: other sizes are refused.
+equal for all sizes. A division has to come out even: other sizes are refused. The elements that a
+slice takes are counted by a ``Clamp``, which stands in a polynomial as a size does: it is never
+negative, and a division in it rounds up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from itertools import islice, product
-from math import lcm, prod
+from functools import cached_property, reduce
+from math import ceil, lcm, prod
+from operator import mul
 
 from blockbuster.ir.expr import Call, Const, Expr, Size, call, show_expr
 from blockbuster.ir.polynomial import Polynomial
 from blockbuster.ir.types import Dim, size_class
 
-Product = tuple[Dim, ...]
-"""A product of sizes of dims; the empty one is 1."""
+
+@dataclass(frozen=True)
+class Clamp:
+    """``of``, and 0 where it is negative; rounded up if it ``rounds``, else ``of`` has to be whole.
+
+    ``x[1:-1]`` has max(|A| - 2, 0) elements, ``x[::2]`` has ceil(|A| / 2). ``clamped`` makes one
+    only where a polynomial in sizes cannot say the same.
+    """
+
+    of: Length
+    rounds: bool = False
+
+    def __lt__(self, other: Clamp | Dim) -> bool:
+        mine = self.of.terms, self.rounds
+        return isinstance(other, Clamp) and mine < (other.of.terms, other.rounds)
+
+    def __gt__(self, other: Clamp | Dim) -> bool:
+        return not isinstance(other, Clamp) or other < self
+
+    @property
+    def most(self) -> Length:
+        """A length that it never exceeds, without what is subtracted in ``of``."""
+        added = Length(tuple(term for term in self.of.terms if term[1] > 0))
+        return added + number(self._more)
+
+    @property
+    def _more(self) -> Fraction:
+        """How much rounding up adds at most."""
+        return 1 - Fraction(1, self.of.parts()[1]) if self.rounds else Fraction(0)
+
+    def value(self, sizes: Mapping[Dim, int]) -> int:
+        """The number for these sizes (by size class). Raises ValueError if it is not whole."""
+        if not self.rounds:
+            return max(self.of.value(sizes), 0)
+        total, divisor = self.of.total(sizes)
+        return max(-(-total // divisor), 0)
+
+    def python(self, name: Callable[[Dim], str]) -> str:
+        """A Python expression; no quotient in it that counts is one of negative numbers."""
+        terms, divisor = (self.of + number(self._more)).parts()
+        text = _written(terms, name)
+        return f"max({text if divisor == 1 else f'({text}) // {divisor}'}, 0)"
+
+    @property
+    def expr(self) -> Expr:
+        """The scalar expression of this number."""
+        top, divisor = self.of + number(self._more), self.of.parts()[1]
+        if not self.rounds:
+            return call("maximum", self.of.expr, 0)
+        rounded = call("floor", call("div", (top * whole(divisor)).expr, divisor))
+        return rounded if top.never_negative else call("maximum", rounded, 0)
+
+
+Symbol = Dim | Clamp
+"""A size, or a clamped length."""
+
+Product = tuple[Symbol, ...]
+"""A product of sizes of dims and of clamped lengths; the empty one is 1."""
 
 
 @dataclass(frozen=True)
-class Length(Polynomial[Dim, Fraction]):
+class Length(Polynomial[Symbol, Fraction]):
     """The sum of ``share`` times the sizes of ``dims`` multiplied, over (dims, share) in terms."""
 
     @property
@@ -40,12 +98,37 @@ class Length(Polynomial[Dim, Fraction]):
 
     @cached_property
     def _dims(self) -> tuple[Dim, ...]:
-        return self.symbols
+        read = [s.of.dims if isinstance(s, Clamp) else (s,) for s in self.symbols]
+        return tuple(dict.fromkeys(dim for dims in read for dim in dims))
+
+    @property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """The clamped lengths that occur, outside of others."""
+        return tuple(symbol for symbol in self.symbols if isinstance(symbol, Clamp))
+
+    @property
+    def never_negative(self) -> bool:
+        """True if signs show that it is at least 0 for all sizes: |A| - max(|A| - 2, 0) is."""
+        least = self
+        for symbols, share in self.terms:
+            if share < 0 and len(symbols) == 1 and isinstance(symbols[0], Clamp):
+                least = least + Length(((symbols, -share),)) + symbols[0].most * number(share)
+        if least != self:
+            return least.never_negative
+        return all(share > 0 for _, share in self.terms)
+
+    def total(self, sizes: Mapping[Dim, int]) -> tuple[int, int]:
+        """The number for these sizes as a whole number over another one."""
+        terms, divisor = self.parts()  # whole numbers: sizes may be torch's symbols for such
+
+        def value(symbol: Symbol) -> int:
+            return symbol.value(sizes) if isinstance(symbol, Clamp) else sizes[symbol]
+
+        return sum(times * prod(map(value, symbols)) for times, symbols in terms), divisor
 
     def value(self, sizes: Mapping[Dim, int]) -> int:
         """The number for these sizes (by size class). Raises ValueError if it is not whole."""
-        terms, divisor = self.parts()  # whole numbers: sizes may be torch's symbols for such
-        total = sum(times * prod(sizes[d] for d in dims) for times, dims in terms)
+        total, divisor = self.total(sizes)
         if divisor == 1:
             return total
         if total % divisor:
@@ -72,13 +155,22 @@ class Length(Polynomial[Dim, Fraction]):
             found, rest = found + part, rest - part * other
         return found
 
-    def replaced(self, length_of: Callable[[Dim], Length]) -> Length:
-        """This length with ``length_of(D)`` for every ``|D|``."""
+    def replaced(
+        self, length_of: Callable[[Dim], Length], clamp: Callable[[Clamp], Length] | None = None
+    ) -> Length:
+        """This length with ``length_of(D)`` for every ``|D|``, and ``clamp`` of every clamp that is
+        made of what then stands in it; what ``clamped`` makes of it if none is given.
+        """
         total = Length()
-        for dims, share in self.terms:
-            term = Length((((), share),))
-            for dim in dims:
-                term = term * length_of(dim)
+        for symbols, share in self.terms:
+            term = number(share)
+            for symbol in symbols:
+                if isinstance(symbol, Clamp):
+                    of = symbol.of.replaced(length_of, clamp)
+                    found = clamp(Clamp(of, symbol.rounds)) if clamp else None
+                    term = term * (found or clamped(of, rounds=symbol.rounds))
+                else:
+                    term = term * length_of(symbol)
             total = total + term
         return total
 
@@ -98,65 +190,46 @@ class Length(Polynomial[Dim, Fraction]):
         ('(d * h)', '(D - 1)')
         """
         terms, divisor = self.parts()
-        text = Polynomial(tuple((dims, times) for times, dims in terms)).written(name, " * ")
+        text = _written(terms, name)
         if divisor != 1:
             text = f"{f'({text})' if len(terms) > 1 else text} // {divisor}"
         return f"({text})" if " " in text else text
 
     def __str__(self) -> str:
         text = ""  # as ``expr`` prints, which nests as deep as there are terms
-        for dims, share in sorted(self.terms, key=lambda term: term[1] < 0):
+        for symbols, share in sorted(self.terms, key=lambda term: term[1] < 0):
             sign = "" if not text else " - " if share < 0 else " + "
-            text += sign + show_expr(_product(dims, abs(share) if text else share), [])
+            text += sign + show_expr(_product(symbols, abs(share) if text else share), [])
         return text or "0"
 
     @property
     def expr(self) -> Expr:
         """The scalar expression of this number."""
         total: Expr | None = None
-        for dims, share in sorted(self.terms, key=lambda term: term[1] < 0):
+        for symbols, share in sorted(self.terms, key=lambda term: term[1] < 0):
             down = total is not None and share < 0
-            term = _product(dims, abs(share) if down else share)
+            term = _product(symbols, abs(share) if down else share)
             total = term if total is None else Call("sub" if down else "add", (total, term))
         return total or Const(0.0)
 
 
-def _product(dims: Product, share: Fraction) -> Expr:
-    factors: list[Expr] = [Size(d) for d in dims]
-    if share.numerator != 1 or not dims:
+def _written(terms: Sequence[tuple[int, Product]], name: Callable[[Dim], str]) -> str:
+    """Whole multiples of products, added up, as Python."""
+
+    def word(symbol: Symbol) -> str:
+        return symbol.python(name) if isinstance(symbol, Clamp) else name(symbol)
+
+    return Polynomial(tuple((symbols, times) for times, symbols in terms)).written(word, " * ")
+
+
+def _product(symbols: Product, share: Fraction) -> Expr:
+    factors: list[Expr] = [s.expr if isinstance(s, Clamp) else Size(s) for s in symbols]
+    if share.numerator != 1 or not symbols:
         factors.insert(0, Const(float(share.numerator)))
     term = factors[0]
     for factor in factors[1:]:
         term = Call("mul", (term, factor))
     return term if share.denominator == 1 else call("div", term, share.denominator)
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """The extents of an array's axes, in order.
-
-    >>> print(Lengths((size("B"), whole(4))))
-    (|B|, 4)
-    """
-
-    extents: tuple[Length, ...]
-
-    @property
-    def dims(self) -> tuple[Dim, ...]:
-        """The dims whose sizes are read."""
-        return tuple(dict.fromkeys(dim for extent in self.extents for dim in extent.dims))
-
-    def value(self, sizes: Mapping[Dim, int]) -> tuple[int, ...]:
-        """The numbers for these sizes. Raises ValueError if one is not whole."""
-        return tuple(extent.value(sizes) for extent in self.extents)
-
-    def replaced(self, length_of: Callable[[Dim], Length]) -> Lengths:
-        """The same with ``length_of(D)`` for every ``|D|``."""
-        return Lengths(tuple(extent.replaced(length_of) for extent in self.extents))
-
-    def __str__(self) -> str:
-        words = [*map(str, self.extents)]
-        return f"({words[0]},)" if len(words) == 1 else f"({', '.join(words)})"
 
 
 def _divided(term: tuple[Product, Fraction], by: tuple[Product, Fraction]) -> Length | None:
@@ -168,22 +241,24 @@ def _divided(term: tuple[Product, Fraction], by: tuple[Product, Fraction]) -> Le
     return Length(((tuple(left), term[1] / by[1]),))
 
 
-def whole(number: int) -> Length:
+def number(share: Fraction) -> Length:
     """A plain number."""
-    return Length.of([((), Fraction(number))])
+    return Length.of([((), share)])
+
+
+def whole(count: int) -> Length:
+    """A plain whole number."""
+    return number(Fraction(count))
 
 
 def product_of(extents: Iterable[Length]) -> Length:
     """The number of elements of an array with these extents."""
-    total = ONE
-    for extent in extents:
-        total = total * extent
-    return total
+    return reduce(mul, extents, ONE)
 
 
 def share_of(divisor: int) -> Length:
     """One part of ``divisor`` equal ones."""
-    return Length((((), Fraction(1, divisor)),))
+    return number(Fraction(1, divisor))
 
 
 def size(dim: Dim) -> Length:
@@ -193,6 +268,41 @@ def size(dim: Dim) -> Length:
 
 ZERO = Length()
 ONE = whole(1)
+
+
+def clamped(length: Length, *, rounds: bool = False) -> Length:
+    """``length``, and 0 where it is negative; it ``rounds`` up or is whole for all sizes.
+
+    A clamp of a clamp is one clamp, so that slices of slices have the lengths that one slice has.
+
+    >>> a = size("A")
+    >>> print(clamped(clamped(a - whole(1)) - whole(1)), clamped(a), clamped(whole(-2)), sep="; ")
+    maximum(|A| - 2, 0); |A|; 0
+    """
+    if not length.dims:
+        return whole(max(ceil(sum(share for _, share in length.terms)), 0))
+    rounds = rounds and not length.is_integral
+    if length.never_negative and not rounds:
+        return length
+    if all(share < 0 for _, share in length.terms):
+        return ZERO
+    return _merged(rounds, *length.terms) or Length((((Clamp(length, rounds),), Fraction(1)),))
+
+
+def _merged(
+    rounds: bool,
+    first: tuple[Product, Fraction],
+    less: tuple[Product, Fraction] = ((), Fraction(0)),
+    *more: object,
+) -> Length | None:
+    """The clamp of a part of another clamp without some of its elements, as one clamp."""
+    (inner, share), (others, count) = first, less
+    is_part = len(inner) == 1 and isinstance(inner[0], Clamp) and share.numerator == 1
+    if not is_part or others or more or count > 0 or (count / share).denominator != 1:
+        return None
+    assert isinstance(inner[0], Clamp)
+    part = inner[0].of * number(share) + Length.of([less])
+    return clamped(part, rounds=rounds or inner[0].rounds)
 
 
 def length_of(expr: Expr) -> Length | None:
@@ -208,6 +318,14 @@ def length_of(expr: Expr) -> Length | None:
             return whole(int(value)) if value.is_integer() else None
         case Call("neg", (arg,)):
             return length_of(call("mul", arg, -1))
+        case Call("maximum", (Call("floor", (Call("div", (left, Const(value))),)), Const(0.0))):
+            return _rounded_up(length_of(left), value)
+        case Call("maximum", (arg, Const(0.0))):
+            top = length_of(arg)
+            return clamped(top) if top is not None else None
+        case Call("floor", (Call("div", (left, Const(value))),)):
+            top = length_of(left)
+            return _rounded_up(top, value) if top is not None and top.never_negative else None
         case Call("div", (left, Const(value))) if value.is_integer() and value:
             top = length_of(left)
             return top * share_of(int(value)) if top is not None else None
@@ -218,13 +336,25 @@ def length_of(expr: Expr) -> Length | None:
     return None
 
 
+def _rounded_up(top: Length | None, divisor: float) -> Length | None:
+    """The clamp that is written as a quotient of ``top``, which is larger by the divisor less 1."""
+    if top is None or divisor < 1 or not (divisor.is_integer() and top.is_integral):
+        return None
+    part = (top - whole(int(divisor) - 1)) * share_of(int(divisor))
+    return clamped(part, rounds=True)
+
+
 @dataclass(frozen=True)
 class Rule:
-    """The size of ``dim`` is ``length``; or, where not ``exact``, at least that."""
+    """The size of ``dim`` is ``length``; or, where not ``exact``, at least that.
+
+    ``because``: the user's line that asks for it, where one alone does.
+    """
 
     dim: Dim
     length: Length
     exact: bool = True
+    because: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"|{self.dim}| is {'' if self.exact else 'at least '}{self.length}"
@@ -245,12 +375,14 @@ def completed(sizes: Mapping[Dim, int], rules: Iterable[Rule]) -> dict[Dim, int]
         if not ready:
             break
         left = later
-        for rule in ready:
+        for rule in sorted(ready, key=lambda rule: rule.exact):  # the user's line, if there is one
             value = rule.length.value(found)
             known = found.setdefault(rule.dim, value)
             if (known != value or value < 0) if rule.exact else known < value:
                 which = "" if rule.length.constant is not None else f", which is {value}"
-                raise ValueError(f"dim {rule.dim} has size {known}, but {rule}{which}")
+                told = rule.because if value < 0 or not rule.exact else ""
+                line = f"\n  asked for by {told}" if told else ""
+                raise ValueError(f"dim {rule.dim} has size {known}, but {rule}{which}{line}")
     return found
 
 
@@ -265,56 +397,3 @@ def in_order(rules: Iterable[Rule], known: Iterable[Dim]) -> list[Rule]:
         ordered += ready
         found.update(rule.dim for rule in ready)
         left = [rule for rule in left if rule not in ready]
-
-
-MOST_TRIED = 4096
-"""Sets of sizes that are tried for one that keeps all rules."""
-
-
-def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
-    """Sizes near ``sizes`` that keep all rules: what to draw for a program with such views.
-
-    What follows from them is empty only where one of ``sizes`` is 0. Raises ValueError if no size
-    near makes what follows whole.
-    """
-    follow = {rule.dim for rule in rules if rule.exact}
-    steps = {
-        dim: lcm(*(share.denominator for r in rules for ds, share in r.length.terms if dim in ds))
-        for dim in sizes
-    }
-    even = {d: -(-n // steps[d]) * steps[d] for d, n in sizes.items() if d not in follow}
-    # x[1:] in two heads wants an odd number: multiples of denominators first, then what is between
-    between = product(*(range(steps[dim]) for dim in even))
-    first: ValueError | None = None
-    for more in islice(between, MOST_TRIED):
-        found = {dim: n + m for (dim, n), m in zip(even.items(), more, strict=True)}
-        try:
-            while short := _too_small(found, rules):
-                for dim in short:
-                    found[dim] += steps[dim]
-            return {**sizes, **completed(found, rules)}
-        except ValueError as error:
-            first = first or error
-    assert first is not None
-    raise first
-
-
-def _too_small(found: Mapping[Dim, int], rules: Sequence[Rule]) -> set[Dim]:
-    """The dims of ``found`` that have to be larger, because what follows is empty or too short."""
-    least = min(1, *found.values()) if found else 1
-    full, short = dict(found), set[Dim]()
-    for rule in in_order(rules, found):
-        value = rule.length.value(full)
-        enough = least if rule.exact else value
-        if full.setdefault(rule.dim, value) < enough:
-            short |= _behind(rule.dim, found, rules)
-    return short
-
-
-def _behind(dim: Dim, found: Mapping[Dim, int], rules: Sequence[Rule]) -> set[Dim]:
-    """The dims of ``found`` with which ``dim`` grows."""
-    if dim in found:
-        return {dim}
-    terms = [term for r in rules if r.exact and r.dim == dim for term in r.length.terms]
-    more = {d for dims, share in terms if share > 0 for d in dims}
-    return {first for d in more for first in _behind(d, found, rules)}

@@ -18,6 +18,7 @@ from blockbuster.ir.views import AxisView, Run, Strided
 T = TypeVar("T")
 LOOSEST, _PRODUCT = 1, INFIX["mul"][1]
 _UNARY = {"-": ("neg", 8), "not": ("not", 4)}
+_CLAMPS = ("maximum", "floor")  # with which a length may begin
 _BY_SIGN = {sign: (fn, level) for fn, (sign, level) in INFIX.items()}
 
 
@@ -45,7 +46,7 @@ class PhraseReader(TokenReader):
     def _ends_runs(self) -> bool:
         """True at a bracket, and at a word with a length behind it: dims may have its name, too."""
         following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
-        length = following.kind == "number" or following.text in ("|", "(", "-")
+        length = following.kind == "number" or following.text in ("|", "(", "-", *_CLAMPS)
         return self._next == "]" or (self._next in ("from", "of") and length)
 
     def _size(self) -> Dim:

@@ -14,7 +14,9 @@ from functools import partial
 from typing import Any
 
 from blockbuster.errors import LaunchError, message
-from blockbuster.ir.lengths import Length, Lengths, Rule
+from blockbuster.ir.expr import DEEPEST
+from blockbuster.ir.extents import Lengths
+from blockbuster.ir.lengths import Clamp, Length, Rule, Symbol
 from blockbuster.ir.reading import (
     Read,
     Wrong,
@@ -74,13 +76,34 @@ def read_rule(data: Any) -> Rule:
 
 def length_to_json(length: Length) -> list[Any]:
     """A length as JSON."""
-    return [[dims, share.numerator, share.denominator] for dims, share in length.terms]
+
+    def written(symbol: Symbol) -> Any:
+        if isinstance(symbol, Clamp):
+            return [length_to_json(symbol.of), symbol.rounds]
+        return symbol
+
+    return [
+        [[*map(written, symbols)], share.numerator, share.denominator]
+        for symbols, share in length.terms
+    ]
 
 
 def read_length(data: Any) -> Length:
     """The length that ``length_to_json`` wrote."""
-    terms = items(lambda term: row(term, items(text), number(-(2**63)), number(1)))(data)
-    return Length(tuple((dims, Fraction(top, under)) for dims, top, under in terms))
+    return _length(data, DEEPEST)
+
+
+def _length(data: Any, deepest: int) -> Length:
+    if not deepest:
+        raise Wrong(f"nests more than {DEEPEST} clamps")
+
+    def symbol(given: Any) -> Symbol:
+        if not isinstance(given, list):
+            return text(given)
+        return Clamp(*row(given, lambda of: _length(of, deepest - 1), flag))
+
+    terms = items(lambda term: row(term, items(symbol), number(-(2**63)), number(1)))(data)
+    return Length(tuple((symbols, Fraction(top, under)) for symbols, top, under in terms))
 
 
 def lengths_to_json(lengths: Lengths) -> list[Any]:

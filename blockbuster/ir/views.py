@@ -7,11 +7,12 @@ offset, a split axis is two runs, and the two combine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import blockbuster.ir.lengths as lengths
-from blockbuster.ir.lengths import ONE, ZERO, Length, Rule
+from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, share_of
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -29,13 +30,14 @@ class Strided:
     """An axis of ``|of|`` elements under several runs, outermost first, or none: one element.
 
     ``extent``: what ``|of|`` has to be, where the runs cover the whole axis, or it is put together
-    of several such parts.
+    of several such parts. ``because``: the user's line that asks for an axis of a least size.
     """
 
     of: Dim
     runs: tuple[Run, ...]
     start: Length = ZERO
     extent: Length | None = None
+    because: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         runs = []
@@ -77,21 +79,65 @@ def relabeled(axis: AxisView, names: Mapping[Dim, Dim]) -> AxisView:
 
 
 def rules_of(axes: Iterable[AxisView]) -> Iterator[Rule]:
-    """The facts about sizes from axes: those of their runs, and that every element exists."""
+    """The facts about sizes from axes: those of their runs, and that every element exists.
+
+    Elements that are clamped (``ir/lengths.py``) exist for all sizes if signs show it.
+    """
     for axis in axes:
         if not isinstance(axis, Strided):
             continue
         of = size_class(axis.of)
-        last = axis.start
         for run in axis.runs:
-            own = lengths.size(run.dim) if run.size is None else run.size
-            last = last + (own - ONE) * run.step
             if run.size is not None:
-                yield Rule(size_class(run.dim), run.size)
+                yield Rule(size_class(run.dim), run.size, because=axis.because)
         if axis.extent is not None and axis.extent != lengths.size(of):
             yield Rule(of, axis.extent)
-        if axis.start.constant is None:
-            yield Rule(of, lengths.size(of) - axis.start, exact=False)
-        spare = (lengths.size(of) - last - ONE).constant
-        if spare is None or spare < 0:
-            yield Rule(of, last + ONE, exact=False)
+        if not all(_size_of(run).terms for run in axis.runs):
+            continue  # nothing is taken
+        start, last = axis.start, _last(axis, _reach)
+        spare = lengths.size(of) - last - ONE
+        any_taken = ONE  # 1, or 0 where clamped runs take nothing
+        for own in map(_size_of, axis.runs):
+            any_taken = any_taken * (own - clamped(own - ONE)) if own.clamps else any_taken
+        is_clamped = any_taken != ONE
+        if start.constant is None and not (is_clamped and start.never_negative):
+            least = lengths.size(of) - start * any_taken
+            yield Rule(of, least, exact=False, because=axis.because)
+        if is_clamped and (spare.never_negative or _spare_of_any(axis).never_negative):
+            continue
+        if spare.constant is None or spare.constant < 0:
+            least = (last + ONE) * any_taken
+            yield Rule(of, least, exact=False, because=axis.because)
+
+
+def _size_of(run: Run) -> Length:
+    return lengths.size(run.dim) if run.size is None else run.size
+
+
+def _last(axis: Strided, reach: Callable[[Run], Length]) -> Length:
+    """The position of the last element, by how far each run goes from its first one."""
+    last = axis.start
+    for run in axis.runs:
+        last = last + reach(run)
+    return last
+
+
+def _reach(run: Run) -> Length:
+    return (_size_of(run) - ONE) * run.step
+
+
+def _spare_of_any(axis: Strided) -> Length:
+    """At most the elements behind the last one, of an axis of which there is any.
+
+    A clamp that is not 0 is what it is of, rounded up: without the rounding, it reaches as far.
+    """
+
+    def reach(run: Run) -> Length:
+        size = _size_of(run)
+        if len(size.clamps) != 1 or size != Length(((size.clamps, Fraction(1)),)):
+            return _reach(run)
+        clamp = size.clamps[0]
+        one = share_of(clamp.of.parts()[1]) if clamp.rounds else ONE
+        return (clamp.of - one) * run.step
+
+    return lengths.size(size_class(axis.of)) - _last(axis, reach) - ONE

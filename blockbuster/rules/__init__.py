@@ -35,6 +35,7 @@ from blockbuster.rules.rescale_by_magnitude import RescaleByMagnitude
 from blockbuster.rules.safety import safe
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
 from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
+from blockbuster.rules.swap_mean_dot import SwapMeanDot
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
 from blockbuster.rules.transpose_producer import TransposeProducer
@@ -57,7 +58,7 @@ RULES: tuple[Rule, ...] = (
     DuplicateScale(),  # as in the paper, from here on
     DuplicateShift(),  # 8's twin, next to it
     SwapScaleDot(),
-    SwapShiftDot(),
+    SwapMeanDot(),  # 5 where no digits cancel
     FuseElementwise(),
     FuseReduction(),
     FuseMaps(),
@@ -153,6 +154,7 @@ __all__ = [
     "Step",
     "ScaleOutOfExtremum",
     "ScaleOutOfMagnitude",
+    "SwapMeanDot",
     "SwapScaleDot",
     "SwapShiftDot",
     "WholeDim",

@@ -25,19 +25,8 @@ from blockbuster.rules.base import label
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS, by_dim
 from blockbuster.rules.linear_expressions import BOTH, NotAffine, Parts, split
 
-
-@dataclass(frozen=True)
-class Count:
-    """A sum over an axis of one number, which is that number times the length of the axis."""
-
-    dim: Dim
-    each: Expr
-
-
-Term = Value | Expr | Count
-"""A value of the edited body, an expression without arguments (one number), or a sum of these."""
-
-ONLY_SUMMED = "more than a sum of how often it is added"
+Term = Value | Expr
+"""A value of the edited body, or an expression without arguments (one number)."""
 
 
 class Leaves(list[Value]):
@@ -45,8 +34,6 @@ class Leaves(list[Value]):
 
     def arg(self, term: Term | None) -> Expr | None:
         """The argument that stands for a value; a number stays as it is."""
-        if isinstance(term, Count):
-            raise NotAffine(ONLY_SUMMED)
         if not isinstance(term, Value):
             return term
         if term not in self:
@@ -147,10 +134,8 @@ class Affine:
         self._does_not_change_along(summed.axes[-1])
 
         def row_sum(term: Term) -> Term:
-            if isinstance(term, Count):
-                raise NotAffine(ONLY_SUMMED)
             if not isinstance(term, Value):
-                return Count(summed.axes[-1], term)
+                raise NotAffine(f"one number, added along {summed.axes[-1]}")
             if self.builder.type_of(term).axes[-1:] != summed.axes[-1:]:
                 raise NotAffine(f"a part that is the same along {summed.axes[-1]}")
             return self._add(Functional("row_sum"), term, hints=node.hints)

@@ -11,6 +11,7 @@ follow. Tests compare this driver with the plain one of ``testing/plain_driver.p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from blockbuster.errors import FusionError, RuleError, VerifyError, message
 from blockbuster.ir.garbage import collection_paused
@@ -228,7 +229,8 @@ class _Work:
         )
 
     def _take_checkpoint(self) -> None:
-        self._checkpoints[len(self._done)] = self.graph
+        # rules keep what a program computes
+        self._checkpoints[len(self._done)] = replace(self.graph, meaning=self._start.meaning)
         self._next_checkpoint = self._soon()
 
     def _soon(self) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
@@ -26,7 +27,8 @@ class Emitter:
     An expression's ``Arg(i)`` stands for ``leaves[i]``; it becomes an operator when emitted, so
     what stays plain stays composed. ``own``: each element of an exponential gets an exponent.
     ``order``: the axes of the result, in whose order those of several operands are put together.
-    ``made``: what was made at this level before, which is not made again.
+    ``made``: what was made at this level before, which is not made again. ``apart``: values whose
+    exponentials have several exponents, the parts that such a value is the sum of.
     """
 
     def __init__(
@@ -38,22 +40,19 @@ class Emitter:
         own: bool = False,
         order: tuple[Dim, ...] = (),
         made: dict[Made, Value] | None = None,
+        apart: Mapping[Value, tuple[Value, ...]] = MappingProxyType({}),
     ) -> None:
         self.builder = builder
         self.own = own
         self._made = {} if made is None else made
         self._order = order
+        self._apart = apart
         self.leaves = list(leaves)
         self._origin = origin
 
     def axes(self, value: Value) -> tuple[Dim, ...]:
         """The axes of an item of ``value``."""
         return self.builder.type_of(value).axes
-
-    def is_block(self, pair: Pair) -> bool:
-        """True if one exponent is shared by several elements."""
-        own = any(len(self.axes(value)) == 2 for _, value in pair.terms)
-        return len(self.axes(pair.significand)) == 2 and not own
 
     def leaf(self, value: Value) -> Arg:
         """The argument that stands for ``value``."""
@@ -99,6 +98,30 @@ class Emitter:
         """``value`` over ``axes``, which it broadcasts against."""
         return value if self.axes(value) == axes else self.apply(Pointwise(Arg(0), axes), value)
 
+    def over(self, pair: Pair, axes: tuple[Dim, ...]) -> Pair | None:
+        """``pair`` over ``axes``: it is broadcast; an axis that is not among them has one element.
+
+        None if elements that share an exponent come to lie in several rows.
+        """
+        given = self.axes(pair.significand)
+        if given == axes:
+            return pair
+        shared = pair.shared and not set(given[-1:]).isdisjoint(axes)
+        moved = self.by_elements(pair) if shared and given[-1] != axes[-1] else pair
+        if moved is None:
+            return None
+
+        def fitting(value: Value) -> Value:
+            return self.with_axes(value, tuple(d for d in self.axes(value) if d in axes))
+
+        significand = self.with_axes(moved.significand, axes)
+        made = moved.each(fitting)
+        known = made.product.values if made.product else ()
+        covered = {dim for value in known for dim in self.axes(value)}
+        product = made.product if covered >= set(axes) else None
+        shared = shared and moved.shared
+        return Pair(significand, made.terms, product, made.counts, shared)
+
     def exponential(self, x: Value) -> Pair:
         """exp(x): the maximum of each row becomes its exponent, or x itself for each element."""
         shared = len(self.axes(x)) == 2 and not self.own
@@ -106,21 +129,30 @@ class Emitter:
         below = self.emit(call("sub0", self.leaf(x), self.leaf(top)))
         significand = self.emit(call("exp", self.leaf(below)))
         if len(self.axes(x)) == 2:
-            return Pair(significand, ((1.0, top),), Product((), ((1.0, x),)))
+            return Pair(significand, ((1.0, top),), Product((), ((1.0, x),)), shared=shared)
         terms = self._signed(x)
         factors = (("mul", significand),)  # 0 or NaN stays, also where x cancels
         return Pair(significand, terms, Product(factors, terms))
 
     def _signed(self, x: Value) -> Terms:
-        """``x`` as a term: -m is m, taken off."""
+        """``x`` as terms: -m is m, taken off; what is to be apart is its parts."""
+        if x in self._apart:
+            return tuple(term for part in self._apart[x] for term in self._signed(part))
         maker = self.builder.maker_of(x)
-        negated = maker is not None and maker.op == NEGATED
-        return ((-1.0, maker.operands[0]),) if maker and negated else ((1.0, x),)
+        if maker is not None and maker.op == NEGATED:
+            return tuple((-coefficient, v) for coefficient, v in self._signed(maker.operands[0]))
+        return ((1.0, x),)
 
     def exponent(self, terms: Terms) -> Value:
-        """The exponent as one value; the first difference is a sub0, so an absent row stays so."""
+        """The exponent as one value; the first difference is a sub0, so an absent row stays so.
+
+        Logarithms come last: other terms may be large, and nearly cancel one another.
+        """
         total: Expr | None = None
-        for coefficient, value in sorted(terms, key=lambda term: term[0] < 0):
+        late = {value for _, value in terms if self._is_logarithm(value)}
+        if all(coefficient < 0 or value in late for coefficient, value in terms):
+            late = set()  # the first term must not be one that is taken off
+        for coefficient, value in sorted(terms, key=lambda term: (term[1] in late, term[0] < 0)):
             size = abs(coefficient)
             leaf = self.leaf(value)
             term: Expr = leaf if size == 1.0 else Call("mul", (leaf, Const(size)))
@@ -131,11 +163,21 @@ class Emitter:
         assert total is not None
         return self.emit(total)
 
+    def _is_logarithm(self, value: Value) -> bool:
+        maker = self.builder.maker_of(value)
+        while maker is not None and maker.op == NEGATED:
+            maker = self.builder.maker_of(maker.operands[0])
+        expr = maker.op.expr if maker and isinstance(maker.op, Elementwise) else None
+        while isinstance(expr, Call) and expr.fn == "neg":
+            expr = expr.args[0]
+        return isinstance(expr, Call) and expr.fn == "log"
+
     def materialized(self, pair: Pair) -> Value:
         """S * exp(t) as a plain value."""
         if not pair.terms:
             return pair.significand
-        return self._multiplied(pair.product or product_of(pair))
+        whole = self._multiplied(pair.product or product_of(pair))
+        return self.with_axes(whole, self.axes(pair.significand))
 
     def moved(self, pair: Pair, t: Value, top: Value) -> Value:
         """The significand of ``pair``, whose exponent is ``t``, under ``top``, which is no less."""
@@ -178,11 +220,27 @@ class Emitter:
 
     def by_rows(self, pair: Pair) -> Pair:
         """``pair`` with the elements of each row (or of a vector) under one exponent."""
-        if self.is_block(pair) or not any(self.axes(v) for _, v in pair.terms):
+        row = self.axes(pair.significand)[-1]
+        if not self.varies(pair, row):
             return pair
         t = self.exponent(pair.terms)
         top = self.apply(Functional("row_max"), t)
-        return Pair(self.moved(pair, t, top), ((1.0, top),))
+        return Pair(self.moved(pair, t, top), ((1.0, top),), shared=True)
+
+    def varies(self, pair: Pair, dim: Dim) -> bool:
+        """True if the exponents of ``pair`` differ along ``dim``."""
+        return any(dim in self.axes(value) for _, value in pair.terms)
+
+    def by_elements(self, pair: Pair) -> Pair | None:
+        """``pair`` with an exponent for each element; None if what it was before is not known."""
+        if not pair.shared:
+            return pair
+        if pair.product is None:
+            return None
+        power = self.leaf(self.exponent(pair.product.terms))
+        unit = self.emit(call("exp", call("sub0", power, power)))  # 0 or NaN where exp is that
+        significand = self.emit(self.times(pair.product.factors, self.leaf(unit)))
+        return replace(pair, significand=significand, terms=pair.product.terms, shared=False)
 
     def row_total(self, name: str, pair: Pair) -> Pair:
         """A row reduction."""

@@ -16,14 +16,17 @@ from dataclasses import replace
 from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
 from blockbuster.ir.graph import Value
 from blockbuster.ir.ops import Functional
+from blockbuster.ir.types import Dim
 from blockbuster.rules.emitter import Emitter
 from blockbuster.rules.pairs import (
+    Counts,
     Pair,
     Product,
     Terms,
     above_its_exponent,
-    balanced,
+    counted,
     multiplied,
+    product_of,
 )
 
 # scalar functions ---------------------------------------------------------------
@@ -52,56 +55,85 @@ def _known_product(
         return None
     if sign < 0 and isinstance(b, Pair):
         b = replace(b, product=None)  # exp(x - y) would be 0 where exp(x) / exp(y) is 0 / 0
-    return multiplied(a, b, sign)
+    known = multiplied(a, b, sign)
+    if len(known.terms) == len({v for part in (a, b) for _, v in product_of(part).terms}):
+        return known
+    return multiplied(_by_significand(to, a), _by_significand(to, b), sign)
+
+
+def _by_significand(to: Emitter, part: Part | Value) -> Part | Value:
+    """A part without a known product; the significand of one whose exponents cancel is 0 or NaN.
+
+    exp(x) / exp(x) is 0 / 0 where x is -inf.
+    """
+    own = to.by_elements(part) if isinstance(part, Pair) else None
+    return replace(own, product=None) if own else part
 
 
 def _power(fn: str, by: float) -> Lift:
-    """A power-like function: f(S exp(t)) = f(S) exp(by * t).
-
-    For a block only if by is 1: elements far below their row's maximum have lost their significand.
-    """
+    """A power-like function: f(S exp(t)) = f(S) exp(by * t)."""
 
     def lift(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
         (pair,) = parts
         assert isinstance(pair, Pair)
-        if to.is_block(pair) and by != 1.0:
+        own = pair if by == 1.0 else to.by_elements(pair)
+        if own is None:
             return None
-        terms = tuple((coefficient * by, value) for coefficient, value in pair.terms)
-        return Pair(to.emit(call(fn, to.leaf(pair.significand))), terms)
+        terms = tuple((coefficient * by, value) for coefficient, value in own.terms)
+        counts = pair.counts if by > 0 else pair.counts.inverted
+        made = to.emit(call(fn, to.leaf(own.significand)))
+        return Pair(made, terms, counts=counts, shared=own.shared)
 
     return lift
 
 
-def _multiply(to: Emitter, parts: Sequence[Part | Value], sign: float) -> bool:
-    """False for two blocks of which one has shared exponents, and for a quotient by such a one."""
-    shared = [isinstance(part, Pair) and to.is_block(part) for part in parts]
-    pairs = [part for part in parts if isinstance(part, Pair)]
-    both = len(pairs) == 2 and all(len(to.axes(pair.significand)) == 2 for pair in pairs)
-    return not (both and any(shared)) and not (sign < 0 and shared[1])
+def _to_multiply(
+    to: Emitter, parts: Sequence[Part | Value], sign: float
+) -> dict[int, Pair] | None:
+    """The pairs among two parts as they may be multiplied, or divided; None if one may not be.
+
+    A divisor must not have lost any element; nor may a factor, if the other is larger where it is
+    small: row maxima of two blocks say nothing about their product's.
+    """
+    pairs = {at: part for at, part in enumerate(parts) if isinstance(part, Pair)}
+    for at, pair in tuple(pairs.items()):
+        row, other = to.axes(pair.significand)[-1:], parts[1 - at]
+        unlike = isinstance(other, Pair) and (other.shared or any(to.varies(other, d) for d in row))
+        if unlike or (sign < 0 and at == 1):
+            own = to.by_elements(pair)
+            if own is None:
+                return None
+            pairs[at] = own
+    return pairs
 
 
 def _product(fn: str, sign: float) -> Lift:
-    """Exponents add (or subtract); row maxima of two blocks say nothing about their product's."""
+    """Exponents add (or subtract)."""
 
     def lift(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
-        if not _multiply(to, parts, sign):
+        pairs = _to_multiply(to, parts, sign)
+        if pairs is None:
             return None
-        significand = to.emit(call(fn, *(_expr(to, part) for part in parts)))
-        first, second = map(_terms, parts)
-        known = _known_product(to, parts[0], parts[1], sign)
-        both = to.joined(first, second, sign)
-        return Pair(significand, both, known, balanced=balanced(first, second, sign))
+        first, second = (pairs.get(at, part) for at, part in enumerate(parts))
+        significand = to.emit(call(fn, _expr(to, first), _expr(to, second)))
+        known = _known_product(to, first, second, sign)
+        both = to.joined(_terms(first), _terms(second), sign)
+        shared = any(pair.shared for pair in pairs.values())
+        return Pair(significand, both, known, counted(first, second, sign), shared)
 
     return lift
 
 
 def _sum(fn: str) -> Lift:
+    """A sum or an extremum: both significands come under one exponent, which is positive."""
+
     def lift(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
         a, b = parts
         if not isinstance(a, Pair) or not isinstance(b, Pair):
             return None
         left, right, terms = to.on_common_exponent(a, b)
-        return Pair(to.emit(call(fn, to.leaf(left), to.leaf(right))), terms)
+        made = to.emit(call(fn, to.leaf(left), to.leaf(right)))
+        return Pair(made, terms, shared=a.shared or b.shared)
 
     return lift
 
@@ -109,10 +141,11 @@ def _sum(fn: str) -> Lift:
 def _log(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
     (pair,) = parts
     assert isinstance(pair, Pair)
-    if to.is_block(pair) or not pair.terms:
+    own = to.by_elements(pair)
+    if own is None or not own.terms:
         return None
-    t = to.leaf(to.exponent(pair.terms))
-    return call("add", call("log", to.leaf(pair.significand)), t)
+    t = to.leaf(to.exponent(own.terms))
+    return call("add", call("log", to.leaf(own.significand)), t)
 
 
 def _where(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
@@ -122,12 +155,21 @@ def _where(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
     for at, (pair, other) in enumerate((branches, branches[::-1])):
         if isinstance(pair, Pair) and pair.product and other == Const(0.0):
             return _masked(to, test, pair.product, holds=at == 0)
-    exponents = dict.fromkeys(part.terms for part in branches if isinstance(part, Pair))
+    pairs = [part for part in branches if isinstance(part, Pair)]
     zero = Const(0.0)
-    if len(exponents) != 1 or any(not isinstance(b, Pair) and b != zero for b in branches):
+    if any(not isinstance(b, Pair) and b != zero for b in branches):
         return None
+    terms = pairs[0].terms
+    if any(pair.terms != terms for pair in pairs):
+        own = [made for pair in pairs if (made := to.by_elements(pair)) is not None]
+        if len(own) < len(pairs):
+            return None
+        pairs, branches = own, [*own]
+        powers = [to.leaf(to.exponent(pair.terms)) for pair in pairs]
+        terms = ((1.0, to.emit(call("where", test, *powers))),)
     significand = to.emit(call("where", test, *(_expr(to, b) for b in branches)))
-    return Pair(significand, next(iter(exponents)))
+    counts = Counts(*map(max, *(pair.counts for pair in pairs))) if pairs[1:] else pairs[0].counts
+    return Pair(significand, terms, None, counts, any(pair.shared for pair in pairs))
 
 
 def _masked(to: Emitter, test: Expr, product: Product, *, holds: bool) -> Pair:
@@ -146,7 +188,7 @@ def _masked(to: Emitter, test: Expr, product: Product, *, holds: bool) -> Pair:
     if not product.factors:
         return pair
     significand = to.times(product.factors, to.leaf(pair.significand))
-    return Pair(to.emit(selected(significand, 0.0)), pair.terms)
+    return Pair(to.emit(selected(significand, 0.0)), pair.terms, shared=pair.shared)
 
 
 # scalar function -> what it makes where at least one part is a pair; None: it needs plain values
@@ -162,6 +204,8 @@ LIFTS: dict[str, Lift] = {
     "div": _product("div", -1.0),
     "add": _sum("add"),
     "sub": _sum("sub"),
+    "maximum": _sum("maximum"),
+    "minimum": _sum("minimum"),
     "log": _log,
     "where": _where,
 }
@@ -211,31 +255,61 @@ def _to_be_lifted(to: Emitter, inner: Expr) -> bool:
 # functional operators -----------------------------------------------------------
 
 
-def lifted_functional(to: Emitter, name: str, args: tuple[Pair | Value, ...]) -> Pair | None:
-    """The result of a functional operator of Table 1 on pairs; None if it needs plain values."""
-    first = args[0]
-    second = args[-1]
+def lifted_functional(
+    to: Emitter, name: str, args: tuple[Pair | Value, ...], axes: tuple[Dim, ...]
+) -> Pair | None:
+    """The result over ``axes`` of a functional operator of Table 1; None if it needs plain values.
+
+    Exponents of columns are worth it only if nothing else prevents overflow: when every exponential
+    has exponents of its own (``to.own``).
+    """
+    first, second = args[0], args[-1]
     if name in ("row_sum", "row_max", "row_min") and isinstance(first, Pair):
         return to.row_total(name, first)
-    if name in ("add", "sub"):
-        if isinstance(first, Pair) and isinstance(second, Pair):
-            left, right, terms = to.on_common_exponent(first, second)
-            return Pair(to.apply(Functional(name), left, right), terms)
+    if name in SUMS:
+        return _functional_sum(to, name, first, second, axes)
+    if name not in PRODUCTS:
         return None
-    if name not in ("mul", "div", "row_scale", "col_scale", "dot", "outer"):
+    own = isinstance(first, Pair) and not first.shared
+    of_columns = name in ("dot", "outer") or (name == "col_scale" and not own)
+    if isinstance(second, Pair) and of_columns and not to.own:
         return None
-    own = isinstance(first, Pair) and not to.is_block(first)
-    if isinstance(second, Pair) and (name in ("dot", "outer") or (name == "col_scale" and not own)):
-        return None  # the exponents would belong to columns
-    if name == "dot" and isinstance(first, Pair):
-        first = to.by_rows(first)
     sign = -1.0 if name == "div" else 1.0
-    if not _multiply(to, (first, second), sign):
+    pairs = _by_rows(to, args) if name == "dot" else _to_multiply(to, args, sign)
+    if pairs is None:
         return None
+    first, second = (pairs.get(at, part) for at, part in enumerate(args))
     values = (a.significand if isinstance(a, Pair) else a for a in (first, second))
     given = _terms(first), _terms(second)
     known = None
     if name not in ("dot", "outer"):
         known = _known_product(to, first, second, sign)
     made, both = to.apply(Functional(name), *values), to.joined(*given, sign)
-    return Pair(made, both, known, balanced=balanced(*given, sign))
+    shared = name != "dot" and any(pair.shared for pair in pairs.values())
+    return Pair(made, both, known, counted(first, second, sign), shared)
+
+
+SUMS = {"add": "add", "sub": "sub", "row_shift": "add", "col_shift": "add"}
+PRODUCTS = ("mul", "div", "row_scale", "col_scale", "dot", "outer")
+
+
+def _functional_sum(
+    to: Emitter, name: str, first: Pair | Value, second: Pair | Value, axes: tuple[Dim, ...]
+) -> Pair | None:
+    if not isinstance(first, Pair) or not isinstance(second, Pair):
+        return None
+    given = to.axes(second.significand)
+    left, right, terms = to.on_common_exponent(first, second)
+    if to.axes(left) != axes or to.axes(right) != given:
+        name, left, right = SUMS[name], to.with_axes(left, axes), to.with_axes(right, axes)
+    shared = first.shared or second.shared
+    return Pair(to.apply(Functional(name), left, right), terms, shared=shared)
+
+
+def _by_rows(to: Emitter, args: Sequence[Pair | Value]) -> dict[int, Pair] | None:
+    """The factor of a product of matrices that is a pair, under one exponent per row.
+
+    None if both are: the terms of their sum may lie far below the product of both rows' maxima.
+    """
+    pairs = {at: to.by_rows(part) for at, part in enumerate(args) if isinstance(part, Pair)}
+    return None if len(pairs) == 2 else pairs

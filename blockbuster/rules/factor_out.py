@@ -7,12 +7,10 @@ before   p = map N (e in !E, r = r, k in !K, v in !V) {   after   p = map N (e i
            yield +d                                               }
          }                                                        z = row_scale(p, r)
 
-Linear functions may stand between the factor and the sum: products, quotients, sums, where, row
-sums and dots (dropout after a softmax). A term that is added to a row, in where(h, x + c, 0),
-leaves a second sum that counts how often it is added: z + c * n, with n the sum of where(h, 1, 0).
-Applies only if a node makes the factor and another map over the dim shares a list: the two maps can
-then become one. Only numbers and conditions may multiply the added terms: two sums of data would
-cancel digits.
+Linear functions may stand between the factor and the sum: products, quotients, where, row sums and
+dots (dropout after a softmax). Nothing may be added: digits would cancel behind the sum. Applies
+only if a node makes the factor and another map over the dim shares a list: the two maps can then
+become one.
 Termination: the factor moves one level out. Only extensions move a factor in, and they terminate.
 Source: ours; local-linearity with more than dots between the factor and the sum.
 """

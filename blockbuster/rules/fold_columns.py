@@ -10,8 +10,8 @@ before   p = map K (x in !X, c = c, g in !G, y in !Y) {   after   p = map K (...
 A scale of columns moves to the right operand. A shift of columns by b leaves the map and becomes a
 second sum, of the row sums of y weighted by b: z = col_shift(p, r). Applies only if an operator on
 rows comes next, which local-linearity then moves: so a norm with weights moves behind a matmul as
-one without weights does. Costs a scale of y, and for a shift its row sums, per block of the
-product.
+one without weights does. Only columns of centered rows are shifted behind it (mean_shifts.py).
+Costs a scale of y, and for a shift its row sums, per block of the product.
 Termination: operators on columns move away from the left operands of dots, and none moves towards
 one.
 Source: ours; (X diag(g) + 1 b') Y = X (diag(g) Y) + 1 (b' Y).
@@ -27,11 +27,12 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Functional, Map, Op
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, label, unheard
-from blockbuster.rules.legality import not_only_summed_dots, vector_varies
+from blockbuster.rules.legality import map_at, not_only_summed_dots, vector_varies
 from blockbuster.rules.local_linearity import (
     ROW_OPERATORS,
     first_leaving,
     leaving_operator,
+    shift_would_cancel,
     taken_out,
 )
 
@@ -90,8 +91,26 @@ def _on_the_right(match: Match, inner: int) -> Graph:
     return edit.finish()
 
 
-def _stays(op: Map, inner: int) -> str:
-    return _hides_no_row_operator(op, inner) or not_only_summed_dots(op, Value(inner))
+def _stays(graph: Graph, position: int, inner: int) -> str:
+    op = map_at(graph, position)
+    return (
+        _hides_no_row_operator(op, inner)
+        or not_only_summed_dots(op, Value(inner))
+        or _shift_would_cancel(graph, position, inner)
+    )
+
+
+def _shift_would_cancel(graph: Graph, position: int, inner: int) -> str:
+    """Columns may be shifted after the product if the rows were centered: those are not near -b."""
+    body = map_at(graph, position).body
+    if body.nodes[inner].op != Functional("col_shift"):
+        return ""
+    at = inner
+    while at >= 0 and body.nodes[at].op in (*ROW_OPERATORS, *COLUMN_OPERATORS):
+        if body.nodes[at].op == Functional("row_shift"):
+            return shift_would_cancel(graph, position, at)
+        at = body.nodes[at].operands[0].node
+    return f"{label(body.nodes[inner])} shifts rows that are not centered: digits would cancel"
 
 
 def _hides_no_row_operator(op: Map, inner: int) -> str:

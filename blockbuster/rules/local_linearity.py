@@ -6,7 +6,8 @@ before   p = map K (x in !X, c = c, y in !Y) {   after   p = map K (x in !X, y i
            yield +d                                      }
          }                                               z = row_scale(p, c)
 
-A shift leaves a second sum, of the row sums of y: z = add(outer(c, r), p).
+A shift leaves a second sum, of the row sums of y: z = add(outer(c, r), p). It leaves only if it is
+minus the mean and the variance is taken (mean_shifts.py): else digits would cancel in z.
 The map no longer waits for c, so it may join the map that makes c. The rule looks at one body, not
 at neighbouring maps, so it works after fusion, and on several dots at once. Costs, for a shift, the
 row sums. Lowest priority: rules 4, 5 and 8 come first.
@@ -24,8 +25,15 @@ from typing import ClassVar
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Accumulate, Functional, Map, Op
+from blockbuster.rules.array_terms import Terms
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, label, unheard
-from blockbuster.rules.legality import first_iteration_gone, not_only_summed_dots, vector_varies
+from blockbuster.rules.legality import (
+    first_iteration_gone,
+    map_at,
+    not_only_summed_dots,
+    vector_varies,
+)
+from blockbuster.rules.mean_shifts import not_centered
 
 ROW_OPERATORS = (Functional("row_scale"), Functional("row_shift"))
 
@@ -69,12 +77,30 @@ class LocalLinearity(LocalRule):
         return f"{match.detail} leaves {label(match.node('map'))}"
 
 
-def _stays(op: Map, inner: int) -> str:
-    return vector_varies(op, inner) or not_only_summed_dots(op, Value(inner))
+def _stays(graph: Graph, position: int, inner: int) -> str:
+    op = map_at(graph, position)
+    return (
+        vector_varies(op, inner)
+        or not_only_summed_dots(op, Value(inner))
+        or shift_would_cancel(graph, position, inner)
+    )
 
 
-Stays = Callable[[Map, int], str]
-"""Why the operator at a position of a map's body cannot leave the map; "" if it can."""
+def shift_would_cancel(graph: Graph, position: int, inner: int) -> str:
+    """Why the shift of rows at ``inner``, in the map at ``position``, stays before dots, or ""."""
+    op = map_at(graph, position)
+    operator = op.body.nodes[inner]
+    if operator.op != Functional("row_shift"):
+        return ""
+    terms = Terms()
+    outer = terms.values(graph)
+    inside = terms.values(op.body, [outer[v] for v in graph.nodes[position].operands])
+    elements, shift = (inside[v] for v in operator.operands)
+    return not_centered(terms, elements, shift, op.dim)
+
+
+Stays = Callable[[Graph, int, int], str]
+"""Why an operator in the body of the map at a position cannot leave the map; "" if it can."""
 
 
 def leaving_operator(
@@ -90,7 +116,7 @@ def leaving_operator(
     if not isinstance(op, Map):
         return
     for inner in _those(op.body, ops):
-        reason = first_iteration_gone(graph, position) or stays(op, inner)
+        reason = first_iteration_gone(graph, position) or stays(graph, position, inner)
         if not reason:
             yield Match(rule, graph, {"map": position}, label(op.body.nodes[inner]))
             return
@@ -99,8 +125,9 @@ def leaving_operator(
 
 def first_leaving(match: Match, ops: tuple[Functional, ...], stays: Stays) -> int:
     """The position, in the body of the matched map, of the operator that leaves."""
-    op = match.map("map")
-    return next(inner for inner in _those(op.body, ops) if not stays(op, inner))
+    graph, position = match.graph, match.nodes["map"]
+    inside = _those(match.map("map").body, ops)
+    return next(inner for inner in inside if not stays(graph, position, inner))
 
 
 def _those(body: Graph, ops: tuple[Functional, ...]) -> list[int]:

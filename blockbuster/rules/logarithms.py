@@ -8,7 +8,7 @@ digits of log(S). A value is followed as a multiple of the logarithm plus a rest
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call
@@ -22,10 +22,18 @@ from blockbuster.rules.pairs import Pair
 
 @dataclass(frozen=True)
 class Logarithm:
-    """``large + small``: a part that exponents are in, and one that a logarithm is in."""
+    """``large + small``: a part that exponents are in, and one that a logarithm is in.
+
+    ``summed``: something was added to the large part. Then their sum has lost no digits that count.
+    """
 
     large: Value
     small: Value
+    summed: bool = False
+
+    def each(self, change: Callable[[Value], Value]) -> Logarithm:
+        """The same as seen from another level."""
+        return Logarithm(change(self.large), change(self.small), self.summed)
 
 
 def logarithm(
@@ -33,13 +41,13 @@ def logarithm(
     node: Node,
     known: Mapping[int, Logarithm],
     pairs: Mapping[int, Pair],
-) -> tuple[Logarithm, bool] | None:
-    """A vector node's multiples of logarithms, by operand, and of pairs whose logarithm it takes.
+) -> Logarithm | None:
+    """What ``node`` makes of logarithms, by operand, and of pairs whose logarithm it takes.
 
-    Also whether something is added, so that the order counts. None if it is not linear in one.
+    None if it is not linear in one.
     """
     expr = _scalar(node)
-    if expr is None or len(node.types[0].axes) > 1 or node.types[0].buffered:
+    if expr is None or node.types[0].buffered:
         return None
     used: dict[Logarithm, None] = {}
 
@@ -52,10 +60,11 @@ def logarithm(
     def own(inner: Call) -> Parts[Expr] | None:
         (first, *_) = inner.args
         pair = pairs.get(first.index) if isinstance(first, Arg) and inner.fn == "log" else None
-        if pair is None or not pair.terms or to.is_block(pair):
+        whole = to.by_elements(pair) if pair else None
+        if whole is None or not whole.terms:
             return None
-        log = to.emit(call("log", to.leaf(pair.significand)))
-        used[Logarithm(to.exponent(pair.terms), log)] = None
+        log = to.emit(call("log", to.leaf(whole.significand)))
+        used[Logarithm(to.exponent(whole.terms), log)] = None
         return Parts(None, ONE)
 
     try:
@@ -65,12 +74,11 @@ def logarithm(
     if parts.slope is None or len(used) != 1:
         return None
     (found,) = used
-    made = _times(to, parts, found, node)
-    return None if made is None else (made, parts.rest is not None)
+    return _times(to, parts, found, node)
 
 
-def _times(to: Emitter, parts: Parts[Expr], found: Logarithm, node: Node) -> Logarithm | None:
-    """The parts of ``rest + slope * (large + small)``; None if neither has the node's axes."""
+def _times(to: Emitter, parts: Parts[Expr], found: Logarithm, node: Node) -> Logarithm:
+    """The parts of ``rest + slope * (large + small)``, without axes that the node drops."""
 
     def product(value: Value) -> Expr:
         slope = parts.slope
@@ -83,21 +91,13 @@ def _times(to: Emitter, parts: Parts[Expr], found: Logarithm, node: Node) -> Log
     large = product(found.large)
     if parts.rest is not None:
         large = call("add", parts.rest, large)
-    axes = node.types[0].axes
-    made = [to.emit(part) for part in (large, product(found.small))]
-    if _changes_axes(to, node):
-        made = [to.with_axes(value, axes) for value in made]
-    return Logarithm(*made) if axes in map(to.axes, made) else None
 
+    def fitting(value: Value) -> Value:
+        return to.with_axes(value, tuple(d for d in to.axes(value) if d in node.types[0].axes))
 
-def _changes_axes(to: Emitter, node: Node) -> bool:
-    """True if the node drops or adds an axis of one element.
-
-    Elsewhere a number stays a number: as a vector over a dim it would say that blocks have one
-    element along it (``list_only``).
-    """
-    shown = {dim for leaf in to.leaves[: len(node.operands)] for dim in to.axes(leaf)}
-    return shown != set(node.types[0].axes)
+    small = product(found.small)
+    summed = found.summed or parts.rest is not None
+    return Logarithm(fitting(to.emit(large)), fitting(to.emit(small)), summed)
 
 
 def _scalar(node: Node) -> Expr | None:

@@ -5,39 +5,27 @@
 
 ``safe`` removes those it can. The others are named here, and reported with every kernel. An
 exponential that only makes its result grow, as a sum of exponentials does, is not named: there the
-result itself is too large for a float. Every value carries the exponentials that it grows with and
-those that it shrinks with; they may not meet in one product, quotient or difference.
+result itself is too large for a float. Nor is one of what cannot be large (upper_bounds.py). Every
+value carries the exponentials that it grows with and those that it shrinks with; they may not meet
+in one product, quotient or difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from blockbuster.ir.expr import Arg, Call, Expr, arguments, call
-from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import (
-    Cast,
-    Elementwise,
-    Functional,
-    Head,
-    Map,
-    Pointwise,
-    Reduce,
-    Relabel,
-    Transpose,
-)
+from blockbuster.ir.graph import Graph
 from blockbuster.ir.verify import check_graph
-
-Found = dict[str, None]
+from blockbuster.rules.array_terms import Number, Term, Terms, below
+from blockbuster.rules.upper_bounds import Bounds
 
 
 @dataclass(frozen=True)
 class Size:
     """The exponentials with which a value grows, and those with which it vanishes."""
 
-    large: tuple[str, ...] = ()
-    small: tuple[str, ...] = ()
+    large: tuple[Number, ...] = ()
+    small: tuple[Number, ...] = ()
 
     @property
     def inverse(self) -> Size:
@@ -57,116 +45,89 @@ def overflowing(graph: Graph) -> tuple[str, ...]:
     ('exp can overflow: log takes it as it is written',)
     """
     check_graph(graph)
-    found: Found = {}
-    _Level(graph, [MODERATE] * len(graph.inputs), found).run()
-    return tuple(found)
+    terms = Terms()
+    terms.values(graph)
+    sizes = _Sizes(terms)
+    for number in range(len(terms.terms)):
+        sizes.add(number)
+    return tuple(sizes.found)
 
 
 @dataclass
-class _Level:
-    """The sizes of the values of one graph."""
+class _Sizes:
+    """The sizes of terms, in their order: those that a term is made of come before it."""
 
-    graph: Graph
-    inputs: Sequence[Size]
-    found: Found
-    sizes: dict[Value, Size] = field(default_factory=dict)
+    terms: Terms
+    sizes: list[Size] = field(default_factory=list)
+    found: dict[str, None] = field(default_factory=dict)
 
-    def run(self) -> list[Size]:
-        """The sizes of the outputs."""
-        self.sizes = {Value(-1, port): size for port, size in enumerate(self.inputs)}
-        for position, node in enumerate(self.graph.nodes):
-            for port, size in enumerate(self._node(node)):
-                self.sizes[Value(position, port)] = size
-        return [self.sizes[output.value] for output in self.graph.outputs]
+    def __post_init__(self) -> None:
+        self.bounds = Bounds(self.terms)
 
-    def _node(self, node: Node) -> list[Size]:
-        args = [self.sizes[value] for value in node.operands]
-        match node.op:
-            case Map(body=body):
-                return _Level(body, args, self.found).run()
-            case Elementwise(expr) | Pointwise(expr):
-                return [self._expression(expr, node, args)]
-            case Functional(name):
-                return [self._call(NAMES.get(name, "maximum"), args, node)]
-            case Reduce() | Cast() | Relabel() | Transpose() | Head():
-                return args
-        return [MODERATE] * len(node.types)
+    def add(self, number: Number) -> None:
+        """Find the size of the next term, and what meets in it."""
+        term = self.terms[number]
+        args = [self.sizes[arg] for arg in term.args]
+        self.sizes.append(self._size(number, term, args))
 
-    def _expression(self, expr: Expr, node: Node, args: Sequence[Size]) -> Size:
-        if isinstance(expr, Arg):
-            return args[expr.index]
-        if not isinstance(expr, Call):
+    def _size(self, number: Number, term: Term, args: list[Size]) -> Size:
+        match term.fn:
+            case "exp":
+                bounded = self.bounds.is_bounded(term.args[0])
+                return MODERATE if bounded else Size(large=(number,))
+            case "log" | "log1p" | "sqrt":
+                self._meet(number, args[0].large, args[0].small if term.fn == "log" else ())
+                return MODERATE
+            case "reciprocal" | "recip0" | "rsqrt":
+                return args[0].inverse
+            case "sub" | "sub0":
+                if args[0].large and args[1].large:
+                    self._meet(number, args[0].large, args[1].large)
+            case "mul" | "div":
+                other = args[1].inverse if term.fn == "div" else args[1]
+                return self._product(number, args[0], other)
+        if term.fn in MODERATE_ALWAYS:
             return MODERATE
-        if expr.fn == "exp":
-            stable = self._is_difference(expr.args[0], node) or not arguments(expr)
-            return MODERATE if stable else Size(large=(_named("exp", node),))
-        parts = [self._expression(arg, node, args) for arg in expr.args]
-        return self._call(expr.fn, parts, node)
-
-    def _is_difference(self, expr: Expr, node: Node) -> bool:
-        """True for x less its maximum, which ``safe`` writes as sub0, or less one with others."""
-        found = self._made_by(expr, node)
-        if found is None or found[0].fn not in ("sub", "sub0"):
-            return False
-        difference, maker = found
-        first, second = difference.args
-        top = self._made_by(second, maker)
-        if top is None or top[0].fn != "maximum":
-            return difference.fn == "sub0"
-        largest = [top[1].operands[arg.index] for arg in top[0].args if isinstance(arg, Arg)]
-        known = isinstance(first, Arg) and maker.operands[first.index] in largest
-        return known or difference.fn == "sub0"
-
-    def _made_by(self, expr: Expr, node: Node) -> tuple[Call, Node] | None:
-        """The function that gives an expression of a node's operands, and the node it is in."""
-        if isinstance(expr, Arg):
-            value = node.operands[expr.index]
-            if value.node < 0:
-                return None
-            node = self.graph.nodes[value.node]
-            match node.op:
-                case Elementwise(made) | Pointwise(made):
-                    expr = made
-                case Functional("sub"):
-                    expr = call("sub", Arg(0), Arg(1))
-        return (expr, node) if isinstance(expr, Call) else None
-
-    def _call(self, fn: str, args: Sequence[Size], node: Node) -> Size:
-        first, last = args[0], args[-1]
-        if fn == "log":
-            self._meet(fn, node, first.large)
-            return MODERATE
-        if fn in ("reciprocal", "recip0", "rsqrt"):
-            return first.inverse
-        if fn in ("sub", "sub0") and first.large and last.large:
-            self._meet(fn, node, first.large, last.large)
-        if fn in ("mul", "div"):
-            other = last.inverse if fn == "div" else last
-            if (first.large and other.small) or (first.small and other.large):
-                self._meet(fn, node, first.large, other.large)
-            return Size(first.large + other.large, first.small + other.small)
-        if fn in BOUNDED:
-            return MODERATE
-        parts = args[1:] if fn == "where" else args
+        parts = args[1:] if term.fn == "where" else args
         large = dict.fromkeys(name for part in parts for name in part.large)
-        return Size(tuple(large), first.small if len(args) == 1 else ())
+        return Size(tuple(large), args[0].small if len(args) == 1 else ())
 
-    def _meet(self, fn: str, node: Node, *exponentials: tuple[str, ...]) -> None:
-        for name in (name for names in exponentials for name in names):
-            self.found[f"{name} can overflow: {_named(fn, node)} takes it as it is written"] = None
+    def _product(self, number: Number, first: Size, second: Size) -> Size:
+        """The size of a product; what grows may not meet what vanishes, whichever way round."""
+        if (first.large and second.small) or (first.small and second.large):
+            self._meet(number, first.large, second.large)
+        for one in first.large:
+            for other in second.large:
+                if self._opposite(one, other):
+                    self._meet(number, (one, other))
+        return Size(_both(first.large, second.large), _both(first.small, second.small))
+
+    def _opposite(self, first: Number, second: Number) -> bool:
+        """True if what makes one grow makes the other vanish, as in exp(x) and exp(-max(x))."""
+        signs: list[dict[Number, float]] = []
+        for number in (first, second):
+            found: dict[Number, float] = {}
+            for (part, _), by in self.bounds.sum_of(self.terms[number].args[0]).items():
+                found |= dict.fromkeys(below(self.terms, part), by)
+            signs.append(found)
+        return any(by * signs[1].get(part, 0.0) < 0 for part, by in signs[0].items())
+
+    def _meet(self, number: Number, *exponentials: tuple[Number, ...]) -> None:
+        taker = self._named(number)
+        for name in (self._named(one) for some in exponentials for one in some):
+            self.found[f"{name} can overflow: {taker} takes it as it is written"] = None
+
+    def _named(self, number: Number) -> str:
+        fn, node = self.terms[number].fn, self.terms.nodes[number]
+        lines = ", ".join(map(str, node.origin.lines()[:1])) if node else ""
+        return f"{fn} ({lines})" if lines else fn
 
 
-BOUNDED = (
+def _both(first: tuple[Number, ...], second: tuple[Number, ...]) -> tuple[Number, ...]:
+    return tuple(dict.fromkeys((*first, *second)))
+
+
+MODERATE_ALWAYS = (
     "tanh", "sigmoid", "erf", "sin", "cos", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
+    "input", "number", "size", "operator",
 )  # fmt: skip
-
-# functional operator -> the scalar function that it applies; reductions keep what they are given
-NAMES = {
-    "mul": "mul", "div": "div", "add": "add", "sub": "sub",
-    "row_scale": "mul", "col_scale": "mul", "dot": "mul", "outer": "mul",
-}  # fmt: skip
-
-
-def _named(fn: str, node: Node) -> str:
-    lines = ", ".join(map(str, node.origin.lines()[:1]))
-    return f"{fn} ({lines})" if lines else fn

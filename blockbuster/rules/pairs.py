@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.graph import Value
@@ -34,27 +35,44 @@ class Product:
         return (*factors, *(value for _, value in self.terms))
 
 
+class Counts(NamedTuple):
+    """How many exponentials, and how many reciprocals of some, were multiplied; a sum is one."""
+
+    exponentials: int = 1
+    reciprocals: int = 0
+
+    @property
+    def inverted(self) -> Counts:
+        """Those of one over the product."""
+        return Counts(self.reciprocals, self.exponentials)
+
+
+ONE_EXPONENTIAL = Counts()
+
+
 @dataclass(frozen=True)
 class Pair:
     """``significand`` * exp(sum of coefficient * value over ``terms``).
 
     ``product`` is the same value before its elements came under these exponents, where it is known.
-    ``balanced``: two exponents have met in it, not both of reciprocals.
+    ``shared``: the elements of each row are under one exponent, that of the largest; those far
+    below it have lost their significands.
     """
 
     significand: Value
     terms: Terms
     product: Product | None = None
-    balanced: bool = False
+    counts: Counts = ONE_EXPONENTIAL
+    shared: bool = False
 
     @property
     def is_quotient(self) -> bool:
         """True if exponents were put together: moderate though their parts need not be.
 
-        A reciprocal alone is not: 0 * exp(-t) is NaN where t is -inf, in a row that is masked.
+        Reciprocals alone are none: 0 * exp(-t) is NaN where t is -inf, in a row that is masked.
+        The signs of terms do not tell: exp(-m) is kept as exp of -1 times m.
         """
-        signs = [coefficient < 0 for coefficient, _ in self.terms]
-        return bool(signs) and (self.balanced or (any(signs) and not all(signs)))
+        return bool(self.terms) and self.counts.exponentials > 0 and sum(self.counts) > 1
 
     def each(self, change: Callable[[Value], Value]) -> Pair:
         """The pair with every value changed: as seen from another level."""
@@ -62,14 +80,15 @@ class Pair:
         def changed(terms: Terms) -> Terms:
             return tuple((coefficient, change(value)) for coefficient, value in terms)
 
-        pair = Pair(change(self.significand), changed(self.terms), balanced=self.balanced)
-        if self.product is None:
-            return pair
-        factors = tuple(
-            (fn, change(factor) if isinstance(factor, Value) else factor)
-            for fn, factor in self.product.factors
-        )
-        return replace(pair, product=Product(factors, changed(self.product.terms)))
+        product = self.product
+        if product is not None:
+            factors = tuple(
+                (fn, change(factor) if isinstance(factor, Value) else factor)
+                for fn, factor in product.factors
+            )
+            product = Product(factors, changed(product.terms))
+        terms, significand = changed(self.terms), change(self.significand)
+        return replace(self, significand=significand, terms=terms, product=product)
 
 
 def joined(first: Terms, second: Terms, sign: float = 1.0) -> Terms:
@@ -80,10 +99,11 @@ def joined(first: Terms, second: Terms, sign: float = 1.0) -> Terms:
     return tuple((coefficient, value) for value, coefficient in total.items() if coefficient)
 
 
-def balanced(first: Terms, second: Terms, sign: float) -> bool:
-    """True if a product (or quotient) has two exponents that are not both of reciprocals."""
-    signed = [c for c, _ in first], [sign * c for c, _ in second]
-    return all(signed) and any(c > 0 for side in signed for c in side)
+def counted(first: Pair | Value | Expr, second: Pair | Value | Expr, sign: float) -> Counts:
+    """What a product has, or a quotient where ``sign`` is -1."""
+    given = [part.counts if isinstance(part, Pair) else Counts(0) for part in (first, second)]
+    a, b = given[0], given[1] if sign > 0 else given[1].inverted
+    return Counts(a.exponentials + b.exponentials, a.reciprocals + b.reciprocals)
 
 
 def product_of(part: Pair | Value | Expr) -> Product:

@@ -52,7 +52,8 @@ from blockbuster.rules.exponents import lifted_expression, lifted_functional
 from blockbuster.rules.granularity import by_element, in_body
 from blockbuster.rules.logarithms import Logarithm, logarithm
 from blockbuster.rules.overflow import overflowing
-from blockbuster.rules.pairs import Pair
+from blockbuster.rules.pairs import Counts, Pair
+from blockbuster.rules.shifts_back import with_shifts_back
 
 RESCALED = call("mul", Arg(0), call("exp", call("sub0", Arg(1), Arg(2))))
 """The factor of a significand: x * exp(r - r2), and 0 for a row that is absent (r = -inf)."""
@@ -70,7 +71,7 @@ def safe(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
     TypeError for an argument that is not a graph.
     """
     check_graph(graph)
-    graph = centered(graph, note)
+    graph = centered(with_shifts_back(graph), note)
     made = _rewritten(graph, by_element(graph, [False] * len(graph.outputs)))
     if not overflowing(made):
         return made
@@ -127,16 +128,16 @@ class _Level:
         found = logarithm(to, node, known, pairs)
         if found is None:
             return
-        self.logs[value], added = found
-        if added:
-            both = call("add", to.leaf(self.logs[value].large), to.leaf(self.logs[value].small))
-            self.plain[value] = to.emit(both)
+        self.logs[value] = found
+        if found.summed:
+            both = to.emit(call("add", to.leaf(found.large), to.leaf(found.small)))
+            self.plain[value] = to.with_axes(both, node.types[0].axes)
 
     def _as_written(self, node: Node) -> tuple[Value, ...]:
-        """The node's own results; a maximum of rows that is an exponent already is that one."""
+        """The node's own results; what is computed already is that value, so that it cancels."""
         operands = tuple(self.plain[v] for v in node.operands)
         known = self._made.get((node.op, operands))
-        if known is not None and node.op == Functional("row_max"):
+        if known is not None and not node.types[0].buffered:
             return (known,)
         made = self.builder.add(node.op, *operands, hints=node.hints, origin=node.origin)
         if len(made) == 1:
@@ -159,7 +160,10 @@ class _Level:
         leaves = tuple(self.plain[v] for v in node.operands)
         order = node.types[0].axes
         origin = Origin("safe", (node.origin,))
-        return Emitter(self.builder, origin, leaves, own=own, order=order, made=self._made)
+        logs = {self.plain[v]: self.logs[v] for v in node.operands if v in self.logs}
+        apart = {v: (log.large, log.small) for v, log in logs.items() if not log.summed}
+        builder, made = self.builder, self._made
+        return Emitter(builder, origin, leaves, own=own, order=order, made=made, apart=apart)
 
     def _lifted(self, node: Node, *, own: bool) -> Pair | Value | None:
         """What the node makes of pairs; None if it needs, and gives, plain values."""
@@ -171,7 +175,7 @@ class _Level:
             return None
         match node.op:
             case Functional(name):
-                return lifted_functional(to, name, args)
+                return lifted_functional(to, name, args, node.types[0].axes)
             case Reduce(dim, monoid):
                 return self._reduced(to, dim, monoid, args[0])
             case Cast() | Relabel() | Transpose():
@@ -184,13 +188,7 @@ class _Level:
         (type,) = node.types
         if not isinstance(part, Pair):
             return None if part == expr else to.with_axes(to.emit(part), type.axes)
-        if set(to.axes(part.significand)) < set(type.axes):
-            part = Pair(to.with_axes(part.significand, type.axes), part.terms)
-        rows = type.axes[:1] if to.is_block(part) else type.axes
-        fits = to.axes(part.significand) == type.axes
-        if fits and all(set(to.axes(v)) <= set(rows) for _, v in part.terms):
-            return part
-        return to.materialized(part) if fits and part.is_quotient else None
+        return to.over(part, type.axes)
 
     def _reduced(self, to: Emitter, dim: Dim, monoid: str, pair: Pair | Value) -> Pair:
         """A reduction of a list of pairs: a map that folds both lists as a group."""
@@ -208,17 +206,20 @@ class _Level:
         results: tuple[Result, ...] = (Accumulate("max"), Rescale(monoid, 0, RESCALED))
         op = Map(dim, body.finish(lead, items[0]), tuple(walked), results)
         t, s = to.builder.add(op, *lists, origin=Origin("safe"))
-        return Pair(s, ((1.0, t),))
+        return Pair(s, ((1.0, t),), shared=pair.shared)
 
     def _readdressed(self, to: Emitter, node: Node, pair: Pair | Value) -> Pair | None:
         """Casts act on the significand, relabels and other orders on both lists."""
         assert isinstance(pair, Pair)
         op = node.op
         if isinstance(op, Cast):
-            return Pair(to.apply(op, pair.significand), pair.terms)
+            return replace(pair, significand=to.apply(op, pair.significand), product=None)
         type = to.builder.type_of(pair.significand)
-        if isinstance(op, Transpose) and op.axes != type.axes and to.is_block(pair):
-            return None  # the exponents of its rows would belong to columns
+        if isinstance(op, Transpose) and op.axes != type.axes and pair.shared:
+            own = None if type.buffered else to.by_elements(pair)
+            if own is None:
+                return None  # the exponents of its rows would belong to columns
+            pair = own
         terms = []
         for coefficient, value in pair.terms:
             given = to.builder.type_of(value)
@@ -229,7 +230,8 @@ class _Level:
             elif isinstance(op, Relabel) and op.old in given.lists + given.axes:
                 value = to.apply(op, value)
             terms.append((coefficient, value))
-        return Pair(to.apply(op, pair.significand), tuple(terms))
+        made = to.apply(op, pair.significand)
+        return Pair(made, tuple(terms), None, pair.counts, pair.shared)
 
     # maps ----------------------------------------------------------------------
 
@@ -245,21 +247,30 @@ class _Level:
             hint = op.body.inputs[port].hint
             inner.plain[Value(-1, port)] = read.added(self.plain[value], walks, hint)
         for port, (value, walks) in enumerate(given):
+            seen = partial(read.entered, dim=op.dim if walks else None)
             if value in self.pairs:
-                seen = partial(read.entered, dim=op.dim if walks else None)
                 inner.pairs[Value(-1, port)] = self.pairs[value].each(seen)
+            if value in self.logs:
+                inner.logs[Value(-1, port)] = self.logs[value].each(seen)
         inner.run()
         left = _Results(inner, read, [inner.plain[o.value] for o in op.body.outputs], [*op.results])
-        pairs = [left.pair(o.value, r) for o, r in zip(op.body.outputs, op.results, strict=True)]
+        ends = tuple(zip(op.body.outputs, op.results, strict=True))
+        pairs = [left.pair(o.value, r) for o, r in ends]
+        logs = [left.logarithm(o.value, r) for o, r in ends]
         body = inner.builder.finish(*left.outputs)
         safe_op = Map(op.dim, body, tuple(read.iterated), tuple(left.results))
         hints = node.hints
         made = self.builder.add(safe_op, *read.operands, hints=hints, origin=node.origin)
-        for port, pair in enumerate(pairs):
+
+        def here(value: Value) -> Value:
+            return made[value.port] if value.node == LEFT else value
+
+        for port, (pair, log) in enumerate(zip(pairs, logs, strict=True)):
             self.plain[Value(position, port)] = made[port]
             if pair is not None:
-                seen_here = pair.each(lambda v: made[v.port] if v.node == LEFT else v)
-                self._bind(Value(position, port), seen_here, node)
+                self._bind(Value(position, port), pair.each(here), node)
+            if log is not None:
+                self.logs[Value(position, port)] = log.each(here)
 
 
 @dataclass
@@ -331,11 +342,20 @@ class _Results:
         outside = tuple((c, w) for c, v in pair.terms if (w := self.read.whole_of(v)) is not None)
         terms = tuple((c, v) for c, v in pair.terms if self.read.whole_of(v) is None)
         if not terms:
-            return Pair(self._port(pair.significand, result), outside)
+            total = self._port(pair.significand, result)
+            return Pair(total, outside, None, pair.counts, pair.shared)
         exponent = Emitter(self.level.builder, Origin("safe")).exponent(terms)
         lead = self._port(exponent, Accumulate("max"))
         significand = self._port(pair.significand, Rescale(result.monoid, lead.port, RESCALED))
-        return Pair(significand, ((1.0, lead), *outside))
+        counts = Counts(1, pair.counts.reciprocals if outside else 0)
+        return Pair(significand, ((1.0, lead), *outside), None, counts, pair.shared)
+
+    def logarithm(self, value: Value, result: Result) -> Logarithm | None:
+        """The logarithm in ``value`` outside of the map, if it has yet to be added to something."""
+        log = self.level.logs.get(value)
+        if log is None or log.summed or not isinstance(result, Collect):
+            return None
+        return log.each(self._list)
 
     def _not_worth_storing(self, pair: Pair) -> str:
         """Why the product of a pair does not leave the map, or "".

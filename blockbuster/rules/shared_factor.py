@@ -1,7 +1,7 @@
 """A factor that all iterations of a map share, taken out of the sums it enters.
 
-Two rules share this module: which maps and operands they look at, and how they combine the sums of
-the parts (see ``affine.py``) after the map. Lists that contain the factor stay, in a map of their
+Two rules share this module: which maps and operands they look at, and how the factor is applied to
+the sums after the map. Lists that contain the factor stay, in a map of their
 own if another map iterates over them:
 
     e, s = map K (x in !X, c = c) { .. yield e yield +s }    s1 = map K (x in !X) { .. yield +s }
@@ -12,21 +12,19 @@ own if another map iterates over them:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Expr, Size, call
+from blockbuster.ir.expr import Arg, Expr, call
 from blockbuster.ir.graph import Graph, Output, Value
-from blockbuster.ir.ops import Accumulate, Map, Result
+from blockbuster.ir.ops import Accumulate, Map
 from blockbuster.ir.origin import Origin
-from blockbuster.ir.types import Type
-from blockbuster.rules.affine import Affine, Count, Term
+from blockbuster.rules.affine import Affine, Term
 from blockbuster.rules.base import Match, Note, Refusal, Rule, label, name_of
 from blockbuster.rules.by_dim import by_dim
-from blockbuster.rules.counting import counts
 from blockbuster.rules.legality import first_iteration_gone, map_at
-from blockbuster.rules.linear_expressions import number
+from blockbuster.rules.linear_expressions import Parts
 
 
 class Factor(NamedTuple):
@@ -118,34 +116,26 @@ def why_ports_stay(graph: Graph, position: int, found: Affine) -> dict[int, str]
         elif value in found.parts and result != Accumulate("+"):
             reason = f"is not summed over {op.dim}"
         elif value in found.parts:
-            reason = not_sums(op, found, value) or digits_cancel(found, value)
+            reason = not_sums(op, found, value)
         if reason:
             staying[port] = f"{name_of(op.body, value)} {reason}"
     return staying
 
 
 def not_sums(op: Map, found: Affine, value: Value) -> str:
-    """The parts of a value must be sums over the map by themselves, with its axes."""
+    """What the factor multiplies must be summed over the map, with the axes of the value.
+
+    Nothing may be added to it: two sums can be large where the sum of both is small, as those of a
+    row and of its log-sum-exp are in a log-softmax.
+    """
     parts = found.parts[value]
-    shown = list(found.axes)
-    for part in (parts.rest, parts.slope):
-        if isinstance(part, Value):
-            shown += found.builder.type_of(part).axes
-        elif part is not None and not (isinstance(part, Count) and part.dim == op.dim):
-            return f"is the same in every iteration over {op.dim}, in part"
-    if not isinstance(parts.slope, Value) and not isinstance(parts.rest, Value):
+    if parts.rest is not None:
+        return "adds it to others: digits would cancel behind the sum"
+    if not isinstance(parts.slope, Value):
         return "is a number times it"
+    shown = (*found.axes, *found.builder.type_of(parts.slope).axes)
     lost = [dim for dim in op.body.type_of(value).axes if dim not in shown]
     return f"would lose its axis {lost[0]}" if lost else ""
-
-
-def digits_cancel(found: Affine, value: Value) -> str:
-    """Two sums of data may be large where the sum of both is small: one of them must only count."""
-    parts = found.parts[value]
-    if parts.rest is None or not isinstance(parts.slope, Value):
-        return ""
-    exact = counts(found.builder, parts.slope)
-    return "" if exact else "adds it, times data, to others: digits would cancel"
 
 
 def _costs(graph: Graph, position: int, staying: dict[int, str]) -> bool:
@@ -156,14 +146,6 @@ def _costs(graph: Graph, position: int, staying: dict[int, str]) -> bool:
 
 
 # Rewriting -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sums:
-    """The sums of the rest and of the slope: ports of the new map, or numbers. None is 0."""
-
-    rest: int | Expr | None
-    slope: int | Expr | None
 
 
 def taken_out(match: Match, followed: Followed) -> Graph:
@@ -183,59 +165,26 @@ def taken_out(match: Match, followed: Followed) -> Graph:
         ):
             edit.redirect(match.value("map", port), value)
     free = [port for port in range(len(op.results)) if port not in staying]
-    outputs, results, sums = _summed_apart(op, found.values, free)
-    changed = replace(op, body=found.values.builder.finish(*outputs), results=tuple(results))
+    parts = {port: found.values.parts.get(op.body.outputs[port].value) for port in free}
+    outputs = [_unscaled(op.body.outputs[port], parts[port]) for port in free]
+    results = tuple(op.results[port] for port in free)
+    changed = replace(op, body=found.values.builder.finish(*outputs), results=results)
     hints = tuple(node.hints[port] for port in free)
     new = edit.add(changed, *node.operands, hints=hints, origin=origin)
     given = [node.operands[port] for port in found.ports]
     factor = by_dim(edit, found.expr, given, found.values.axes, origin)
-    for at, port in enumerate(free):
-        value = new[at]
-        if port in sums:
-            value = _put_together(edit, sums[port], new, factor, node.types[port], origin)
-        edit.redirect(match.value("map", port), value)
+    for value, port in zip(new, free, strict=True):
+        total = value
+        if parts[port] is not None:
+            axes = node.types[port].axes
+            total = by_dim(edit, call("mul", Arg(0), Arg(1)), [value, factor], axes, origin)
+        edit.redirect(match.value("map", port), total)
     return edit.finish()
 
 
-def _summed_apart(
-    op: Map, found: Affine, free: list[int]
-) -> tuple[list[Output], list[Result], dict[int, Sums]]:
-    """The outputs at ``free`` ports with those of their parts, and which are those of a port."""
-    outputs = [op.body.outputs[port] for port in free]
-    results = [op.results[port] for port in free]
-    sums: dict[int, Sums] = {}
-    for at, port in enumerate(free):
-        output = op.body.outputs[port]
-        parts = found.parts.get(output.value)
-        if parts is None:
-            continue
-        values = [part for part in (parts.slope, parts.rest) if isinstance(part, Value)]
-        ports = [at, len(outputs)][: len(values)]
-        outputs[at] = replace(output, value=values[0])
-        outputs += [replace(output, value=value) for value in values[1:]]
-        results += [Accumulate("+") for _ in values[1:]]
-        slope, rest = (_summed(part, ports) for part in (parts.slope, parts.rest))
-        sums[port] = Sums(rest, slope)
-    return outputs, results, sums
-
-
-def _summed(part: Term | None, ports: list[int]) -> int | Expr | None:
-    """What a part is summed to: the next of ``ports``, or a number."""
-    if isinstance(part, Count):
-        return number(call("mul", part.each, Size(part.dim)))
-    return ports.pop(0) if part is not None else None
-
-
-def _put_together(
-    edit: Builder, sums: Sums, new: tuple[Value, ...], factor: Value, type: Type, origin: Origin
-) -> Value:
-    def made(fn: str, first: int | Expr | None, second: Value) -> Value:
-        if isinstance(first, int):
-            expr, operands = call(fn, Arg(0), Arg(1)), [new[first], second]
-        else:
-            assert first is not None
-            expr, operands = call(fn, first, Arg(0)), [second]
-        return by_dim(edit, expr, operands, type.axes, origin)
-
-    total = made("mul", sums.slope, factor)
-    return total if sums.rest is None else made("add", sums.rest, total)
+def _unscaled(output: Output, parts: Parts[Term] | None) -> Output:
+    """An output without the factor, if it has it."""
+    if parts is None:
+        return output
+    assert isinstance(parts.slope, Value)
+    return replace(output, value=parts.slope)

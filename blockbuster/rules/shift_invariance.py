@@ -17,7 +17,7 @@ from blockbuster.ir.types import Dim
 
 def minus_mean(dim: Dim) -> Expr:
     """Minus the mean."""
-    return call("neg", call("mul", Arg(0), call("div", 1, Size(dim))))
+    return call("neg", call("div", Arg(0), Size(dim)))
 
 
 def around_mean(expr: Expr, dim: Dim, squares: Expr) -> Expr:

@@ -16,7 +16,7 @@ from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopyReshape, CopySl
 from blockbuster.frontend.lower import WholeArrays
 from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.program import ArrayProgram
-from blockbuster.frontend.protocols import AlongAxis
+from blockbuster.frontend.protocols import AlongAxis, Product
 from blockbuster.frontend.saved_program import program_to_json
 from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.graphs import Graphed
@@ -35,7 +35,7 @@ KEPT = 1024  # layouts of arguments that a function or a program remembers
 SAVED = {
     kind.__name__: kind
     for kind in (
-        AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, Flip, Pad, Take,
+        AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, Flip, Pad, Product, Take,
         WholeArrays,
     )
 }

@@ -23,6 +23,7 @@ from blockbuster.emit.target.gpu import Gpu, same_bits
 from blockbuster.errors import NOT_TAKEN, LaunchError, message, shown, shown_lines
 from blockbuster.ir.reading import Wrong, one_of, parse_json, record, text
 from blockbuster.runtime.recorder import Noted, Refused
+from blockbuster.runtime.room import NoRoom, room, taken, too_much
 from blockbuster.runtime.trial import fault_in_trial
 
 if TYPE_CHECKING:
@@ -215,7 +216,11 @@ class FirstChecks:
         """How a file fails in another process, when nothing is found in its machine code."""
         for one in made:
             one.look()
-        return fault_in_trial(file.text, tensors, sizes)
+        try:
+            return fault_in_trial(file.text, tensors, sizes)
+        except NoRoom as error:
+            self.note = f"the first launch was not tried in another process: {error}"
+            return ""
 
     @property
     def is_waiting(self) -> bool:
@@ -228,17 +233,26 @@ class FirstChecks:
         if not new:
             return
         self._check_device()
-        again = run.poisoned(tensors)
-        equal = all(map(same_bits, results, again))
-        finding = self._compared(run, tensors, results) if equal else Finding(UNEQUAL)
+        repeated = self._repeated(run, tensors, results)
+        finding = repeated if repeated.wrong else self._compared(run, tensors, results)
         wrong = self._wrong_code()
         if wrong:
             raise self._refused(new, wrong)
         if finding.wrong:
             raise self._refused(new, finding.wrong)
-        self.note = finding.note
-        state = UNKNOWN if finding.note else PASSED  # the note says what was not compared
+        self.note = "; ".join(filter(None, (self.note, repeated.note, finding.note)))
+        state = UNKNOWN if self.note else PASSED  # the note says what was not compared
         self._memory.write([b for _, binaries in new for b in binaries], state)
+
+    def _repeated(
+        self, run: PoisonedRun, tensors: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> Finding:
+        """What a second run finds, in memory that no kernel has written."""
+        needed, allowed = taken(results), room(results[0].device) if results else 0
+        if needed > allowed:
+            return Finding(note=f"the first run was not repeated: {too_much(needed, allowed)}")
+        equal = all(map(same_bits, results, run.poisoned(tensors)))
+        return Finding("" if equal else UNEQUAL)
 
     def _wrong_code(self) -> str:
         """What is wrong in the machine code, which was looked at meanwhile; "" if nothing is."""

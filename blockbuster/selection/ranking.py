@@ -26,6 +26,7 @@ from blockbuster.emit.target.binary import Binary, binary_of
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import EmitError, a_kind, message
+from blockbuster.ir.meaning import Reference
 from blockbuster.machines import Machine, machine
 
 KEPT, BEST = 32, 8
@@ -233,7 +234,7 @@ def _compiled(
 
 def text_of(scheduled: Scheduled) -> str:
     """The emitted file of a schedule, without a listing and a reference."""
-    heading = Heading("", scheduled.target.name, "", (), scheduled.schedule)
+    heading = Heading("", scheduled.target.name, Reference(""), (), scheduled.schedule)
     return triton_text(scheduled.program, scheduled.sizes, heading)
 
 

@@ -1,10 +1,12 @@
 """Random norm programs: normalizations in front of matrix products, as in transformer blocks.
 
-One to three rounds, each of [RMSNorm | LayerNorm | softmax | vector scale or shift | none], with or
-without weights, then one to three matmuls of it, half of them through an activation, combined by
-products and sums. In a fifth of the rounds something else reads the normalized value, too: a later
-round comes back to its dim, where it is added, or it is returned beside the result. Every choice is
-made by a ``random.Random``, so a seed names a program.
+One to three rounds, each of [RMSNorm | LayerNorm | softmax | vector scale or shift | none |
+LayerNorm by hand, twice as often], with or without weights, then one to three matmuls of it, half
+of them through an activation, combined by products and sums. A LayerNorm by hand is of E[x^2] -
+E[x]^2; without weights it divides by the deviation behind the matmuls. In a fifth of the rounds
+something else reads the normalized value, too: a later round comes back to its dim, where it is
+added, or it is returned beside the result. Every choice is made by a ``random.Random``, so a seed
+names a program.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.rules import Rule, fuse
 
 DIMS = ("K", "N", "L", "P")
-KINDS = ("rms_norm", "layer_norm", "softmax", "scale", "shift", "none")
+KINDS = ("rms_norm", "layer_norm", "softmax", "scale", "shift", "none", "by hand", "by hand")
 ACTIVATIONS = (bb.silu, bb.tanh)
 MOST_ROUNDS = MOST_MATMULS = 3
 KEPT_ALIVE = 0.2
@@ -46,12 +48,13 @@ class NormPrograms:
         value = self.input("x", f"M {dim}")
         kept: list[tuple[TracedArray, str]] = []
         for _ in range(self.random.randint(1, MOST_ROUNDS)):
-            normalized = self.normalized(value, dim)
+            normalized, after = self.normalized(value, dim)
             if normalized is not value and self.random.random() < KEPT_ALIVE:
                 kept.append((normalized, dim))
             back = [own for _, own in kept if own != dim and self.random.random() < 0.5]
             dim, old = back[0] if back else next(fresh), dim
             value = self.products(normalized, old, dim)
+            value = value if after is None else value * after
             for residual in [r for r, own in kept if own == dim]:
                 value = value + residual
             kept = [(r, own) for r, own in kept if own != dim]
@@ -62,22 +65,30 @@ class NormPrograms:
         self._count += 1
         return self._trace.input(f"{name}{self._count}", dims)
 
-    def normalized(self, x: TracedArray, dim: str) -> Any:
-        """``x`` through a normalization, or as it is."""
+    def normalized(self, x: TracedArray, dim: str) -> tuple[Any, Any]:
+        """``x`` through a normalization, or as it is; and what the products are to be scaled by."""
         kind, weighted = self.random.choice(KINDS), self.random.random() < 0.5
         match kind:
             case "rms_norm":
-                return bb.rms_norm(x, self.weight(dim) if weighted else None)
+                return bb.rms_norm(x, self.weight(dim) if weighted else None), None
             case "layer_norm":
                 gamma = self.weight(dim) if weighted else None
-                return bb.layer_norm(x, gamma, self.input("b", dim) if weighted else None)
+                beta = self.input("b", dim) if weighted else None
+                return bb.layer_norm(x, gamma, beta), None
+            case "by hand":
+                mean = bb.mean(x, axis=-1, keepdims=True)
+                squares = bb.mean(bb.square(x), axis=-1, keepdims=True)
+                root = bb.rsqrt(squares - bb.square(mean) + 1e-5)
+                if weighted:
+                    return (x - mean) * root * self.weight(dim) + self.input("b", dim), None
+                return x - mean, root
             case "softmax":
-                return bb.softmax(x)
+                return bb.softmax(x), None
             case "scale":
-                return x * self.vector(dim)
+                return x * self.vector(dim), None
             case "shift":
-                return x + self.vector(dim)
-        return x
+                return x + self.vector(dim), None
+        return x, None
 
     def weight(self, dim: str) -> Any:
         """The weights of a norm: an input, or 1 more, as some models store them."""

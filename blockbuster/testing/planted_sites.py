@@ -12,6 +12,8 @@ from blockbuster.testing.planted_extrema import EXTREMA
 
 SCALED = "S = map K (x in !X, v = c) { s = row_scale(x, v) yield s }"
 SHIFTED = "S = map K (x in !X, v = c) { s = row_shift(x, v) yield s }"
+MEAN = """t, u = map K (x_0 in !X) { m = row_sum(x_0) q = square(x_0) r = row_sum(q) yield +m yield +r }
+          c = -(t / |K|)"""
 LISTED_SUM = "p = map K (a in !S2, b in !y) { d = dot(a, b) yield d } q = reduce + K (!p) yield q"
 RUNNING_SUM = "p = map K (a in !S2, b in !y) { d = dot(a, b) yield +d } yield p"
 MATMUL = f"map N (S2 = !S, y in !YT) {{ {LISTED_SUM} }}"
@@ -20,6 +22,8 @@ OTHER_MATMUL = f"map L (S2 = !S, y in !WT) {{ {RUNNING_SUM} }}"
 ROWS = "X: K[M,K] = port, c: [M], YT: N,K[N,K]"
 MORE_ROWS = f"{ROWS}, WT: L,K[L,K]"
 BLOCKS = "X: K[M,K] = port, c: [M], Y: K[N,K] = port"
+CENTERED = "X: K[M,K] = port, YT: N,K[N,K]"
+CENTERED_BLOCKS = "X: K[M,K] = port, Y: K[N,K] = port"
 
 SCORES = """S = map M (x in !X, w = !W) {
             s = map N (x_1 = !x, w_1 in !w) {
@@ -154,6 +158,10 @@ SITES: Mapping[str, tuple[str, ...]] = {
         f"graph({ROWS}) {{ {SHIFTED} O = {MATMUL} return O }}",
         f"graph({ROWS}) {{ {SHIFTED} O = {FOLDED_MATMUL} return O }}",
     ),
+    "swap-mean-dot": (
+        f"graph({CENTERED}) {{ {MEAN} {SHIFTED} O = {MATMUL} return O, u }}",
+        f"graph({CENTERED}) {{ {MEAN} {SHIFTED} O = {FOLDED_MATMUL} return O, u }}",
+    ),
     "extend-map": (
         """graph(X: N[M,N] = port, VT: L,N[L,N]) {
           E, l = map N (x in !X) { e = exp(x) t = row_sum(e) yield e yield +t }
@@ -212,18 +220,21 @@ SITES: Mapping[str, tuple[str, ...]] = {
         }}""",
     ),
     "duplicate-shift": (
-        f"graph({MORE_ROWS}) {{ {SHIFTED} A = {MATMUL} B = {OTHER_MATMUL} return A, B }}",
+        f"""graph({CENTERED}, WT: L,K[L,K]) {{
+          {MEAN} {SHIFTED} A = {MATMUL} B = {OTHER_MATMUL} return A, B, u
+        }}""",
     ),
     "local-linearity": (
         f"""graph({BLOCKS}) {{
           p = map K (x in !X, v = c, y in !Y) {{ s = row_scale(x, v) d = dot(s, y) yield +d }}
           return p
         }}""",
-        f"""graph({BLOCKS}) {{
-          p, t = map K (x in !X, v = c, y in !Y) {{
-            s = row_shift(x, v) d = dot(s, y) r = row_max(x) yield +d yield max r
+        f"""graph({CENTERED_BLOCKS}) {{
+          {MEAN}
+          p, l = map K (x in !X, v = c, y in !Y) {{
+            s = row_shift(x, v) d = dot(s, y) h = row_max(x) yield +d yield max h
           }}
-          return p, t
+          return p, l, u
         }}""",
     ),
     **EXTREMA,
@@ -239,7 +250,7 @@ SITES: Mapping[str, tuple[str, ...]] = {
         """graph(X: K[M,K] = port, G: K[M,K] = port) {
           s = map K (x in !X) { t = row_max(x) yield max t }
           p, q = map K (x_1 in !X, v = s, g in !G) {
-            r = row_shift(x_1, v) u = where(g > 0, 1 - r, 0) a = row_sum(u) b = row_sum(r)
+            r = row_scale(x_1, v) u = where(g > 0, -r, r / 4) a = row_sum(u) b = row_sum(r)
             yield +a yield +b
           }
           return p, q
@@ -269,11 +280,12 @@ SITES: Mapping[str, tuple[str, ...]] = {
           }}
           return p
         }}""",
-        f"""graph({BLOCKS}, G: K[K] = port) {{
+        f"""graph({CENTERED_BLOCKS}, G: K[K] = port) {{
+          {MEAN}
           p = map K (x in !X, v = c, g in !G, y in !Y) {{
-            s = row_shift(x, v) t = col_shift(s, g) d = dot(t, y) yield +d
+            s = row_shift(x, v) h = col_shift(s, g) d = dot(h, y) yield +d
           }}
-          return p
+          return p, u
         }}""",
     ),
     "remake": (

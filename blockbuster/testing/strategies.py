@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from blockbuster.interp.binding import dims_of
 from blockbuster.interp.equal import Setting
 from blockbuster.interp.layout import Array
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import size_class
 from blockbuster.ir.whole_dims import whole_dims

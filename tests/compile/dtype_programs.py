@@ -1,12 +1,13 @@
 """Random array programs with casts, views and functions of whole arrays, and the declared dtypes.
 
 The rule is written here a second time, on array programs, as the documentation says it: a cast has
-its dtype, comparisons are truth values, what only moves elements of one dtype keeps it, functions
-of whole arrays give the dtype in which their operands meet, all else has that of the inputs.
+its dtype, comparisons are truth values, what only moves elements of one dtype keeps it, and all
+else has the dtype in which the floats meet that it reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -99,25 +100,30 @@ def random_function(random: Random) -> DtypeFunction:
     return DtypeFunction(tuple(steps), tuple(dict.fromkeys(ends)))
 
 
-def declared(program: ArrayProgram, common: str) -> dict[Value, str]:
-    """The dtype of every value of an array program."""
-    found = {Value(-1, port): common for port in range(len(program.inputs))}
+def declared(program: ArrayProgram, given: Mapping[str, str]) -> dict[Value, str]:
+    """The dtype of every value of an array program whose inputs have the dtypes ``given``."""
+    common = _met(list(given.values()))
+    found = {Value(-1, port): given[one.name] for port, one in enumerate(program.inputs)}
     for position, equation in enumerate(program.equations):
-        given = [found[v] for v in equation.operands if isinstance(v, Value)]
-        numbers = [name for name in given if name != "bool"]
+        read = [found[v] for v in equation.operands if isinstance(v, Value)]
+        numbers = [name for name in read if name != "bool"]
         if equation.op == "cast":
             dtype = equation.param("dtype")
         elif equation.kind == "mask":
             dtype = "bool"
-        elif equation.op in MOVES and len(set(given)) == 1:
-            dtype = given[0] if equation.op != "custom" or numbers else common
-        elif equation.op == "custom" and numbers:
-            met = str(np.result_type(*map(_numpy, numbers)))
-            dtype = numbers[0] if len(set(numbers)) == 1 else max(met, "float32")
+        elif equation.op in MOVES and len(set(read)) == 1:
+            dtype = read[0] if equation.op != "custom" or numbers else common
         else:
-            dtype = common
+            dtype = _met(numbers) if numbers else common
         found[Value(position)] = dtype
     return found
+
+
+def _met(dtypes: Sequence[str]) -> str:
+    """The dtype of floats in NumPy, or in torch for two that NumPy has not."""
+    if len(set(dtypes)) == 1:
+        return dtypes[0]
+    return max(str(np.result_type(*map(_numpy, dtypes))), "float32")
 
 
 def _numpy(dtype: str) -> str:
@@ -137,9 +143,9 @@ class Right:
     opaque: list[str]
 
 
-def right(program: ArrayProgram, arrays: dict[str, Any], common: str) -> Right:
+def right(program: ArrayProgram, arrays: dict[str, Any]) -> Right:
     """What the program means: exact arithmetic, rounded by casts, functions and at the end."""
-    dtypes = declared(program, common)
+    dtypes = declared(program, {name: str(array.dtype) for name, array in arrays.items()})
     inside = [str(e.param("dtype")) for e in program.equations if e.op == "cast"]
     opaque: list[str] = []
     for equation in program.equations:

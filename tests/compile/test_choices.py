@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import blockbuster as bb
 from blockbuster.rules import fuse
@@ -85,6 +87,65 @@ def test_the_largest_and_their_positions(torch, k):
         found = bb.jit(fn)(torch.from_numpy(sign * x))
         np.testing.assert_array_equal(found.indices.numpy(), order, strict=True)
         np.testing.assert_array_equal(found[0].numpy(), sign * np.take_along_axis(x, order, 1))
+
+
+NUMBERS = {
+    "float": (np.nan, np.inf, -np.inf, 1.0, 2.0, -3.0, 0.5), "uint": (0, 1, 2, 200, 255),
+    "int": (0, 1, 2, 100, -3, -128),
+}  # fmt: skip
+
+
+@given(
+    data=st.data(),
+    dtype=st.sampled_from(["float16", "float32", "float64", "uint8", "int8", "int32", "int64"]),
+    largest=st.booleans(),
+)
+def test_topk_is_torchs_with_nan_infinities_and_ties(torch, data, dtype, largest):
+    """NaN counts as larger than infinity; integers stay integers, and their ends count."""
+    numbers = NUMBERS[dtype.rstrip("0123456789")]
+    ends = [] if "float" in dtype else [np.iinfo(dtype).min, np.iinfo(dtype).max]
+    shape = data.draw(st.tuples(st.integers(1, 3), st.integers(2, 6)), label="shape")
+    one = st.sampled_from([*numbers, *ends])
+    rows = data.draw(st.lists(one, min_size=shape[0] * shape[1], max_size=shape[0] * shape[1]))
+    x = torch.tensor(np.array(rows, dtype).reshape(shape))
+    k = data.draw(st.integers(1, min(shape[1], 4)), label="k")
+
+    values, places = bb.jit(lambda x: torch.topk(x, k, largest=largest))(x)
+
+    right = torch.topk(x, k, largest=largest).values
+    assert (values.dtype, places.dtype) == (x.dtype, torch.int64)
+    np.testing.assert_array_equal(values.numpy(), right.numpy())
+    np.testing.assert_array_equal(x.gather(1, places).numpy(), right.numpy())
+    assert all(len({*row}) == k for row in places.tolist())
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3), (1, 3), (3, 1)], ids=str)
+@pytest.mark.parametrize("offset", [-1, 0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_the_diagonal_of_a_matrix_of_any_shape(shape, offset, dtype):
+    x = (np.arange(12).reshape(-1)[: shape[0] * shape[1]].reshape(shape) % 5).astype(dtype)
+    right = np.diagonal(x, offset)
+    if not right.size:
+        return  # a slice without elements: refused, in words
+
+    found, total = bb.jit(lambda x: (np.diagonal(x, offset), np.trace(x, offset)))(x)
+
+    np.testing.assert_array_equal(found, right, strict=True)
+    assert total == np.trace(x, offset)
+
+
+def test_the_diagonal_of_unknown_sizes_is_refused():
+    with pytest.raises(bb.TraceError, match=r"which axis of \(M, N\) ends the diagonal"):
+        bb.trace(lambda x: np.diagonal(x), x="M N")
+
+
+@pytest.mark.parametrize("positions", [(3, 0), (0, 2)], ids=str)
+def test_no_positions_take_no_elements(positions):
+    x, i = np.ones((positions[0], 4)), np.zeros(positions, int)
+
+    found = bb.jit(lambda x, i: np.take_along_axis(x, i, 1))(x, i)
+
+    np.testing.assert_array_equal(found, np.take_along_axis(x, i, 1), strict=True)
 
 
 @pytest.mark.gpu

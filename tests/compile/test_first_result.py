@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.check import first_result
+from blockbuster.check import first_result, sample
 from blockbuster.check.first_result import compare_first, drawn_like, same_bits
 from blockbuster.testing.arrays import random_array_function
 from tests.frontend.programs import OPAQUE, PROGRAMS, inputs_for
@@ -114,7 +114,7 @@ def test_a_result_that_changes_is_found(example):
 @pytest.mark.parametrize("change", [exchange_rows, set_nan, CHANGES["garbage"]])
 def test_sampled_rows_find_what_is_wrong_in_a_tile(example, change, monkeypatch):
     program, run, tensors = example
-    monkeypatch.setattr(first_result, "ELEMENTS", 1e4)
+    monkeypatch.setattr(sample, "ELEMENTS", 1e4)
     wrong = broken(run, lambda out: [change(out), out[256:].fill_(0)])
     assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
     assert compare_first(program, wrong, tensors, wrong(tensors)).wrong
@@ -122,7 +122,7 @@ def test_sampled_rows_find_what_is_wrong_in_a_tile(example, change, monkeypatch)
 
 def test_what_is_too_large_to_compare_is_noted(example, monkeypatch):
     program, run, tensors = example
-    monkeypatch.setattr(first_result, "_free_bytes", lambda device: 1000)
+    monkeypatch.setattr(first_result, "room", lambda device: 1000)
     found = compare_first(program, run, tensors, run(tensors))
     assert "not compared" in found.note
 

@@ -30,7 +30,8 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.binding import dims_of as dims_of_graph
 from blockbuster.interp.binding import list_only, sources
 from blockbuster.interp.evaluate import evaluate
-from blockbuster.ir.lengths import fitted, in_order
+from blockbuster.ir.fitting import fitted
+from blockbuster.ir.lengths import in_order
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
 from blockbuster.rules import fuse, safe

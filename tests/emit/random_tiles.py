@@ -11,7 +11,7 @@ from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import sized, walked_in
-from blockbuster.ir.lengths import fitted
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.types import size_class
 from blockbuster.rules import WholeDim, fuse, safe
 from blockbuster.testing.generators import GENERATORS

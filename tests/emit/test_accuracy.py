@@ -95,7 +95,7 @@ EXACT = {
     "_sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "_silu": lambda x: x / (1 + np.exp(-x)),
     "_tanh": np.tanh,
-    "_recip0": lambda x: np.where(x == 0, 0, 1 / x),
+    "_recip0": lambda x: np.where(x == 0, 0, np.where(np.isinf(x), np.nan, 1 / x)),
 }
 
 

@@ -15,7 +15,7 @@ WORDS = {
     "stores before the start": "writes before the start of out: 1 element, the nearest is 1",
     "leaves the tail": "leaves 12 of 60 elements of out as they were before the call",
     "changes its input": "changes its input x: 60 of 60 elements",
-    "loads one too many": "it reads out of bounds, or what it has not written",
+    "loads one too many": "it reads out of bounds, what it has not written, or what the mask",
     "adds to what was there": "are not finite",
     "right, served": "passed",
     "one_too_many, served": "writes past the end of out: 1 element, the nearest is 1 element",

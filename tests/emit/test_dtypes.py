@@ -49,7 +49,8 @@ def test_inputs_of_several_dtypes(at, results):
 CASTS = [
     (lambda x: bb.astype(bb.tanh(x), "float16"), "float32", "float16"),
     (lambda x: bb.astype(bb.tanh(x), "float32"), "float16", "float32"),
-    (lambda x: bb.astype(x, "float16") * 2, "float32", "float32"),
+    (lambda x: bb.astype(x, "float16") * 2, "float32", "float16"),
+    (lambda x: bb.astype(x, "float32") * 2, "float16", "float32"),
     (lambda x: bb.astype(bb.softmax(x), "float32"), "float16", "float32"),
     (lambda x: bb.astype(bb.tanh(x), "float16").T, "float32", "float16"),
 ]

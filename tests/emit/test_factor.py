@@ -21,7 +21,7 @@ from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.verify import verify_tiles
-from blockbuster.ir.lengths import fitted
+from blockbuster.ir.fitting import fitted
 from blockbuster.runtime.launch import run_interpreted
 from tests.emit.cases import FOLDER
 from tests.parameters import one_in

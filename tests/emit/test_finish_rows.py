@@ -83,7 +83,7 @@ def test_a_row_is_divided_by_its_sum():
         " for n in range(N):\n"
         "  t2 = load(X[m,n])\n"
         "  t1 += row_sum(t2)\n"
-        " t3 = where(t1 == 0, inf, t1)\n"
+        " t3 = where(t1 == 0, inf, where(abs(t1) == inf, nan, t1))\n"
         " forall n in range(N):\n"
         "  t4 = load(X[m,n])\n"
         "  t5 = t4 / t3\n"

@@ -9,6 +9,7 @@ from blockbuster.emit.target.compiler import Compilation
 from blockbuster.emit.target.disk import Folder
 from blockbuster.emit.target.inspection import Findings
 from blockbuster.errors import LaunchError
+from blockbuster.runtime import first_launch, trial
 from blockbuster.runtime.first_launch import (
     BEGUN,
     PASSED,
@@ -22,6 +23,7 @@ from blockbuster.runtime.first_launch import (
     admit,
 )
 from blockbuster.runtime.recorder import Refused
+from blockbuster.runtime.room import NoRoom
 from blockbuster.runtime.trial import fault_in_trial
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
@@ -164,6 +166,18 @@ def test_what_is_not_compared_is_noted_and_not_remembered(checks, memory, cannot
     assert made.note.endswith("too large")
 
 
+def test_a_large_result_is_not_made_twice(checks, memory, monkeypatch):
+    monkeypatch.setattr(first_launch, "room", lambda device: 15)
+    made = checks(Finding(note="of rows alone"))
+    made.judge(Runs(None), [], [RESULT])
+    assert made.note.startswith("the first run was not repeated: that takes 1.6e-08 GB, and a ch")
+    assert made.note.endswith("; of rows alone")
+    assert memory.read(binary()) == Known()
+
+    with pytest.raises(Refused, match="out is off"):
+        checks(Finding("out is off")).judge(Runs(None), [], [RESULT])
+
+
 def test_a_fault_while_comparing_is_no_note(checks):
     faults = iter(["", "CUDA error: an illegal memory access"])
     made = checks(RuntimeError("CUDA error"), fault=faults)
@@ -262,6 +276,32 @@ def test_a_trial_tells_how_a_launch_failed(work, fault):
     found = fault_in_trial("pass\n", [RESULT], {}, server=SERVE.format(work=work))
     assert found.endswith(fault)
     assert bool(found) == bool(fault)
+
+
+def test_a_trial_without_room_is_no_fault():
+    work = "(folder / 'untried').write_text('that takes 9 GB') and None"
+    with pytest.raises(NoRoom, match="that takes 9 GB"):
+        fault_in_trial("", [RESULT], {}, server=SERVE.format(work=work))
+
+
+@pytest.mark.parametrize(("allowed", "runs"), [(10**6, 8), (31, 0), (70, 0), (96, 8)])
+def test_a_trial_holds_two_runs_at_most(monkeypatch, allowed, runs):
+    made = []
+
+    def launch(x):
+        made.append(module.empty(x.shape, "float32", x))
+        return made[-1].copy_(x * 2)
+
+    module = SimpleNamespace(launch=launch, empty=lambda shape, dtype, _: torch.empty(shape))
+    module.FREE = ()
+    monkeypatch.setattr(trial, "room", lambda device: allowed)
+    layout = {"shape": [8], "steps": [1], "dtype": "float32", "offset": 0, "device": "cpu"}
+    if runs:
+        assert trial._repeats(module, [layout], {})
+    else:
+        with pytest.raises(NoRoom, match="and a check may take"):
+            trial._repeats(module, [layout], {})
+    assert len(made) == runs
 
 
 def test_a_trial_that_cannot_be_made_is_no_verdict():

@@ -28,7 +28,7 @@ from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, VerifyError
 from blockbuster.ir.dtypes import FLOAT8, own_dtypes
-from blockbuster.ir.lengths import fitted
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.ops import Cast
 from blockbuster.rules import fuse
 from tests.emit.random_tiles import SIZES, all_cut, is_cut, random_graph, some_moves

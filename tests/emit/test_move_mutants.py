@@ -32,7 +32,7 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import BlockbusterError
-from blockbuster.ir.lengths import fitted
+from blockbuster.ir.fitting import fitted
 from tests.emit.cases import blocked_dims, graph_of
 from tests.emit.spread_texts import LENGTHS, ONE_STORE
 from tests.emit.tile_texts import (

@@ -23,7 +23,7 @@ TABLES = {
     "numpy/own_functions.py": ("HELPERS", "HELPERS_OF", "_ERF"),
     "numpy/spelling.py": (
         "FUNCTIONAL_TEXT", "INTO_TEXT", "INTO_HELPERS", "EXACT_FUNCTIONAL", "WIDE_FUNCTIONAL",
-        "DOUBLE_TEXT", "EXACT_CALL_TEXT", "DOUBLE_CALL_TEXT", "CALL_TEXT", "RESERVED",
+        "DOUBLE_TEXT", "EXACT_CALL_TEXT", "DOUBLE_CALL_TEXT", "CALL_TEXT", "RESERVED", "ROUNDING",
     ),
     "triton/ops.py": ("_FOLDS", "_PRODUCT"),
     "triton/scalars.py": (
@@ -39,7 +39,7 @@ SPELLERS = {
         "converted": ("and", "or", "not", "whole", "where"),
     },
     "numpy/operators.py": {"_functional": ("dot",)},
-    "numpy/spelling.py": {"number": ("pow", "where", "eq"), "truth": ("and", "or", "not")},
+    "numpy/spelling.py": {"number": ("pow", "where", "eq", "whole"), "truth": ("and", "or", "not")},
     "triton/ops.py": {"text": ("dot",)},
     "triton/scalars.py": {
         "text": ("pow",),

@@ -17,6 +17,7 @@ KINDS = {
     "unit": lambda rng, shape: rng.uniform(-0.9, 0.9, size=shape),
     "bool": lambda rng, shape: rng.integers(2, size=shape).astype(bool),
     "int": lambda rng, shape: rng.integers(3, size=shape),
+    "positive int": lambda rng, shape: rng.integers(1, 4, size=shape),
 }
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 import blockbuster.frontend as bb
-from blockbuster.ir.lengths import fitted
+from blockbuster.ir.fitting import fitted
 from tests.frontend import view_programs
 
 

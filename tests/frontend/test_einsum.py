@@ -98,3 +98,23 @@ def test_refused(text, message):
 def test_lists_of_axes_are_refused():
     with pytest.raises(TraceError, match="takes its subscripts as text"):
         bb.trace(lambda x: np.einsum(x, [0, 1], [1, 0]), x="M N")
+
+
+TEXTS = ("ik,jk->ij", "ij,ij->ij", "ij,ij->", "ij,j->i", "bij,bjk->bik", "...ij,...jk->...ik",
+         "ab,bc,cd->ad", "ij,jk,ik->i", "i,i->")  # fmt: skip
+
+
+@given(data=st.data(), text=st.sampled_from(TEXTS))
+def test_axes_of_one_element_meet_longer_ones(data, text):
+    """As in NumPy, where an axis of one element broadcasts to the others of its letter."""
+    terms = text.partition("->")[0].replace("...", "z").split(",")
+    letters = sorted({*"".join(terms)})
+    extents = {letter: data.draw(st.integers(2, 4), label=letter) for letter in letters}
+    shapes = [[data.draw(st.sampled_from([1, extents[c]]), label=c) for c in t] for t in terms]
+    arrays = {f"x{n}": np.random.default_rng(n).normal(size=s) for n, s in enumerate(shapes)}
+    right = np.einsum(text, *arrays.values())
+
+    found = bb.jit(lambda **given: np.einsum(text, *given.values()))(**arrays)
+
+    np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12)
+    assert found.shape == right.shape

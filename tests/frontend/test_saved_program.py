@@ -12,7 +12,8 @@ import blockbuster.frontend as bb
 from blockbuster.errors import TraceError
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.saved_program import program_to_json, read_program
-from blockbuster.ir.lengths import completed, fitted
+from blockbuster.ir.fitting import fitted
+from blockbuster.ir.lengths import completed
 from blockbuster.ir.reading import Wrong
 from blockbuster.testing.arrays import random_array_function, random_norm_function
 from tests.frontend.programs import PROGRAMS

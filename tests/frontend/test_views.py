@@ -9,7 +9,7 @@ import blockbuster.frontend as bb
 from blockbuster.errors import TraceError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.graph import Read
-from blockbuster.ir.lengths import share_of, size, whole
+from blockbuster.ir.lengths import clamped, share_of, size, whole
 from blockbuster.ir.ops import Map, Misc, Transpose
 from blockbuster.ir.views import Run, Strided
 from blockbuster.rules import fuse
@@ -59,11 +59,11 @@ def test_a_slice_of_an_input_is_a_view():
     assert graph.inputs[0].view == Read(
         "x",
         (
-            Strided("M", (Run("A", size("M") - whole(1)),), whole(1)),
-            Strided("D", (Run("B", size("D") - whole(2)),)),
+            Strided("M", (Run("A", clamped(size("M") - whole(1))),), whole(1)),
+            Strided("D", (Run("B", clamped(size("D") - whole(2))),)),
         ),
     )
-    assert views(graph) == ["x(M[A = |M| - 1 from 1],D[B = |D| - 2])"]
+    assert views(graph) == ["x(M[A = maximum(|M| - 1, 0) from 1],D[B = maximum(|D| - 2, 0)])"]
 
 
 def test_heads_of_an_input_are_a_view():
@@ -77,9 +77,9 @@ def test_heads_of_an_input_are_a_view():
 
 
 def test_a_slice_of_a_product_slices_the_weight():
-    graph = lowered(lambda x, w: (x @ w)[:, 2:5], x="M D", w="D N")
+    graph = lowered(lambda x, w: (x @ w)[:, 2:], x="M D", w="D N")
 
-    assert views(graph) == ["x(M,D)", "w(D,N[A = 3 from 2])"]
+    assert views(graph) == ["x(M,D)", "w(D,N[A = maximum(|N| - 2, 0) from 2])"]
     assert len(graph.nodes) == 1
 
 
@@ -169,10 +169,10 @@ def test_listing_shows_views():
 
     assert bb.trace(fn, x="S D").listing().splitlines()[1:] == [
         "  t0: (A, S, B) = split_heads(x, heads=2)",
-        "  t1: (A, S, C) = slice(t0, axis=2, start=1, length=|D| / 2 - 1)",
+        "  t1: (A, S, C) = slice(t0, axis=2, start=1, length=maximum(|D| / 2 - 1, 0))",
         "  t2: (A, S, B) = split_heads(x, heads=2)",
-        "  t3: (A, S, 1) = slice(t2, axis=2, start=0, length=1)",
-        "  t4: (A, S, E) = concat(t1, t3, axis=-1)",
+        "  t3: (A, S, E) = slice(t2, axis=2, start=0, length=|D| / 2 - maximum(|D| / 2 - 1, 0))",
+        "  t4: (A, S, F) = concat(t1, t3, axis=-1)",
         "  return t4",
         "}",
     ]
@@ -195,20 +195,16 @@ def test_plain_arrays_are_computed_at_once():
     [
         (lambda x, y: x[..., ::0], r"slice of \(M, D\): a step of 0[\s\S]*x\[..., ::2\]"),
         (lambda x, y: x[:: x.shape[1]], r"a step of .D.[\s\S]*whole numbers"),
-        (lambda x, y: x[3:3:2], "the slice has 0 elements"),
-        (lambda x, y: x[:, 3:3], "the slice has 0 elements"),
-        (lambda x, y: x[:, x.shape[1] :], "the slice has 0 elements"),
-        (lambda x, y: x[:, : x.shape[1] + 1], "ends 1 behind the axis, which has"),
         (lambda x, y: x[:, x.shape[1]], "there is no position .D. on an axis of D"),
         (lambda x, y: x[:, : x.shape[1] ** 2.5], "begins or ends at no whole number"),
         (lambda x, y: x[:, 0.5:], "begins or ends at no whole number"),
-        (lambda x, y: x[[0, 1]], r"a list as an index[\s\S]*bb.custom"),
+        (lambda x, y: x[{0: 1}], r"a dict as an index[\s\S]*bb.custom"),
+        (lambda x, y: x[True, 0], r"True as an index[\s\S]*x\[None\]"),
         (lambda x, y: x[0, 0, 0], "more indices than axes"),
         (lambda x, y: x[..., ...], r"\.\.\. stands twice"),
         (lambda x, y: x[:, : x.shape[1] // 0], r".D. // 0 is no known number"),
         (lambda x, y: y[:, 4], "there is no position 4 on an axis of 4 elements"),
         (lambda x, y: y[:, -5], "there is no position -5 on an axis of 4 elements"),
-        (lambda x, y: x[-y.shape[0] :], r"a negative size[\s\S]*x\[x\.shape\[0\] - n :\]"),
         (lambda x, y: bb.split_heads(y, 3), "an axis of 4 does not split into 3 heads"),
         (lambda x, y: bb.split_heads(x, 0), "the number of heads is 0"),
         (lambda x, y: bb.split_heads(x, x.shape[0]), r"the number of heads is \|M\|"),
@@ -231,8 +227,6 @@ def test_refused_by_name(fn, message):
     ("fn", "shape", "message"),
     [
         (lambda x: x[:, : x.shape[1] // 2] * 2, (3, 5), "is 5/2 for D = 5"),
-        (lambda x: x[:, :4] * 2, (3, 2), r"of shape \(3, 2\)|at least 4"),
-        (lambda x: x[:, -4:] * 2, (3, 2), r"of shape \(3, \d\)|at least 4"),
         (lambda x: bb.split_heads(x, 4) * 2, (3, 6), "is 3/2 for D = 6"),
         (lambda x: x[:, 4] * 2, (3, 4), r"of shape \(3, 0\)|at least 5"),
     ],
@@ -251,20 +245,12 @@ ENDS = (None, 0, 1, 2, 5, 9, -1, -2, -5, -9)
 
 
 @pytest.mark.parametrize("step", [None, 1, 2, 3, 9, -1, -2, -3, -9])
-def test_slices_take_the_elements_that_numpy_takes(step):
-    """Each slice of five elements; those of none are refused."""
+@pytest.mark.parametrize("dims", ["5 2", "M D"])
+def test_slices_take_the_elements_that_numpy_takes(step, dims):
     x = np.arange(10.0).reshape(5, 2)
-    taken = 0
     for entry in (slice(start, stop, step) for start in ENDS for stop in ENDS):
-        expected = x[entry]
-        if not expected.size:
-            with pytest.raises(TraceError, match="0 elements"):
-                bb.trace(lambda x, entry=entry: x[entry], x="5 2")
-            continue
-        program = bb.trace(lambda x, entry=entry: x[entry], x="5 2")
-        np.testing.assert_array_equal(program.numpy({"x": x})["out"], expected)
-        taken += 1
-    assert taken > 20
+        program = bb.trace(lambda x, entry=entry: x[entry], x=dims)
+        np.testing.assert_array_equal(program.numpy({"x": x})["out"], x[entry])
 
 
 @pytest.mark.parametrize("extent", [6, 7, 8])

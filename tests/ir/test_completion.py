@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from blockbuster.ir.completion import completion
 from blockbuster.ir.formula import function_of, sum_of
-from blockbuster.ir.lengths import Length, Rule, completed, share_of, size, whole
+from blockbuster.ir.lengths import Length, Rule, clamped, completed, share_of, size, whole
 
 DIMS = ("A", "B", "C", "D", "E")
 SIZES = st.integers(0, 6)
@@ -20,7 +20,8 @@ def lengths(draw):
         for dim in draw(st.lists(st.sampled_from(DIMS), max_size=2)):
             term = term * size(dim)
         total = total + term
-    return total * share_of(draw(st.integers(1, 3)))
+    part = total * share_of(draw(st.integers(1, 3)))
+    return draw(st.sampled_from((part, clamped(part), clamped(part, rounds=True) - size("A"))))
 
 
 RULES = st.lists(st.builds(Rule, st.sampled_from(DIMS), lengths(), st.booleans()), max_size=4)

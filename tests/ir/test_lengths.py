@@ -1,16 +1,20 @@
 """Lengths: polynomials in sizes that are equal if and only if they are equal for all sizes."""
 
 from fractions import Fraction
+from math import ceil
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from blockbuster.errors import ParseError
 from blockbuster.ir.expr import Const, Size, call
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.lengths import (
     Length,
     Rule,
+    clamped,
     completed,
-    fitted,
     in_order,
     length_of,
     share_of,
@@ -18,6 +22,7 @@ from blockbuster.ir.lengths import (
     whole,
 )
 from blockbuster.ir.parse import parse
+from blockbuster.ir.saving import length_to_json, read_length
 
 D, H = size("D"), size("H")
 HALF = D * share_of(2)
@@ -96,6 +101,74 @@ def test_sizes_are_fitted_to_what_is_whole_between_multiples():
     never = Length(((("D",), Fraction(1)), ((), Fraction(1, 2))))
     with pytest.raises(ValueError, match="no whole number"):
         fitted({"A": 1, "D": 2}, [Rule("A", never)])
+
+
+NUMBERS = st.integers(-4, 4)
+
+
+@st.composite
+def counts(draw, depth=2):
+    """What slices of slices have: sums of sizes, clamps and numbers, and parts of them."""
+    total = whole(draw(NUMBERS))
+    for _ in range(draw(st.integers(0, 2))):
+        inner = draw(counts(depth - 1)) if depth and draw(st.booleans()) else None
+        symbol = draw(st.sampled_from((D, H))) if inner is None else inner
+        total = total + symbol * whole(draw(NUMBERS))
+    rounds = draw(st.booleans())
+    part = total * share_of(draw(st.integers(1, 3)) if rounds else 1)
+    return clamped(part, rounds=rounds) if rounds or draw(st.booleans()) else part
+
+
+def meaning(length, sizes):
+    """The number by the definition of a clamp, without any rule that makes one of two."""
+    total = Fraction(0)
+    for symbols, share in length.terms:
+        for symbol in symbols:
+            if isinstance(symbol, str):
+                share = share * sizes[symbol]
+            else:
+                number = meaning(symbol.of, sizes)
+                share = share * max(ceil(number) if symbol.rounds else number, 0)
+        total += share
+    return total
+
+
+@given(counts(), counts(), st.integers(0, 6), st.integers(0, 6))
+def test_clamps_are_numbers(one, other, d, h):
+    sizes = {"D": d, "H": h}
+    for length in (one, one + other, one - other, one * other):
+        assert length.value(sizes) == meaning(length, sizes)
+        assert length_of(length.expr) == length
+        assert read_length(length_to_json(length)) == length
+        assert eval(length.python(str), sizes.copy()) == length.value(sizes)
+    clamp = clamped(one - other)
+    assert clamp.value(sizes) == max(one.value(sizes) - other.value(sizes), 0)
+    assert (one - other).never_negative <= (clamp.value(sizes) == (one - other).value(sizes))
+
+
+def test_a_slice_of_a_slice_has_the_length_of_one_slice():
+    rest = clamped(D - whole(1))
+
+    assert clamped(rest - whole(2)) == clamped(D - whole(3))
+    assert clamped(rest * share_of(2), rounds=True) == clamped(HALF - share_of(2), rounds=True)
+    assert D - clamped(D - whole(3)) + clamped(D - whole(3)) == D
+    assert str(clamped(HALF - whole(1))) == "maximum(|D| / 2 - 1, 0)"
+    assert str(clamped(HALF, rounds=True)) == "floor((|D| + 1) / 2)"
+
+
+def test_a_clamp_of_a_size_that_is_cut_by_mistake_is_refused():
+    with pytest.raises(ValueError, match=r"\|D\| / 2 - 1 is 1/2 for D = 3: no whole number"):
+        clamped(HALF - whole(1)).value({"D": 3})
+
+
+def test_views_of_clamped_lengths_are_checked_where_they_take_anything():
+    graph = parse("graph(X: A[A] = x(D[A = maximum(|D| - 2, 0) from 3])) { return X }")
+    inside = parse("graph(X: A[A] = x(D[A = maximum(|D| - 2, 0) from 1])) { return X }")
+
+    assert [rule.exact for rule in inside.size_rules] == [True]
+    assert completed({"D": 2}, graph.size_rules) == {"D": 2, "A": 0}
+    with pytest.raises(ValueError, match="dim D has size 3, but"):
+        completed({"D": 3}, graph.size_rules)
 
 
 def test_lengths_of_sizes_that_are_no_ints():

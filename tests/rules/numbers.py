@@ -9,8 +9,8 @@ import numpy as np
 from blockbuster.interp.binding import dims_of, sources
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.expr import Arg, Call, Const, Expr
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Elementwise, Functional, Map, Pointwise, Rescale
 from blockbuster.ir.types import size_class

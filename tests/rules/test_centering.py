@@ -1,4 +1,4 @@
-"""Variances around the mean: what is rewritten, what stays, and what it is good for."""
+"""Variances around the mean, and shifts back in products: what is rewritten, and what it gains."""
 
 import numpy as np
 import pytest
@@ -50,6 +50,10 @@ def by_hand(x, w):
     mean = bb.mean(x, axis=-1, keepdims=True)
     variance = bb.mean(x * x, axis=-1, keepdims=True) - mean * mean
     return ((x - mean) * bb.rsqrt(variance + 1e-5)) @ w
+
+
+def after_matmul(x, u, w):
+    return by_hand(x @ u, w)
 
 
 def of_columns(x):
@@ -114,15 +118,17 @@ def test_values_and_types_stay(function):
 def test_digits_are_kept_where_the_mean_is_many_deviations(function):
     inputs = PROGRAMS[function]
     graph = final(function, inputs)
-    arrays = drawn(inputs, mean=300.0)
-    arrays = {n: x.astype(np.float32).astype(float) for n, x in arrays.items()}
+    single = {n: x.astype(np.float32) for n, x in drawn(inputs, mean=300.0).items()}
+    arrays = {n: x.astype(float) for n, x in single.items()}
     exact = results(graph, arrays)[-1]
 
-    def error(form: Graph) -> float:
-        return float(np.abs(results(form, arrays, Float32)[-1] - exact).max() / np.abs(exact).max())
+    def error(found: np.ndarray) -> float:
+        return float(np.abs(found - exact).max() / np.abs(exact).max())
 
-    assert error(centered(graph)) < 2e-4
-    assert error(graph) > 20 * error(centered(graph))
+    eager = function(**single)
+    ours = error(results(bb.safe(graph), arrays, Float32)[-1])
+    assert ours < 4 * error(eager[-1] if isinstance(eager, tuple) else eager) + 1e-6
+    assert error(results(graph, arrays, Float32)[-1]) > 20 * ours
 
 
 def bodies(graph: Graph, dim: str) -> list[str]:
@@ -133,15 +139,15 @@ def bodies(graph: Graph, dim: str) -> list[str]:
 
 @pytest.mark.parametrize("function", [normed_matmul, by_hand])
 def test_a_fused_layernorm_and_matmul_is_parted_in_three_loops(function):
-    assert bodies(centered(final(function, XW)), "K") == [
+    assert bodies(bb.safe(final(function, XW)), "K") == [
         "s = row_sum(x) return s",
-        "d = x + c over [M,K] t1 = row_sum(d) q = square(d) t2 = row_sum(q) return t1, t2",
+        "d = x + c over [M,K] u = row_sum(d) q = square(d) s = row_sum(q) return u, s",
         "y = (x + c) * r over [M,K] t1 = dot(y, in3) return t1",
     ]
 
 
 def test_dots_of_several_weights_read_the_same_normalized_rows():
-    *_, last = bodies(centered(final(gated, PROGRAMS[gated])), "K")
+    *_, last = bodies(bb.safe(final(gated, PROGRAMS[gated])), "K")
 
     assert last == "y = (x + c) * r over [M,K] t1 = dot(y, v) t2 = dot(y, in4) return t1, t2"
 
@@ -153,7 +159,7 @@ def test_rows_that_something_else_reads_unscaled_are_only_shifted():
         y = (x - mean) @ w
         return y, y * bb.rsqrt(variance + 1e-5)
 
-    *_, last = bodies(centered(final(both_scales, XW)), "K")
+    *_, last = bodies(bb.safe(final(both_scales, XW)), "K")
 
     assert last.startswith("d = x + c over [M,K]")
     assert "dot(d, " in last
@@ -183,9 +189,6 @@ def test_what_else_reads_the_squares_keeps_them():
 
 
 def test_the_result_of_a_matmul_is_not_computed_twice():
-    def after_matmul(x, u, w):
-        return bb.layer_norm(x @ u) @ w
-
     graph = final(after_matmul, {"x": "M D", "u": "D K", "w": "K N"})
     notes: list[str] = []
 
@@ -209,10 +212,7 @@ def test_programs_without_a_variance_are_left_alone():
 
 
 def test_it_is_part_of_numerical_safety_and_its_note_reaches_the_report():
-    def after_matmul(x, u, w):
-        return bb.layer_norm(x @ u) @ w
-
-    assert bb.safe(final(normed_matmul, XW)) == centered(final(normed_matmul, XW))
+    assert bb.safe(final(normed, X)) == centered(final(normed, X))
 
     jitted = bb.jit(after_matmul)
     arrays = [np.ones((4, 2)), np.ones((2, 6)), np.ones((6, 3))]

@@ -161,6 +161,8 @@ def safe_of(function, **inputs):
         lambda x: bb.exp(x).sum(-1, keepdims=True) / bb.exp(x),
         lambda x: bb.exp(x * 0.5) / bb.exp(x),
         lambda x: bb.exp(x) * (1 / bb.exp(x).sum(-1, keepdims=True)),
+        lambda x: bb.exp(x) / bb.exp(x.max(-1, keepdims=True)) / bb.exp(x),
+        lambda x: bb.exp(x).sum(-1, keepdims=True) / bb.exp(x) * bb.exp(x),
     ],
 )
 @np.errstate(all="ignore")

@@ -12,7 +12,7 @@ from blockbuster.interp.binding import dims_of
 from blockbuster.interp.observers import Tensor
 from blockbuster.interp.setting import Setting
 from blockbuster.interp.setting import settings as sizes_and_blocks_for
-from blockbuster.ir.lengths import fitted
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import size_class

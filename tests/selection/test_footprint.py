@@ -8,7 +8,7 @@ import blockbuster as bb
 from blockbuster.examples import ALL
 from blockbuster.interp.binding import dims_of
 from blockbuster.interp.setting import Setting
-from blockbuster.ir.lengths import fitted
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import size_class
 from blockbuster.rules import PEELING_RULES, RULES, fuse, safe

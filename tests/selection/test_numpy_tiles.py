@@ -64,7 +64,7 @@ def test_products_of_parts_are_the_product(terms):
     out = np.empty((40, 50), np.float32)[:, :40]
 
     np.testing.assert_array_equal(product(a, b), a @ b.T)
-    assert dot(a, b, out) is out
+    assert dot(a, b, np.float32, out) is out
     np.testing.assert_array_equal(out, a @ b.T)
 
 
@@ -75,7 +75,7 @@ def test_a_large_product_in_float32_errs_no_more_than_numpys():
     exact = a.astype(np.float64) @ b.T.astype(np.float64)
 
     # on average: the largest of 16384 errors is chance, and another one with other BLAS kernels
-    assert np.square(dot(a, b) - exact).mean() <= np.square(a @ b.T - exact).mean()
+    assert np.square(dot(a, b, np.float32) - exact).mean() <= np.square(a @ b.T - exact).mean()
 
 
 def test_a_small_product_is_rounded_once():
@@ -84,7 +84,7 @@ def test_a_small_product_is_rounded_once():
     a, b = (random.normal(size=(8, 160)).astype(np.float32) for _ in range(2))
     exact = a.astype(np.float64) @ b.T.astype(np.float64)
 
-    np.testing.assert_array_equal(dot(a, b), exact.astype(np.float32))
+    np.testing.assert_array_equal(dot(a, b, np.float32), exact.astype(np.float32))
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -119,7 +119,8 @@ def test_sigmoid_and_silu_at_the_ends(in_place):
     near_sigmoid, near_silu = helpers("near_sigmoid", "near_silu")
     x = np.array([-np.inf, -200, -90, -0.0, 90, np.inf, np.nan], np.float32)
     small = np.exp(np.float64(-90))
-    found = [near(x, x.copy()) if in_place else near(x) for near in (near_sigmoid, near_silu)]
+    memory = (x.copy(),) if in_place else ()
+    found = [near(x, np.float32, *memory) * 1 for near in (near_sigmoid, near_silu)]
     ends = [0, 0, small, 0.5, 1, 1, np.nan], [np.nan, 0, -90 * small, 0, 90, np.inf, np.nan]
 
     for one, right in zip(found, ends, strict=True):
@@ -133,11 +134,11 @@ def test_erf_is_as_near_as_float64_allows():
     x = np.concatenate([*near, [0.0, -0.0, 1e-300, np.inf, -np.inf, 40.0]])
     right = np.array([math.erf(one) for one in x])
 
-    assert (np.abs(erf(x) - right) <= 2 * np.spacing(np.abs(right))).all()
-    np.testing.assert_array_equal(np.signbit(erf(x)), np.signbit(right))
+    assert (np.abs(erf(x, float) - right) <= 2 * np.spacing(np.abs(right))).all()
+    np.testing.assert_array_equal(np.signbit(erf(x, float)), np.signbit(right))
     single = x.astype(np.float32)
     rounded = np.array([math.erf(one) for one in single.astype(np.float64)], np.float32)
-    np.testing.assert_array_equal(erf(single), rounded)
+    np.testing.assert_array_equal(erf(single, np.float32), rounded)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
@@ -146,20 +147,23 @@ def test_erf_keeps_shapes_and_what_is_no_number(shape):
     (erf,) = helpers("erf")
     x = np.full(shape, np.nan, np.float32)
 
-    assert erf(x).dtype == np.float32
-    np.testing.assert_array_equal(erf(x), x)
-    np.testing.assert_array_equal(erf(np.full(shape[::-1], 1.5).T), np.full(shape, math.erf(1.5)))
+    assert erf(x, np.float32).dtype == np.float32
+    np.testing.assert_array_equal(erf(x, np.float32), x)
+    found = erf(np.full(shape[::-1], 1.5).T, float)
+    np.testing.assert_array_equal(found, np.full(shape, math.erf(1.5)))
 
 
 @pytest.mark.parametrize("array", [[1.0, 0.0, -2.0, np.nan], [1.0, np.inf], [0.0], 0.0, 3.0, []])
 def test_numbers_are_replaced_in_a_copy(array):
-    replaced, recip0 = helpers("replaced", "recip0")
+    replaced, divisor, recip0 = helpers("replaced", "divisor", "recip0")
     x = np.array(array)
     with np.errstate(all="ignore"):
-        found = replaced(x, 0, np.inf), replaced(x, 1, 7.0), recip0(x)
+        found = replaced(x, 0, np.inf), replaced(x, 1, 7.0), recip0(x), divisor(x)
 
     np.testing.assert_array_equal(found[0], np.where(x == 0, np.inf, x))
     np.testing.assert_array_equal(found[1], np.where(x == 1, 7.0, x))
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(found[2], np.where(x == 0, 0, 1 / x))
-    assert not np.may_share_memory(found[0], x)
+        right = np.where(x == 0, 0, np.where(np.isinf(x), np.nan, 1 / x))
+        np.testing.assert_array_equal(found[2], right)
+        np.testing.assert_array_equal(1 / found[3], right)
+    assert not any(np.may_share_memory(made, x) for made in found)

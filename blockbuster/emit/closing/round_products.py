@@ -6,7 +6,7 @@ before   t2 = t1 * t1                     after   t2 = t1 * t1   apart
 By default a compiler fuses the product with the first addition of the sum, in which each lane
 rounds the other lane's product but not its own. Then lanes hold different sums of one row, and a
 race decides which of them is stored: results would differ from run to run. Costs nothing: an fma
-with zero.
+with zero. Products of integers are exact, and stay integers.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.workarounds import ROUNDED
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 
 
@@ -48,6 +49,8 @@ def not_summed(let: Let, uses: Uses) -> str:
         return "the matrix units add" if is_matrix_dot(let, uses.tiling) else ""
     if not isinstance(let.op, Pointwise):
         return f"{let.target.name} is no scalar function"
+    if let.target.dtype in INTEGERS:
+        return "integers are not rounded"
     return "" if _added_up(let.target, uses) else f"lanes of {let.target.name} are not added up"
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 from blockbuster.emit.tile.dataflow import mapped, retargeted
 from blockbuster.emit.tile.program import (
-    WORKSPACE,
     Buffer,
     Fold,
     Guard,
@@ -28,14 +27,13 @@ from blockbuster.emit.tile.program import (
     Store,
     Tile,
     TileProgram,
-    View,
     statements,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.typed import retyped, with_dtypes
 from blockbuster.ir.dtypes import INTEGERS
-from blockbuster.ir.expr import Call, Expr, is_predicate
+from blockbuster.ir.expr import Call, Expr, arguments, is_predicate
 from blockbuster.ir.ops import Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
 
@@ -48,13 +46,14 @@ WIDE = "float64"
 
 def wide_sums(program: TileProgram) -> TileProgram:
     """``program`` with sums in float64, if it computes in float32."""
-    if program.dtype != FLOAT:
-        return retyped(program)
     program = retyped(program)
-    wide = _wide_in(program)
-    made = with_dtypes(program, {buffer.name: WIDE for buffer in wide.buffers})
+    if program.dtype != FLOAT:
+        return program
+    buffers, wide = _wide_in(program)
+    made = with_dtypes(program, {buffer.name: WIDE for buffer in buffers})
+    nests = zip(made.nests, wide, strict=True)
 
-    return replace(made, nests=tuple(_widened(nest, wide.tiles) for nest in made.nests))
+    return replace(made, nests=tuple(_widened(nest, found.tiles) for nest, found in nests))
 
 
 def _widened(nest: Nest, tiles: frozenset[Tile]) -> Nest:
@@ -66,38 +65,39 @@ def _widened(nest: Nest, tiles: frozenset[Tile]) -> Nest:
 
 @dataclass(frozen=True)
 class _Wide:
-    """Tiles and workspaces in float64. ``carried``: tiles that their readers keep wide, too."""
+    """Tiles of a nest in float64. ``carried``: tiles that their readers keep wide, too."""
 
-    tiles: frozenset[Tile] = frozenset()
-    buffers: frozenset[Buffer] = frozenset()
-    carried: frozenset[Tile] = frozenset()
+    tiles: frozenset[Tile]
+    carried: frozenset[Tile]
 
 
-def _wide_in(program: TileProgram) -> _Wide:
-    """What stays in float64; a workspace does if all that is stored in it is."""
-    body = tuple(s for nest in program.nests for s in statements(nest.body))
-    arrived = tuple(a for nest in program.nests for a in arrivals(nest.body))
-    buffers = frozenset(program.workspaces)
+def _wide_in(program: TileProgram) -> tuple[frozenset[Buffer], tuple[_Wide, ...]]:
+    """The workspaces in float64, and the tiles of each nest.
+
+    A workspace of float32 becomes float64 if all that is stored in it is. Nests are looked at one
+    by one: the tile that one loads may have the name of the tile that another computed.
+    """
+    buffers = frozenset(buffer for buffer in program.workspaces if buffer.dtype == FLOAT)
     while True:
-        found = _found(body, arrived, buffers, program.units)
-        stores = (s for s in body if isinstance(s, Store) and s.view.buffer.space == WORKSPACE)
-        rounded = {s.view.buffer for s in stores if s.value not in found.carried}
+        found = tuple(_found(nest, buffers, program.units) for nest in program.nests)
+        rounded = {
+            stmt.view.buffer
+            for nest, wide in zip(program.nests, found, strict=True)
+            for stmt in statements(nest.body)
+            if isinstance(stmt, Store) and stmt.value not in wide.carried
+        }
         if not rounded & buffers:
-            return found
+            return buffers, found
         buffers -= rounded
 
 
-def _found(
-    body: tuple[Stmt, ...],
-    arrived: tuple[tuple[Tile, View], ...],
-    buffers: frozenset[Buffer],
-    units: tuple[Dim, ...],
-) -> _Wide:
-    """The wide tiles, if these workspaces are wide."""
+def _found(nest: Nest, buffers: frozenset[Buffer], units: tuple[Dim, ...]) -> _Wide:
+    """The wide tiles of a nest, if these workspaces are wide."""
+    body = tuple(statements(nest.body))
     added = {value for s in body if isinstance(s, Fold) for value in _added(s)}
     others = {tile for s in body for tile in _read_but_not_added(s)}
     tiles: set[Tile] = set()
-    carried = {tile for tile, view in arrived if view.buffer in buffers}
+    carried = {tile for tile, view in arrivals(nest.body) if view.buffer in buffers}
     for stmt in body:
         match stmt:
             case Guard(target, value) if value in carried:
@@ -111,7 +111,7 @@ def _found(
                 tiles.add(target)
             case Let() if stmt.target.dtype not in INTEGERS and _carries(stmt, carried, units):
                 carried.add(stmt.target)
-    return _Wide(frozenset(tiles | carried), buffers, frozenset(carried))
+    return _Wide(frozenset(tiles | carried), frozenset(carried))
 
 
 def _folds(fold: Fold) -> list[tuple[Tile, Tile]]:
@@ -137,16 +137,16 @@ def _read_but_not_added(stmt: Stmt) -> tuple[Tile, ...]:
 
 def _carries(stmt: Let, carried: set[Tile], units: tuple[Dim, ...]) -> bool:
     """True for a sum, and for what is computed from sums and has no more elements than they."""
-    given = [arg for arg in stmt.args if arg in carried]
     match stmt.op:
         case Functional("row_sum"):
             return True
         case Pointwise(expr, _):
             axes = {dim for dim in stmt.target.axes if size_class(dim) not in units}
-            small = any(axes <= set(arg.axes) for arg in given)
+            read = [stmt.args[place] for place in arguments(expr)]
+            small = any(axes <= set(arg.axes) for arg in read if arg in carried)
             return small and not _jumps(expr)
         case Transpose() | Relabel():
-            return bool(given)
+            return stmt.args[0] in carried
     return False
 
 

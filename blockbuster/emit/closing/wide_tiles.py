@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 
@@ -37,7 +36,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT, WIDTHS
 from blockbuster.emit.tile.typed import with_dtypes
-from blockbuster.ir.expr import Arg, Call, Const, Expr, is_predicate
+from blockbuster.ir.expr import Arg, Call, Const, Expr, is_predicate, without_zeros
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 
 WIDE = "float64"
@@ -126,7 +125,4 @@ def _is_same(arg: Expr, same: Sequence[bool]) -> bool:
 
 def _mended(expr: Expr) -> Expr:
     """``expr``, or its operand where a sum of 0 becomes infinite: absent rows, and no others."""
-    match expr:
-        case Call("where", (Call("eq", (Arg() as x, Const(0))), Const(c), y)) if (x, c) == (y, inf):
-            return x
-    return expr
+    return without_zeros(expr) or expr

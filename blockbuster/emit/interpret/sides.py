@@ -24,8 +24,9 @@ from blockbuster.interp.objects import Objects
 from blockbuster.interp.semantics import Semantics
 from blockbuster.interp.setting import Setting
 from blockbuster.ir.dtypes import OWN, own_dtypes
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import Rule, fitted
+from blockbuster.ir.lengths import Rule
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Cast, Pointwise
 from blockbuster.ir.types import Dim, size_class

@@ -1,6 +1,6 @@
 """finish: a row's reciprocal or logarithm is applied in the order that rounds least.
 
-before   t2 = recip0(t1)                  after   t2 = where(t1 == 0, inf, t1)
+before   t2 = recip0(t1)                  after   t2 = t1, infinite where it is 0 (never_zero)
          for n in range(N):                       for n in range(N):
           t4 = row_scale(t3,t2)                    t4 = t3 / t2
 
@@ -17,7 +17,6 @@ results, outside loops with a dot. If another nest reads the value, each part ge
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -47,7 +46,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
-from blockbuster.ir.expr import Arg, Call, Expr, call
+from blockbuster.ir.expr import Arg, Call, Expr, call, never_zero
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim
 
@@ -118,8 +117,7 @@ def finish_of(stmt: Stmt) -> Finish | None:
         return None
     match stmt.op.expr:
         case Call("recip0", (Arg(0) as x,)):
-            never_zero = call("where", call("eq", x, 0.0), math.inf, x)
-            return Finish((never_zero,), {"mul": "div"})
+            return Finish((never_zero(x),), {"mul": "div"})
         case Call("reciprocal", (Arg(0) as x,)):
             return Finish((x,), {"mul": "div"})
         case Call("add", (Call("log") as log, Arg() as exponent)):

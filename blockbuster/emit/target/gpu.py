@@ -23,6 +23,10 @@ PROBED: Mapping[tuple[str, str], tuple[str, ...]] = {
 (bench/gpu/fuzz) ran without one fault: bench/results has the runs."""
 
 
+PIECE = 1 << 24
+"""Elements that are compared at once."""
+
+
 def with_cache(work: Callable[[], _T]) -> _T:
     """``work()``, which compiles with Triton; in a temporary folder where its cache cannot serve.
 
@@ -183,12 +187,24 @@ def poison(tensor: Tensor) -> Tensor:
 
 
 def same_bits(one: Tensor, other: Tensor) -> bool:
-    """Bitwise equality, NaN included."""
+    """Bitwise equality, NaN included; a piece at a time, because a comparison allocates."""
     import torch
 
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    views = [t.contiguous().view(kinds[t.dtype.itemsize]) for t in (one, other)]
-    return one.shape == other.shape and bool(torch.equal(*views))
+    if one.shape != other.shape or one.dtype.itemsize != other.dtype.itemsize:
+        return False
+    views = [t.contiguous().view(kinds[t.dtype.itemsize]).view(-1) for t in (one, other)]
+    pieces = zip(*(view.split(PIECE) for view in views), strict=True)
+    return all(bool(torch.equal(*piece)) for piece in pieces)
+
+
+def free_bytes(device: Any) -> int:
+    """How many bytes can be allocated on a device, with those that torch keeps for itself."""
+    import torch
+
+    free = torch.cuda.mem_get_info(device)[0]
+    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(free)
 
 
 def current_gpu() -> int:

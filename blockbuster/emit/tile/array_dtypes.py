@@ -6,8 +6,8 @@
   do not count beside others; alone they give float16. A kernel that is a piece of a program has the
   program's. Dots take operands of this dtype.
 - Arithmetic is float32.
-- An output has the common dtype. If the program ends in a cast, the output has the cast's dtype
-  (value_dtypes.py). Truth values are bool.
+- An output has the dtype in which the floats meet that it is computed of (value_dtypes.py); a cast
+  has its own. Truth values are bool.
 
 Kernels have no float64; the NumPy path computes in float64. ``typed.py`` derives the dtypes of
 tiles and workspaces from this.

@@ -1,12 +1,14 @@
-"""The kinds of inputs, inferred from their uses: truth values, labels, lengths.
+"""The kinds of inputs, inferred from their uses: truth values, labels, lengths, divisors.
 
 A file checks itself on random inputs. Normally distributed labels equal no position, so their loss
 would be 0 whatever its kernel computes. This module infers what to draw instead.
 
     labels[:, None] == bb.arange(C)       an index below C
     bb.arange(N) < lengths[:, None]       a count from 1 to N
+    bb.take_along_axis(x, i, 1)           an index from -C on, below C
     segments[:, None] == others           one of a few numbers
     bb.where(mask, s, -inf), mask == 0    0 or 1
+    x // n, x % n                         a number other than 0
 """
 
 from __future__ import annotations
@@ -35,17 +37,22 @@ from blockbuster.ir.ops import Cast, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
 
 Kind: TypeAlias = tuple[str, Dim | int]
-"""``("index", "C")``, ``("index", 4)``, ``("count", "N")`` or ``("truth", 2)``: the second says
-below which number, or up to which one, the values are."""
+"""``("index", "C")``, ``("index", 4)``, ``("wrapped", "C")``, ``("count", "N")``, ``("truth", 2)``
+or ``("divisor", 0)``: the second says below which number, or up to which one, the values are."""
 
 ANY: Kind = ("any", 0)
 """Of what is compared with a number: any values tell whether that is done right."""
 TRUE: Kind = ("truth", 2)
 FEW: Kind = ("index", 4)
+DIVISOR: Kind = ("divisor", 0)
 KEPT = (Relabel, Transpose, Cast)
 EQUAL, ORDER = ("eq", "ne"), ("lt", "le", "gt", "ge")
 LOGIC = ("and", "or", "not")
 ARITHMETIC = ("add", "sub", "mul", "neg", "whole")
+DIVISORS = {"floordiv": 1, "mod": 1, "div": 1, "reciprocal": 0}
+"""Which operand of an operator must not be 0."""
+ZERO_AS_BEFORE = ("whole", "neg", "abs")
+"""What these give is 0 exactly where their operand is."""
 
 
 def input_kinds(program: TileProgram) -> dict[str, Kind]:
@@ -54,12 +61,14 @@ def input_kinds(program: TileProgram) -> dict[str, Kind]:
     for nest in program.nests:
         for stmt in statements(nest.body):
             uses.note(stmt)
-    found = {buffer.name: uses.found.get(buffer.name, []) for buffer in program.inputs}
+    found = {buffer.name: uses.kinds(buffer.name) for buffer in program.inputs}
     return {name: kind for name, kinds in found.items() if (kind := _in_common(kinds)) is not None}
 
 
 def _in_common(kinds: Sequence[Kind | None]) -> Kind | None:
-    """One kind for all uses: a use as a number decides, then a use beside positions."""
+    """One kind for all uses: to be divided by decides, then a use as a number, then positions."""
+    if DIVISOR in kinds:
+        return DIVISOR
     known = [kind for kind in kinds if kind is not None and kind != ANY]
     if not known or None in kinds:
         return None
@@ -72,11 +81,22 @@ class _Uses:
     """What is known of tiles and arrays while the statements of a program are read in order.
 
     ``sources``: the input that they hold; ``positions``: the dim along which they count.
+    ``shifted``: the input to which they add a number; ``wrapped``: the inputs whose negative values
+    are counted from the end.
     """
 
     found: dict[str, list[Kind | None]] = field(default_factory=dict)
     sources: dict[Tile | Buffer, str] = field(default_factory=dict)
     positions: dict[Tile | Buffer, Dim] = field(default_factory=dict)
+    shifted: dict[Tile | Buffer, str] = field(default_factory=dict)
+    wrapped: dict[str, None] = field(default_factory=dict)
+
+    def kinds(self, name: str) -> list[Kind | None]:
+        """The kinds for which the uses of an input ask."""
+        found = self.found.get(name, [])
+        if name not in self.wrapped:
+            return found
+        return [("wrapped", kind[1]) if kind and kind[0] == "index" else kind for kind in found]
 
     def note(self, stmt: Stmt) -> None:
         """Look at the next statement."""
@@ -101,15 +121,39 @@ class _Uses:
                 self._used(tile, None)
 
     def _same(self, old: Tile | Buffer, new: Tile | Buffer) -> None:
-        for known in (self.sources, self.positions):
+        for known in (self.sources, self.shifted):
             if old in known:
                 known[new] = known[old]
+        if old in self.positions:
+            self.positions[new] = self.positions[old]
 
     def _used(self, tile: Tile, kind: Kind | None) -> None:
         if tile in self.sources:
             self.found.setdefault(self.sources[tile], []).append(kind)
+        elif tile in self.shifted:
+            self.found.setdefault(self.shifted[tile], []).append(None)
+
+    def _passed_on(self, target: Tile, expr: Expr, args: Sequence[Tile]) -> bool:
+        """True for what an index goes through before it is used: i + n, where(i < 0, i + n, i)."""
+        match expr:
+            case Call("add", (Arg(at), other)) if args[at] in self.sources and not arguments(other):
+                self.shifted[target] = self.sources[args[at]]
+                return True
+            case Call("where", (Arg(), Arg(first), Arg(last))):
+                name = self.sources.get(args[last])
+                if name is None or self.shifted.get(args[first]) != name:
+                    return False
+                self.sources[target] = name
+                self.wrapped[name] = None
+                return True
+            case Call(fn, (Arg(at),)) if fn in ZERO_AS_BEFORE and args[at] in self.sources:
+                self.sources[target] = self.sources[args[at]]
+                return True
+        return False
 
     def _pointwise(self, stmt: Let, expr: Expr) -> None:
+        if self._passed_on(stmt.target, expr, stmt.args):
+            return
         for tile, kind in self._occurrences(expr, stmt.args):
             self._used(tile, kind)
         target, read = defined(stmt), [stmt.args[at] for at in arguments(expr)]
@@ -131,6 +175,10 @@ class _Uses:
                 asked = TRUE
             elif expr.fn in (*EQUAL, *ORDER):
                 asked = self._compared(expr.fn, expr.args[1 - at], args)
+            elif DIVISORS.get(expr.fn) == at:
+                asked = DIVISOR
+            elif expr.fn in ZERO_AS_BEFORE and kind == DIVISOR:
+                asked = kind
             yield from self._occurrences(part, args, asked)
 
     def _compared(self, fn: str, other: Expr, args: Sequence[Tile]) -> Kind | None:

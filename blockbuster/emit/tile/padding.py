@@ -192,7 +192,7 @@ EXACT: Mapping[str, Callable[..., float]] = {
     "relu": lambda x: max(x, 0.0), "silu": lambda x: 0.0 if x == 0 else math.nan,
     "gelu": lambda x: 0.0 if x == 0 else math.nan, "reciprocal": lambda x: 1 / x,
     "maximum": max, "minimum": min, "sub0": lambda x, z: x if math.isinf(x) else x - z,
-    "recip0": lambda x: 0.0 if x == 0 else 1 / x,
+    "recip0": lambda x: 0.0 if x == 0 else math.nan if math.isinf(x) else 1 / x,
     "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
     "floor": math.floor, "round": round, "sin": math.sin, "cos": math.cos, "log1p": math.log1p,

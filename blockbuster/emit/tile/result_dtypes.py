@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS, TRUTH
-from blockbuster.ir.expr import PREDICATES, Arg, Call, Const, Expr
+from blockbuster.ir.expr import PREDICATES, Arg, Call, Const, Expr, arguments, functions_of
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 
 FLOAT = "float32"
@@ -31,6 +31,11 @@ WIDTHS = {
     **{FLOAT8: 1, "bfloat16": 2, "float16": 2, "float32": 3, "float64": 4},
 }
 """The dtypes of tiles; every number of a narrower float is a number of a wider one."""
+
+NEGATED = {"uint8": "int16", "int8": "int16", "int16": "int32"}
+"""The dtypes of negated narrow integers, so that rules may make a difference a sum; a program's own
+negation is cast back, and wraps.
+"""
 
 _KEEP_INDICES = ("add", "sub", "maximum", "minimum")
 _KEEP_INTEGERS = (*_KEEP_INDICES, "mul", "neg", "abs", "square", "relu", "floordiv", "mod", "where")
@@ -82,9 +87,24 @@ def expr_dtype(expr: Expr, operands: Sequence[str], arithmetic: str = FLOAT) -> 
     return arithmetic
 
 
+def holds_integers(expr: Expr, operands: Sequence[str]) -> bool:
+    """True if ``expr`` makes integers of operands of these dtypes, or some part of it does.
+
+    >>> from blockbuster.ir.expr import call
+    >>> holds_integers(call("exp", call("whole", Arg(0))), [FLOAT])
+    True
+    """
+    integers = any(operands[at] in INTEGERS for at in arguments(expr))
+    return integers or "whole" in functions_of(expr)
+
+
 def literal_dtype(value: float) -> str:
-    """``WHOLE`` or ``LITERAL``."""
-    whole = abs(value) < _EXACT and float(value).is_integer()
+    """``WHOLE`` or ``LITERAL``: no integer is -0.0, which tracing adds to make integers floats.
+
+    >>> literal_dtype(3.0), literal_dtype(-0.0)
+    ('a whole number', 'a number')
+    """
+    whole = abs(value) < _EXACT and float(value).is_integer() and str(float(value)) != "-0.0"
     return WHOLE if whole else LITERAL
 
 
@@ -100,8 +120,8 @@ def call_dtype(fn: str, operands: Sequence[str], arithmetic: str = FLOAT) -> str
         return SUMS
     numbers = operands[fn == "where" :]
     if fn in _KEEP_INTEGERS and any(dtype in INTEGERS for dtype in numbers):
-        if fn == "neg" and numbers == ["uint8"]:
-            return "int16"  # so that a difference may be computed as a sum
+        if fn == "neg" and numbers[0] in NEGATED:
+            return NEGATED[numbers[0]]
         return _met(numbers) if are_whole(numbers) else arithmetic
     if fn in _KEEP_INDICES and INDEX in operands and are_indices(operands):
         return INDEX

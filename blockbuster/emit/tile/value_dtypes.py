@@ -5,20 +5,20 @@
 - Operators that only move elements keep their dtype: views, copies, lists, and a concatenation of
   arrays of one dtype. A function of whole arrays has the common dtype of its operands, but never
   truth values.
-- Everything else has the *common* dtype of the program's inputs: inputs, arithmetic, and a
-  concatenation of several dtypes.
+- Arithmetic has the dtype in which the floats meet that it reads: `x.float() * 2` is float32 beside
+  arrays of float16, too. What chooses (a condition) is not read as a number, nor do integers count.
+- What reads no floats, and inputs without a dtype, have the *common* dtype of the program's inputs.
 
-The rule depends on a value's meaning, not on how it is computed, so fusion does not change it.
+The rule depends on which values meet, not on the order in which they do, so fusion does not change
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-import numpy as np
-
-from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH, deciding
-from blockbuster.ir.expr import Arg, is_predicate
+from blockbuster.ir.dtypes import OWN, TRUTH, met
+from blockbuster.ir.expr import Arg, Call, Expr, is_predicate
 from blockbuster.ir.graph import Graph, Input, Node, Read, Value
 from blockbuster.ir.ops import (
     Cast,
@@ -30,24 +30,6 @@ from blockbuster.ir.ops import (
     Relabel,
     Transpose,
 )
-
-
-def met(dtypes: Iterable[str]) -> str:
-    """The dtype in which dtypes meet: their own if they are one, else a wider.
-
-    Truths do not count beside numbers, nor integers beside floats.
-
-    >>> met(["float16", "float16"]), met(["float16", "bfloat16"]), met(["bool", "float16"])
-    ('float16', 'float32', 'float16')
-    """
-    distinct = dict.fromkeys(dtypes)
-    integers = [name for name in distinct if name in INTEGERS]
-    numbers = deciding(name for name in distinct if name not in OWN)
-    if len(numbers) == 1:
-        return numbers[0]
-    if not numbers:
-        return np.result_type(*map(np.dtype, integers)).name if integers else TRUTH
-    return "float64" if "float64" in numbers else "float32"
 
 
 def result_dtype(operands: Iterable[str], common: str) -> str:
@@ -65,24 +47,13 @@ def output_dtypes(
     of one array meet.
     """
     of_source = known or {}
-    of_misc: dict[int, str] = {}
-
-    def of(value: Value) -> str:
-        maker, position = _maker(graph, value)
-        if isinstance(maker, Input):
-            view = maker.view
-            if not isinstance(view, Read):
-                return common
-            return of_source.get(view.source, view.dtype or common)
-        return of_misc.get(position) or _made(maker) or common
-
-    for position, op in graph.of_type(Misc):
-        operands = [of(operand) for operand in graph.nodes[position].operands]
-        of_misc[position] = met(operands) if op.only_moves else result_dtype(operands, common)
+    given = [_of_input(one, of_source, common) for one in graph.inputs]
+    of = _dtypes_in(graph, given, common)
     parts: dict[str, list[str]] = {}
     for name, output in zip(graph.output_names, graph.outputs, strict=True):
         parts.setdefault(name, []).append(of(output.value))
-    return {name: met(found) for name, found in parts.items()}
+    decided = {name: [dtype for dtype in dtypes if dtype] for name, dtypes in parts.items()}
+    return {name: met(dtypes) if dtypes else common for name, dtypes in decided.items()}
 
 
 def casts(graph: Graph) -> dict[str, None]:
@@ -96,37 +67,71 @@ def casts(graph: Graph) -> dict[str, None]:
     return found
 
 
-def _made(maker: Node) -> str:
-    """The dtype that an operator gives its result; empty if that is the common one."""
-    match maker.op:
+Of = Callable[[Value], str]
+"""The dtype of each value of a graph; empty where no float was read."""
+
+
+def _of_input(given: Input, of_source: Mapping[str, str], common: str) -> str:
+    view = given.view
+    return of_source.get(view.source, view.dtype or common) if isinstance(view, Read) else ""
+
+
+def _dtypes_in(graph: Graph, given: Sequence[str], common: str) -> Of:
+    """``given`` are the dtypes of the graph's inputs."""
+    made: list[tuple[str, ...]] = []
+
+    def of(value: Value) -> str:
+        return given[value.port] if value.node < 0 else made[value.node][value.port]
+
+    for node in graph.nodes:
+        made.append(_results(node, [of(operand) for operand in node.operands], common))
+    return of
+
+
+def _results(node: Node, operands: Sequence[str], common: str) -> tuple[str, ...]:
+    """The dtypes of an operator's results."""
+    match node.op:
         case Cast(dtype):
-            return dtype
-        case Elementwise(expr) | Pointwise(expr) if is_predicate(expr):
-            return TRUTH
-    return ""
+            return (dtype,)
+        case Transpose() | Relabel():
+            return (operands[0],)
+        case Elementwise(expr) | Pointwise(expr):
+            return (_of_expr(expr, operands),)
+        case Map(body=body, results=results):
+            inside = _dtypes_in(body, operands, common)
+            pairs = zip(body.outputs, results, strict=True)
+            return tuple(
+                inside(o.value) if isinstance(r, Collect) else _of_floats([inside(o.value)])
+                for o, r in pairs
+            )
+        case Misc(results=results) as op:
+            taken = [operand or common for operand in operands]
+            found = met(taken) if op.only_moves else result_dtype(taken, common)
+            return (found,) * len(results)
+    return (_of_floats(operands),) * len(node.types)
 
 
-def _maker(graph: Graph, value: Value) -> tuple[Node | Input, int]:
-    """The operator that computes the elements of ``value``, or the input that they come from.
+def _of_expr(expr: Expr, operands: Sequence[str]) -> str:
+    if is_predicate(expr):
+        return TRUTH
+    if isinstance(expr, Arg):
+        return operands[expr.index]
+    return _of_floats(operands[at] for at in dict.fromkeys(_numbers(expr)))
 
-    With its position at the top level; -1 for an input, and inside a map.
-    """
-    maps: list[tuple[Graph, Node]] = []
-    while True:
-        if value.node < 0 and not maps:
-            return graph.inputs[value.port], -1
-        if value.node < 0:
-            graph, node = maps.pop()
-            value = node.operands[value.port]
-            continue
-        node = graph.nodes[value.node]
-        match node.op:
-            case Transpose() | Relabel():
-                value = node.operands[0]
-            case Elementwise(Arg(index)) | Pointwise(Arg(index)):
-                value = node.operands[index]
-            case Map(results=results, body=body) if isinstance(results[value.port], Collect):
-                maps.append((graph, node))
-                graph, value = body, body.outputs[value.port].value
-            case _:
-                return node, -1 if maps else value.node
+
+def _of_floats(dtypes: Iterable[str]) -> str:
+    """The dtype in which floats meet; empty if there is none."""
+    floats = [dtype for dtype in dtypes if dtype and dtype not in OWN]
+    return met(floats) if floats else ""
+
+
+def _numbers(expr: Expr) -> Iterator[int]:
+    """The operands that ``expr`` reads as numbers: not in comparisons, nor to choose."""
+    left, seen = [expr], set[int]()
+    while left:
+        top = left.pop()
+        if isinstance(top, Arg):
+            yield top.index
+        elif isinstance(top, Call) and not is_predicate(top) and id(top) not in seen:
+            seen.add(id(top))
+            left.extend(top.args[top.fn == "where" :])

@@ -15,7 +15,8 @@ from blockbuster.frontend.functions.reductions import max, min, sum
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.searches import counted
 from blockbuster.frontend.functions.shapes import expand_dims, moveaxis, ravel
-from blockbuster.frontend.kinds import FLOAT, dtype_of_kind
+from blockbuster.frontend.kinds import FLOAT, WHOLES, dtype_of_kind
+from blockbuster.frontend.memory import shown
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
@@ -43,12 +44,17 @@ def take_along_axis(x: Array, indices: Array, axis: int | None = -1) -> Array:
     if not is_one:  # the positions of a row in front: the last axes of x stay the last
         wanted = expand_dims(moveaxis(wanted, at, 0), at + 1)
     hit = wanted == _positions(extent, x.ndim - 1 - at)
-    over = at - x.ndim
-    if x.kind == FLOAT:
-        found = sum(where(hit, x, 0.0), over, is_one)
-    else:
-        found = sum(where(hit, x + 0, 0), over, is_one).astype(dtype_of_kind(x.kind))
+    found = _hit(hit, x, at - x.ndim, is_one)
     return found if is_one else moveaxis(found, 0, at)
+
+
+def _hit(hit: Array, x: TracedArray, axis: int, keepdims: bool) -> TracedArray:
+    """The one element along an axis where ``hit`` is true, in its dtype, or 0 if there is none."""
+    if x.kind == FLOAT:
+        found: TracedArray = sum(where(hit, x, 0.0), axis, keepdims)
+        return found
+    found = sum(where(hit, x + 0, 0), axis, keepdims)
+    return found.astype(dtype_of_kind(x.kind))  # type: ignore[no-any-return]
 
 
 def one_hot(x: Array, num_classes: Any) -> Array:
@@ -60,19 +66,25 @@ def one_hot(x: Array, num_classes: Any) -> Array:
     return where(x[..., None] == positions(x.trace, num_classes, 0, 1), 1, 0)
 
 
-def diagonal(x: Array) -> Array:
-    """The elements of a square matrix whose row and column are the same position."""
+def diagonal(x: Array, offset: int = 0) -> Array:
+    """The elements of a matrix whose column is ``offset`` behind their row."""
     if len(x.shape) != 2:
         raise trace_error("diagonal takes a matrix", hint="index the others first: x[0]")
     if not isinstance(x, TracedArray):
-        return x.diagonal()
+        return x.diagonal(offset)
+    if offset:
+        x = x[:, offset:] if offset > 0 else x[-offset:]
+    wide = x.trace.dims.reaches(x.axes[1], x.axes[0])
+    if wide is None:
+        reason = f"which axis of {x.trace.dims.show(x.axes)} ends the diagonal is not known"
+        raise trace_error(reason, hint='give the axes sizes, "M=4 N=3", or slice the longer one')
     rows, columns = (_positions(extent, 1 - at) for at, extent in enumerate(x.shape))
-    return sum(where(rows == columns, x, 0), 1)
+    return shown(_hit(rows == columns, x, 1 if wide else 0, False), x, diagonal)
 
 
-def sum_of_diagonal(x: Array) -> Array:
-    """The sum of the elements whose row and column are the same position."""
-    return sum(diagonal(x))
+def sum_of_diagonal(x: Array, offset: int = 0) -> Array:
+    """The sum of the elements whose column is ``offset`` behind their row."""
+    return sum(diagonal(x, offset))
 
 
 def _positions(extent: Any, after: int) -> Array:
@@ -81,27 +93,51 @@ def _positions(extent: Any, after: int) -> Array:
 
 
 MOST_CHOSEN = 8
-"""Rounds of ``largest``: each folds a row once more, and compiling takes longer with each."""
+"""Rounds of ``ranked``: each folds a row once more, and compiling takes longer with each."""
 
 
-def largest(x: Array, k: int, axis: int = -1) -> tuple[Array, Array]:
-    """The ``k`` largest elements along an axis, the largest first, and their positions.
+def ranked(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:
+    """The ``k`` largest or smallest elements along an axis, in order, and their positions.
 
-    Of equal ones the first comes first; NaN counts, and comes, as infinity. One fold for each.
+    Of equal ones the first comes first; NaN counts as larger than infinity. One fold for each.
     """
-    (at,) = axes_of("largest", axis, len(x.shape))
-    places = counted("topk", x, (at,))
-    keys = where(x != x, np.inf, x)
+    (at,) = axes_of("topk", axis, len(x.shape))
+    places = counted("topk", x, (at,), times=2)
+    extremum, whole = max if largest else min, x.kind in WHOLES
+    keys, order = (x, places) if whole else _total_order(x, places, at, largest)
+    if whole:  # no float64 is the largest integer, so one of the elements stands behind all
+        last = (min if largest else max)(x, at, True)
+    else:
+        last = -np.inf if largest else np.inf
     left, behind, values, found = keys, None, [], []
     for _ in range(k):
-        top = max(left, at, True)
-        hit = left == top if behind is None else (left == top) & behind
-        place = min(where(hit, places, np.inf), at, True)
-        values.append(top)
-        found.append(apply("whole", place))
-        behind = (keys < top) | ((keys == top) & (places > place))
-        left = where(behind, keys, -np.inf)
+        best = extremum(left, at, True)
+        hit = left == best if behind is None else (left == best) & behind
+        place = min(where(hit, order, np.inf), at, True)
+        value, position = (best, place) if whole else _undone(best, place, x, at, largest)
+        values.append(value)
+        found.append(apply("whole", position))
+        behind = (keys < best if largest else keys > best) | ((keys == best) & (order > place))
+        left = where(behind, keys, last)
     return concat(values, at), concat(found, at)
+
+
+def _total_order(x: Array, places: Array, at: int, largest: bool) -> tuple[Array, Array]:
+    """Floats as keys with infinity for NaN, and numbers that order elements of one key.
+
+    Of the largest, NaN comes before infinity, of the smallest behind it: the elements that come
+    later have their positions behind the axis.
+    """
+    undefined = x != x
+    later = ~undefined if largest else undefined
+    return where(undefined, np.inf, x), where(later, places + x.shape[at], places)
+
+
+def _undone(key: Array, place: Array, x: Array, at: int, largest: bool) -> tuple[Array, Array]:
+    """The element and the position that a key and a place of ``_total_order`` stand for."""
+    later = place >= x.shape[at]
+    value = where(later, key, np.nan) if largest else where(later, np.nan, key)
+    return value, where(later, place - x.shape[at], place)
 
 
 _GROUP = "Choices by position"
@@ -115,7 +151,8 @@ ROWS = (
     Row(one_hot, _GROUP, examples=(example("int: M", 4), example("int: M N", 5)),
         reference=lambda x, n: (x[..., None] == np.arange(n)).astype(np.int64)),
     Row(diagonal, _GROUP, ("diagonal",), ("diagonal",), ("diagonal", "Tensor.diagonal"),
-        (example("M M"),), note="Of a matrix, which it reads whole."),
+        (example("M M"), example("M=3 N=4"), example("M=4 N=3"), example("M=4 N=3", -1)),
+        note="Of a matrix, which it reads whole."),
     Row(sum_of_diagonal, _GROUP, ("trace",), (), ("trace",),
         (example("M M"),), note="Of a matrix, which it reads whole.", public=False),
 )  # fmt: skip

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.row import Array, Row
-from blockbuster.frontend.sizes import trace_among
+from blockbuster.frontend.program import Axis, Shape
+from blockbuster.frontend.sizes import SizeExpr, trace_among
+from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import custom_on_tensors, is_tensor
+from blockbuster.ir.expr import Size
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.trace import Trace
 
 
 def arange(n: Any) -> Array:
@@ -32,10 +38,22 @@ def custom(fn: Callable[..., Any], *arrays: Array, shape: Sequence[Any]) -> Arra
     for array in arrays:
         if isinstance(array, TracedArray):
             name = str(getattr(fn, "__name__", type(fn).__name__))
-            return array.trace.custom(fn, arrays, array.trace.shape(shape), name)
+            return array.trace.custom(fn, arrays, _named_axes(array.trace, shape), name)
     if any(map(is_tensor, arrays)):
         return custom_on_tensors(fn, arrays)
     return np.asarray(fn(*arrays))
+
+
+def _named_axes(trace: Trace, entries: Iterable[Any]) -> Shape:
+    """A shape whose entries are sizes of dims, names of dims, or 1."""
+    axes: list[Axis] = []
+    for entry in entries:
+        plain = isinstance(entry, SizeExpr) and isinstance(entry.expr, Size)
+        axis = entry.expr.dim if plain else entry
+        if axis != 1 and not (isinstance(axis, str) and axis in trace.dims):
+            raise trace_error(f"{entry!r} is not the size of a dim", hint="take sizes from x.shape")
+        axes.append(axis)
+    return tuple(axes)
 
 
 _GROUP = "Positions, and functions of yours"

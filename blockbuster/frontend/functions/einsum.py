@@ -10,6 +10,8 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray, reduce_axes
 from blockbuster.frontend.functions.row import Array
+from blockbuster.frontend.functions.shapes import is_unit
+from blockbuster.frontend.kinds import FLOAT, dtype_of_kind
 from blockbuster.frontend.source import trace_error
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -19,10 +21,22 @@ _USUAL = 32
 
 @dataclass(frozen=True, eq=False)
 class Lettered:
-    """An array with a letter for each axis."""
+    """An array with a letter for each axis. Sums have its dtype, as in NumPy's einsum."""
 
     array: Array
     letters: str
+
+    @property
+    def units(self) -> str:
+        """The letters of the axes that are known to have one element."""
+        return "".join(c for place, c in enumerate(self.letters) if is_unit(self.array, place))
+
+    def without(self, units: Sequence[str]) -> Lettered:
+        """The array without axes of one element."""
+        if not units:
+            return self
+        array = self.array[tuple(0 if c in units else slice(None) for c in self.letters)]
+        return Lettered(array, "".join(c for c in self.letters if c not in units))
 
     def summed(self, kept: str) -> Lettered:
         """The array summed over the letters that are not ``kept``."""
@@ -30,7 +44,10 @@ class Lettered:
         if not axes:
             return self
         left = "".join(letter for letter in self.letters if letter in kept)
-        return Lettered(reduce_axes("sum", self.array, axes, False), left)
+        total = reduce_axes("sum", self.array, axes, False)
+        if isinstance(self.array, TracedArray) and self.array.kind != FLOAT:
+            total = total.astype(dtype_of_kind(self.array.kind))
+        return Lettered(total, left)
 
     def arranged(self, letters: str) -> Array:
         """The array with its axes in the order ``letters``; axes of one element for others."""
@@ -44,14 +61,18 @@ class Lettered:
         return array[tuple(slice(None) if letter in own else None for letter in letters)]
 
 
-def einsum_traced(subscripts: str, operands: Sequence[Array]) -> Array:
+def einsum_traced(
+    subscripts: str, operands: Sequence[Array], *, broadcasts: bool = True
+) -> Array:
     """``numpy.einsum`` of operands of which at least one is traced.
 
-    Raises TraceError for subscripts that do not fit, and for a letter that stands twice in one
-    operand: no block program reads a diagonal.
+    ``broadcasts``: an axis of one element meets any others of its letter. Raises TraceError for
+    subscripts that do not fit, and for a letter that stands twice in one operand: no block program
+    reads a diagonal.
     """
     terms, output = _parsed(subscripts, operands)
     left = [Lettered(x, letters) for x, letters in zip(operands, terms, strict=True)]
+    left = _without_units(left) if broadcasts else left
     for places in _path(left, output):
         taken = [left[place] for place in places]
         left = [one for place, one in enumerate(left) if place not in places]
@@ -61,6 +82,12 @@ def einsum_traced(subscripts: str, operands: Sequence[Array]) -> Array:
             made = _product(made, following, output + others, output)
         left.append(made)
     return left[0].summed(output).arranged(output)
+
+
+def _without_units(operands: Sequence[Lettered]) -> list[Lettered]:
+    """The operands without axes of one element whose letter has more elements elsewhere."""
+    longer = {letter for x in operands for letter in x.letters if letter not in x.units}
+    return [x.without([letter for letter in x.units if letter in longer]) for x in operands]
 
 
 def _product(a: Lettered, b: Lettered, kept: str, output: str) -> Lettered:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from blockbuster.frontend.array import TracedArray, apply
+from blockbuster.frontend.array import TracedArray, apply, cast_dtype
 from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind, kind_of_dtype
 from blockbuster.frontend.sizes import trace_among
+from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
 
 if TYPE_CHECKING:
@@ -49,6 +53,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Array:
     if trace is None:
         return np.full(extents, fill_value, dtype)
     made = filled(trace, extents, fill_value)
+    if isinstance(fill_value, bool | np.bool_):
+        made = made != 0
     return made if dtype is None else made.astype(dtype)
 
 
@@ -72,14 +78,39 @@ def ones(shape: Any, dtype: Any = None) -> Array:
 
 
 def full_like(x: Array, fill_value: Any, dtype: Any = None) -> Array:
-    """An array of the shape of ``x`` with one number everywhere."""
+    """An array of the shape of ``x`` with one number everywhere, in its dtype if none is given."""
     if is_tensor(x):
         return x.new_full(x.shape, fill_value, dtype=dtype)
     if not isinstance(x, TracedArray):
         return np.full_like(x, fill_value, dtype)
-    made = filled(x.trace, x.shape or (1,), fill_value)
-    made = made if x.ndim else made[0]
-    return made if dtype is None else made.astype(dtype)
+    made = alike(x, x.shape or (1,), fill_value, dtype)
+    return made if x.ndim else made[0]
+
+
+def alike(x: TracedArray, extents: Sequence[Any], value: Any, dtype: Any = None) -> TracedArray:
+    """One number everywhere in an array of these extents, cast to the dtype of ``x`` or another."""
+    kind = x.kind if dtype is None else kind_of_dtype(cast_dtype(dtype))
+    made = filled(x.trace, extents, held_in(kind, value))
+    if kind == FLOAT and dtype is None:
+        return made if made.kind == FLOAT else x.trace.floats(made)
+    found: TracedArray = made.astype(dtype_of_kind(kind) or dtype)
+    return found
+
+
+def held_in(kind: str, value: Any) -> Any:
+    """A number as arrays of a kind hold it: integers are truncated, as NumPy casts them.
+
+    Raises TraceError for an infinity or NaN among integers. A size stays as it is.
+    """
+    if not isinstance(value, Real):
+        return value
+    if kind == MASK:
+        return bool(value)
+    if kind == FLOAT:
+        return float(value)
+    if not math.isfinite(value):
+        raise trace_error(f"{value} among integers of {dtype_of_kind(kind)}")
+    return math.trunc(value)
 
 
 def zeros_like(x: Array, dtype: Any = None) -> Array:
@@ -117,9 +148,14 @@ def _triangle(name: str, x: Array, k: int) -> Array:
         return getattr(x, name)(k)
     if not isinstance(x, TracedArray):
         return getattr(np, name)(x, k)
-    rows, columns = (positions(x.trace, x.shape[at], at + 2, 2) for at in (-2, -1))
+    if x.ndim == 1 and not x.trace.of_tensors:
+        x = x[None]  # as in NumPy, a vector is each row of a square
+        rows, columns = (positions(x.trace, x.shape[1], at, 2) for at in (0, 1))
+    else:
+        rows, columns = (positions(x.trace, x.shape[at], at + 2, 2) for at in (-2, -1))
     diagonal = rows + k if k else rows
-    return chosen(diagonal >= columns if name == "tril" else diagonal <= columns, x, 0.0)
+    zero = 0 if x.kind in WHOLES else 0.0
+    return chosen(diagonal >= columns if name == "tril" else diagonal <= columns, x, zero)
 
 
 _GROUP = "Arrays made of sizes"
@@ -131,7 +167,8 @@ ROWS = (
     Row(ones, _GROUP, note=_SIZES),
     Row(full_like, _GROUP, ("full_like",), torch=("full_like",),
         examples=(example("M N", 2.5), example("B M N", -np.inf))),
-    Row(zeros_like, _GROUP, ("zeros_like",), torch=("zeros_like",), examples=(example("M N"),)),
+    Row(zeros_like, _GROUP, ("zeros_like", "empty_like"), torch=("zeros_like", "empty_like"),
+        examples=(example("M N"),)),
     Row(ones_like, _GROUP, ("ones_like",), torch=("ones_like",), examples=(example("M N"),)),
     Row(eye, _GROUP, note=_SIZES),
     Row(tril, _GROUP, ("tril",), torch=("tril", "Tensor.tril"),

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply
-from blockbuster.frontend.functions.filled import filled
+from blockbuster.frontend.functions.cuts import cut, narrowed, roll, torch_roll
+from blockbuster.frontend.functions.filled import alike, held_in
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import (
     FREE,
@@ -18,11 +19,14 @@ from blockbuster.frontend.functions.shapes import (
     ravel,
     reshape,
 )
+from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, library
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind
+from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import SizeExpr, fixed, rest
 from blockbuster.frontend.source import trace_error
+from blockbuster.frontend.taking import positions_of
 from blockbuster.frontend.torch import is_tensor
 from blockbuster.ir.lengths import whole
 
@@ -48,14 +52,19 @@ def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
 
 
 def vstack(arrays: Sequence[Array]) -> Array:
-    """``concat`` along the first axis; an array of one axis is a row."""
-    rows = (array if len(array.shape) > 1 else array[None] for array in arrays)
-    return apply("concat", *rows, axis=0)
+    """``concat`` along the first axis; a number and an array of one axis are rows."""
+    return apply("concat", *(_of_axes(array, 2) for array in arrays), axis=0)
 
 
 def hstack(arrays: Sequence[Array]) -> Array:
-    """``concat`` along the second axis, or along the only one of vectors."""
-    return apply("concat", *arrays, axis=0 if len(arrays[0].shape) == 1 else 1)
+    """``concat`` along the second axis, or along the only one of vectors and numbers."""
+    parts = [_of_axes(array, 1) for array in arrays]
+    return apply("concat", *parts, axis=0 if len(parts[0].shape) == 1 else 1)
+
+
+def _of_axes(x: Array, count: int) -> Array:
+    """The array with axes of one element in front, if it has fewer than ``count``."""
+    return x[(None,) * (count - len(x.shape))] if len(x.shape) < count else x
 
 
 def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
@@ -68,7 +77,7 @@ def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
         ends: list[Any] = [extent * n // parts for n in range(parts)]
     else:
         ends = [0, *parts]
-    return [_cut(x, at, start, stop) for start, stop in pairwise([*ends, None])]
+    return [cut(x, at, start, stop) for start, stop in pairwise([*ends, None])]
 
 
 def chunk(x: Array, chunks: int, axis: int = 0) -> list[Array]:
@@ -87,17 +96,14 @@ def unbind(x: Array, axis: int = 0) -> list[Array]:
     return [x[(*(slice(None),) * at, n)] for n in range(fixed(x.shape[at]))]
 
 
-def _cut(x: Array, axis: int, start: Any, stop: Any) -> Array:
-    first = None if isinstance(start, int) and start == 0 else start
-    return x[(*(slice(None),) * axis, slice(first, stop))]
-
-
 def diff(x: Array, n: int = 1, axis: int = -1) -> Array:
     """The differences of elements side by side along an axis, ``n`` times over."""
     (at,) = axes_of("diff", axis, len(x.shape))
+    made = x
     for _ in range(n):
-        x = _cut(x, at, 1, None) - _cut(x, at, 0, -1)
-    return x
+        later, sooner = cut(made, at, 1, None), cut(made, at, 0, -1)
+        made = later != sooner if getattr(x, "kind", "") == MASK else later - sooner
+    return perhaps(x, x, "diff of no steps copies tensors alone") if n == 0 else made
 
 
 def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
@@ -105,7 +111,11 @@ def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     axes = axes_of("flip", range(len(x.shape)) if axis is None else axis, len(x.shape))
     if not isinstance(x, TracedArray):
         return Flip(axes)(x)
-    return x.trace.custom(Flip(axes), (x,), x.axes, str(Flip(axes)), x.kind)
+    made = x.trace.custom(Flip(axes), (x,), x.axes, str(Flip(axes)), x.kind)
+    known = library(x.trace)
+    if known == IN_NUMPY:
+        return shown(made, x, lambda base: flip(base, axes), lambda _, new: flip(new, axes))
+    return made if known == IN_TORCH else perhaps(made, x, "flip copies tensors alone")
 
 
 def fliplr(x: Array) -> Array:
@@ -118,35 +128,9 @@ def flipud(x: Array) -> Array:
     return flip(x, 0)
 
 
-def roll(x: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements shifted by ``shift`` positions; those that leave one end enter at the other."""
-    if axis is None:
-        return reshape(roll(ravel(x), shift, 0), x.shape)
-    axes = axes_of("roll", axis, len(x.shape))
-    shifts = shift if isinstance(shift, tuple | list) else [shift] * len(axes)
-    for at, by in zip(axes, shifts, strict=True):
-        x = _rolled(x, by, at)
-    return x
-
-
-def _rolled(x: Array, by: Any, axis: int) -> Array:
-    extent = x.shape[axis]
-    if isinstance(extent, int) and isinstance(by, int):
-        by %= extent
-    if isinstance(by, int) and by == 0:
-        return x
-    start = -by if isinstance(by, int) else extent - by
-    return apply("concat", _cut(x, axis, start, None), _cut(x, axis, 0, start), axis=axis)
-
-
 def torch_flip(x: Array, dims: Any, *more: int) -> Array:
     """``flip`` as torch spells it: the axes one by one, or as a tuple."""
-    return flip(x, (*dims, *more) if isinstance(dims, tuple | list) else (dims, *more))
-
-
-def torch_roll(x: Array, shifts: Any, dims: Any = None) -> Array:
-    """``roll`` as torch spells it."""
-    return roll(x, shifts, None if dims == () else dims)
+    return own(flip(x, (*dims, *more) if isinstance(dims, tuple | list) else (dims, *more)))
 
 
 def tile(x: Array, reps: int | Sequence[int]) -> Array:
@@ -156,7 +140,7 @@ def tile(x: Array, reps: int | Sequence[int]) -> Array:
     x = reshape(x, (*(1,) * (rank - len(x.shape)), *x.shape))
     for axis, count in enumerate((*(1,) * (rank - len(times)), *times)):
         x = _repeated(x, count, axis, axis) if count != 1 else x
-    return x
+    return own(x)
 
 
 def repeat(x: Array, repeats: int, axis: int | None = None) -> Array:
@@ -177,7 +161,7 @@ def _repeated(x: Array, count: Any, place: int, axis: int) -> Array:
     new = expand_dims(x, place)
     shape = [*x.shape]
     whole = broadcast_to(new, [*shape[:place], count, *shape[place:]])
-    return reshape(whole, (*shape[:axis], count * shape[axis], *shape[axis + 1 :]))
+    return own(reshape(whole, (*shape[:axis], count * shape[axis], *shape[axis + 1 :])))
 
 
 def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
@@ -191,12 +175,14 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
     if isinstance(x, TracedArray) and x.kind == MASK:
         numbers: Array = apply("add", x, 0)
         return pad(numbers, pad_width, mode, int(bool(constant_values))) != 0
+    if isinstance(x, TracedArray):
+        constant_values = held_in(x.kind, constant_values)
     widths = [tuple(pair) for pair in (pairs * rank if len(pairs) == 1 else pairs)]
     if isinstance(x, TracedArray) and _is_copied(x, widths, constant_values):
         return _pad_copied(x, Pad(tuple(widths), repr(float(constant_values))))
     for axis, (before, behind) in enumerate(widths):
         x = _padded(x, axis, before, behind, constant_values)
-    return x
+    return own(x)
 
 
 def _is_copied(x: TracedArray, widths: Sequence[Any], value: Any) -> bool:
@@ -204,7 +190,7 @@ def _is_copied(x: TracedArray, widths: Sequence[Any], value: Any) -> bool:
     counts = [count for pair in widths for count in pair]
     known = all(type(count) is int and count >= 0 for count in counts)
     number = isinstance(value, int | float) and float(value) == value
-    fits = x.kind == FLOAT or (x.kind in WHOLES and abs(value) < 2**53 and value == int(value))
+    fits = x.kind == FLOAT or (x.kind in WHOLES and abs(value) < 2**53)
     return known and number and fits and sum(map(bool, counts)) > 1 and len(widths) == x.ndim
 
 
@@ -222,16 +208,26 @@ def _pad_copied(x: TracedArray, pad: Pad) -> TracedArray:
 
 
 def pad_last(x: Array, pad: Sequence[int], mode: str = "constant", value: Any = 0) -> Array:
-    """``pad`` as torch spells it: (before, behind) of the last axis, then of the one before it."""
+    """``pad`` as torch spells it: (before, behind) of the last axis, then of the one before it.
+
+    Negative numbers leave elements out.
+    """
     count = len(pad) // 2
     pairs = [(pad[2 * n], pad[2 * n + 1]) for n in reversed(range(count))]
-    none = [(0, 0)] * (len(x.shape) - count)
-    return globals()["pad"](x, (*none, *pairs), mode, 0 if value is None else value)
+    added: list[tuple[Any, ...]] = [(0, 0)] * (len(x.shape) - count)
+    for axis, pair in enumerate(pairs, start=len(added)):
+        before, behind = (-n if isinstance(n, int) and n < 0 else 0 for n in pair)
+        if before or behind:
+            x = narrowed(x, axis, before, behind)
+    added += [tuple(0 if isinstance(n, int) and n < 0 else n for n in pair) for pair in pairs]
+    return globals()["pad"](x, added, mode, 0 if value is None else value)
 
 
 def _padded(x: Array, axis: int, before: Any, behind: Any, value: Any) -> Array:
     parts = [x]
     for count, place in ((before, 0), (behind, 2)):
+        if isinstance(count, int) and count < 0:
+            raise trace_error(f"pad by {count} elements", hint="x[1:-1] leaves elements out")
         if isinstance(count, SizeExpr) or count:
             shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
             parts.insert(place, constant(x, shape, value))
@@ -243,7 +239,7 @@ def constant(x: Array, shape: Sequence[Any], value: Any) -> Array:
     if is_tensor(x):
         return x.new_full(shape, value)
     if isinstance(x, TracedArray):
-        return filled(x.trace, shape, value)
+        return alike(x, shape, value)
     return np.full(shape, value, x.dtype)
 
 
@@ -252,6 +248,7 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
 
     Indices along the first axis of a matrix are the rows of an embedding.
     """
+    indices = positions_of(indices)
     if axis is None:
         x, axis = ravel(x), 0
     (at,) = axes_of("take", axis, len(x.shape))
@@ -260,7 +257,9 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
         return Take(at)(x, indices)
     trace = traced[0].trace
     x, indices = trace.array(x), trace.array(indices)
-    if indices.kind not in WHOLES or x.kind == MASK:
+    if x.kind == MASK:
+        return take(apply("add", x, 0), indices, at) != 0
+    if indices.kind not in WHOLES:
         kinds = f"{x.kind} elements at {indices.kind} positions"
         raise trace_error(f"take of {kinds}", hint="positions are integers: ids.astype(np.int64)")
     shape = (*x.axes[:at], *indices.axes, *x.axes[at + 1 :])
@@ -269,6 +268,11 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
     met = np.result_type(*(np.dtype(dtype_of_kind(each.kind)) for each in (x, indices)))
     found = trace.custom(Take(at), (x, indices), shape, str(Take(at)), met.name)
     return found if met.name == x.kind else found.astype(dtype_of_kind(x.kind))
+
+
+def torch_take(x: Array, index: Array) -> Array:
+    """``take`` as torch spells it: of the flattened tensor."""
+    return take(x, index)
 
 
 def index_select(x: Array, axis: int, index: Array) -> Array:
@@ -334,7 +338,10 @@ ROWS = (
     Row(pad_last, _GROUP, torch=("nn.functional.pad",), public=False, note=FREE,
         examples=(example("M N", (1, 2)),),
         reference=lambda x, pad: np.pad(x, ((0, 0), pad))),
-    Row(take, _GROUP, ("take",), note=_CALL, examples=(example("N K", "int: B M", axis=0),)),
+    Row(take, _GROUP, ("take",), ("take",), note=_CALL,
+        examples=(example("N K", "int: B M", axis=0),)),
+    Row(torch_take, _GROUP, torch=("take", "Tensor.take"), public=False,
+        examples=(example("M N", "int: B"),), reference=np.take),
     Row(index_select, _GROUP, torch=("index_select", "Tensor.index_select"), public=False,
         examples=(example("M N", 1, "int: B"),), reference=lambda x, axis, i: np.take(x, i, axis)),
     Row(embedding, _GROUP, torch=("nn.functional.embedding",), note=_CALL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blockbuster.frontend.array import apply
+from blockbuster.frontend.array import apply, as_floats
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.numerics import NUMPY
 
@@ -25,12 +25,12 @@ def layer_norm(
     x: Array, gamma: Array | None = None, beta: Array | None = None, *, eps: float = 1e-5
 ) -> Array:
     """``(x - mean) / sqrt(variance + eps) * gamma + beta`` over the last axis."""
-    return apply("layer_norm", x, gamma, beta, eps=eps)
+    return apply("layer_norm", as_floats(x), gamma, beta, eps=eps)
 
 
 def rms_norm(x: Array, weight: Array | None = None, *, eps: float = 1e-6) -> Array:
     """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axis."""
-    return apply("rms_norm", x, weight, eps=eps)
+    return apply("rms_norm", as_floats(x), weight, eps=eps)
 
 
 _GROUP = "Normalizations"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from blockbuster.frontend.array import apply
+from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.kinds import MASK
 
 _GROUP = "Operators"
 
@@ -37,12 +38,38 @@ def _pair(
     return Row(_binary(name, sign), _GROUP, numpy, (), torch, tried, public=False)
 
 
+def logical_and(x: Array, y: Array) -> Array:
+    """True where both masks are true, or both numbers are not 0."""
+    return apply("and", _holds(x), _holds(y))
+
+
+def logical_or(x: Array, y: Array) -> Array:
+    """True where one of two masks is true, or one of two numbers is not 0."""
+    return apply("or", _holds(x), _holds(y))
+
+
+def logical_not(x: Array) -> Array:
+    """True where a mask is false, or a number is 0."""
+    return apply("not", _holds(x))
+
+
+def _holds(x: Array) -> Array:
+    """The mask of the elements that are true, or not 0."""
+    is_mask = x.kind == MASK if isinstance(x, TracedArray) else isinstance(x, bool)
+    return x if is_mask else x != 0
+
+
+def float_power(x: Array, y: Array) -> Array:
+    """``x ** y`` in float64."""
+    return apply("pow", apply("cast", x, dtype="float64"), y)
+
+
 ROWS = (
     _pair("add", "+", ("add",), ("add",)),
     _pair("sub", "-", ("subtract",), ("sub", "subtract")),
     _pair("mul", "*", ("multiply",), ("mul", "multiply")),
     _pair("div", "/", ("true_divide", "divide"), ("div", "divide", "true_divide"), "positive: "),
-    _pair("pow", "**", ("power", "pow", "float_power"), ("pow", "float_power"), "positive: "),
+    _pair("pow", "**", ("power", "pow"), ("pow",), "positive: "),
     Row(_binary("floordiv", "//"), _GROUP, ("floor_divide",), (), ("floor_divide",),
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
     Row(_binary("mod", "%"), _GROUP, ("remainder", "mod"), (), ("remainder",),
@@ -53,10 +80,18 @@ ROWS = (
     _pair("ge", ">=", ("greater_equal",), ("ge", "greater_equal")),
     _pair("eq", "==", ("equal",), ("eq",)),
     _pair("ne", "!=", ("not_equal",), ("ne", "not_equal")),
-    _pair("and", "&", ("logical_and", "bitwise_and"), ("logical_and", "bitwise_and"), "bool: "),
-    _pair("or", "|", ("logical_or", "bitwise_or"), ("logical_or", "bitwise_or"), "bool: "),
+    _pair("and", "&", ("bitwise_and",), ("bitwise_and",), "bool: "),
+    _pair("or", "|", ("bitwise_or",), ("bitwise_or",), "bool: "),
+    Row(logical_and, _GROUP, ("logical_and",), (), ("logical_and", "Tensor.logical_and"),
+        (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
+    Row(logical_or, _GROUP, ("logical_or",), (), ("logical_or", "Tensor.logical_or"),
+        (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
+    Row(logical_not, _GROUP, ("logical_not",), (), ("logical_not", "Tensor.logical_not"),
+        (example("bool: M N"), example("int: M N")), public=False),
+    Row(float_power, _GROUP, ("float_power",), (), ("float_power", "Tensor.float_power"),
+        (example("positive: M N", "N"), example("positive: M N", 2)), public=False),
     Row(_unary("neg", "-"), _GROUP, ("negative",), (), ("neg", "negative"), (example("M N"),),
         public=False),
-    Row(_unary("not", "~"), _GROUP, ("logical_not", "invert"), (), ("logical_not", "bitwise_not"),
+    Row(_unary("not", "~"), _GROUP, ("invert",), (), ("bitwise_not",),
         (example("bool: M N"),), public=False),
 )  # fmt: skip

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from blockbuster.frontend.array import TracedArray, apply, cast_dtype
+import numpy as np
+
+from blockbuster.frontend.array import TracedArray, apply, as_floats, cast_dtype
+from blockbuster.frontend.dtype_names import dtype_name
 from blockbuster.frontend.functions.row import Array, Row, Text, example
-from blockbuster.frontend.kinds import WHOLES
+from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES
+from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.numerics import NUMPY
 
 
@@ -76,6 +80,16 @@ def reciprocal(x: Array) -> Array:
     return apply("reciprocal", x)
 
 
+def whole_reciprocal(x: Array) -> Array:
+    """``1 / x``, which NumPy truncates to an integer for integers."""
+    if not isinstance(x, TracedArray):
+        return np.reciprocal(x)
+    if x.kind == FLOAT:
+        return reciprocal(x)
+    number = x.trace.integers(x, "int8") if x.kind == MASK else x
+    return where(abs(number) == 1, number, 0)
+
+
 def maximum(x: Array, y: Array) -> Array:
     """The larger element of two arrays."""
     return apply("maximum", x, y)
@@ -95,29 +109,29 @@ def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
 
 
 def _is_whole(x: Array) -> bool:
-    """True for a traced array of integers, which roundings leave as they are."""
-    return isinstance(x, TracedArray) and x.kind in WHOLES
+    """True for a traced array of integers or masks, which roundings leave as they are."""
+    return isinstance(x, TracedArray) and x.kind in (MASK, *WHOLES)
 
 
 def floor(x: Array) -> Array:
     """The largest whole number that is not above ``x``."""
-    return x if _is_whole(x) else apply("floor", x)
+    return own(x) if _is_whole(x) else apply("floor", x)
 
 
 def ceil(x: Array) -> Array:
     """The smallest whole number that is not below ``x``."""
-    return x if _is_whole(x) else -floor(-x)
+    return own(x) if _is_whole(x) else -floor(-x)
 
 
 def trunc(x: Array) -> Array:
     """``x`` without its fractional part."""
-    return x if _is_whole(x) else where(x < 0, ceil(x), floor(x))
+    return own(x) if _is_whole(x) else where(x < 0, ceil(x), floor(x))
 
 
 def round(x: Array, decimals: int = 0) -> Array:
     """The nearest number with ``decimals`` digits after the point; ties go to even digits."""
     if decimals == 0:
-        return x if _is_whole(x) else apply("round", x)
+        return own(x) if _is_whole(x) and x.kind != MASK else apply("round", x)
     scale = 10.0**decimals
     return apply("round", x * scale) / scale
 
@@ -149,13 +163,17 @@ def expm1(x: Array) -> Array:
 
 def logaddexp(x: Array, y: Array) -> Array:
     """log(exp(x) + exp(y)), without overflow."""
+    x, y = as_floats(x), as_floats(y)
     apart = maximum(x, y) + log1p(exp(-abs(x - y)))
     return where(x == y, x + math.log(2), apart)
 
 
 def sign(x: Array) -> Array:
     """1 for numbers above 0, -1 for numbers below 0, and 0 for 0."""
-    return where(x > 0, 1, where(x < 0, -1, x))
+    if isinstance(x, TracedArray) and x.kind == MASK:
+        return own(x)
+    below = 0 if getattr(x, "kind", "") == "uint8" else -1
+    return where(x > 0, 1, where(x < 0, below, x))
 
 
 def exp2(x: Array) -> Array:
@@ -174,8 +192,17 @@ def log10(x: Array) -> Array:
 
 
 def hypot(x: Array, y: Array) -> Array:
-    """The root of the sum of two squares."""
-    return sqrt(square(x) + square(y))
+    """The root of the sum of two squares, of numbers whose squares overflow, too."""
+    x, y = abs(as_floats(x)), abs(as_floats(y))
+    plain = sqrt(square(x) + square(y))
+    longer, shorter = maximum(x, y), minimum(x, y)
+    scaled = longer * sqrt(1.0 + square(shorter / where(longer == 0, 1.0, longer)))
+    found = where((plain > _TINY) & (plain < math.inf), plain, scaled)
+    return where((x == math.inf) | (y == math.inf), math.inf, found)
+
+
+_TINY = 1e-15
+"""The squares of smaller numbers lose digits in float32."""
 
 
 def isnan(x: Array) -> Array:
@@ -198,9 +225,24 @@ def where(condition: Array, x: Array, y: Array) -> Array:
     return apply("where", condition, x, y)
 
 
-def astype(x: Array, dtype: Any) -> Array:
-    """Every element rounded to a floating dtype, truncated to an integer, or tested for 0."""
-    return apply("cast", x, dtype=cast_dtype(dtype))
+def astype(x: Array, dtype: Any, *, copy: bool = True) -> Array:
+    """Every element rounded to a floating dtype, truncated to an integer, or tested for 0.
+
+    With ``copy=False`` an array of that dtype stays the same array.
+    """
+    name = cast_dtype(dtype)
+    made = apply("cast", x, dtype=name)
+    if copy or not isinstance(x, TracedArray):
+        return made
+    here = dtype_name(x)
+    if not here:
+        return perhaps(made, x, "a cast without a copy gives the array itself in one dtype")
+    same = here == name
+    return shown(made, x, lambda base: apply("cast", base, dtype=name), _as_it_is) if same else made
+
+
+def _as_it_is(_: Array, new: Array) -> Array:
+    return new
 
 
 _ANY, _POSITIVE, _PAIR = (example("M N"),), (example("positive: M N"),), (example("M N", "N"),)
@@ -227,8 +269,10 @@ ROWS = (
     Row(abs, _GROUP, ("absolute", "abs", "fabs"), torch=("abs", "absolute", "Tensor.abs"),
         examples=_ANY),
     Row(square, _GROUP, ("square",), torch=("square", "Tensor.square"), examples=_ANY),
-    Row(reciprocal, _GROUP, ("reciprocal",), torch=("reciprocal", "Tensor.reciprocal"),
-        examples=_POSITIVE),
+    Row(reciprocal, _GROUP, torch=("reciprocal", "Tensor.reciprocal"), examples=_POSITIVE,
+        reference=NUMPY["reciprocal"]),
+    Row(whole_reciprocal, _GROUP, ("reciprocal",), public=False,
+        examples=(example("positive: M N"), example("positive int: M N"))),
     Row(maximum, _GROUP, ("maximum",), torch=("maximum",), examples=_PAIR),
     Row(minimum, _GROUP, ("minimum",), torch=("minimum",), examples=_PAIR),
     Row(clip, _GROUP, ("clip",), ("clip",), ("clamp", "clip", "Tensor.clamp"),
@@ -250,8 +294,7 @@ ROWS = (
     Row(log2, _GROUP, ("log2",), torch=("log2", "Tensor.log2"), examples=_POSITIVE, note=_ROUNDED),
     Row(log10, _GROUP, ("log10",), torch=("log10", "Tensor.log10"), examples=_POSITIVE,
         note=_ROUNDED),
-    Row(hypot, _GROUP, ("hypot",), torch=("hypot", "Tensor.hypot"), examples=_PAIR,
-        note="The squares may overflow where NumPy's do not."),
+    Row(hypot, _GROUP, ("hypot",), torch=("hypot", "Tensor.hypot"), examples=_PAIR),
     Row(isnan, _GROUP, ("isnan",), torch=("isnan", "Tensor.isnan"), examples=_ANY),
     Row(isinf, _GROUP, ("isinf",), torch=("isinf", "Tensor.isinf"), examples=_ANY),
     Row(isfinite, _GROUP, ("isfinite",), torch=("isfinite", "Tensor.isfinite"), examples=_ANY),

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.frontend.array import apply, reduce_axes
+from blockbuster.frontend.array import TracedArray, apply, as_floats, reduce_axes
 from blockbuster.frontend.functions.einsum import einsum_traced, is_traced
 from blockbuster.frontend.functions.pointwise import abs, sqrt, square
 from blockbuster.frontend.functions.reductions import Axes, max, min, sum
 from blockbuster.frontend.functions.row import Array, Row, Text, example
+from blockbuster.frontend.functions.shapes import has_elements, ravel
+from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor, tensor_einsum
 
@@ -52,7 +54,10 @@ def tensordot(a: Array, b: Array, axes: int | Sequence[Any] = 2) -> Array:
     for i, j in zip(over_a, over_b, strict=True):
         names_b[j] = names_a[i]
     free = [x for x in names_a if x not in names_b] + [x for x in names_b if x not in names_a]
-    return einsum(f"{''.join(names_a)},{''.join(names_b)}->{''.join(free)}", a, b)
+    text = f"{''.join(names_a)},{''.join(names_b)}->{''.join(free)}"
+    if is_traced((a, b)):
+        return einsum_traced(text, (a, b), broadcasts=False)
+    return einsum(text, a, b)
 
 
 def dot(a: Array, b: Array) -> Array:
@@ -79,8 +84,14 @@ def outer(a: Array, b: Array) -> Array:
 
 
 def vdot(a: Array, b: Array) -> Array:
-    """The sum of the products of corresponding elements of two arrays."""
-    return matmul(a, b) if len(a.shape) == 1 else sum(a * b)
+    """The sum of the products of corresponding elements of two arrays, each in its own order."""
+    traced = [x for x in (a, b) if isinstance(x, TracedArray)]
+    if not traced:
+        return matmul(ravel(a), ravel(b)) if is_tensor(a) else np.vdot(a, b)
+    a, b = (traced[0].trace.array(x) for x in (a, b))
+    if a.ndim != 1 and FLOAT in (a.kind, b.kind) and a.trace.dims.alike(a.axes, b.axes):
+        return sum(a * b)  # no copy has to put elements in order
+    return matmul(ravel(a), ravel(b))
 
 
 def norm(x: Array, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Array:
@@ -90,6 +101,7 @@ def norm(x: Array, ord: Any = None, axis: Axes = None, keepdims: bool = False) -
     singular values are refused.
     """
     over = range(len(x.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    x = as_floats(x)
     if ord in (None, "fro") or (ord == 2 and len(over) == 1):
         return sqrt(sum(square(x), axis, keepdims))
     if len(over) != 1 or isinstance(ord, str):
@@ -97,6 +109,8 @@ def norm(x: Array, ord: Any = None, axis: Axes = None, keepdims: bool = False) -
             f"a norm of order {ord!r} over {len(over)} axes cannot be traced",
             hint="norms of vectors have one axis; of matrices, use ord='fro'",
         )
+    if ord == np.inf and not has_elements(x, over[0]):
+        ord = 1  # 0, as in NumPy
     return _vector_norm(abs(x), ord, axis, keepdims)
 
 

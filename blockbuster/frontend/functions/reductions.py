@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from blockbuster.frontend.array import along_axis, apply, reduce_axes
+from blockbuster.frontend.array import TracedArray, along_axis, apply, as_floats, reduce_axes
 from blockbuster.frontend.functions.pointwise import sqrt, square, where
 from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.functions.shapes import expand_dims, is_unit
+from blockbuster.frontend.kinds import FLOAT, POSITION
 from blockbuster.frontend.numerics import NUMPY
+from blockbuster.frontend.protocols import Product
+from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.source import trace_error
 
 Axes = int | Sequence[int] | None
 
@@ -21,12 +27,23 @@ def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
 
 def max(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """The maximum over one axis, several, or all (None)."""
+    _expect_elements("max", x, axis)
     return reduce_axes("max", x, axis, keepdims)
 
 
 def min(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """The minimum over one axis, several, or all (None)."""
+    _expect_elements("min", x, axis)
     return reduce_axes("min", x, axis, keepdims)
+
+
+def _expect_elements(name: str, x: Array, axis: Axes) -> None:
+    """Raise TraceError for a maximum of no elements, which libraries refuse; they check arrays."""
+    if isinstance(x, TracedArray):
+        dims, axes = x.trace.dims, axes_of(name, range(x.ndim) if axis is None else axis, x.ndim)
+        if not dims.expect_elements([x.axes[at] for at in axes]):
+            hint = f"bb.{name} needs one: join one to the others, or reduce another axis"
+            raise trace_error(f"{name} of {dims.show(x.axes)}: there are no elements", hint=hint)
 
 
 def ptp(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
@@ -44,7 +61,17 @@ def var(x: Array, axis: Axes = None, keepdims: bool = False, *, ddof: Any = 0) -
     squares = square(x - mean(x, axis, True))
     if isinstance(ddof, int) and ddof == 0:
         return mean(squares, axis, keepdims)
-    return sum(squares, axis, keepdims) / (_count(x, axis) - ddof)
+    return sum(squares, axis, keepdims) / _divisor(x, axis, ddof)
+
+
+def _divisor(x: Array, axis: Axes, ddof: Any) -> Any:
+    """The number of elements less ``ddof``, and 0 if there are known to be fewer."""
+    count = _count(x, axis)
+    if not (isinstance(x, TracedArray) and isinstance(ddof, int)):
+        return count - ddof if isinstance(x, TracedArray) else builtins.max(count - ddof, 0)
+    axes = axes_of("var", range(x.ndim) if axis is None else axis, x.ndim)
+    few = x.trace.dims.have([x.axes[at] for at in axes], ddof) is False
+    return 0.0 if few else count - ddof
 
 
 def std(x: Array, axis: Axes = None, keepdims: bool = False, *, ddof: Any = 0) -> Array:
@@ -58,21 +85,31 @@ def average(
     """The mean, or the sum of ``x * weights`` over the sum of the weights, which broadcast."""
     if weights is None:
         return mean(x, axis, keepdims)
+    x = as_floats(x)
     if len(weights.shape) == 1 and isinstance(axis, int):
         after = len(x.shape) - 1 - axis % len(x.shape)
         weights = weights[(slice(None), *(None,) * after)]
-    spread = weights + 0 * x
-    return sum(x * spread, axis, keepdims) / sum(spread, axis, keepdims)
+    return sum(x * weights, axis, keepdims) / _total(weights, x, axis, keepdims)
+
+
+def _total(weights: Array, x: Array, axis: Axes, keepdims: bool) -> Array:
+    """The sum along axes of weights that broadcast to ``x``, without reading ``x``."""
+    rank = len(x.shape)
+    axes = axes_of("average", range(rank) if axis is None else axis, rank)
+    weights = x.trace.array(weights) if isinstance(x, TracedArray) else weights
+    weights = weights[(*(None,) * (rank - len(weights.shape)), ...)]
+    repeated = [x.shape[at] for at in axes if is_unit(weights, at)]
+    return sum(weights, axis, keepdims) * math.prod(repeated, start=1)
 
 
 def any(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """True if some element of a mask is true, or some number is not 0."""
-    return max(where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
+    return reduce_axes("max", where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
 
 
 def all(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """True if every element of a mask is true, or no number is 0."""
-    return min(where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
+    return reduce_axes("min", where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
 
 
 def count_nonzero(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
@@ -93,12 +130,17 @@ def _count(x: Array, axis: Axes) -> Any:
 
 def prod(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """The product over one axis, several, or all (None)."""
-    rank = len(x.shape)
-    axes = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
-    for a in sorted((a % rank for a in axes), reverse=True):
-        last: Any = slice(-1, None) if keepdims else -1
-        x = cumprod(x, a)[(*(slice(None),) * a, last)]
-    return x
+    axes = axes_of("prod", range(len(x.shape)) if axis is None else axis, len(x.shape))
+    if not axes:
+        return sum(x, (), keepdims)
+    product = Product(axes)
+    if isinstance(x, TracedArray):
+        x = x if x.kind == FLOAT else x.trace.integers(x, POSITION)
+        shape = tuple(axis for place, axis in enumerate(x.axes) if place not in axes)
+        made = x.trace.custom(product, (x,), shape, str(product), x.kind)
+    else:
+        made = product(x)
+    return expand_dims(made, axes) if keepdims else made
 
 
 def logsumexp(x: Array, axis: int = -1, keepdims: bool = False) -> Array:

@@ -26,7 +26,6 @@ _ORDER = "it puts elements in order, which no loop over blocks can do"
 _LENGTH = "how many elements the result has depends on values"
 _VALUES = "a traced array has no values"
 _MEMORY = "a traced array has no place in memory"
-_NO_CHANGE = "traced arrays do not change"
 _NAN = "NaN is left out"
 
 REFUSED: tuple[Refusal, ...] = (
@@ -61,9 +60,14 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal(("interp",), "each element decides where it reads", CUSTOM),
     Refusal(("choose", "select", "piecewise"), "branches are functions of positions",
             "use bb.where(condition, x, y), nested for more than two"),
-    Refusal(("put", "place", "copyto", "putmask", "fill_diagonal", "put_along_axis", "fill",
-             "itemset", "resize", "setfield", "setflags", "scatter", "scatter_", "fill_"),
-            _NO_CHANGE, "x = bb.where(mask, new, x) replaces elements"),
+    Refusal(("put", "place", "putmask", "fill_diagonal", "put_along_axis", "itemset", "resize",
+             "setfield", "setflags", "scatter", "scatter_", "index_put_", "index_add_",
+             "index_copy_", "index_fill_", "masked_scatter_", "fill_diagonal_"),
+            "it changes elements at positions that are values",
+            "x = bb.where(mask, new, x) replaces elements"),
+    Refusal(("uniform_", "normal_", "random_", "bernoulli_", "exponential_", "rand_like",
+             "randn_like", "randint_like", "bernoulli", "multinomial"),
+            "it draws random numbers", "draw them before, and pass them as an argument"),
     Refusal(("convolve", "correlate", "conv1d", "conv2d", "conv3d", "unfold"),
             "windows of an axis overlap",
             "add products of slices: x[..., :n] * w[0] + x[..., 1:n + 1] * w[1]"),
@@ -131,6 +135,13 @@ REFUSED: tuple[Refusal, ...] = (
             "programs have no gradients", "differentiate with torch, outside the traced function"),
 )  # fmt: skip
 
+OF_TENSORS = Refusal(
+    ("__setitem__", "__iadd__", "__isub__", "__imul__", "__idiv__", "__itruediv__",
+     "__ifloordiv__", "__imod__", "__iand__", "__ior__", "__ixor__", "__ilshift__",
+     "__irshift__"),
+    "a tensor that is not traced takes no traced values", "make a new tensor: w = w + x for w += x")
+"""What torch calls when a tensor would change that is not traced."""
+
 BY_NAME: Mapping[str, Refusal] = {name: refusal for refusal in REFUSED for name in refusal.names}
 
 _PREFIXES = ("Tensor.", "nn.functional.", "special.")
@@ -140,7 +151,7 @@ def words(what: str, name: str) -> tuple[str, str]:
     """Why ``what``, the function or method ``name``, cannot be traced, and what to use."""
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
-    known = BY_NAME.get(name)
+    known = OF_TENSORS if name in OF_TENSORS.names else BY_NAME.get(name)
     if known is None:
         return f"{what} cannot be traced", CUSTOM
     return f"{what} cannot be traced: {known.reason}", known.instead

@@ -23,8 +23,8 @@ class Example:
 
     A string is an array: its dims, with a kind before them unless it holds any floats:
     ``"M N"``, ``"positive: M N"`` (greater than 0), ``"unit: M"`` (between -1 and 1),
-    ``"bool: M N"``, ``"int: M"``. A tuple of strings is a sequence of arrays. Other arguments
-    are given as they are.
+    ``"bool: M N"``, ``"int: M"``, ``"positive int: M"``. A tuple of strings is a sequence of
+    arrays. Other arguments are given as they are.
     """
 
     arguments: tuple[Any, ...]

@@ -62,11 +62,14 @@ def _place(
     return apply("whole", smallest(found, axis, keepdims))
 
 
-def counted(name: str, x: TracedArray, axes: Sequence[int]) -> Array:
-    """The position of each element, counted along ``axes``, the last the fastest."""
-    dims = x.trace.dims
-    if dims.have([x.axes[axis] for axis in axes], MOST_PLACES + 1):
-        reason = f"{name} of {dims.show(x.axes)} searches more than {MOST_PLACES} elements"
+def counted(name: str, x: TracedArray, axes: Sequence[int], times: int = 1) -> Array:
+    """The position of each element, counted along ``axes``, the last the fastest.
+
+    ``times``: so often as many numbers as there are elements have to be told apart.
+    """
+    dims, most = x.trace.dims, MOST_PLACES // times
+    if dims.have([x.axes[axis] for axis in axes], most + 1):
+        reason = f"{name} of {dims.show(x.axes)} searches more than {most} elements"
         hint = "kernels count in float32, which is exact up to there: search pieces, then these"
         raise trace_error(reason, hint=hint)
     found: Any = 0.0

@@ -12,6 +12,8 @@ import numpy as np
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.filled import everywhere
 from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, library
+from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.source import trace_error
@@ -60,7 +62,8 @@ def squeeze(x: Array, axis: int | Sequence[int] | None = None) -> Array:
             shown = x.trace.dims.show(x.axes)
             hint = 'give the axis the size 1: bb.trace(fn, x="M 1")'
             raise trace_error(f"axis {at} of {shown} is not known to have one element", hint=hint)
-    return x[tuple(0 if at in gone else slice(None) for at in range(x.ndim))] if gone else x
+    kept = tuple(0 if at in gone else slice(None) for at in range(x.ndim))
+    return x[(*kept, ...)] if gone else x  # with ... it is a view, also of no axes
 
 
 def reshape(x: Array, shape: Any, *more: Any) -> Array:
@@ -76,21 +79,52 @@ def reshape(x: Array, shape: Any, *more: Any) -> Array:
 
 def ravel(x: Array) -> Array:
     """All elements in order, along one axis."""
-    return reshape(x, -1)
+    return perhaps(reshape(x, -1), x, "ravel gives a view of some layouts and a copy of others")
+
+
+def view(x: Array, shape: Any, *more: Any) -> Array:
+    """``reshape`` of a tensor, which is always a view."""
+    made = reshape(x, shape, *more)
+    if made is x or not isinstance(x, TracedArray):
+        return made
+    extents = x.shape
+    return shown(
+        made, x, lambda base: reshape(base, shape, *more), lambda _, new: reshape(new, extents)
+    )
 
 
 def flatten(x: Array, start_dim: int = 0, end_dim: int = -1) -> Array:
     """The axes from ``start_dim`` to ``end_dim`` merged into one."""
     shape = x.shape
-    first, last = axes_of("flatten", (start_dim, end_dim), max(len(shape), 1))
+    rank = max(len(shape), 1)
+    (first,), (last,) = (axes_of("flatten", axis, rank) for axis in (start_dim, end_dim))
     merged = functools.reduce(operator.mul, shape[first : last + 1], 1)
-    return reshape(x, (*shape[:first], merged, *shape[last + 1 :]))
+    made = reshape(x, (*shape[:first], merged, *shape[last + 1 :]))
+    here = IN_TORCH if is_tensor(x) else IN_NUMPY
+    known = library(x.trace) if isinstance(x, TracedArray) else here
+    if known == IN_NUMPY:
+        return own(made)
+    return made if known == IN_TORCH else perhaps(made, x, "flatten copies an array of NumPy's")
 
 
 def unflatten(x: Array, axis: int, sizes: Sequence[Any]) -> Array:
     """An axis split into several of these sizes, of which one may be -1."""
     (at,) = axes_of("unflatten", axis, len(x.shape))
     return reshape(x, (*x.shape[:at], *sizes, *x.shape[at + 1 :]))
+
+
+def is_unit(x: Array, axis: int) -> bool:
+    """True if an axis is known to have one element."""
+    if isinstance(x, TracedArray):
+        return x.trace.dims.is_unit(x.axes[axis])
+    return bool(x.shape[axis] == 1)
+
+
+def has_elements(x: Array, axis: int) -> bool:
+    """False if an axis is known to have none."""
+    if isinstance(x, TracedArray):
+        return x.trace.dims.has(x.axes[axis], 1) is not False
+    return bool(x.shape[axis])
 
 
 def broadcast_to(x: Array, shape: Sequence[Any]) -> Array:
@@ -106,7 +140,8 @@ def broadcast_to(x: Array, shape: Sequence[Any]) -> Array:
         raise trace_error(f"an array of {x.ndim} axes has no shape of {len(full)}")
     units = [at < missing or x.trace.dims.is_unit(x.axes[at - missing]) for at in range(len(full))]
     old = reshape(x, [1 if unit else extent for unit, extent in zip(units, full, strict=True)])
-    return everywhere(old, [e if unit else 1 for unit, e in zip(units, full, strict=True)])
+    made = everywhere(old, [e if unit else 1 for unit, e in zip(units, full, strict=True)])
+    return shown(made, x, lambda base: broadcast_to(base, full))
 
 
 def expand(x: Array, *sizes: Any) -> Array:
@@ -121,7 +156,7 @@ def split_heads(x: Array, h: int) -> Array:
 
 def merge_heads(x: Array) -> Array:
     """(..., H, S, E) as (..., S, H*E), the inverse of ``split_heads``."""
-    return apply("merge_heads", x)
+    return perhaps(apply("merge_heads", x), x, "merge_heads of one head gives a view")
 
 
 _GROUP = "Shapes"
@@ -138,7 +173,9 @@ ROWS = (
         examples=(example("M N", 0), example("M N", axis=-1), example("M N", (0, 2)))),
     Row(squeeze, _GROUP, ("squeeze",), ("squeeze",), ("squeeze",),
         (example("M=1 N", 0), example("M=1 N K=1"))),
-    Row(reshape, _GROUP, ("reshape",), ("reshape", "view"), ("reshape",),
+    Row(view, _GROUP, (), ("view",), examples=(example("M L", -1, 2, 3),), public=False, note=FREE,
+        reference=lambda x, *shape: np.reshape(x, shape)),
+    Row(reshape, _GROUP, ("reshape",), ("reshape",), ("reshape",),
         (example("M L", (-1, 2, 3)), example("B M N", (6, 4)), example("B M N", (2, -1))),
         note=FREE),
     Row(ravel, _GROUP, ("ravel",), ("ravel",), ("ravel",), (example("M N"),), note=FREE),

@@ -12,6 +12,7 @@ import numpy as np
 from blockbuster.frontend.fixed import static
 from blockbuster.frontend.functions.refused import words
 from blockbuster.frontend.functions.row import Row
+from blockbuster.frontend.in_place import replaced, written_out
 from blockbuster.frontend.source import trace_error
 
 REDUCTIONS: Mapping[Any, Any] = {np.add: np.sum, np.maximum: np.max, np.minimum: np.min}
@@ -30,7 +31,8 @@ OF_NUMPY = frozenset(("axis", "keepdims", "ddof"))
 
 NO_METHODS = (
     "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack",
-    "row_stack", "where", "zeros_like", "ones_like", "full_like",
+    "row_stack", "where", "zeros_like", "ones_like", "full_like", "empty_like",
+    "ones", "zeros", "empty", "full", "arange", "eye", "linspace",
     "cdist", "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
     "_scaled_mm",
 )  # fmt: skip
@@ -71,17 +73,15 @@ class Spellings:
 
     def method(self, array: Any, name: str) -> Callable[..., Any]:
         """The method ``name`` of an array: NumPy's, or of torch's tensors."""
-        if name not in self.methods and self._of_tensors(name) is None:
-            changes = name.endswith("_") and self._of_tensors(name[:-1])
-            if changes:
-                hint = f"go on with the result of x.{name[:-1]}"
-                raise trace_error(f".{name}: traced arrays do not change", hint=hint)
+        known = name in self.methods or self._of_tensors(name)
+        plain = name if known else name.removesuffix("_")
+        if not known and (plain == name or self._of_tensors(plain) is None):
             _refuse(f".{name}", name)
 
         def bound(*args: Any, **kwargs: Any) -> Any:
-            return call(
-                self._meant(array, name, kwargs).function, f".{name}", (array, *args), kwargs
-            )
+            meant = self._meant(array, plain, kwargs).function
+            made = call(meant, f".{name}", (array, *args), kwargs)
+            return made if plain == name else replaced(array, made, f".{name}")
 
         return bound
 
@@ -113,19 +113,22 @@ class Spellings:
         name, row = torch_name(func), self.torch_row(func)
         if row is None:
             _refuse(f"torch.{name}", name)
-        return call(row.function, f"torch.{name}", args, _said(func, kwargs, row.function))
+        made = call(row.function, f"torch.{name}", args, _said(func, kwargs, row.function))
+        in_place = name[-1] == "_" != name[-2] and name not in self.torch
+        return replaced(args[0], made, f"torch.{name}") if in_place else made
 
 
 def call(
     function: Callable[..., Any], what: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """``function`` with arguments whose names are a library's. Raises TraceError for others."""
+    """``function`` with arguments whose names are a library's. Raises TraceError for others.
+
+    The result is written to the array ``out=``; with ``inplace=True``, to the first argument.
+    """
     signature = inspect.signature(function)
     known = [*signature.parameters]
     named = {_parameter(name, known): value for name, value in kwargs.items()}
-    if named.get("inplace"):
-        hint = "leave inplace out, and go on with the result"
-        raise trace_error(f"{what} with inplace=True: traced arrays do not change", hint=hint)
+    out, in_place = named.pop("out", None), named.pop("inplace", False)
     left = [name for name in named if name not in known]
     if left:
         reason = f"{what} with {', '.join(left)} cannot be traced"
@@ -134,7 +137,10 @@ def call(
         bound = signature.bind(*args, **named)
     except TypeError as error:
         raise trace_error(f"{what}: {error}", hint=f"it takes {signature}") from None
-    return function(*bound.args, **bound.kwargs)
+    made = function(*bound.args, **bound.kwargs)
+    if out is not None:
+        return written_out(out, made, what)
+    return replaced(bound.args[0], made, f"{what} with inplace=True") if in_place else made
 
 
 def _parameter(name: str, known: Sequence[str]) -> str:

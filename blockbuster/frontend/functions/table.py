@@ -15,15 +15,18 @@ from blockbuster.frontend.functions import (
     joins,
     normalizations,
     operators,
+    overwriting,
     pointwise,
     products,
     reductions,
     searches,
     shapes,
     torch_activations,
+    torch_creation,
     torch_layers,
     torch_losses,
     torch_pools,
+    torch_reductions,
     torch_scaled,
     torch_tensors,
 )
@@ -32,13 +35,15 @@ from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
     operators, pointwise, reductions, normalizations, products, shapes, joins, searches, choices,
-    filled, creation,
+    filled, creation, overwriting,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
 TORCH_GROUPS: tuple[ModuleType, ...] = (
     torch_activations, torch_losses, torch_layers, torch_pools, torch_scaled, torch_tensors,
+    torch_creation,
+    torch_reductions,
 )  # fmt: skip
 
 TORCH: tuple[Row, ...] = tuple(row for group in TORCH_GROUPS for row in group.ROWS)

@@ -8,8 +8,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import UNDECIDED
-from blockbuster.frontend.functions.choices import MOST_CHOSEN, one_hot, take_along_axis
-from blockbuster.frontend.functions.choices import largest as k_largest
+from blockbuster.frontend.functions.choices import (
+    MOST_CHOSEN,
+    one_hot,
+    ranked,
+    take_along_axis,
+)
 from blockbuster.frontend.functions.joins import chunk, constant
 from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.normalizations import log_softmax, softmax
@@ -20,8 +24,13 @@ from blockbuster.frontend.functions.refused import CUSTOM
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
+from blockbuster.frontend.functions.torch_creation import extents
+from blockbuster.frontend.functions.torch_reductions import over
+from blockbuster.frontend.memory import own, perhaps
 from blockbuster.frontend.sizes import fixed
 from blockbuster.frontend.source import trace_error
+
+_SAME = "a cast gives the array itself in one dtype"
 
 
 def to(
@@ -30,20 +39,22 @@ def to(
     dtype: Any = None,
     device: Any = None,
     non_blocking: bool = False,  # noqa: ARG001 - nothing is moved
-    copy: bool = False,  # noqa: ARG001 - nothing is changed in place
+    copy: bool = False,
 ) -> Array:
     """``x`` in another dtype: ``x.to(torch.float16)``, ``x.to(y)``."""
     if len(what) == 1 and isinstance(what[0], TracedArray):
-        return to(input, what[0].dtype)
+        return to(input, what[0].dtype, copy=copy)
     given = [one for one in (*what, dtype, device) if one is not None]
     here = input.trace.device if isinstance(input, TracedArray) else input.device
     wanted = [one for one in given if type(one) is not type(here) or one != here]
     is_device = [one for one in wanted if isinstance(one, str) or "device" in type(one).__name__]
     if is_device or not given or len(wanted) > 1:
         _refuse_device()
-    if not wanted:
-        return input
-    return input if wanted[0] is UNDECIDED else astype(input, wanted[0])
+    if not wanted or (wanted[0] is UNDECIDED and input.dtype is UNDECIDED):
+        return own(input) if copy else input
+    if wanted[0] is UNDECIDED:
+        return own(input) if copy else perhaps(input, input, _SAME)
+    return astype(input, wanted[0], copy=copy)
 
 
 def _refuse_device() -> NoReturn:
@@ -58,22 +69,22 @@ def type_as(input: Array, other: Array) -> Array:
 
 def to_float(input: Array) -> Array:
     """``x`` in float32."""
-    return astype(input, "float32")
+    return astype(input, "float32", copy=False)
 
 
 def to_half(input: Array) -> Array:
     """``x`` in float16."""
-    return astype(input, "float16")
+    return astype(input, "float16", copy=False)
 
 
 def to_bfloat16(input: Array) -> Array:
     """``x`` in bfloat16."""
-    return astype(input, "bfloat16")
+    return astype(input, "bfloat16", copy=False)
 
 
 def to_double(input: Array) -> Array:
     """``x`` in float64."""
-    return astype(input, "float64")
+    return astype(input, "float64", copy=False)
 
 
 def t(input: Array) -> Array:
@@ -93,9 +104,31 @@ def numel(input: Array) -> Any:
     return math.prod(input.shape, start=1)
 
 
-def itself(input: Array) -> Array:
-    """``x``: traced arrays have no layout and no gradient."""
+def detach(input: Array) -> Array:
+    """``x``: traced arrays have no gradient."""
     return input
+
+
+def contiguous(input: Array) -> Array:
+    """``x``, or a copy of it: that depends on its layout."""
+    return perhaps(input, input, "contiguous copies some layouts")
+
+
+def copy_(input: Array, src: Array, non_blocking: bool = False) -> Array:  # noqa: ARG001
+    """``x`` with the elements of another array."""
+    input[...] = src
+    return input
+
+
+def fill_(input: Array, value: Any) -> Array:
+    """``x`` with one number everywhere."""
+    input[...] = value
+    return input
+
+
+def zero_(input: Array) -> Array:
+    """``x`` with zeros."""
+    return fill_(input, 0)
 
 
 def masked_fill(input: Array, mask: Array, value: Any) -> Array:
@@ -174,14 +207,14 @@ def torch_log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
 
 def torch_sum(input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """The sum over axes, in another dtype if one is given."""
-    return sum(input if dtype is None else to(input, dtype), dim, keepdim)
+    return sum(input if dtype is None else to(input, dtype), over(dim), keepdim)
 
 
 def torch_mean(
     input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Array:
     """The mean over axes, in another dtype if one is given."""
-    return mean(input if dtype is None else to(input, dtype), dim, keepdim)
+    return mean(input if dtype is None else to(input, dtype), over(dim), keepdim)
 
 
 def permute(input: Array, *dims: Any) -> Array:
@@ -223,10 +256,7 @@ def topk(
         raise trace_error(reason, hint=CUSTOM)
     if k == 1 and largest:
         return Extreme(max(input, dim, True), argmax(input, dim, True))
-    if k == 1:
-        return Extreme(min(input, dim, True), argmin(input, dim, True))
-    values, indices = k_largest(input if largest else -input, k, dim)
-    return Extreme(values if largest else -values, indices)
+    return Extreme(*ranked(input, k, dim, largest))
 
 
 def gather(input: Array, dim: int, index: Array) -> Array:
@@ -241,23 +271,20 @@ def torch_one_hot(input: Array, num_classes: int = -1) -> Array:
     return one_hot(input, num_classes)
 
 
-def new_zeros(input: Array, *size: Any) -> Array:
+def new_zeros(input: Array, *size: Any, dtype: Any = None) -> Array:
     """0 in another shape."""
-    return constant(input, _extents(size), 0.0)
+    return new_full(input, extents(size), 0.0, dtype=dtype)
 
 
-def new_ones(input: Array, *size: Any) -> Array:
+def new_ones(input: Array, *size: Any, dtype: Any = None) -> Array:
     """1 in another shape."""
-    return constant(input, _extents(size), 1.0)
+    return new_full(input, extents(size), 1.0, dtype=dtype)
 
 
-def new_full(input: Array, size: Any, fill_value: Any) -> Array:
+def new_full(input: Array, size: Any, fill_value: Any, *, dtype: Any = None) -> Array:
     """One number in another shape."""
-    return constant(input, _extents((size,)), fill_value)
-
-
-def _extents(size: Any) -> Any:
-    return size[0] if len(size) == 1 and isinstance(size[0], tuple | list) else size
+    made = constant(input, extents((size,)), fill_value)
+    return made if dtype is None or dtype is UNDECIDED else astype(made, dtype)
 
 
 def torch_var(
@@ -267,7 +294,7 @@ def torch_var(
     """The squared distances from the mean, summed, over the count less ``correction`` (1)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    return var(input, dim, keepdim, ddof=int(unbiased) if correction is None else correction)
+    return var(input, over(dim), keepdim, ddof=int(unbiased) if correction is None else correction)
 
 
 def torch_std(
@@ -294,7 +321,7 @@ def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> list[Array
     if not isinstance(sizes, tuple | list):
         count = fixed(input.shape[dim] // sizes)
         rest = fixed(input.shape[dim] - sizes * count)
-        sizes = [sizes] * count + ([rest] if rest else [])
+        sizes = [sizes] * count + ([rest] if rest or not count else [])
     *ends, total = accumulate(sizes)
     if isinstance(total, int) and total != (extent := fixed(input.shape[dim])):
         hint = "sizes of parts add up to the axis"
@@ -325,7 +352,8 @@ ROWS = (
     _of(to_half, "Tensor.half"), _of(to_bfloat16, "Tensor.bfloat16"),
     _of(to_double, "Tensor.double"), _both(t, "t"), _of(dim, "Tensor.dim", "Tensor.ndimension"),
     _of(numel, "Tensor.numel", "Tensor.nelement", "numel"),
-    _of(itself, "Tensor.contiguous", "Tensor.clone", "Tensor.detach", "clone", "detach"),
+    _both(detach, "detach"), _of(contiguous, "Tensor.contiguous"), _of(copy_, "Tensor.copy_"),
+    _both(fill_, "fill_"), _both(zero_, "zero_"),
     _both(masked_fill, "masked_fill"), _of(where_of, "Tensor.where"),
     _both(add, "add"), _both(sub, "sub", "subtract"), _both(rsub, "rsub"),
     _both(div, "div", "divide", "true_divide"), _both(addmm, "addmm", "baddbmm"),
@@ -339,6 +367,7 @@ ROWS = (
     _both(torch_norm, "norm"), _of(torch_norm, "linalg.vector_norm", "linalg_vector_norm"),
     _both(permute, "permute"), _both(chunk, "chunk"), _both(split, "split"),
     _of(glu, "nn.functional.glu"), _both(topk, "topk"), _both(gather, "gather"),
-    _of(torch_one_hot, "nn.functional.one_hot"), _of(new_zeros, "Tensor.new_zeros"),
+    _of(torch_one_hot, "nn.functional.one_hot"),
+    _of(new_zeros, "Tensor.new_zeros", "Tensor.new_empty"),
     _of(new_ones, "Tensor.new_ones"), _of(new_full, "Tensor.new_full"),
 )  # fmt: skip

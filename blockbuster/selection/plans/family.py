@@ -24,7 +24,7 @@ from blockbuster.selection.plans.asked import Asked, Known, Subject
 from blockbuster.selection.plans.pieces import Axes, Call, Piece, in_pieces, with_integers
 from blockbuster.selection.plans.plan import File, Plan, Sizes, bound
 from blockbuster.selection.plans.plan_classes import PlanClasses
-from blockbuster.selection.plans.plan_dtypes import kept_dtypes, own_dtypes, written_dtypes
+from blockbuster.selection.plans.plan_dtypes import kept_dtypes, written_dtypes
 
 
 class Family:
@@ -52,7 +52,7 @@ class Family:
         self.name, self.dtype, self.target, self.inputs = name, dtype, target, inputs
         self.rules = tuple(dict.fromkeys((*rules, *graph.size_rules)))
         self._pieces = in_pieces(graph)
-        self._dtypes = written_dtypes(self._pieces, dtype, own_dtypes(input_dtypes))
+        self._dtypes = written_dtypes(self._pieces, dtype, input_dtypes)
         self._pieces = with_integers(self._pieces, self._dtypes)
         pieces = [step for step in self._pieces.steps if isinstance(step, Piece)]
         self.fused = tuple(
@@ -81,9 +81,8 @@ class Family:
             for step in steps
         ]
         pairs = list(zip(steps, reads, strict=True))
-        own = own_dtypes(input_dtypes)
         kept = kept_dtypes(
-            pairs, self._dtypes, common=self.dtype, arithmetic=self._arithmetic, own=own
+            pairs, self._dtypes, common=self.dtype, arithmetic=self._arithmetic, own=input_dtypes
         )
         known = {**dict.fromkeys(self.inputs, self.dtype), **input_dtypes, **kept}
         return tuple(

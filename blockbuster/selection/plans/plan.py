@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from blockbuster.costs import Report
 from blockbuster.emit.tile.value_dtypes import result_dtype
 from blockbuster.errors import LaunchError, message
-from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
@@ -27,7 +26,7 @@ from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.plans.pieces import Axes, Call, Seen
 from blockbuster.selection.plans.plan_cost import plan_cost
-from blockbuster.selection.plans.plan_dtypes import kept_dtypes, own_dtypes
+from blockbuster.selection.plans.plan_dtypes import kept_dtypes
 
 Array = NDArray[Any]
 Sizes = Mapping[Dim, int]
@@ -98,7 +97,7 @@ class Plan:
 
     @property
     def result_dtypes(self) -> tuple[str, ...]:
-        """The dtypes of the outputs: the plan's own, unless cast, and bool for truth values."""
+        """The dtypes of the outputs."""
         return tuple(self.dtypes[seen.array] for seen in self.results)
 
     @cached_property
@@ -106,10 +105,8 @@ class Plan:
         """The dtypes in which the arrays that steps write are kept: see ``kept_dtypes``."""
         reads = [() if isinstance(step, Call) else step.reads for step in self.steps]
         pairs = list(zip(self.steps, reads, strict=True))
-        own = own_dtypes(self.input_dtypes)
-        return kept_dtypes(
-            pairs, self.dtypes, common=self.dtype, arithmetic=self.arithmetic, own=own
-        )
+        own, common = self.input_dtypes, self.dtype
+        return kept_dtypes(pairs, self.dtypes, common=common, arithmetic=self.arithmetic, own=own)
 
     def taken_as(self, step: File | Call, name: str) -> str:
         """The dtype in which a step reads an array; empty if a file takes an input as it is.
@@ -117,12 +114,11 @@ class Plan:
         Functions of whole arrays read the arrays that the user sees: rounded, and truth values as
         numbers. Integers are never rounded to floats.
         """
-        given = self.input_dtypes.get(name, "")
         if isinstance(step, Call) and step.only_moves:
             return self.kept[step.writes[0]]
         if isinstance(step, File):
             return "" if name in self.inputs else result_dtype([self.kept[name]], self.arithmetic)
-        own = given if given in INTEGERS else self.dtype
+        own = self.input_dtypes.get(name, self.dtype)
         return result_dtype([self.dtypes.get(name, own)], self.dtype)
 
     def result_shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
@@ -217,7 +213,8 @@ def shown(array: Any, seen: Seen) -> Any:
     if order == tuple(range(len(array.shape))):
         return array
     kept = sorted(axis for axis in order if axis is not None)
-    array = array[tuple(slice(None) if i in kept else 0 for i in range(len(array.shape)))]
+    taken = (slice(None) if i in kept else 0 for i in range(len(array.shape)))
+    array = array[(*taken, ...)]  # without `...`, NumPy gives a number where no axis is left
     places = [kept.index(axis) for axis in order if axis is not None]
     array = array.transpose(places) if isinstance(array, np.ndarray) else array.permute(places)
-    return array[tuple(None if axis is None else slice(None) for axis in order)]
+    return array[(*(None if axis is None else slice(None) for axis in order), ...)]

@@ -5,34 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from blockbuster.emit.tile.value_dtypes import met, output_dtypes, result_dtype
-from blockbuster.ir.dtypes import OWN
+from blockbuster.emit.tile.value_dtypes import output_dtypes, result_dtype
+from blockbuster.ir.dtypes import OWN, met
 from blockbuster.selection.plans.pieces import Call, Piece, Pieces
 
 if TYPE_CHECKING:
     from blockbuster.selection.plans.plan import File
 
 
-def own_dtypes(inputs: Mapping[str, str]) -> dict[str, str]:
-    """The dtypes of the inputs that are masks or integers, and are kept as they come."""
-    return {name: dtype for name, dtype in inputs.items() if dtype in OWN}
-
-
 def written_dtypes(pieces: Pieces, common: str, own: Mapping[str, str]) -> dict[str, str]:
     """The dtypes of all arrays that pieces and calls write: see ``value_dtypes.py``.
 
-    ``own`` are those of inputs: see ``own_dtypes``.
+    ``own`` are those of the inputs whose dtype is not the common one.
     """
-    known: dict[str, str] = {}
+    known = dict(own)
+    written: dict[str, str] = {}
     for step in pieces.steps:
         if isinstance(step, Piece):
             found = output_dtypes(step.graph, common, known).values()
-            known.update(zip(step.writes, found, strict=True))
+            made = dict(zip(step.writes, found, strict=True))
         else:
-            operands = [{**own, **known}.get(seen.array, common) for seen in step.operands]
+            operands = [known.get(seen.array, common) for seen in step.operands]
             found_dtype = met(operands) if step.only_moves else result_dtype(operands, common)
-            known.update(dict.fromkeys(step.writes, found_dtype))
-    return known
+            made = dict.fromkeys(step.writes, found_dtype)
+        known |= made
+        written |= made
+    return written
 
 
 def kept_dtypes(

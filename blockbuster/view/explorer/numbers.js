@@ -45,8 +45,12 @@ function resetSizes() {
 }
 
 const length = (rule, found) => rule.terms.reduce(
-  (sum, [times, names]) => sum + names.reduce((product, name) => product * found[name], times), 0,
+  (sum, [times, factors]) => sum + factors.reduce((product, factor) => product * number(factor, found), times), 0,
 ) / rule.divisor;
+
+/** A factor of a length: a size, or a length that is rounded up and at least 0. */
+const number = (factor, found) => (typeof factor === "string" ? found[factor] : Math.max(Math.ceil(length(factor, found)), 0));
+const named = (factor) => (typeof factor === "string" ? [factor] : factor.terms.flatMap(([, inner]) => inner.flatMap(named)));
 
 /** Sizes near the wanted ones that keep what slices and heads say of sizes. */
 function settle() {
@@ -55,7 +59,7 @@ function settle() {
   for (let turn = 0; turn < 100; turn += 1) {
     const found = new Set(free.map((dim) => dim.name));
     for (let open = data.rules_of_sizes.filter((rule) => rule.exact); open.length;) {
-      const ready = open.filter((rule) => rule.terms.every(([, names]) => names.every((n) => found.has(n))));
+      const ready = open.filter((rule) => named(rule).every((n) => found.has(n)));
       if (!ready.length) break;
       for (const rule of ready) { sizes[rule.dim] = length(rule, sizes); found.add(rule.dim); }
       open = open.filter((rule) => !ready.includes(rule));

@@ -10,8 +10,9 @@ from typing import Any
 
 from blockbuster.errors import message
 from blockbuster.interp.binding import dims_of
+from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import fitted
+from blockbuster.ir.lengths import Clamp, Length
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
@@ -83,20 +84,23 @@ def _count(size: int, wanted: int, unit: bool) -> int:
 def _step(graph: Graph, dim: Dim) -> int:
     """What the size of a dim must be a multiple of."""
     terms = [term for rule in graph.size_rules for term in rule.length.terms]
-    return lcm(*(share.denominator for dims, share in terms if dim in dims))
+    read = ((Length((term,)).dims, term[1]) for term in terms)
+    return lcm(*(share.denominator for dims, share in read if dim in dims))
 
 
 def rules_of_sizes(graph: Graph) -> list[dict[str, Any]]:
-    """The sizes that follow from others: dim = sum of (times, dims) / divisor, or at least that."""
-    found = []
-    for rule in graph.size_rules:
-        terms, divisor = rule.length.parts()
-        found.append(
-            {
-                "dim": rule.dim,
-                "exact": rule.exact,
-                "terms": [[times, list(dims)] for times, dims in terms],
-                "divisor": divisor,
-            }
-        )
-    return found
+    """The sizes that follow from others: dim = sum of (times, factors) / divisor, or at least that.
+    """
+    return [
+        {"dim": rule.dim, "exact": rule.exact, **_terms(rule.length)} for rule in graph.size_rules
+    ]
+
+
+def _terms(length: Length) -> dict[str, Any]:
+    """A length as the page computes it: a factor is a size, or a clamped length."""
+    terms, divisor = length.parts()
+    found = [
+        [times, [_terms(s.of) if isinstance(s, Clamp) else s for s in symbols]]
+        for times, symbols in terms
+    ]
+    return {"terms": found, "divisor": divisor}

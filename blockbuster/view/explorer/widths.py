@@ -8,6 +8,7 @@ is the last axis of what those rows stand for, as values stand for keys.
 from __future__ import annotations
 
 from blockbuster.ir.graph import Graph, Read
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import array_dim
@@ -24,8 +25,9 @@ def usual_sizes(graph: Graph, dims: tuple[Dim, ...]) -> dict[Dim, int]:
     units, few = list_only(graph), narrow(graph)
     sizes = {d: UNIT if d in units else NARROW if d in few else WIDE for d in dims}
     for rule in graph.size_rules:
-        for dims, share in rule.length.terms if rule.exact else ():
-            if len(dims) == 1 and share < 1 and dims[0] not in (*units, *few):
+        for term in rule.length.terms if rule.exact else ():
+            dims, share = Length((term,)).dims, term[1]
+            if len(dims) == len(term[0]) == 1 and 0 < share < 1 and dims[0] not in (*units, *few):
                 sizes[dims[0]] = int(NARROW / share)
     return sizes
 

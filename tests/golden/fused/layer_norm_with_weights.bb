@@ -16,10 +16,10 @@ graph(x: M,K[M,K], g: K[K], b: K[K], wT: N,K[N,K] = w(K,N)) {
         yield +t6
         yield +s_3
       }
-      c = -(s_1 * (1 / |K|))
+      c = -(s_1 / |K|)
       t7 = outer(c, t2)
       t8 = add(t7, p_2)
-      r = rsqrt(maximum(s * (1 / |K|) - square(c), 0) + 1e-05)
+      r = rsqrt(maximum(s / |K| - square(c), 0) + 1e-05)
       t9 = row_scale(t8, r)
       t10 = col_shift(t9, t1)
       yield t10

@@ -9,7 +9,7 @@ graph(x: M,K[M,K], g: K[K], wT: N,K[N,K] = w(K,N)) {
         yield +made_3
         yield +s_1
       }
-      r = rsqrt(s * (1 / |K|) + 1e-06)
+      r = rsqrt(s / |K| + 1e-06)
       t1 = row_scale(made_2, r)
       yield t1
     }

@@ -10,8 +10,9 @@ from blockbuster.emit.print.numpy.mixed import COUNTED, converted, integer_funct
 from blockbuster.emit.print.numpy.places import Scope, permuted
 from blockbuster.emit.print.numpy.spelling import Spelling, aligned
 from blockbuster.emit.tile.program import Buffer, Let, Tile, TileProgram
-from blockbuster.emit.tile.result_dtypes import WIDTHS
-from blockbuster.ir.dtypes import INTEGERS
+from blockbuster.emit.tile.result_dtypes import INDEX, WIDTHS
+from blockbuster.ir.dtypes import INTEGERS, TRUTH
+from blockbuster.ir.expr import arguments
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 
 
@@ -51,21 +52,41 @@ class Operators(ABC):
         narrowed = self._is_wide(tile) and not self._is_wide(target)
         return f"{tile.name}.astype(dtype, copy=False)" if narrowed else tile.name
 
+    def _folded(self, tile: Tile, target: Tile) -> str:
+        """``tile`` as a fold or a product makes ``target`` of it: converted to floats if need be.
+
+        NumPy would make int32 and float32 float64; truth values are numbers of the arithmetic.
+        """
+        whole = self._integers and tile.dtype in COUNTED and target.dtype not in COUNTED
+        if whole or (tile.dtype == TRUTH and self._is_wide(target)):
+            return f"{tile.name}.astype({self._dtype(target)})"
+        return self._read(tile, target)
+
     def _operands(self, stmt: Let) -> list[str]:
         return [self._read(arg, stmt.target) for arg in stmt.args]
+
+    def _scalars(self, stmt: Let, op: Pointwise) -> list[str]:
+        """The operands of a scalar expression; for a wide result at least one is float64."""
+        names = self._operands(stmt)
+        read = [stmt.args[at] for at in arguments(op.expr)]
+        narrow = self._is_wide(stmt.target) and all(tile.dtype != "float64" for tile in read)
+        for at, tile in enumerate(stmt.args):
+            if narrow and (tile.axes or tile.dtype != INDEX):  # one position may be Python's int
+                names[at] += ".astype(np.float64)"
+            names[at] = aligned(names[at], tile.axes, op.axes)
+        return names
 
     def _functional(self, stmt: Let, scope: Scope) -> str:
         assert isinstance(stmt.op, Functional)
         if stmt.args[0].dtype in INTEGERS and stmt.op.name != "dot":
             return integer_functional(stmt.op.name, stmt.args[0].name, stmt.args[0].dtype)
-        return self._spell(stmt.target, stmt.args).functional(stmt.op.name, self._operands(stmt))
+        names = [self._folded(arg, stmt.target) for arg in stmt.args]
+        return self._spell(stmt.target, stmt.args).functional(stmt.op.name, names)
 
     def _pointwise(self, stmt: Let, scope: Scope) -> str:
         op = stmt.op
         assert isinstance(op, Pointwise)
-        given = zip(self._operands(stmt), stmt.args, strict=True)
-        names = [aligned(name, arg.axes, op.axes) for name, arg in given]
-        expr, spell = op.expr, self._spell(stmt.target, stmt.args)
+        names, expr, spell = self._scalars(stmt, op), op.expr, self._spell(stmt.target, stmt.args)
         if self._integers:
             expr, names = converted(expr, names, [arg.dtype for arg in stmt.args], spell)
         text = spell.value(expr, names)

@@ -1,6 +1,7 @@
 """Small functions that a NumPy text defines itself, so that it imports nothing but NumPy.
 
-Functions with a parameter ``out`` write their result there, as NumPy's do.
+Functions with a parameter ``out`` write their result there, as NumPy's do. Functions that round are
+told the dtype of their result: an operand's own may be another, and rounding to it may truncate.
 """
 
 from __future__ import annotations
@@ -8,22 +9,22 @@ from __future__ import annotations
 
 def _near(name: str, over: str) -> str:
     return (
-        f"def near_{name}(x, out=None):\n"
+        f"def near_{name}(x, dtype, out=None):\n"
         f'    """{name}, which is {over} / (1 + exp(-x)), rounded once from double precision."""\n'
         "    wide = np.exp(np.negative(x), dtype=np.float64)\n"
         "    wide += 1\n"
         "    if out is None:\n"
-        f"        return np.divide({over}, wide).astype(np.asarray(x).dtype)\n"
+        f"        return np.divide({over}, wide).astype(dtype)\n"
         f'    return np.divide({over}, wide, out=out, casting="same_kind")\n'
     )
 
 
 def _nearest(name: str) -> str:
     return (
-        f"def {name}(x, out=None):\n"
+        f"def {name}(x, dtype, out=None):\n"
         f'    """np.{name}, rounded once: in float32 NumPy\'s own is off by up to three units."""\n'
         "    if out is None:\n"
-        f"        return np.{name}(x, dtype=np.float64).astype(np.asarray(x).dtype)\n"
+        f"        return np.{name}(x, dtype=np.float64).astype(dtype)\n"
         f'    return np.{name}(x, out=out, dtype=np.float64, casting="same_kind")\n'
     )
 
@@ -34,7 +35,7 @@ ERF_AT = np.array([math.erf(at) for at in AT])
 SLOPE_AT = 2 / math.sqrt(math.pi) * np.exp(-AT * AT)
 
 
-def erf(x):
+def erf(x, dtype):
     """The error function, by Taylor's series at the nearest of 3073 points: up to 2 units off."""
     wide = np.asarray(x, np.float64).ravel()
     made = np.empty(wide.size)
@@ -52,7 +53,7 @@ def erf(x):
         series *= far * SLOPE_AT.take(number, mode="clip")
         series += ERF_AT.take(number, mode="clip")
         np.copysign(series, wide[k : k + 4096], out=made[k : k + 4096])
-    return made.reshape(np.shape(x)).astype(np.asarray(x).dtype)
+    return made.reshape(np.shape(x)).astype(dtype)
 '''
 
 HELPERS: dict[str, str] = {
@@ -62,20 +63,19 @@ HELPERS: dict[str, str] = {
     "near_sigmoid": _near("sigmoid", "1"),
     "near_silu": _near("silu", "x"),
     "near_gelu": (
-        "def near_gelu(x):\n"
+        "def near_gelu(x, dtype):\n"
         '    """gelu, rounded once from double precision."""\n'
-        "    return gelu(np.asarray(x, np.float64)).astype(np.asarray(x).dtype)\n"
+        "    return gelu(np.asarray(x, np.float64)).astype(dtype)\n"
     ),
     "near_power": (
-        "def near_power(x, y):\n"
+        "def near_power(x, y, dtype):\n"
         '    """x ** y, rounded once: an exponent in float32 would cost the digits of large x."""\n'
-        "    exact = np.asarray(x, np.float64) ** np.asarray(y, np.float64)\n"
-        "    return exact.astype(np.result_type(x, y))\n"
+        "    return (np.asarray(x, np.float64) ** np.asarray(y, np.float64)).astype(dtype)\n"
     ),
     "row_sum": (
-        "def row_sum(x):\n"
+        "def row_sum(x, dtype):\n"
         '    """The sums of rows, rounded once: NumPy adds up float32 columns one by one."""\n'
-        "    return np.add.reduce(x, axis=-1, dtype=np.float64).astype(x.dtype, copy=False)\n"
+        "    return np.add.reduce(x, axis=-1, dtype=np.float64).astype(dtype, copy=False)\n"
     ),
     "wide_row_sum": (
         "def wide_row_sum(x):\n"
@@ -91,13 +91,13 @@ HELPERS: dict[str, str] = {
         "    return made\n"
     ),
     "dot": (
-        "def dot(a, b, out=None):\n"
+        "def dot(a, b, dtype, out=None):\n"
         '    """a @ b.T; a small one is rounded once: in float32, libraries differ most there."""\n'
         "    if a.size * b.size > 262144 * a.shape[-1]:\n"
         "        return product(a, b, out)\n"
         "    wide = np.dot(a.astype(np.float64, copy=False), b.T.astype(np.float64, copy=False))\n"
         "    if out is None:\n"
-        "        return wide.astype(a.dtype, copy=False)\n"
+        "        return wide.astype(dtype, copy=False)\n"
         "    out[...] = wide\n"
         "    return out\n"
     ),
@@ -127,7 +127,11 @@ HELPERS: dict[str, str] = {
     ),
     "silu": "def silu(x):\n    return x * sigmoid(x)\n",
     "erf": _ERF,
-    "gelu": "def gelu(x):\n    return x * (1 + erf(x * math.sqrt(0.5))) / 2\n",
+    "gelu": (
+        "def gelu(x):\n"
+        "    scaled = x * math.sqrt(0.5)\n"
+        "    return x * (1 + erf(scaled, scaled.dtype)) / 2\n"
+    ),
     "sub0": (
         "def sub0(x, z):\n"
         '    """x - z, and x where it is infinite, even if z is, too."""\n'
@@ -165,10 +169,18 @@ HELPERS: dict[str, str] = {
     ),
     "recip0": (
         "def recip0(x):\n"
-        '    """1 / x, and 0 where x is 0."""\n'
-        "    if np.count_nonzero(x) == np.size(x):\n"
-        "        return 1 / x\n"
-        "    return np.where(x == 0, 0 * x, 1 / x)\n"
+        '    """1 / x, 0 where x is 0, and NaN where it is infinite."""\n'
+        "    return 1 / divisor(x)\n"
+    ),
+    "divisor": (
+        "def divisor(x):\n"
+        '    """`x`, infinite where it is 0 and NaN where it is infinite, to divide by."""\n'
+        "    made = np.array(x)\n"
+        "    if not math.isfinite(np.vdot(made, made)):\n"
+        "        made[np.isinf(made)] = np.nan\n"
+        "    if np.count_nonzero(made) < made.size:\n"
+        "        made[made == 0] = np.inf\n"
+        "    return made\n"
     ),
     "rounded": (
         "def rounded(x, to):\n"
@@ -187,5 +199,5 @@ HELPERS: dict[str, str] = {
 }
 HELPERS_OF = {
     "silu": ("sigmoid",), "gelu": ("erf",), "near_gelu": ("erf", "gelu"),
-    "dot": ("product",), "wide_dot": ("product",),
+    "dot": ("product",), "wide_dot": ("product",), "recip0": ("divisor",),
 }  # fmt: skip

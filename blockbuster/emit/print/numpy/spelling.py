@@ -20,6 +20,7 @@ from blockbuster.ir.expr import (
     arguments,
     is_predicate,
     show_number,
+    without_zeros,
 )
 from blockbuster.ir.types import Dim
 
@@ -71,6 +72,12 @@ CALL_TEXT: dict[str, str] = {
 
 INTO_HELPERS = ("exp", "log", "tanh", "near_sigmoid", "near_silu", "minus", "dot")
 """Functions of a text's own that take that memory, too."""
+
+ROUNDING = (
+    "exp", "log", "tanh", "near_sigmoid", "near_silu", "near_gelu", "near_power", "erf", "row_sum",
+    "dot",
+)  # fmt: skip
+"""Functions of a text's own that are told the dtype of their result."""
 
 # names that a text needs, or Python
 RESERVED = (
@@ -127,6 +134,13 @@ class Spelling:
             self.helpers.setdefault(needed)
         return name
 
+    def _called(self, name: str, args: Sequence[str], *options: str) -> str:
+        """A call of NumPy's function or of the text's own, which may be told its result's dtype."""
+        if not name.startswith("np."):
+            self.helper(name)
+        told = (self.dtype,) if name in ROUNDING else ()
+        return f"{name}({', '.join((*args, *told, *options))})"
+
     def value(self, expr: Expr, names: Sequence[str]) -> str:
         """``expr`` as the value of a name: a typed number, never one of Python's own."""
         return self._typed(expr) if isinstance(expr, Const) else self.number(expr, names)
@@ -148,7 +162,7 @@ class Spelling:
     def functional(self, name: str, args: Sequence[str]) -> str:
         """A dot or reduction of operands of these names."""
         if name in self._exact:
-            return f"{self.helper(self._exact[name])}({', '.join(args)})"
+            return self._called(self._exact[name], args)
         return self._functionals[name].format(*args)
 
     def functional_into(self, name: str, args: Sequence[str], memory: str) -> str:
@@ -156,7 +170,7 @@ class Spelling:
         helper = self._exact.get(name, "")
         if helper not in INTO_HELPERS:
             return ""
-        return f"{self.helper(helper)}({', '.join(args)}, out={memory})"
+        return self._called(helper, args, f"out={memory}")
 
     def into(self, expr: Expr, names: Sequence[str], memory: str, free: str) -> str:
         """``expr`` written to ``memory``; empty if its function takes none.
@@ -176,19 +190,19 @@ class Spelling:
             step = self.into(part, names, free, free) if alone and isinstance(part, Call) else ""
             text = step or self._operand(expr, at, names)
             texts.append(f"{text}.0" if text.isdigit() else text)  # NumPy takes a float faster
-        return f"{function}({', '.join(texts)}, out={memory})"
+        return self._called(function, texts, f"out={memory}")
 
     def _filling(self, expr: Call) -> str:
         """The function of ``expr`` that writes to memory it is given; empty if there is none."""
         name = INTO_TEXT.get(expr.fn) or self._calls.get(expr.fn, "")
         if is_predicate(expr) or not name.startswith("np."):
-            return self.helper(name) if name in INTO_HELPERS else ""
+            return name if name in INTO_HELPERS else ""
         return name
 
     def number(self, expr: Expr, names: Sequence[str], floor: int = 0) -> str:
         """``expr`` as a number; a truth value becomes 0 or 1."""
         if is_predicate(expr):
-            return f"({self.truth(expr, names)}).astype(dtype)"
+            return f"({self.truth(expr, names)}).astype({self.dtype})"
         match expr:
             case Arg(index):
                 return names[index]
@@ -196,6 +210,10 @@ class Spelling:
                 return f"{self.dtype}({self._size_name(dim)})"
             case Const(value):
                 return _constant(value, floor)
+            case Call("whole", (arg,)) if not arguments(arg):
+                return f"np.int64({self._wide.number(arg, names)})"
+            case Call("where") if self._by_helpers and (x := without_zeros(expr)) is not None:
+                return f"{self.helper('divisor')}({self.number(x, names)})"
             case Call(
                 "where", (Call("eq", (Arg() as x, Const() as old)), Const() as new, same)
             ) if self._by_helpers and x == same:
@@ -208,7 +226,7 @@ class Spelling:
                 return f"{text}.astype(dtype)" if plain else text
             case Call("pow", args) if self._by_helpers and any(map(_varies, args)):
                 given = (self._operand(expr, at, names) for at in (0, 1))
-                return f"{self.helper('near_power')}({', '.join(given)})"
+                return self._called("near_power", [*given])
             case Call(fn) if fn in INFIX:
                 sign, level = INFIX[fn]
                 power = fn == "pow"
@@ -217,11 +235,8 @@ class Spelling:
                 text = f"{a_text} {sign} {b_text}"
                 return f"({text})" if level < floor else text
             case Call(fn, args):
-                name = self._calls[fn]
-                if not name.startswith("np."):
-                    name = self.helper(name)
                 given = (self._operand(expr, at, names) for at in range(len(args)))
-                return f"{name}({', '.join(given)})"
+                return self._called(self._calls[fn], [*given])
         raise AssertionError(expr)
 
     def truth(self, expr: Expr, names: Sequence[str]) -> str:

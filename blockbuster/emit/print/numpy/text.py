@@ -326,23 +326,23 @@ class Text(Operators):
         return [f"{stmt.target.name} = np.full({shape}, {start}, {self._dtype(stmt.target)})"]
 
     def _fold(self, stmt: Fold, scope: Scope) -> list[str]:
-        lead, value = stmt.target, self._read(stmt.value, stmt.target)
+        lead, value = stmt.target, self._folded(stmt.value, stmt.target)
         place = lead.name if self._padded else lead.name + lanes_of(lead, stmt.value)
-        onto = place if stmt.onto is None else self._read(stmt.onto, lead)
+        onto = place if stmt.onto is None else self._folded(stmt.onto, lead)
         folded = MONOID_TEXT[stmt.monoid].format(onto, value)
         if not stmt.members:
             return [f"{place} = {value if stmt.ahead else folded}"]
         new = value if stmt.ahead else f"{lead.name}_new"
         lines = [] if stmt.ahead else [f"{new} = {folded}"]
         for member in stmt.members:
-            axes = member.target.axes
+            made, axes = member.target, member.target.axes
 
-            def rescaled(x: str, r: str, factor: Any = member.factor, axes: Any = axes) -> str:
-                names = (x, aligned(r, lead.axes, axes), aligned(new, lead.axes, axes))
-                return self._spelling.number(factor, names, 6)
+            def rescaled(x: str, r: str, factor: Any = member.factor, made: Tile = made) -> str:
+                names = (x, *(aligned(text, lead.axes, made.axes) for text in (r, new)))
+                return self._spell(made).number(factor, names, 6)
 
-            old = rescaled(member.target.name, lead.name)
-            given = self._read(member.value, member.target)
+            old = rescaled(made.name, lead.name)
+            given = self._folded(member.value, made)
             added = rescaled(given, value)
             if stmt.ahead:
                 added = aligned(given, member.value.axes, axes)

@@ -171,8 +171,9 @@ def _sub0(x, z):
     "_recip0": (
         '''
 def _recip0(x):
-    """1 / x, and 0 where x is 0."""
-    return tl.where(x == 0.0, 0.0, 1.0 / x)
+    """1 / x, 0 where x is 0, and NaN where it is infinite."""
+    near = tl.where(tl.abs(x) == float("inf"), float("nan"), 1.0 / x)
+    return tl.where(x == 0.0, 0.0, near)
 ''',
         (),
     ),
@@ -189,9 +190,10 @@ def _mod(x, y):
         '''
 def _floordiv(x, y):
     """The quotient of integers, rounded down: Triton's // rounds to 0."""
-    return (x - _mod(x, y)) // y
+    rest = x % y  # no difference that overflows narrow integers
+    return x // y - ((rest != 0) & ((rest < 0) != (y < 0)))
 ''',
-        ("_mod",),
+        (),
     ),
     "_finite": (
         '''
@@ -250,8 +252,9 @@ def _tanh(x):
     "_recip0": (
         '''
 def _recip0(x):
-    """1 / x, and 0 where x is 0."""
-    return tl.where(x == 0.0, 0.0, tl.div_rn(1.0, x))
+    """1 / x, 0 where x is 0, and NaN where it is infinite."""
+    near = tl.where(tl.abs(x) == float("inf"), float("nan"), tl.div_rn(1.0, x))
+    return tl.where(x == 0.0, 0.0, near)
 ''',
         (),
     ),

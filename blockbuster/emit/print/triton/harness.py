@@ -139,11 +139,7 @@ def check_array(name, array, axes, like, size):
 def check_lengths(size):
     """``size`` with what follows from it. Raise ValueError where slices or heads do not fit."""
     for dim, exact, terms, divisor in LENGTHS:
-        number = 0
-        for times, dims in terms:
-            for factor in dims:
-                times *= size[factor]
-            number += times
+        number = total_of(terms, size)
         length, rest = divmod(number, divisor)
         if rest or exact and length < 0:
             raise ValueError(f"{dim} would be {number / divisor:g} for {size}")
@@ -152,6 +148,25 @@ def check_lengths(size):
             least = "" if exact else "at least "
             raise ValueError(f"{dim} is {known}: for {size} it has to be {least}{length}")
     return size
+
+
+def total_of(terms, size):
+    """The sum of multiples of products. A factor is a size, or a sum over a number that counts what
+    a slice takes: 0 where it is negative, rounded up, or it has to be whole.
+    """
+    number = 0
+    for times, factors in terms:
+        for factor in factors:
+            if isinstance(factor, str):
+                times *= size[factor]
+                continue
+            inner, divisor, rounds = factor
+            length, rest = divmod(total_of(inner, size), divisor)
+            if rest and not rounds:
+                raise ValueError(f"a slice would have {length} and a part elements for {size}")
+            times *= max(length + (rest > 0), 0)
+        number += times
+    return number
 
 
 def check_sizes(size):
@@ -189,109 +204,6 @@ def check_assembler():
 '''
 
 COMMANDS = '''
-def sizes_to_check(changes):
-    """Sizes that touch every edge in few iterations, where ``changes`` says nothing."""
-    size = {}
-    for dim, usual in SIZES.items():
-        if dim in EXACTLY or dim in AT_MOST or LENGTHS or has_gpu():
-            size[dim] = usual
-        elif dim in MULTIPLES:
-            size[dim] = min(usual, 2 * MULTIPLES[dim])
-        else:
-            size[dim] = min(usual, BLOCKS.get(dim, 1) * 3 // 2 + 1)
-    return check_lengths(size | changes)
-
-
-def drawn(rng, name, shape, size, scale):
-    """Random values of the kind that an input has (KINDS, TRUTH, DTYPES)."""
-    kind, top = KINDS.get(name, ("", 0))
-    top = size.get(top, top)
-    if kind == "truth" or name in TRUTH:
-        return rng.standard_normal(shape) > 0
-    if kind == "index":
-        return rng.integers(0, max(top, 1), shape)
-    if kind == "count":
-        return rng.integers(min(top, 1), top + 1, shape)
-    if "int" in DTYPES[name]:
-        return rng.integers(0, 8, shape)
-    return scale * rng.standard_normal(shape)
-
-
-def random_inputs(size, seed=0, scale=1.0):
-    """Inputs of the right kinds, as NumPy arrays; torch tensors on a GPU if there is one.
-
-    Numbers are normally distributed; labels are below their number of classes, lengths between 1
-    and the length of their axis, masks 0 or 1.
-    """
-    rng = np.random.default_rng(seed)
-    arrays = {}
-    for name, axes in INPUTS.items():
-        shape = [1 if axis == 1 else size[axis] for axis in axes]
-        array = drawn(rng, name, shape, size, scale)
-        arrays[name] = array.astype(np.float32) if "float" in DTYPES[name] else array
-    if has_gpu():
-        import torch
-
-        tensors = {name: torch.from_numpy(a).cuda() for name, a in arrays.items()}
-        return {n: t.to(getattr(torch, DTYPES[n])) for n, t in tensors.items()}
-    return {n: a.astype(DTYPES[n]) for n, a in arrays.items()}
-
-
-def poisoned(size, like):
-    """Outputs full of NaN: what a kernel forgets to write shows."""
-    arrays = {}
-    for name, axes in OUTPUTS.items():
-        shape = [1 if axis == 1 else size[axis] for axis in axes]
-        arrays[name] = empty(shape, DTYPES[name], like)
-        arrays[name][...] = float("nan") if "float" in DTYPES[name] else True
-    return arrays
-
-
-def on_host(array):
-    return np.asarray(array if isinstance(array, np.ndarray) else array.double().cpu(), np.float64)
-
-
-def run_once(size, seed, scale):
-    """The kernels' outputs and the float64 reference's, on the same random inputs."""
-    arrays = random_inputs(size, seed, scale)
-    free = {dim: size[dim] for dim in FREE}
-    outputs = poisoned(size, next(iter(arrays.values())))
-    launch(**arrays, **free, **outputs)
-    expected = reference(*(on_host(a) for a in arrays.values()), **free)
-    return outputs, expected if isinstance(expected, tuple) else (expected,)
-
-
-def check(size, seed=0):
-    """Compare with the float64 reference on random inputs; True if every output is close."""
-    for scale in (1.0, 0.5, 0.25, 0.125, 0.0625):
-        outputs, expected = run_once(size, seed, scale)
-        found = (*map(on_host, outputs.values()), *expected)
-        if all(np.isfinite(array).all() for array in found):
-            break
-        print(f"not finite for inputs of size {scale}: {DTYPES} may be too small for them")
-    return all([is_close(n, on_host(r), right) for (n, r), right in zip(outputs.items(), expected)])
-
-
-def is_close(name, result, right):
-    """Whether a result agrees with the reference, and a line about it.
-
-    Of integers and truth values few may differ: those where numbers are nearly equal.
-    """
-    if "float" not in DTYPES[name]:
-        differ = np.count_nonzero(result != right)
-        close = differ <= TOLERANCE * result.size
-        print(f"{name}: {differ} of {result.size} entries differ: {'PASS' if close else 'FAIL'}")
-        return close
-    error = np.abs(result - right).max(initial=0.0)
-    largest = np.abs(right).max(initial=0.0)
-    close = bool(error <= TOLERANCE * max(largest, 1e-3))
-    print(
-        f"{name}: max error {error:.3g}, largest value {largest:.3g},"
-        f" tolerance {TOLERANCE:g} of it: {'PASS' if close else 'FAIL'}"
-    )
-    return close
-
-
 def bench(size):
     """Print the time of one call."""
     arrays = random_inputs(size)

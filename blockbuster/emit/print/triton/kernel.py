@@ -104,7 +104,7 @@ class _KernelPrinter:
 
     def _define(self, tile: Tile, lanes: Lanes, hint: str = "") -> str:
         name = self._names.of(tile, tile.hint or hint or tile.name)
-        self._tiles[tile] = Operand(Text(name, tile.dtype), lanes)
+        self._tiles[tile] = Operand(Text(name, tile.dtype, single=not lanes), lanes)
         return name
 
     # memory ----------------------------------------------------------------------

@@ -33,11 +33,14 @@ _COMPARE, _OR, _AND, _ADD, _MUL, _UNARY, ATOM = 3, 4, 6, 8, 9, 10, 12
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of Triton text: its dtype, and how tightly its outermost operator binds."""
+    """A piece of Triton text: its dtype, and how tightly its outermost operator binds; ``single``:
+    it is one number, which stands for every lane beside it.
+    """
 
     text: str
     dtype: str = FLOAT
     level: int = ATOM
+    single: bool = False
 
     def at(self, floor: int) -> str:
         """The text as an operand of an operator that binds with ``floor``."""
@@ -153,7 +156,9 @@ class ScalarPrinter:
                 tensor = Text(f"tl.full((), {number(exponent)}, tl.float32)")
                 return self._float_call("pow", [as_float(self.text(base, args)), tensor])
             case Call(fn, operands):
-                return self._call(fn, [self.text(a, args) for a in operands])
+                given = [self.text(a, args) for a in operands]
+                single = all(a.single or is_literal(a) for a in given)
+                return replace(self._call(fn, given), single=single)
         raise AssertionError(expr)
 
     def summand(self, expr: Expr, args: Sequence[Text]) -> Text:
@@ -180,6 +185,8 @@ class ScalarPrinter:
         if fn in _TRUTH:
             sign, level = _TRUTH[fn]
             left, right = map(as_bool, args)
+            if args[0].single != args[1].single:
+                return _beside(fn, *((left, right) if args[0].single else (right, left)))
             return Text(f"{left.at(level)} {sign} {right.at(level + 1)}", dtype, level)
         if fn == "not":
             return Text(f"~{as_bool(args[0]).at(_UNARY)}", dtype, _UNARY)
@@ -250,6 +257,14 @@ def _powered(base: Expr, exponent: float) -> Expr:
 def _infix(fn: str, args: Sequence[Text]) -> Text:
     sign, level = _INFIX[fn]
     return Text(f"{args[0].at(level)} {sign} {args[1].at(level + 1)}", FLOAT, level)
+
+
+def _beside(fn: str, one: Text, lanes: Text) -> Text:
+    """One truth value and those of lanes: Triton's interpreter repeats the result of a comparison
+    of floats as floats, which ``&`` and ``|`` refuse; ``tl.where`` does not.
+    """
+    chosen = f"{lanes.text}, False" if fn == "and" else f"True, {lanes.text}"
+    return Text(f"tl.where({one.text}, {chosen})", TRUTH)
 
 
 def _whole(fn: str, args: Sequence[Text]) -> Text:

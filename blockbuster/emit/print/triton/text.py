@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from blockbuster.emit.print.triton.checking import DRAWS, JUDGEMENT
 from blockbuster.emit.print.triton.file import OVERLAPS, File, literal, wrapped
 from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_sources
 from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, START
@@ -23,22 +24,28 @@ from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
-from blockbuster.ir.dtypes import TRUTH
-from blockbuster.ir.lengths import in_order
+from blockbuster.ir.dtypes import HALF, TRUTH
+from blockbuster.ir.lengths import Clamp, Length, Symbol, in_order
+from blockbuster.ir.meaning import Reference
 from blockbuster.ir.types import Dim, size_class
 
 _RESERVED = (
     "INDEX", "pid", "name", "array", "inputs", "launch", "reference", "main", "check", "bench",
-    "size", "index", "grid", "run_once", "random_inputs", "poisoned", "on_host",
+    "size", "index", "grid", "random_inputs", "poisoned", "on_host",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
-    "KINDS", "drawn", "is_close", "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS",
-    "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler", "descriptor",
-    "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early", "leave_room", "started",
-    "prepare", "prepared", "check_prepared", "of_constants",
+    "EAGER", "APART", "HELD", "OVER_ZERO", "NOTES", "LARGEST", "FLOAT32_LARGEST", "LARGE",
+    "ROUNDING", "NEARBY", "ROOM", "integers", "sizes_to_check", "expected", "in_parts", "Expected",
+    "unlike", "within", "judged", "same_bits", "run_kernels", "compare", "better", "KINDS", "drawn",
+    "in_numpy", "is_close", "LENGTHS", "check_lengths", "total_of", "DTYPES", "TOLERANCE",
+    "KERNELS", "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler",
+    "descriptor", "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early", "leave_room",
+    "started", "prepare", "prepared", "check_prepared", "of_constants",
     "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", "ctypes", "functools", *HELPERS, *ACCURATE,
 )  # fmt: skip
-IMPORTS = {"import argparse", "import contextlib", "import os", "import sys"}
+IMPORTS = {
+    f"import {name}" for name in ("argparse", "contextlib", "functools", "math", "os", "sys")
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class Heading:
 
     listing: str
     target: str
-    reference: str
+    reference: Reference
     notes: tuple[str, ...] = ()
     schedule: str = ""
     checks_assembler: bool = False
@@ -67,14 +74,14 @@ def triton_text(
     """The file's text. ``sizes``: what it is written for, by size class."""
     _refuse_block_axes(program)
     text = _FileText(program, sizes)
-    imports, reference = _parted(heading.reference)
-    imports |= IMPORTS | ({"import ctypes", "import functools"} if leaves_room(program) else set())
+    imports, reference = _parted(heading.reference.text)
+    imports |= IMPORTS | ({"import ctypes"} if leaves_room(program) else set())
     sections = [
         text.docstring(heading),
         "\n".join(sorted(imports)),
         START.strip(),
         "import numpy as np\nimport triton\nimport triton.language as tl",
-        text.constants(heading.kinds),
+        text.constants(heading),
         *helper_sources(text.file.helpers, text.file.accurate),
         *(text.function(kernel) for kernel in text.kernels),
         kernel_table(text.file, text.kernels),
@@ -83,9 +90,21 @@ def triton_text(
         ARRAYS.strip(),
         *launch_helpers(program, text.kernels),
         *([ASSEMBLER.strip()] if heading.checks_assembler else []),
+        DRAWS.strip(),
+        JUDGEMENT.strip(),
         COMMANDS.strip(),
     ]
     return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
+
+
+def _terms(length: Length) -> tuple[object, int]:
+    """A length as the file computes it: see ``total_of`` in harness.py."""
+    terms, divisor = length.parts()
+    return tuple((times, tuple(map(_factor, symbols))) for times, symbols in terms), divisor
+
+
+def _factor(symbol: Symbol) -> object:
+    return (*_terms(symbol.of), symbol.rounds) if isinstance(symbol, Clamp) else symbol
 
 
 def _schedule(text: str) -> str:
@@ -223,7 +242,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
     # constants -------------------------------------------------------------------
 
-    def constants(self, kinds: Mapping[str, Kind]) -> str:
+    def constants(self, heading: Heading) -> str:
         truth = [self.file.buffer(b) for b in self._arrays if b.dtype == TRUTH]
         blocks: dict[Dim, int] = {}
         for block in self._blocks():
@@ -234,10 +253,11 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
                 _table("INPUTS", self._axes_of(self._program.inputs), "axes; 1: of extent 1"),
                 _table("OUTPUTS", self._axes_of(self._program.outputs)),
                 f"TRUTH = {literal(tuple(truth))}  # arrays of bool",
-                _table("KINDS", self._kinds_of(kinds), "of inputs that are not any numbers"),
+                _table("KINDS", self._kinds_of(heading.kinds), "inputs that are not any numbers"),
                 f"FREE = {literal(self._free)}  # dims that no input shows",
                 _table("DTYPES", self._dtypes()),
                 f"TOLERANCE = {self._tolerance()!r}  # of --check, of the largest result",
+                *self._of_reference(heading),
                 _table("SIZES", self._sizes(), "what the kernels were written for"),
                 _table("BLOCKS", blocks),
                 _table("MULTIPLES", self._multiples(), "no masks: sizes are multiples of these"),
@@ -246,6 +266,19 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
                 f"LENGTHS = {literal(self._lengths())}  # dim, exact, (times, dims), ..., divisor",
             ]
         )
+
+    def _of_reference(self, heading: Heading) -> list[str]:
+        """What the check knows of the reference, and of the kernels beside it."""
+        reference, inputs = heading.reference, [buffer.dtype for buffer in self._program.inputs]
+        halves = all(dtype == HALF for dtype in inputs)
+        eager = (HALF if halves else "float32") if reference.in_dtypes else ""
+        return [
+            f"EAGER = {literal(eager)}  # in which the reference computes as libraries do",
+            f"APART = {literal(reference.apart)}  # dims along which it can be computed in parts",
+            f"HELD = {reference.held}  # bytes that it holds",
+            f"OVER_ZERO = {reference.over_zero}  # it divides integers",
+            f"NOTES = {literal(heading.notes)}",
+        ]
 
     def _dtypes(self) -> dict[str, str]:
         arrays = (*self._program.inputs, *self._program.outputs)
@@ -283,10 +316,9 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         read = {dim for rule in rules if rule.dim in self._dims for dim in rule.length.dims}
         counts = [chunks.lanes for chunks in self._program.chunks if chunks.lanes in read]
         return tuple(
-            (rule.dim, rule.exact, tuple(terms), divisor)
+            (rule.dim, rule.exact, *_terms(rule.length))
             for rule in rules
             if rule.dim in (*self._dims, *counts)
-            for terms, divisor in [rule.length.parts()]
         )
 
     def _blocks(self) -> Iterator[Block]:

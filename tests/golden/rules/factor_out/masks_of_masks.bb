@@ -1,4 +1,4 @@
-# Numbers and conditions, in several operators.
+# Choices of choices, in several operators.
 graph(X: K[M,K] = port, G: K[M,K] = port) {
   s = map K (x in !X) {
     t = row_sum(x)
@@ -6,7 +6,7 @@ graph(X: K[M,K] = port, G: K[M,K] = port) {
   }
   p = map K (g in !G, x_1 in !X, c = s) {
     h = g > 0
-    r = row_shift(x_1, c)
+    r = row_scale(x_1, c)
     t_1 = where(h, r, 0)
     n = -t_1
     u = where(g < 2, t_1, n)
@@ -17,24 +17,18 @@ graph(X: K[M,K] = port, G: K[M,K] = port) {
 }
 # after
 graph(X: K[M,K] = port, G: K[M,K] = port) {
-  t1, p = map K (g in !G, x in !X) {
+  p = map K (g in !G, x in !X) {
     h = g > 0
     t = where(h, x, 0)
     n = -t
     u = where(g < 2, t, n)
     a = row_sum(u)
-    t_1 = where(h, 1, 0)
-    n_1 = -t_1
-    u_1 = where(g < 2, t_1, n_1)
-    a_1 = row_sum(u_1)
     yield +a
-    yield +a_1
   }
   s = map K (x_1 in !X) {
-    t_2 = row_sum(x_1)
-    yield +t_2
+    t_1 = row_sum(x_1)
+    yield +t_1
   }
-  t2 = mul(p, s)
-  t3 = add(t1, t2)
-  return t3
+  t1 = mul(p, s)
+  return t1
 }

@@ -1,4 +1,4 @@
-# Added once for each block, whose number is not known.
+# It is added once for each block: a second sum.
 graph(X: K[M,K] = port) {
   s = map K (x in !X) {
     t = row_sum(x)
@@ -12,4 +12,4 @@ graph(X: K[M,K] = port) {
   }
   return p
 }
-# because: c stays in K<row_sum x * 2 add>: u is the same in every iteration over K, in part
+# because: c stays in K<row_sum x * 2 add>: u adds it to others: digits would cancel behind the sum

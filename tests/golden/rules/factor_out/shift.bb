@@ -1,4 +1,4 @@
-# What is added to each of a row is counted; what is added where a mask holds is summed.
+# What is added to a row would leave a second sum: both may be large where their difference is not.
 graph(X: K[M,K] = port, G: K[M,K] = port, Y: K[N,K] = port) {
   s = map K (x in !X) {
     t = row_sum(x)
@@ -14,25 +14,4 @@ graph(X: K[M,K] = port, G: K[M,K] = port, Y: K[N,K] = port) {
   }
   return p, q
 }
-# after
-graph(X: K[M,K] = port, G: K[M,K] = port, Y: K[N,K] = port) {
-  t1, q, p = map K (g in !G, x in !X) {
-    t = where(g > 0, x, 0)
-    a = row_sum(t)
-    b = row_sum(x)
-    t_1 = where(g > 0, 1, 0)
-    a_1 = row_sum(t_1)
-    yield +a
-    yield +b
-    yield +a_1
-  }
-  s = map K (x_1 in !X) {
-    t_2 = row_sum(x_1)
-    yield +t_2
-  }
-  t2 = mul(p, s)
-  t3 = add(t1, t2)
-  t4 = |K| * s
-  t5 = add(q, t4)
-  return t3, t5
-}
+# because: c stays in K<row_shift where(x > 0, y, 0) row_sum row_sum>: a adds it to others: digits would cancel behind the sum

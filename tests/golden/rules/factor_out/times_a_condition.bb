@@ -5,7 +5,7 @@ graph(X: K[M,K] = port, G: K[M,K] = port) {
     yield +t
   }
   p = map K (x_1 in !X, c = s, g in !G) {
-    r = row_shift(x_1, c)
+    r = row_scale(x_1, c)
     t_1 = r * (g > 0)
     a = row_sum(t_1)
     yield +a
@@ -14,19 +14,15 @@ graph(X: K[M,K] = port, G: K[M,K] = port) {
 }
 # after
 graph(X: K[M,K] = port, G: K[M,K] = port) {
-  t1, p = map K (x in !X, g in !G) {
+  p = map K (x in !X, g in !G) {
     t = x * (g > 0)
     a = row_sum(t)
-    t_1 = g > 0
-    a_1 = row_sum(t_1)
     yield +a
-    yield +a_1
   }
   s = map K (x_1 in !X) {
-    t_2 = row_sum(x_1)
-    yield +t_2
+    t_1 = row_sum(x_1)
+    yield +t_1
   }
-  t2 = mul(p, s)
-  t3 = add(t1, t2)
-  return t3
+  t1 = mul(p, s)
+  return t1
 }

@@ -14,4 +14,4 @@ graph(X: K[M,K] = port) {
   }
   return l
 }
-# because: c stays in K<row_shift exp(x) x + 1 row_sum>: a adds it, times data, to others: digits would cancel
+# because: c stays in K<row_shift exp(x) x + 1 row_sum>: a is not linear in it, because of one number, added along K

@@ -1,4 +1,4 @@
-# The length of a block of another dim is not that of the dim.
+# What is added to each of a row would be counted: that is such a second sum.
 graph(X: B[M,K] = port) {
   s = map B (x in !X) {
     t = row_sum(x)
@@ -11,4 +11,4 @@ graph(X: B[M,K] = port) {
   }
   return p
 }
-# because: c stays in B<row_shift row_sum>: a is the same in every iteration over B, in part
+# because: c stays in B<row_shift row_sum>: a is not linear in it, because of one number, added along K

@@ -1,0 +1,152 @@
+"""Random eager programs through ``bb.jit`` on the CPU, beside NumPy or torch.
+
+    python -m bench.eager_programs --count 20000 --out build/eager.json
+    python -m bench.eager_programs --seed 123           # one program, as text, with both results
+
+A verdict is "equal"; "refused" (ours, in words); "ill-conditioned" (the library's own result in
+this dtype and in float64 differ too much to judge); "WRONG" (a value, a dtype or a shape); or
+"CRASHED" (an error that is none of ours).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import blockbuster as bb
+from bench.eager_source import Eager, eager_program
+
+OURS = (bb.BlockbusterError,)
+ROUNDING = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-12}
+Record = dict[str, Any]
+
+
+def drawn(seed: int) -> Eager:
+    """The program of a seed: every third one is torch's, every fifth may have empty axes."""
+    random = Random(seed)
+    return eager_program(random, "torch" if seed % 3 == 2 else "np", empty=seed % 5 == 0)
+
+
+def judged(seed: int) -> Record:
+    """The verdict on the program of one seed."""
+    program = drawn(seed)
+    record: Record = {"seed": seed, "library": program.library, "verdict": "equal"}
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = _run(program, program.function())
+        try:
+            got = _run(program, bb.jit(program.function()))
+        except OURS as error:
+            return record | {"verdict": "refused", "reason": str(error).splitlines()[0][:200]}
+        except Exception as error:
+            where = traceback.format_exc(limit=-3)
+            reason = f"{type(error).__name__}: {error}"[:300]
+            crash = {"verdict": "CRASHED", "reason": reason, "where": where}
+            return record | crash | {"text": program.text}
+        try:
+            exact = _run(program, program.function(), wide=True)
+        except Exception:
+            exact = wanted
+    reasons = [_unlike(*each) for each in zip(got, wanted, exact, strict=True)]
+    reason = next((r for r in reasons if r), "")
+    if reason:
+        verdict = "ill-conditioned" if reason == "?" else "WRONG"
+        return record | {"verdict": verdict, "reason": reason, "text": program.text}
+    return record
+
+
+def _run(program: Eager, function: Any, *, wide: bool = False) -> Sequence[Any]:
+    """The results of a function on copies of the arrays, which it may not change."""
+    given = {n: _given(program, a, wide=wide) for n, a in program.arrays.items()}
+    results = function(**given)
+    for name, array in program.arrays.items():
+        kept = np.asarray(given[name])
+        assert wide or np.array_equal(kept, array, equal_nan=array.dtype.kind == "f"), name
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _given(program: Eager, array: np.ndarray, *, wide: bool) -> Any:
+    made = array.astype(float) if wide and array.dtype.kind == "f" else array.copy()
+    if program.library == "np":
+        return made
+    import torch
+
+    return torch.from_numpy(made)
+
+
+def _unlike(got: Any, wanted: Any, exact: Any) -> str:
+    """How a result differs from what is wanted; "?" if that cannot be judged; else ""."""
+    if str(got.dtype) != str(wanted.dtype):
+        return f"dtype {got.dtype}, not {wanted.dtype}"
+    a, b, c = (np.asarray(x) for x in (got, wanted, exact))
+    if a.shape != b.shape:
+        return f"shape {a.shape}, not {b.shape}"
+    if a.dtype.kind != "f":
+        if np.array_equal(a, b):
+            return ""
+        return "?" if b.shape == c.shape and not np.array_equal(b, c) else "other integers"
+    rounding = ROUNDING[str(b.dtype)]
+    unsure = np.abs(b.astype(float) - c).max(initial=0) if b.shape == c.shape else np.inf
+    size = np.abs(b.astype(float)).max(initial=0)
+    if not unsure <= 50 * rounding * max(size, 1):
+        return "?"
+    allowed = 8 * unsure + 16 * rounding * max(size, 1e-3)
+    if np.allclose(a.astype(float), b.astype(float), rtol=0, atol=allowed, equal_nan=True):
+        return ""
+    return f"off by {np.abs(a.astype(float) - b).max()}, allowed {allowed}"
+
+
+def run(seeds: Sequence[int], workers: int) -> list[Record]:
+    """The verdicts on programs, in order, with the count so far on the terminal."""
+    from rich.progress import track
+
+    if workers == 1:
+        return [judged(seed) for seed in track(seeds, "programs", disable=not sys.stderr.isatty())]
+    with ProcessPoolExecutor(workers) as pool:
+        made = pool.map(judged, seeds, chunksize=20)
+        return [*track(made, "programs", total=len(seeds), disable=not sys.stderr.isatty())]
+
+
+def main() -> int:
+    """Judge programs, print the failures and the counts."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--seed", type=int, help="one program, printed")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--out", type=Path, help="a file for the verdicts that are not equal")
+    options = parser.parse_args()
+    if options.seed is not None:
+        program = drawn(options.seed)
+        print(program.text)
+        print({name: array.tolist() for name, array in program.arrays.items()})
+        print(judged(options.seed))
+        return 0
+    records = run(range(options.first, options.first + options.count), options.workers)
+    for record in records:
+        if record["verdict"] in ("WRONG", "CRASHED"):
+            print(record["seed"], record["verdict"], record["reason"])
+    counts = Counter(record["verdict"] for record in records)
+    print(dict(counts))
+    if options.out:
+        found = [record for record in records if record["verdict"] != "equal"]
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps({"counts": counts, "found": found}, indent=1))
+    return 1 if counts["WRONG"] or counts["CRASHED"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

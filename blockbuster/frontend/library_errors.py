@@ -1,0 +1,43 @@
+"""What a library raises that cannot take a stand-in, as an error of tracing with the user's line.
+
+torch looks at the numbers of a call before it asks whose they are, and NumPy at some, so these
+errors come from the library itself and name neither the line nor what to do.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from types import TracebackType
+
+from blockbuster.errors import TraceError
+from blockbuster.frontend.source import is_ours, trace_error
+from blockbuster.ir.origin import SourceLine
+
+_STAND_INS = ("SizeExpr", "ElementCount", "TracedArray")
+_SEVERAL = re.compile(r"(\w+)\(\) takes \d+ positional arguments? but \d+ (?:was|were) given$")
+_HINT = 'sizes take part in arithmetic, and bb.arange, bb.full take them; or fix one: "M=64"'
+
+
+def of_stand_ins(error: TypeError | RuntimeError) -> TraceError | None:
+    """The error of tracing where a library could not take a stand-in; None for another error."""
+    words = str(error).split("\n")[0]
+    line = _line_of(error.__traceback__)
+    if any(name in words for name in _STAND_INS):
+        return trace_error(f"a size or an array has no value yet: {words}", hint=_HINT, where=line)
+    found = _SEVERAL.match(words)
+    made = getattr(sys.modules.get("torch"), found[1], None) if found else None
+    if found is None or type(made).__name__ != "builtin_function_or_method":
+        return None
+    hint = f"write the extents as one tuple, torch.{found[1]}((n, m)), and sizes may be among them"
+    return trace_error(f"torch.{words}", hint=hint, where=line)
+
+
+def _line_of(traceback: TracebackType | None) -> SourceLine | None:
+    """The innermost line outside of this package and the libraries."""
+    found: SourceLine | None = None
+    while traceback is not None:
+        if not is_ours(traceback.tb_frame):
+            found = SourceLine(traceback.tb_frame.f_code.co_filename, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return found

@@ -1,0 +1,141 @@
+"""The dtype that a library gives where arrays meet operands whose dtype counts more or less.
+
+Arrays meet as ``value_dtypes.py`` and ``kinds.py`` say. Two sorts of operands are different:
+
+- A scalar or array of one element that a function reads becomes a number of the program. NumPy's
+  has a dtype that counts (its NEP 50), torch's if it has axes, or meets tensors without axes.
+- A tensor without axes does not count beside tensors with axes, unless it is a float and they are
+  integers.
+
+A wider dtype is that of the operands, which are cast before they meet; a narrower one is that of
+the result. Inputs that are described by dims have no dtype that is known, and no library computes
+with float8: in programs of these, all meet as they are.
+
+Python's own integers take the dtype of integers beside them. One that it does not hold wraps in
+torch, and is refused in NumPy, as it is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.dtype_names import dtype_name
+from blockbuster.frontend.kinds import FLOAT, WHOLE_NUMBERS, dtype_of_kind
+from blockbuster.frontend.source import Refused
+from blockbuster.ir.dtypes import FLOAT8, INTEGERS, OWN, TRUTH, met
+from blockbuster.ir.expr import FUNCTIONS, PREDICATES
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.trace import Trace
+
+
+@dataclass(frozen=True)
+class _Typed:
+    """An operand with a dtype; ``number``: the scalar or array that is a number of the program."""
+
+    dtype: str
+    has_axes: bool
+    number: Any = None
+
+    @property
+    def stand_in(self) -> Any:
+        """What NumPy takes for the operand to find the dtype of a result."""
+        array = np.empty((0,) if self.has_axes else (), self.dtype)
+        return array if self.number is None else self.number
+
+
+def promoted(trace: Trace, op: str, operands: Sequence[Any]) -> tuple[Sequence[Any], str]:
+    """The operands, cast if a library would, and a dtype to cast the result to, or ""."""
+    first = int(op == "where")
+    numbers = [_held(trace, op, operands[first:], number) for number in operands[first:]]
+    operands = [*operands[:first], *numbers]
+    if op not in FUNCTIONS or not _may_differ(trace, numbers):
+        return operands, ""
+    now, wanted = _now_and_wanted(trace, op, [_typed(trace, number) for number in numbers])
+    if now == wanted:
+        return operands, ""
+    if now and met([now, wanted]) == now:
+        return operands, "" if op in PREDICATES else wanted
+    cast = [_cast(number, wanted) for number in numbers]
+    return [*operands[:first], *cast], ""
+
+
+def _held(trace: Trace, op: str, numbers: Sequence[Any], number: Any) -> Any:
+    """``number``; a Python int that the integers beside it do not hold wraps, or is refused."""
+    if type(number) is not int or op not in WHOLE_NUMBERS:
+        return number
+    kinds = {n.kind for n in numbers if isinstance(n, TracedArray)}
+    if not kinds or not kinds <= {*INTEGERS} or any(isinstance(n, float) for n in numbers):
+        return number
+    dtype = met(kinds)
+    ends = np.iinfo(dtype)
+    if ends.min <= number <= ends.max:
+        return number
+    if not trace.of_tensors:
+        raise Refused(f"{number} is no {dtype}", "make the array wider: x.astype(np.int64)")
+    return (number - int(ends.min)) % (1 << ends.bits) + int(ends.min)
+
+
+def _may_differ(trace: Trace, numbers: Sequence[Any]) -> bool:
+    """True if an operand has a dtype of its own, or tensors with axes meet some without."""
+    if any(not isinstance(n, TracedArray) and hasattr(n, "dtype") for n in numbers):
+        return True
+    if any(one.dtype == FLOAT8 for one in trace.recorded[0]):
+        return False
+    ranks = {bool(n.ndim) for n in numbers if isinstance(n, TracedArray)}
+    return trace.of_tensors and len(ranks) > 1
+
+
+def _now_and_wanted(
+    trace: Trace, op: str, operands: Sequence[_Typed | None]
+) -> tuple[str, str]:
+    """The dtype in which the arrays among operands meet, and a library's; "" if there is none.
+
+    Beside arrays of floats, integers do not count.
+    """
+    typed = [one for one in operands if one is not None]
+    floats = [one for one in typed if one.dtype not in OWN]
+    arrays = [one for one in typed if one.number is None]
+    if "" in (one.dtype for one in typed):
+        return "", ""
+    met_floats = [one.dtype for one in arrays if one in floats]
+    if met_floats:
+        return met(met_floats), _in_library(trace, floats)
+    if floats:
+        return "", _in_library(trace, typed)
+    if op not in (*WHOLE_NUMBERS, *PREDICATES):
+        return "", ""
+    return met(one.dtype for one in arrays), _in_library(trace, typed)
+
+
+def _typed(trace: Trace, operand: Any) -> _Typed | None:
+    if isinstance(operand, TracedArray):
+        dtype = dtype_name(operand) if operand.kind == FLOAT else dtype_of_kind(operand.kind)
+        return _Typed(dtype, bool(operand.ndim))
+    if not hasattr(operand, "dtype") or (trace.of_tensors and isinstance(operand, np.generic)):
+        return None  # one of Python's own numbers; torch takes NumPy's scalars as such
+    return _Typed(str(operand.dtype), bool(operand.ndim), operand)
+
+
+def _in_library(trace: Trace, typed: Sequence[_Typed]) -> str:
+    """The dtype of what NumPy or torch makes of operands of these dtypes."""
+    only_torchs = any(one.dtype in ("bfloat16", FLOAT8) for one in typed)
+    if not (trace.of_tensors or only_torchs):
+        return np.result_type(*(one.stand_in for one in typed)).name
+    with_axes = met(one.dtype for one in typed if one.has_axes)
+    without = met(one.dtype for one in typed if not one.has_axes)
+    return with_axes if _category(with_axes) >= _category(without) else met([with_axes, without])
+
+
+def _category(dtype: str) -> int:
+    """Truth values, integers and floats: the lower ones give way."""
+    return 0 if dtype == TRUTH else 1 if dtype in INTEGERS else 2
+
+
+def _cast(number: Any, dtype: str) -> Any:
+    return number.astype(dtype) if isinstance(number, TracedArray) else number

@@ -1,0 +1,149 @@
+"""``x[key]``: views of slices and positions; an array of integers takes elements.
+
+Lists are arrays, and a number of NumPy's or torch's is a number. As in NumPy, single positions next
+to an array go with it; of torch's tensors, all of them are taken first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.indexing import piece, spread, whole_number
+from blockbuster.frontend.kinds import MASK
+from blockbuster.frontend.program import Equation
+from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.source import Refused
+from blockbuster.frontend.torch import on_host
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.array import TracedArray
+    from blockbuster.frontend.trace import Trace
+
+
+def indexed(trace: Trace, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
+    """``x[key]``: slices and single positions, one axis after the other, then new axes; then the
+    elements that an array of integers takes of the axis where it stands.
+    """
+    key = tuple(map(_plain, key))
+    truths = [at for at, entry in enumerate(key) if isinstance(entry, bool)]
+    if len(truths) == 1 and not any(map(_is_array, key)) and not any(map(_is_single, key)):
+        return _if_true(trace, x, key, truths[0])
+    if _takes_one_a_row(trace.dims, trace.recorded[1], x, key):
+        columns = key[1][(slice(None), *(None,) * (x.ndim - 1))]
+        along = trace.spellings.numpy[np.take_along_axis].function
+        one: TracedArray = along(x, columns, 1)
+        return one[:, 0]
+    found = trace.checked(lambda: _array_among(key, trace.of_tensors), "indexing", x)
+    if found is None:
+        return _viewed(trace, x, key)
+    place, axis = found
+    rest = _viewed(trace, x, (*key[:place], slice(None), *key[place + 1 :]))
+    taken: TracedArray = trace.spellings.numpy[np.take].function(rest, key[place], axis)
+    return taken
+
+
+def _if_true(trace: Trace, x: TracedArray, key: tuple[Any, ...], place: int) -> TracedArray:
+    """A truth value is a new axis, of one element or of none."""
+    found = _viewed(trace, x, (*key[:place], None, *key[place + 1 :]))
+    axis = _axis_of(key, place) % found.ndim
+    return found if key[place] else _piece(trace, found, axis, slice(0))
+
+
+def _viewed(trace: Trace, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
+    entries = trace.checked(lambda: spread(key, x.ndim), "indexing", x)
+    axis = 0
+    for entry in entries:
+        if entry is not None:
+            x = _piece(trace, x, axis, entry)
+            axis += 1
+    position = count()
+    places = [None if e is None else (next(position), e) for e in entries]
+    axes = tuple(p and p[0] for p in places if p is None or isinstance(p[1], slice))
+    return x if axes == tuple(range(x.ndim)) else trace.record("expand", (x,), {"axes": axes})
+
+
+def _piece(trace: Trace, x: TracedArray, axis: int, entry: slice | SizeExpr | int) -> TracedArray:
+    found = trace.checked(lambda: piece(trace.dims, x.axes[axis], entry), "slice", x)
+    if found is None:
+        return x
+    if found.length != trace.dims.length(x.axes[axis]):
+        x = trace.record(found.operator, (x,), {"axis": axis, **found.params})
+    return trace.spellings.numpy[np.flip].function(x, axis) if found.backwards else x
+
+
+def _plain(entry: Any) -> Any:
+    """An entry with Python's own whole numbers for all others, and with an array for a list."""
+    if isinstance(entry, np.bool_):
+        return bool(entry)
+    number = whole_number(entry)
+    if number is not None or not isinstance(entry, list | tuple):
+        return entry if number is None else number
+    return positions_of(entry)
+
+
+def positions_of(given: Any) -> Any:
+    """The array of a list of positions, or of a list of truth values that chooses some."""
+    if not isinstance(given, list | tuple | int):
+        return given
+    found = np.asarray(given)
+    if found.ndim == 1 and found.dtype == bool:
+        return np.flatnonzero(found)
+    return found if found.size else found.astype(np.int64)
+
+
+def _is_single(entry: Any) -> bool:
+    """True for a position, which leaves no axis."""
+    return isinstance(entry, int | SizeExpr) and not isinstance(entry, bool)
+
+
+def _is_array(entry: Any) -> bool:
+    """True for what takes elements: an array of positions, also of one that has no axis."""
+    return bool(getattr(entry, "ndim", 0)) or hasattr(entry, "axes")
+
+
+def _array_among(key: tuple[Any, ...], of_tensors: bool) -> tuple[int, int] | None:
+    """The place in ``key`` of an array that takes elements, and the axis that it takes them of
+    behind what the others leave.
+
+    None if there is no array. Raises Refused if NumPy would put several indices together.
+    """
+    places = [place for place, entry in enumerate(key) if _is_array(entry)]
+    if not places:
+        return None
+    place = places[0]
+    is_mask = getattr(key[place], "kind", "") == MASK
+    if is_mask or str(getattr(key[place], "dtype", "")).endswith("bool"):
+        hint = "its size is not known: bb.where(mask, x, 0) keeps the shape"
+        raise Refused("a mask as an index", hint)
+    alone = [at for at, entry in enumerate(key) if _is_single(entry)]
+    together = sorted([place, *alone])
+    if len(places) > 1 or not (of_tensors or together[-1] - together[0] == len(alone)):
+        raise Refused("an array beside other positions as an index", "index one after the other")
+    return place, _axis_of(key, place)
+
+
+def _axis_of(key: tuple[Any, ...], place: int) -> int:
+    """The axis that the entry at ``place`` leaves, from behind where ``...`` stands before it."""
+    before, behind = (
+        sum(not _is_single(entry) for entry in part) for part in (key[:place], key[place + 1 :])
+    )
+    return -1 - behind if Ellipsis in key[:place] else before
+
+
+def _takes_one_a_row(
+    dims: DimTable, equations: Sequence[Equation], x: Any, key: tuple[Any, ...]
+) -> bool:
+    """True for ``x[np.arange(n), columns]`` of ``n`` rows, ``equations`` being what was traced."""
+    if len(key) != 2 or x.ndim < 2 or any(getattr(each, "ndim", 0) != 1 for each in key):
+        return False
+    rows, number = key[0], dims.length(x.axes[0])
+    if not hasattr(rows, "axes"):
+        known = number.constant
+        return known is not None and np.array_equal(on_host(rows), np.arange(known))
+    made = equations[rows.value.node].op if rows.value.node >= 0 else ""
+    return made == "arange" and dims.length(rows.axes[0]) == number

@@ -1,0 +1,71 @@
+"""Sizes that keep the rules of a program: what to draw for one whose sizes follow from others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice, product
+from math import lcm
+
+from blockbuster.ir.lengths import Clamp, Length, Rule, completed, in_order
+from blockbuster.ir.types import Dim
+
+MOST_TRIED = 4096
+"""Sets of sizes that are tried for one that keeps all rules."""
+
+
+def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
+    """Sizes near ``sizes`` that keep all rules: what to draw for a program with such views.
+
+    What follows from them is empty only where one of ``sizes`` is 0. Raises ValueError if no size
+    near makes what follows whole.
+    """
+    follow = {rule.dim for rule in rules if rule.exact}
+    terms = [term for rule in rules for term in rule.length.terms]
+    steps = {
+        dim: lcm(*(term[1].denominator for term in terms if dim in Length((term,)).dims))
+        for dim in sizes
+    }
+    even = {d: -(-n // steps[d]) * steps[d] for d, n in sizes.items() if d not in follow}
+    # x[1:] in two heads wants an odd number: multiples of denominators first, then what is between
+    between = product(*(range(steps[dim]) for dim in even))
+    first: ValueError | None = None
+    for more in islice(between, MOST_TRIED):
+        found = {dim: n + m for (dim, n), m in zip(even.items(), more, strict=True)}
+        try:
+            while short := _too_small(found, rules):
+                for dim in short:
+                    found[dim] += steps[dim]
+            return {**sizes, **completed(found, rules)}
+        except ValueError as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _too_small(found: Mapping[Dim, int], rules: Sequence[Rule]) -> set[Dim]:
+    """The dims of ``found`` that have to be larger, because what follows is empty or too short."""
+    least = min(1, *found.values()) if found else 1
+    full, short = dict(found), set[Dim]()
+    for rule in in_order(rules, found):
+        value = rule.length.value(full)
+        enough = least if rule.exact else value
+        if full.setdefault(rule.dim, value) < enough:
+            short |= _behind(rule.dim, found, rules)
+    return short
+
+
+def _behind(dim: Dim, found: Mapping[Dim, int], rules: Sequence[Rule]) -> set[Dim]:
+    """The dims of ``found`` with which ``dim`` grows."""
+    if dim in found:
+        return {dim}
+    lengths = [rule.length for rule in rules if rule.exact and rule.dim == dim]
+    more = {d for length in lengths for d in _growing(length)}
+    return {first for d in more for first in _behind(d, found, rules)}
+
+
+def _growing(length: Length) -> set[Dim]:
+    """The dims with which ``length`` grows, as far as its signs tell."""
+    symbols = [symbol for term, share in length.terms if share > 0 for symbol in term]
+    inside = [_growing(s.of) if isinstance(s, Clamp) else {s} for s in symbols]
+    return {dim for dims in inside for dim in dims}
+

@@ -1,0 +1,48 @@
+"""What a block program was lowered from, for whoever needs its meaning apart from its graph.
+
+A graph computes its function in one way, and rules make others of it. An oracle must not share the
+faults of lowering, rules and the safety pass, so it goes back to the user's function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from blockbuster.ir.types import Dim
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The text of a NumPy module with a function ``reference`` of inputs and sizes.
+
+    ``held``: the bytes that it holds at once, in float64 and for the sizes that were asked for.
+    ``apart``: dims whose indices it computes independently, so that it can be called with a part of
+    the inputs along them. ``in_dtypes``: it takes a ``dtype`` in which to compute, operator by
+    operator. ``over_zero``: it takes what a quotient of integers over 0 is to be.
+    """
+
+    text: str
+    held: int = 0
+    apart: tuple[Dim, ...] = ()
+    in_dtypes: bool = False
+    over_zero: bool = False
+
+
+class Meaning(Protocol):
+    """The function that a graph was lowered from."""
+
+    def reference(
+        self,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        *,
+        sizes: Mapping[Dim, int],
+        free: Sequence[Dim],
+    ) -> Reference | None:
+        """A function of these arrays, in order, and of the sizes of ``free`` dims.
+
+        None if it reads other arrays, or calls a function that has no text.
+        """
+        ...

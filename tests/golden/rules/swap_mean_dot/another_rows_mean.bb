@@ -1,0 +1,26 @@
+# The mean of another row; that of this one is not what it is shifted by.
+graph(X: K[M,K] = port, YT: N,K[N,K], Z: K[M,K] = port) {
+  u, l, t = map K (x in !X, z in !Z) {
+    q = square(x)
+    b = row_sum(q)
+    e = row_sum(x)
+    a = row_sum(z)
+    yield +b
+    yield +e
+    yield +a
+  }
+  c = -(t / |K|)
+  S = map K (x_1 in !X, v = c) {
+    s = row_shift(x_1, v)
+    yield s
+  }
+  O = map N (S2 = !S, y in !YT) {
+    p = map K (a_1 in !S2, b_1 in !y) {
+      d = dot(a_1, b_1)
+      yield +d
+    }
+    yield p
+  }
+  return O, u, l
+}
+# because: the shift is not minus the mean of a row whose variance is taken: behind the product, digits would cancel where the shift is large

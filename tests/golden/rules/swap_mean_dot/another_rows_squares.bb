@@ -1,0 +1,24 @@
+# The variance of another row.
+graph(X: K[M,K] = port, YT: N,K[N,K], Z: K[M,K] = port) {
+  u, t = map K (z in !Z, x in !X) {
+    q = square(z)
+    b = row_sum(q)
+    a = row_sum(x)
+    yield +b
+    yield +a
+  }
+  c = -(t / |K|)
+  S = map K (x_1 in !X, v = c) {
+    s = row_shift(x_1, v)
+    yield s
+  }
+  O = map N (S2 = !S, y in !YT) {
+    p = map K (a_1 in !S2, b_1 in !y) {
+      d = dot(a_1, b_1)
+      yield +d
+    }
+    yield p
+  }
+  return O, u
+}
+# because: the shift is not minus the mean of a row whose variance is taken: behind the product, digits would cancel where the shift is large
