@@ -82,8 +82,9 @@ LAZY = {
     ("emit/tile/program.py", "blockbuster.emit.tile.show"),  # TileProgram.show
     ("emit/kernel.py", "blockbuster.runtime"),  # Kernel.__call__
     ("emit/kernel.py", "blockbuster.costs"),  # Kernel.cost
+    ("emit/schedule/steps.py", "blockbuster.view"),  # KernelDerivation.prove
     ("costs/report.py", "blockbuster.view"),  # Report.plot
-    ("rules/derivation.py", "blockbuster.view"),  # Derivation.to_html, _repr_html_
+    ("rules/derivation.py", "blockbuster.view"),  # Derivation.prove, to_html, _repr_html_
     ("frontend/program.py", "blockbuster.view"),  # ArrayProgram._repr_html_
     ("emit/kernel.py", "blockbuster.view"),  # Kernel._repr_html_
     ("interp/proof.py", "blockbuster.view"),  # Proof._repr_html_

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from blockbuster.interp.layout import Array, Nested
-from blockbuster.interp.semantics import Semantics, SizeOf
+from blockbuster.interp.semantics import Semantics, Shape, SizeOf
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.ops import Collect, Rescale, Result
 from blockbuster.ir.types import Dim, Type
@@ -21,11 +21,13 @@ def folded(
     types: Sequence[Type],
     semantics: Semantics,
     size: SizeOf,
+    stack: Shape = (),
 ) -> Sequence[Nested]:
     """A map's results over one iteration or more: lists stay, others are folded.
 
     ``columns`` are what the iterations give for each, ``types`` those of what it becomes. The first
-    iteration gives the start, so no identity is needed.
+    iteration gives the start, so no identity is needed. ``stack``: the leading axes of items, which
+    belong to many runs of the map.
     """
     wide = semantics.accumulator
     made: list[Nested] = list(columns)
@@ -38,7 +40,7 @@ def folded(
         if isinstance(result, Rescale):
             own = [wide.item(item) for item in columns[result.lead]]
             axes = types[port].axes, types[result.lead].axes
-            rescaled = partial(_rescaled, wide, size, result.factor, *axes)
+            rescaled = partial(_rescaled, wide, size, result.factor, *axes, stack)
             totals = parts[:1]
             for at, (before, joint) in enumerate(pairwise(running[result.lead]), 1):
                 old, new = rescaled(totals[-1], before, joint), rescaled(parts[at], own[at], joint)
@@ -56,19 +58,24 @@ def _rescaled(
     factor: Expr,
     axes: Sequence[Dim],
     lead_axes: Sequence[Dim],
+    stack: Shape,
     part: Array,
     own: Array,
     joint: Array,
 ) -> Array:
     """A partial value, made to go with the joint lead instead of its own."""
     leads = aligned(own, lead_axes, axes), aligned(joint, lead_axes, axes)
-    return np.asarray(wide.expression(factor, (part, *leads), size))
+    return np.asarray(wide.expression(factor, (part, *leads), size, stack))
 
 
 def aligned(item: Array, axes: Sequence[Dim], target: Sequence[Dim]) -> Array:
-    """An item with the axes ``target``: missing ones have extent 1, others are dropped."""
-    extents = dict(zip(axes, item.shape, strict=True))
+    """An item with the axes ``target``: missing ones have extent 1, others are dropped.
+
+    Axes in front of ``axes``, along which items are stacked, stay.
+    """
+    lead = item.ndim - len(axes)
+    extents = dict(zip(axes, item.shape[lead:], strict=True))
     for dim, extent in extents.items():
         if dim not in target and extent != 1:
             raise ValueError(f"axis {dim} of extent {extent} is dropped: only extent 1 can be")
-    return item.reshape([extents.get(d, 1) for d in target])
+    return item.reshape([*item.shape[:lead], *(extents.get(d, 1) for d in target)])

@@ -7,7 +7,7 @@ have a wider range of exponents, have to differ on the same inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -15,31 +15,21 @@ import numpy as np
 
 from blockbuster.interp.borders import MILD, crossings
 from blockbuster.interp.cells import Cell, Solver
-from blockbuster.interp.constants import LARGE, constants_of
+from blockbuster.interp.constants import constants_of
 from blockbuster.interp.decimals import in_decimals
+from blockbuster.interp.evidence import evidence
 from blockbuster.interp.layout import Array
 from blockbuster.interp.ordered import Ordered, is_literal
 from blockbuster.interp.proof import Counterexample
 from blockbuster.interp.residues import ZeroDenominator
-from blockbuster.interp.semantics import Float32, Floats, Refused
+from blockbuster.interp.semantics import Float32, Float64, Floats, Refused
 from blockbuster.interp.setting import SMALLEST, Setting, settings
 from blockbuster.interp.unknowns import Unknowns
 from blockbuster.interp.witness import arrays, points
 from blockbuster.ir.graph import Graph
 
+DIVISIONS = ("div", "floordiv", "mod")
 TOLERANCE = 1e-6  # of the largest number in an output; far above rounding at these sizes
-
-
-def near(constants: Sequence[float], random: np.random.Generator, draws: Array) -> Array:
-    """``draws``, a fifth of them replaced by the constants and their neighbours.
-
-    Next to a large number is one clearly larger: -1e30 + 1 is -1e30.
-    """
-    if not constants:
-        return draws
-    chosen, side = random.choice(constants, draws.shape), random.integers(-1, 2, draws.shape)
-    places = chosen + side * np.where(np.abs(chosen) < LARGE, 1, np.abs(chosen) / 4)
-    return np.where(random.random(draws.shape) < 0.2, places, draws)
 
 
 class Watched(Floats):
@@ -56,7 +46,7 @@ class Watched(Floats):
     def _watched(self, name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*args: Any) -> Any:
             made = fn(*args)
-            lost = np.isinf(made).any() or (name == "div" and np.isnan(made).any())
+            lost = np.isinf(made).any() or (name in DIVISIONS and np.isnan(made).any())
             self.overflowed = self.overflowed or bool(lost)
             return made
 
@@ -77,12 +67,10 @@ def float_difference(a: Graph, b: Graph, trials: int, seed: int) -> Counterexamp
             ways.append((1, 4))  # positive inputs are for small sizes
         if setting is tried[-1]:
             ways.append((-8, 64))  # no exponential drowns the others
+        domain = setting.domain(a, b)
         for lowest, parts in ways:
-            inputs = {
-                name: near(constants, random, random.integers(lowest, 9, shape) / parts)
-                for name, shape in setting.shapes(a).items()
-            }
-            found = _difference(a, b, setting, inputs)
+            drawn = domain.small(random, lowest=lowest, parts=parts, near=constants)
+            found = _difference(a, b, setting, drawn)
             if found is not None:
                 return found
     smallest = next(settings(a, b, 0, random, smallest_first=True))
@@ -104,8 +92,10 @@ def at_points(a: Graph, b: Graph) -> Callable[..., Counterexample | None]:
     def search(
         setting: Setting, names: Unknowns, cell: Cell, solver: Solver
     ) -> Counterexample | None:
-        for point in points(names, cell, solver, mild=None if literal else MILD):
-            inputs = arrays(a, setting, names, point)
+        domain = setting.domain(a, b)
+        mild = None if literal else MILD
+        for point in points(names, cell, solver, mild=mild, whole=bool(domain.dtypes)):
+            inputs = arrays(domain, names, point)
             found = _difference(a, b, setting, inputs)
             if found is None and literal:
                 found = _exact_difference(a, b, setting, inputs)
@@ -127,21 +117,19 @@ def _exact_difference(
         return None
     if not any(ordered.compared(x, right[name])[0] for name, x in left.items()):
         return None
-    return Counterexample(
-        (a, b), setting.sizes, setting.block_sizes, inputs, left, right, repr(ordered)
-    )
+    return evidence((a, b), setting, inputs, (left, right), repr(ordered))
 
 
 def _difference(
     a: Graph, b: Graph, setting: Setting, inputs: dict[str, Array]
 ) -> Counterexample | None:
     watched = Watched()
-    left, right = (setting.run(graph, inputs, watched) for graph in (a, b))
+    left, right = setting.run_all((a, b), inputs, watched)
     if all(np.array_equal(x, right[name]) for name, x in left.items()):
         return None
     if all(close(x, right[name]) for name, x in left.items()):
         return None
-    rough = [setting.run(graph, inputs, Float32) for graph in (a, b)]
+    rough = setting.run_all((a, b), inputs, Float32)
     for name, x in left.items():
         y = right[name]
         undefined = x.shape == y.shape and not watched.overflowed
@@ -152,8 +140,8 @@ def _difference(
         ):
             if not _really(a, b, setting, inputs, undefined=undefined):
                 return None
-            sizes, steps = setting.sizes, setting.block_sizes
-            return Counterexample((a, b), sizes, steps, inputs, left, right, "bb.Float64")
+            shown = setting.run(a, inputs, Float64), setting.run(b, inputs, Float64)
+            return evidence((a, b), setting, inputs, shown, "bb.Float64")
     return None
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.interp.constants import COMPARISONS, LARGE, constants_of
+from blockbuster.interp.domains import Inputs
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Floats
 from blockbuster.interp.setting import Setting
@@ -27,8 +28,6 @@ MILD = 4  # exponentials of what is larger are lost beside others
 MOST_BORDERS = 12  # of one program along one line
 HALVINGS = 80
 STRETCH = 1e-6  # of a line: shorter ones may come from rounding
-
-Inputs = dict[str, Array]
 
 
 class Comparing(Floats):
@@ -57,17 +56,19 @@ def crossings(
     """
     larger = [2 * abs(c) for c in constants_of(*graphs) if abs(c) >= LARGE][:MOST_CONSTANTS]
     for magnitude in (m for m in (*MAGNITUDES, *larger) if literal or m <= MILD):
-        shapes = setting.shapes(graphs[0])
-        near = {n: random.integers(-8, 9, shape) / 4 for n, shape in shapes.items()}
-        far = {n: magnitude * random.choice((-1.0, 1.0), shape) for n, shape in shapes.items()}
-        yield far, False
-        yield {name: -x for name, x in far.items()}, False
+        domain = setting.domain(*graphs)
+        near = {n: x.astype(float) for n, x in domain.small(random, lowest=-8, parts=4).items()}
+        far = {
+            n: magnitude * random.choice((-1.0, 1.0), shape) for n, shape in domain.shapes.items()
+        }
+        yield domain.nearest(far), False
+        yield domain.nearest({name: -x for name, x in far.items()}), False
         found = [t for graph in graphs for t in borders(graph, setting, near, far)]
         for a, b in pairwise(sorted((0.0, *found, 1.0))):
             if b - a > STRETCH:
-                yield between(near, far, (a + b) / 2), False
+                yield domain.nearest(between(near, far, (a + b) / 2)), False
         for t in found:
-            yield between(near, far, t), True
+            yield domain.nearest(between(near, far, t)), True
 
 
 def between(near: Mapping[str, Array], far: Mapping[str, Array], t: float) -> Inputs:
@@ -79,10 +80,11 @@ def borders(
     graph: Graph, setting: Setting, near: Mapping[str, Array], far: Mapping[str, Array]
 ) -> list[float]:
     """The positions along the line at which comparisons change, one for each that changes."""
+    domain = setting.domain(graph)
 
     def signs(t: float) -> Array:
         comparing = Comparing()
-        setting.run(graph, between(near, far, t), comparing)
+        setting.run(graph, domain.nearest(between(near, far, t)), comparing)
         return np.concatenate([np.zeros(0), *comparing.signs])
 
     first, last = signs(0.0), signs(1.0)

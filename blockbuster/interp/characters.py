@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockbuster.interp.domains import exact_in
 from blockbuster.interp.exact import Drawn
 from blockbuster.interp.layout import Array
 from blockbuster.interp.residues import (
     INFINITY,
-    NARROW,
     NEGATIVE_INFINITY,
     SMALL,
     UNDEFINED,
@@ -184,7 +184,8 @@ class Characters(Residues):
     def cast(self, item: Array, dtype: str) -> Array:
         x = unpacked(item)
         word = representative(x)[..., None]
-        return packed(np.where(np.abs(word) <= NARROW, x, self.oracle(f"cast {dtype}", x)))
+        _, high = exact_in(dtype)
+        return packed(np.where(word <= high, x, self.oracle(f"cast {dtype}", x)))
 
     def compared(self, x: Array, y: Array) -> tuple[bool, bool]:
         """Only residues that both have are compared; an element without one is undefined."""
@@ -214,6 +215,14 @@ def representative(x: Any) -> Any:
     for i in range(1, LENGTH):
         word = np.where(x[..., i] == UNDEFINED, word, x[..., i])
     return word
+
+
+def head(word: Word) -> int:
+    """``representative`` of a single element."""
+    for residue in reversed(word):
+        if residue != UNDEFINED:
+            return residue
+    return UNDEFINED
 
 
 def whole_number(word: Word) -> int | None:

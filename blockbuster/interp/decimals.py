@@ -18,15 +18,18 @@ from decimal import (
     Overflow,
     localcontext,
 )
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.domains import wrapped
 from blockbuster.interp.layout import Array
 from blockbuster.interp.objects import Objects
 from blockbuster.interp.ordered import larger, smaller
 from blockbuster.interp.semantics import Refused, rounded_to
 from blockbuster.interp.setting import Setting
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Misc
 
@@ -34,6 +37,7 @@ CONTEXT = Context(prec=60, Emax=10**17, Emin=-(10**17), traps=[Overflow])
 NEAR = Decimal("1e-40")  # of the larger number: closer ones may be one number, computed in two ways
 TINY = Decimal("1e-45")  # smaller numbers may be what rounding left of a zero
 DEEPEST = Decimal(-(10**15))  # exp of what is lower is that of this
+LARGEST = Decimal(2**100)  # of the numbers that are cast to integers: larger ones have few digits
 ZERO, ONE = Decimal(0), Decimal(1)
 INFINITE = {"+": 0.0, "max": -math.inf, "min": math.inf}
 
@@ -111,6 +115,16 @@ def quotient(x: Any, y: Any) -> Any:
     return whole(ROUND_FLOOR, ZERO)(x / y)
 
 
+def integer(dtype: str, x: Decimal) -> Decimal:
+    """A number cast to integers or masks. Raises Refused if rounding may decide the result."""
+    if not x.is_finite():
+        return x
+    if abs(x) > LARGEST:
+        raise Refused("a cast of a large number to integers")
+    whole(ROUND_FLOOR, ZERO)(x)  # raises Refused for what may be a whole number, or just below
+    return Decimal(wrapped(dtype, x))
+
+
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "add": (2, lambda x, y: x + y), "sub": (2, lambda x, y: x - y),
     "mul": (2, lambda x, y: x * y), "div": (2, lambda x, y: x / y),
@@ -150,6 +164,8 @@ class Decimals(Objects):
         return self.item(np.full(shape, INFINITE[monoid]))
 
     def cast(self, item: Array, dtype: str) -> Array:
+        if dtype in OWN:
+            return np.asarray(np.frompyfunc(partial(integer, dtype), 1, 1)(item), object)
         return self.item(np.asarray(rounded_to(dtype, item.astype(float)), float))
 
     def misc(self, op: Misc, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> Any:

@@ -36,7 +36,7 @@ from blockbuster.interp.exact import BITS
 from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.remembering import Key, Remembering
 from blockbuster.interp.residues import SMALL
-from blockbuster.interp.semantics import Semantics, SizeOf
+from blockbuster.interp.semantics import Semantics, Shape, SizeOf
 from blockbuster.ir.base_two import with_tanh
 from blockbuster.ir.expr import UNINTERPRETED, Call, Const, Expr
 from blockbuster.ir.graph import Graph
@@ -154,7 +154,7 @@ class Degree(Semantics):
         return np.zeros(shape, np.complex128)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return self.fold_last("+", a[:, None, :] + b[None, :, :])
+        return self.fold_last("+", a[..., :, None, :] + b[..., None, :, :])
 
     def fold_last(self, monoid: str, item: Array) -> Array:
         total = self.identity(monoid, item.shape[:-1])
@@ -170,8 +170,11 @@ class Degree(Semantics):
             self.oracle(f"misc {op.name}", array)
         return [np.full(shape, VARIABLE) for shape in shapes]
 
-    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
-        return super().expression(with_tanh(expr), args, size)
+    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()) -> Any:
+        return super().expression(with_tanh(expr), args, size, stack)
+
+    def each(self, number: Any, shape: Shape) -> Any:
+        return np.broadcast_to(number, shape)  # oracles are asked for each item
 
     def applied(self, call: Call, args: Sequence[Any]) -> Any:
         match call:

@@ -18,6 +18,8 @@ from blockbuster.interp.apart import at_points, float_difference
 from blockbuster.interp.binding import source_names, sources
 from blockbuster.interp.cases import Cases, compare
 from blockbuster.interp.constants import beyond, compares, constants_of
+from blockbuster.interp.domains import dtypes_of
+from blockbuster.interp.evidence import evidence
 from blockbuster.interp.ordered import is_literal
 from blockbuster.interp.positions import mentions_positions, read_positions, read_sizes, unseen
 from blockbuster.interp.powers import power
@@ -36,12 +38,14 @@ from blockbuster.interp.tiers import (
     Tier,
 )
 from blockbuster.interp.trials import Outcome, Trials, Unsettled
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.ir.whole_dims import whole_dims
 
+EXACTLY = "no integer overflows: programs are compared on whole numbers of any size"
 HIGHEST = 40
 """The highest power of positions and sizes for which as many sizes are tried."""
 
@@ -80,7 +84,13 @@ def proof(a: Graph, b: Graph, trials: Trials) -> Proof:
     """``prove_equal`` in trials of tier A that other programs have been through."""
     _same_interface(a, b)
     found = _proof(a, b, trials)
-    return replace(found, assumptions=(*found.assumptions, *_in_one_block(a, b)))
+    more = (*_in_one_block(a, b), *(EXACTLY,) * any(_integers(a, b)))
+    return replace(found, assumptions=(*found.assumptions, *more))
+
+
+def _integers(*graphs: Graph) -> list[str]:
+    """The dtypes of the arrays of integers that programs read."""
+    return [dtype for dtype in dtypes_of(*graphs).values() if dtype in INTEGERS]
 
 
 def _in_one_block(a: Graph, b: Graph) -> tuple[str, ...]:
@@ -132,13 +142,17 @@ def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
         if tier is ORDERED and not literal and compares(a, b):
             continue  # which way exp(x) < 3 goes is not what 2**x says
         outcome = _outcome(a, b, tier, trials)
-        if outcome is not None and outcome.difference is None:
+        if outcome is None:
+            continue
+        if outcome.difference is None:
             found = cases(tier is not DRAWN)
             if found.equal:
                 return _agreed(a, b, tier, trials, outcome, cases=found)
-        elif outcome is not None and tier is ORDERED and literal:
-            reason = "the programs differ in exact arithmetic"
-            return _found(False, tier, reason, trials, counterexample=outcome.difference)
+        elif tier is ORDERED and literal:
+            shown = _in_fractions(a, b, outcome.difference)
+            if shown is not None:
+                reason = "the programs differ in exact arithmetic"
+                return _found(False, tier, reason, trials, counterexample=shown)
     for laws in (False, True):
         found = cases(laws)
         if found.equal is False:
@@ -146,6 +160,13 @@ def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
         if found.equal:
             return _agreed(a, b, CASES[laws], trials, None, cases=found)
     return _found(None, FREE, f"{why}; {cases(True).reason}", trials)
+
+
+def _in_fractions(a: Graph, b: Graph, found: Counterexample) -> Counterexample | None:
+    """The evidence of a difference that fractions show, if it counts."""
+    setting = Setting(found.sizes, found.block_sizes)
+    inputs = setting.domain(a, b).nearest(found.inputs)
+    return evidence((a, b), setting, inputs, (found.left, found.right), found.semantics)
 
 
 def _outcome(a: Graph, b: Graph, tier: Tier, trials: Trials) -> Outcome | None:
@@ -265,6 +286,12 @@ def _same_interface(a: Graph, b: Graph) -> None:
 
 def _same_sources(a: Graph, b: Graph) -> None:
     left, right = sources(a), sources(b)
+    for name in left:
+        dtypes = [dtypes_of(graph).get(name, "floats") for graph in (a, b)]
+        if name in right and dtypes[0] != dtypes[1]:
+            raise ValueError(
+                f"the programs read {name} as {dtypes[0]} and as {dtypes[1]}: give it one dtype"
+            )
     if left.keys() != right.keys():
         raise ValueError(f"the programs read different arrays: {sorted(left)} and {sorted(right)}")
     for name, axes in left.items():

@@ -15,7 +15,7 @@ from blockbuster.interp.binding import bind, checked, source_of
 from blockbuster.interp.held import Held, Site, Spans
 from blockbuster.interp.layout import Array, Layout, Nested, item_at
 from blockbuster.interp.observers import Observer, Path, Tensor, loaded_ports, touched_inputs
-from blockbuster.interp.semantics import Float64, Semantics
+from blockbuster.interp.semantics import Float64, Semantics, Shape
 from blockbuster.ir.graph import Graph, Index, Input, Node
 from blockbuster.ir.ops import (
     Accumulate,
@@ -112,7 +112,12 @@ class Interpreter:
         """A program's output as a whole array, or as a part of the array ``into``."""
         self.store(held, Tensor(name))
         array = self.layout.join(held.data, held.type, self.semantics.dtype)
-        kept = whole(held.type)
+        return self.filled(array, whole(held.type), axes, into)
+
+    def filled(
+        self, array: Array, kept: Sequence[Dim], axes: tuple[AxisView, ...], into: Array | None
+    ) -> Array:
+        """An array whose axes are ``kept`` as an output, or as a part of the array ``into``."""
         axes = (*axes, *(d for d in kept if d not in dims_among(axes)))
         array = array.transpose([kept.index(d) for d in dims_among(axes)])
         if not any(isinstance(axis, Strided) for axis in axes):
@@ -231,12 +236,13 @@ class Interpreter:
             self.observer.execute(op, tuple(items), item)
         return [Held(site.node.types[0], item)]
 
-    def item(self, op: Functional | Elementwise | Cast, items: Sequence[Array]) -> Array:
-        """The result of an operator on items alone."""
+    def item(self, op: Positional, items: Sequence[Array], stack: Shape = ()) -> Array:
+        """The result of an operator on items alone; ``stack``: the axes along which they lie."""
         if isinstance(op, Functional):
             return self.semantics.functional(op.name, items)
         if isinstance(op, Elementwise):
-            return self.semantics.expression(op.expr, items, self.layout.size)  # type: ignore[no-any-return]
+            made = self.semantics.expression(op.expr, items, self.layout.size, stack)
+            return np.asarray(made)
         return self.semantics.cast(items[0], op.dtype)
 
     def shape(self, axes: Sequence[Dim], args: Sequence[Held], site: Site) -> list[int]:
@@ -306,6 +312,7 @@ class Interpreter:
         return held.home or tensor
 
 
+Positional = Functional | Elementwise | Cast
 POSITIONAL = (Functional, Elementwise, Cast)
 """Operators of items alone, whatever and wherever they are."""
 

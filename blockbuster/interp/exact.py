@@ -26,16 +26,17 @@ from blockbuster.interp.residues import (
     NEGATIVE_INFINITY,
     SMALL,
     UNDEFINED,
+    WORD,
     Residues,
     ZeroDenominator,
     known_numbers,
     scattered,
+    scattered_word,
 )
 
 __all__ = ["BITS", "Drawn", "Exact", "ZeroDenominator", "random_prime"]
 
 BITS = 50  # x * y mod p takes a quotient that a double holds to within one
-WORD = 2**64 - 1
 SMALL_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71)
 PRODUCT = math.prod(SMALL_PRIMES)
 BASES = (2, 325, 9375, 28178, 450775, 9780504, 1795265022)
@@ -72,6 +73,7 @@ class Exact(Residues):
         super().__init__(prime, seed)
         self.prime = prime
         self._members: dict[str, dict[int, frozenset[int]]] = {"max": {}, "min": {}}
+        self._joins: dict[str, dict[tuple[int, int], int]] = {"max": {}, "min": {}}
         self._truths: set[int] = {0, 1}
         self.decided: set[tuple[int, ...]] = set()
         """Numbers that no data enter and that were compared: do they depend on sizes?"""
@@ -107,11 +109,11 @@ class Exact(Residues):
         return np.where(known, value % self.prime, self.oracle(name, x, y))
 
     def dot(self, a: Array, b: Array) -> Array:
-        products = self.product(a[:, None, :], b[None, :, :])
+        products = self.product(a[..., :, None, :], b[..., None, :, :])
         total = products.sum(-1, initial=0) % self.prime
         if min(a.min(initial=0), b.min(initial=0)) >= 0:
             return np.asarray(total)
-        undefined = np.any(a < 0, -1)[:, None] | np.any(b < 0, -1)
+        undefined = np.any(a < 0, -1)[..., :, None] | np.any(b < 0, -1)[..., None, :]
         return np.where(undefined, UNDEFINED, total)
 
     # max and min: oracles of sets -----------------------------------------------------
@@ -126,11 +128,18 @@ class Exact(Residues):
 
     def _joined(self, name: str, x: Any, y: Any) -> Any:
         x, y = np.broadcast_arrays(x, y)
-        pairs = zip(np.ravel(x).tolist(), np.ravel(y).tolist(), strict=True)
-        flat = [a if a == b else self._join(name, a, b) for a, b in pairs]
+        known = self._joins[name]
+        flat = []
+        for pair in zip(np.ravel(x).tolist(), np.ravel(y).tolist(), strict=True):
+            value = known.get(pair)
+            if value is None:
+                value = known[pair] = self._join(name, *pair)
+            flat.append(value)
         return np.array(flat, np.int64).reshape(x.shape)
 
     def _join(self, name: str, a: int, b: int) -> int:
+        if a == b:
+            return a
         if a < 0 or b < 0:
             neutral, absorbing = NEGATIVE_INFINITY, INFINITY
             if name == "min":
@@ -148,8 +157,8 @@ class Exact(Residues):
             members = members.difference(numbers) | {best}
         if len(members) == 1:
             return next(iter(members))
-        word = sum(_word(m ^ self.key(name)) for m in members)
-        value = _word(word & WORD) % (self.prime - 1) + 1
+        word = sum(scattered_word(m ^ self.key(name)) for m in members)
+        value = scattered_word(word & WORD) % (self.prime - 1) + 1
         known[value] = members
         return value
 
@@ -283,10 +292,3 @@ class Drawn(Exact):
 
     def truth(self, x: Any) -> Any:
         return np.where(x == UNDEFINED, UNDEFINED, (x != 0).astype(np.int64))
-
-
-def _word(state: int) -> int:
-    """``scattered`` for one Python integer."""
-    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & WORD
-    state = (state ^ (state >> 27)) * 0x94D049BB133111EB & WORD
-    return state ^ (state >> 31)

@@ -7,6 +7,7 @@ comparisons: exp(x - m) / exp(y - m) requires of a maximum m only that it is one
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,17 @@ from blockbuster.interp.characters import (
     LENGTH,
     Characters,
     Word,
+    head,
     representative,
     whole_number,
 )
-from blockbuster.interp.residues import INFINITY, NEGATIVE_INFINITY, UNDEFINED
+from blockbuster.interp.residues import (
+    INFINITY,
+    NEGATIVE_INFINITY,
+    UNDEFINED,
+    WORD,
+    scattered_word,
+)
 
 PRIMES = np.array(CHAIN)
 
@@ -30,6 +38,7 @@ class FreeCharacters(Characters):
     def __init__(self, seed: int = 0) -> None:
         super().__init__(seed)
         self._members: dict[str, dict[Word, frozenset[Word]]] = {"max": {}, "min": {}}
+        self._joins: dict[str, dict[tuple[Word, Word], Word]] = {"max": {}, "min": {}}
         self._truths: set[Word] = {(0,) * LENGTH, (1,) * LENGTH}
         self.decided: set[tuple[int, ...]] = set()  # as in tier A
 
@@ -46,9 +55,13 @@ class FreeCharacters(Characters):
 
     def _joined(self, name: str, x: Any, y: Any) -> Any:
         x, y = np.broadcast_arrays(x, y)
-        rows = [np.reshape(z, (-1, LENGTH)).tolist() for z in (x, y)]
-        pairs = zip(*rows, strict=True)
-        made = [self._join(name, tuple(a), tuple(b)) for a, b in pairs]
+        known = self._joins[name]
+        made = []
+        for pair in zip(words(x), words(y), strict=True):
+            word = known.get(pair)
+            if word is None:
+                word = known[pair] = self._join(name, *pair)
+            made.append(word)
         return np.array(made, np.int64).reshape(x.shape)
 
     def _join(self, name: str, a: Word, b: Word) -> Word:
@@ -57,7 +70,7 @@ class FreeCharacters(Characters):
         neutral, absorbing = NEGATIVE_INFINITY, INFINITY
         if name == "min":
             neutral, absorbing = absorbing, neutral
-        heads = [int(representative(np.array(word))) for word in (a, b)]
+        heads = [head(word) for word in (a, b)]
         for symbol in (UNDEFINED, absorbing):
             if symbol in heads:
                 return (a, b)[heads.index(symbol)]
@@ -72,8 +85,7 @@ class FreeCharacters(Characters):
             members = members.difference(numbers) | {best}
         if len(members) == 1:
             return next(iter(members))
-        given = [np.array(member, np.int64) for member in sorted(members)]
-        value = tuple(self.oracle(name, *given).tolist())
+        value = self._drawn(name, *sorted(members))
         known[value] = members
         return value
 
@@ -89,12 +101,12 @@ class FreeCharacters(Characters):
 
     def _compared(self, name: str, x: Any, y: Any, decide: Any) -> Any:
         x, y = np.broadcast_arrays(x, y)
-        apart = np.reshape(self.add(x, self.neg(y)), (-1, LENGTH))
+        apart = self.add(x, self.neg(y))
         heads = [np.ravel(representative(z)).tolist() for z in (x, y)]
         same = np.reshape((x == y).all(-1), -1).tolist()
         made = []
-        for word, a, b, one in zip(apart.tolist(), *heads, same, strict=True):
-            made.append(self._truth_of(name, tuple(word), (a, b), one, decide))
+        for word, a, b, one in zip(words(apart), *heads, same, strict=True):
+            made.append(self._truth_of(name, word, (a, b), one, decide))
         self._truths.update(made)
         return np.array(made, np.int64).reshape(x.shape)
 
@@ -110,29 +122,37 @@ class FreeCharacters(Characters):
             if number and min(heads) >= 0:
                 self.decided.add((number,))
             return (int(decide(number)),) * LENGTH
-        return tuple(self.oracle(name, np.array(apart, np.int64)).tolist())
+        return self._drawn(name, apart)
+
+    def _drawn(self, name: str, *words: Word) -> Word:
+        """``oracle`` of single elements."""
+        if UNDEFINED in map(head, words):
+            return (UNDEFINED,) * LENGTH
+        state = self.key(name)
+        for word in words:
+            state = scattered_word(head(word) & WORD ^ state)
+        return tuple(scattered_word(state ^ i) % (p - 1) + 1 for i, p in enumerate(CHAIN))
 
     def truth(self, x: Any) -> Any:
-        rows = [tuple(row) for row in np.reshape(x, (-1, LENGTH)).tolist()]
-        made = [row if row in self._truths else self._truth(row) for row in rows]
+        made = [row if row in self._truths else self._truth(row) for row in words(x)]
         self._truths.update(made)
         return np.array(made, np.int64).reshape(np.shape(x))
 
     def _truth(self, row: Word) -> Word:
-        if representative(np.array(row)) == UNDEFINED:
+        if head(row) == UNDEFINED:
             return (UNDEFINED,) * LENGTH
         if (number := whole_number(row)) is not None:
             return (int(number != 0),) * LENGTH
-        return tuple(self.oracle("truth", np.array(row, np.int64)).tolist())
+        return self._drawn("truth", row)
 
     def opposite(self, truth: Any) -> Any:
         made = super().opposite(truth)
-        self._truths.update(tuple(row) for row in np.reshape(made, (-1, LENGTH)).tolist())
+        self._truths.update(words(made))
         return made
 
     def both(self, x: Any, y: Any) -> Any:
         made = np.where((x == y).all(-1)[..., None], x, super().both(x, y))
-        self._truths.update(tuple(row) for row in np.reshape(made, (-1, LENGTH)).tolist())
+        self._truths.update(words(made))
         return made
 
     def choice(self, truth: Any, x: Any, y: Any) -> Any:
@@ -141,3 +161,8 @@ class FreeCharacters(Characters):
         decided = np.where(truth == 1, x, y)
         plain = ((truth == 0) | (truth == 1)).all(-1) | (x == y).all(-1)
         return np.where(plain[..., None], decided, mixed)
+
+
+def words(x: Any) -> Iterator[Word]:
+    """The residues of each element."""
+    return map(tuple, np.reshape(x, (-1, LENGTH)).tolist())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -88,6 +88,33 @@ class Layout:
         for index in self.indices(type.lists):
             place = (*self._where(type, index), ...)
             array[place] = item_at(value, index).transpose(order)
+        return array
+
+    def join_stacks(self, stacks: Iterable[tuple[Array, Array]], type: Type, dtype: Any) -> Array:
+        """``join`` of a buffered value whose items lie in stacks, one for each of their shapes.
+
+        Beside each stack stand the numbers that its items have, counted through all lists.
+        """
+        self._check_blocks(type)
+        dims = whole(type)
+        kept = [d for d in dims if d in type.axes]
+        order = [0, *(1 + type.axes.index(d) for d in kept)]
+        array = np.empty([self.size(d) for d in dims], dtype)
+        for numbers, stack in stacks:
+            items = stack.transpose(order)
+            index = np.unravel_index(numbers, [len(self.blocks[d]) for d in type.lists])
+            blocks = dict(zip(type.lists, index, strict=True))
+            places = []
+            for dim in dims:
+                starts = np.array([span.start for span in self.blocks[dim]])
+                at = starts[blocks[dim]] if dim in blocks else np.zeros(1, int)
+                place = at.reshape(-1, *[1] * len(kept))
+                if dim in kept:
+                    axis = kept.index(dim)
+                    lanes = np.arange(items.shape[1 + axis])
+                    place = place + lanes.reshape(-1, *[1] * (len(kept) - 1 - axis))
+                places.append(place)
+            array[tuple(places)] = items
         return array
 
     def _check_blocks(self, type: Type) -> None:

@@ -37,7 +37,7 @@ class Objects(Semantics):
         return item.astype(float)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return self.fold_last("+", np.asarray(a[:, None, :] * b[None, :, :], object))
+        return self.fold_last("+", np.asarray(a[..., :, None, :] * b[..., None, :, :], object))
 
     def fold_last(self, monoid: str, item: Array) -> Array:
         columns = (item[..., at] for at in range(item.shape[-1]))

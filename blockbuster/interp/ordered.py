@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.domains import wrapped
 from blockbuster.interp.layout import Array
 from blockbuster.interp.objects import Objects
 from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.semantics import Refused
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import Expr, functions_of
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Elementwise, Map, Misc, Pointwise, Rescale
@@ -118,6 +121,11 @@ def whole(rounding: Callable[[Fraction], int]) -> Callable[..., Any]:
     return lambda x: x if isinstance(x, float) else Fraction(rounding(x))
 
 
+def integer(dtype: str, x: Any) -> Any:
+    """A number cast to integers or masks; infinities stay."""
+    return x if isinstance(x, float) else Fraction(wrapped(dtype, x))
+
+
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "add": (2, lambda x, y: x + y), "sub": (2, lambda x, y: x - y),
     "mul": (2, lambda x, y: x * y), "div": (2, lambda x, y: x * inverse(y)),
@@ -175,7 +183,9 @@ class Ordered(Objects):
         return np.full(shape, INFINITE[monoid], object)
 
     def cast(self, item: Array, dtype: str) -> Array:
-        raise Refused(f"rounding to {dtype}")
+        if dtype not in OWN:
+            raise Refused(f"rounding to {dtype}")
+        return np.asarray(np.frompyfunc(partial(integer, dtype), 1, 1)(item), object)
 
     def misc(self, op: Misc, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> Any:
         raise Refused(op.name)

@@ -9,7 +9,7 @@ compared with those at the sizes tried; outcomes that are missing there have not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -32,7 +32,7 @@ from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph, Index
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.list_only import list_only
-from blockbuster.ir.ops import Elementwise, Pointwise
+from blockbuster.ir.ops import Collect, Elementwise, Map, Pointwise, Reduce
 from blockbuster.ir.types import Dim, size_class
 
 LOGIC = ("lt", "eq", "not", "and", "or")
@@ -138,7 +138,7 @@ def comparisons(graph: Graph) -> tuple[Comparison, ...]:
         return ()
     terms = Collapsed()
     try:
-        elements(graph, terms)
+        elements(graph, terms, once=alike(graph))
     except TooLarge:
         return ()
     return _alike_once((x, y, None) for x, y in terms.pairs)
@@ -194,8 +194,33 @@ def _alike_once(
     return tuple(found.values())
 
 
-def elements(graph: Graph, terms: Terms) -> list[Term]:
-    """The terms of all elements of a program's outputs, at sizes of 2."""
+def alike(graph: Graph) -> frozenset[Dim]:
+    """The size classes of loops whose iterations differ in nothing but the data that they read.
+
+    Such as batch and heads: their blocks have one element, no index is of them, and nothing is
+    folded over them.
+    """
+    if graph.mentions.miscs:
+        return frozenset()
+    folds: dict[Dim, None] = {}
+    for _, level in graph.walk():
+        for node in level.nodes:
+            match node.op:
+                case Reduce(dim=dim):
+                    folds.setdefault(size_class(dim))
+                case Map(dim=dim, results=results) if not all(
+                    isinstance(result, Collect) for result in results
+                ):
+                    folds.setdefault(size_class(dim))
+    apart = {*folds, *read_positions(graph)}
+    return frozenset(dim for dim in list_only(graph) if dim not in apart)
+
+
+def elements(graph: Graph, terms: Terms, *, once: Container[Dim] = ()) -> list[Term]:
+    """The terms of all elements of a program's outputs, at sizes of 2.
+
+    ``once``: size classes of which only the first element is computed.
+    """
     classes = tuple(dict.fromkeys(map(size_class, dims_of(graph))))
     sizes = fitted(dict.fromkeys(classes, 2), graph.size_rules)
     single = list_only(graph)
@@ -203,13 +228,15 @@ def elements(graph: Graph, terms: Terms) -> list[Term]:
     for dim in dims_of(graph):
         size = sizes[size_class(dim)]
         step = 1 if size_class(dim) in single else max(size, 1)
-        blocks[dim] = tuple(range(n, n + step) for n in range(0, size, step))
+        starts = range(0, size, step)[:1] if size_class(dim) in once else range(0, size, step)
+        blocks[dim] = tuple(range(n, n + step) for n in starts)
     shapes = {
         name: tuple(1 if d is None else sizes[size_class(d)] for d in axes)
         for name, axes in sources(graph).items()
     }
     made = Interpreter(Layout(sizes, blocks), terms, Observer()).run(graph, terms.inputs(shapes))
-    return [term for array in made.values() for term in array.ravel().tolist()]
+    computed = (term for array in made.values() for term in array.ravel().tolist())
+    return [term for term in computed if term is not None]
 
 
 def _text(*terms: Term) -> tuple[object, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from blockbuster.errors import quoted_lines
 from blockbuster.interp.binding import dims_of
+from blockbuster.interp.domains import dtypes_of
 from blockbuster.interp.layout import Array
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
@@ -54,8 +55,11 @@ class Counterexample:
             module = {"Ordered": "ordered", "Characters": "characters"}.get(kind, "exact")
             lines.append(f"from blockbuster.interp.{module} import {kind}")
         lines += ["from numpy import inf, nan", "", "inputs = {"]
+        known = dtypes_of(*self.programs)
         for name, array in self.inputs.items():
-            lines.append(f"    {name!r}: np.array({array.tolist()}, float).reshape({array.shape}),")
+            dtype = repr(known[name]) if known.get(name) == array.dtype.name else "float"
+            held = f"np.array({array.tolist()}, {dtype}).reshape({array.shape})"
+            lines.append(f"    {name!r}: {held},")
         lines.append("}")
         sides = zip(("left", "right"), self.programs, (self.left, self.right), strict=True)
         for side, graph, outputs in sides:
@@ -85,6 +89,8 @@ class Counterexample:
 
 def plain(array: Array) -> Any:
     """Nested lists, in which numbers that JSON lacks become text."""
+    if array.dtype.kind in "iub":
+        return array.tolist()
     values = np.asarray(array, float)
     return np.where(np.isfinite(values), values.astype(object), values.astype(str)).tolist()
 

@@ -1,36 +1,43 @@
 """An interpreter for many programs on the same inputs, which computes nothing twice.
 
 The programs of a derivation have most of their equations in common, and a step leaves most values
-as they were. Values are interned (arrays by their content, lists by their elements), so that equal
-values are one object, and an operator on operands that it has met before returns its earlier
-results. A semantics is a function of its arguments, so the remembered results are the right ones.
-
-A level is walked once, for all iterations of the maps around it: the values of an equation in these
-iterations are a *column*, interned like a value. So an equation that a step did not change is
-looked up once, not block by block; in new columns, operators on items are looked up item by item.
+as they were. A level is walked once, for all iterations of the maps around it: the values of an
+equation in these iterations are a *column* (``columns.py``), and an operator computes a column at
+once. Equal columns are one object, so an equation that a step did not change is looked up: an
+operator on columns that it has met before returns its earlier results. A semantics is a function of
+its arguments, so the remembered results are the right ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from blockbuster.interp.evaluate import MEANING, POSITIONAL, Interpreter
+from blockbuster.interp.accumulators import aligned, folded
+from blockbuster.interp.columns import Around, Column, Columns, Pattern, Places, Shape, Stacked
+from blockbuster.interp.evaluate import MEANING, POSITIONAL, Interpreter, Positional
 from blockbuster.interp.held import Held, Site, Spans
 from blockbuster.interp.layout import Array, Layout, Nested
 from blockbuster.interp.observers import Observer
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.graph import Graph, Input, Node, Output
-from blockbuster.ir.ops import Map
-from blockbuster.ir.types import Dim, Type
-from blockbuster.ir.views import Strided
+from blockbuster.ir.ops import (
+    Accumulate,
+    Collect,
+    Map,
+    Op,
+    Pointwise,
+    Reduce,
+    Relabel,
+    Result,
+    Transpose,
+)
+from blockbuster.ir.types import Dim, Type, whole
 
-Column = tuple[Nested, ...]
-"""What a value is in each iteration of the maps around it; a tuple, as no value is."""
-Places = tuple[Spans, ...]
-"""The blocks of each of these iterations; one object wherever they are the same."""
 Line = tuple[Node, int, bool]
 """An equation, ready to be looked up: its node, the number of its operator (the same number, the
 same results for the same operands), and whether blocks matter too."""
@@ -41,7 +48,7 @@ Key = tuple[int, ...]
 class Remembering(Interpreter):
     """The meaning of programs that all read ``arrays``, in one layout.
 
-    ``semantics`` must have numbers as elements, not objects: arrays are told apart by their bytes.
+    ``semantics`` must have numbers as elements, not objects: columns are told apart by their bytes.
     What is looked up by its id stays alive here, so that its id stays its own.
     """
 
@@ -50,51 +57,60 @@ class Remembering(Interpreter):
     def __init__(self, layout: Layout, semantics: Semantics, arrays: Mapping[str, Array]) -> None:
         super().__init__(layout, semantics, Observer())
         self.arrays = arrays
-        self.results: dict[Key, Sequence[Any]] = {}
-        """Of equations that were met: columns by columns, and items by items."""
-        self.values: dict[Hashable, Nested] = {}
-        self.interned: dict[int, Nested] = {}
-        self.columns: dict[tuple[int, ...], Column] = {}
-        self.entered: dict[tuple[bool, int, int], Column] = {}
+        self.columns = Columns()
+        self.results: dict[Key, Sequence[Column]] = {}
+        """Of equations that were met."""
         self.cut: dict[tuple[int, int], tuple[Input, Column]] = {}
         self.joined: dict[Hashable, Array] = {}
         self.operators: dict[Hashable, Any] = {}
         self.numbers: dict[int, Line] = {}
-        self.nowhere: Places = ({},)
-        self.inside: dict[tuple[Dim, int, int], Places] = {}
+        self.nowhere = Around(1, {})
+        self.inside: dict[tuple[Dim, int, int], Around] = {}
+        self.placed: dict[Hashable, Places] = {}
+        self.spread: dict[tuple[tuple[Dim, ...], int], Pattern] = {}
 
     def outputs(self, graph: Graph) -> dict[str, Array]:
         """The outputs of a program."""
         with np.errstate(all="ignore"):
             inputs = [self._read(given, at) for at, given in enumerate(graph.inputs)]
             made = self._level(graph, inputs, self.nowhere)
-            arrays: dict[str, Array] = {}
-            for name, output, (data,) in zip(graph.output_names, graph.outputs, made, strict=True):
-                type = graph.type_of(output.value)
-                arrays[name] = self._written(data, type, output, name, arrays.get(name))
-            return arrays
+            parts: dict[str, list[tuple[Column, Type, Output]]] = {}
+            for name, output, column in zip(graph.output_names, graph.outputs, made, strict=True):
+                parts.setdefault(name, []).append((column, graph.type_of(output.value), output))
+            return {name: self._written(held) for name, held in parts.items()}
 
     def _read(self, given: Input, position: int) -> Column:
         known = self.cut.get((id(given), position))
         if known is None:
-            column = self._column([self._intern(self.read(given, position, self.arrays).data)])
+            held = self.read(given, position, self.arrays)
+            column = self._flat([held.data], held.type)
             known = self.cut[id(given), position] = given, column
         return known[1]
 
-    def _written(
-        self, data: Nested, type: Type, output: Output, name: str, into: Array | None
-    ) -> Array:
-        axes = type.lists if output.axes is None else output.axes
-        if any(isinstance(axis, Strided) for axis in axes):  # a part of an array: not a value
-            return self.write(Held(type, data), name, axes, into)
-        key = (id(data), type, axes)
+    def _written(self, parts: Sequence[tuple[Column, Type, Output]]) -> Array:
+        """The array that these values fill, each its part."""
+        key = tuple((id(column), type, output.axes) for column, type, output in parts)
         if key not in self.joined:
-            self.joined[key] = self.write(Held(type, data), name, axes, into)
+            array: Array | None = None
+            for column, type, output in parts:
+                axes = type.lists if output.axes is None else output.axes
+                array = self.filled(self._whole(column, type), whole(type), axes, array)
+            assert array is not None
+            self.joined[key] = array
         return self.joined[key]
 
-    def _level(self, graph: Graph, inputs: list[Column], places: Places) -> list[Column]:
-        """The outputs of a level for its inputs, in all ``places`` at once."""
-        results, here = self.results, id(places)
+    def _whole(self, column: Column, type: Type) -> Array:
+        """The whole array behind the value of a column that holds one."""
+        if not type.buffered:
+            return self.layout.join(column.items()[0], type, self.semantics.dtype)
+        stacks = zip(column.pattern.places, column.stacks, strict=True)
+        return self.layout.join_stacks(stacks, type, self.semantics.dtype)
+
+    # levels ------------------------------------------------------------------------------
+
+    def _level(self, graph: Graph, inputs: list[Column], around: Around) -> list[Column]:
+        """The outputs of a level for its inputs, in all iterations at once."""
+        results, here = self.results, id(around)
         made: list[Sequence[Column]] = [()] * len(graph.nodes)
         made.append(inputs)  # the last entry, which is that of node -1
         for position, node in enumerate(graph.nodes):
@@ -104,7 +120,7 @@ class Remembering(Interpreter):
             key = (number, here if placed else 0, *map(id, args))
             known = results.get(key)
             if known is None:
-                known = self._made(key, self._columns, graph, line, args, places)
+                known = self._made(key, self._computed, graph, node, args, around)
             elif self.counts:
                 self._again(key)
             made[position] = known
@@ -130,121 +146,241 @@ class Remembering(Interpreter):
     def _again(self, key: Key) -> None:
         """An equation is met again; called if a subclass ``counts``."""
 
-    def _columns(
-        self, graph: Graph, line: Line, args: Sequence[Column], places: Places
+    def _computed(
+        self, graph: Graph, node: Node, args: Sequence[Column], around: Around
     ) -> Sequence[Column]:
-        """The results of an equation in all places, anew."""
-        node, number, placed = line
-        if isinstance(node.op, Map):
-            return self._iterated(node, node.op, args, places)
-        types = graph.types_of(node.operands)
-        rows = []
-        for here, *values in zip(places, *args, strict=True):
-            key = (number, id(here) if placed else 0, *map(id, values))
-            known = self.results.get(key)
-            if known is None:
-                known = self._made(key, self._values, node, types, values, here)
-            elif self.counts:
-                self._again(key)
-            rows.append(known)
-        return self._transposed(rows, len(node.types))
-
-    def _values(
-        self, node: Node, types: Sequence[Type], values: Sequence[Nested], here: Spans
-    ) -> Sequence[Nested]:
-        """The results of an equation in one place, anew."""
-        op = node.op
+        """The results of an equation in all iterations, anew."""
+        op, types = node.op, graph.types_of(node.operands)
+        if isinstance(op, Map):
+            return self._iterated(node, op, types, args, around)
         if isinstance(op, POSITIONAL):
-            return (self._intern(self.item(op, values)),)
-        made = MEANING[type(op)](self, op, Site(node, (), here), [*map(Held, types, values)])
-        return [self._intern(held.data) for held in made]
+            return (self.columns.mapped(args, partial(self._positional, op)),)
+        if isinstance(op, Pointwise):
+            extents = self._extents(op.axes, around)
+            return (self.columns.mapped(args, partial(self._pointwise, op, types), extents),)
+        if isinstance(op, Relabel):
+            return args
+        if isinstance(op, Transpose):
+            return (self._turned(op, types[0], args[0], len(around)),)
+        if isinstance(op, Reduce) and self.layout.blocks[op.dim]:
+            shape = (len(around), len(self.layout.blocks[op.dim]))
+            return self._folded([Accumulate(op.monoid)], node.types, [*args], shape)
+        return self._each(op, node, types, args, around)
+
+    def _positional(self, op: Positional, items: Sequence[Array], stack: Shape) -> Array:
+        """An operator on items alone; these are stacked."""
+        made = self.item(op, items, stack)
+        return made if made.ndim else np.broadcast_to(made, stack)
+
+    def _pointwise(
+        self, op: Pointwise, types: Sequence[Type], items: Sequence[Array], stack: Shape,
+        extents: Shape,
+    ) -> Array:  # fmt: skip
+        """An operator on stacked items that are matched by dim."""
+        shape = dict(zip(op.axes, extents, strict=True))
+        for item, type in zip(items, types, strict=True):
+            shape |= dict(zip(type.axes, item.shape[1:], strict=True))
+        same = [aligned(item, t.axes, op.axes) for item, t in zip(items, types, strict=True)]
+        made = np.asarray(self.semantics.expression(op.expr, same, self.layout.size, stack))
+        if made.ndim == 1:  # of no operands
+            made = made.reshape(*made.shape, *(1,) * len(op.axes))
+        return np.broadcast_to(made, (*stack, *(shape[dim] for dim in op.axes)))
+
+    def _extents(self, axes: tuple[Dim, ...], around: Around) -> Pattern:
+        """The shapes of items with these axes, where the current blocks say them."""
+        known = self.spread.get((axes, id(around)))
+        if known is None:
+            extents = np.empty((len(around), len(axes)), np.intp)
+            for column, dim in zip(extents.T, axes, strict=True):
+                lengths = np.array([*map(len, self.layout.blocks[dim])], np.intp)
+                held = around.numbers.get(dim)
+                column[:] = self.layout.size(dim) if held is None else lengths[held]
+            known = self.spread[axes, id(around)] = self.columns.of_extents(extents)
+        return known
+
+    def _spans(self, around: Around) -> list[Spans]:
+        """The blocks of each iteration."""
+        blocks = self.layout.blocks
+        held = [[blocks[dim][n] for n in at.tolist()] for dim, at in around.numbers.items()]
+        rows = zip(*held, strict=True) if held else [()] * len(around)
+        return [dict(zip(around.numbers, row, strict=True)) for row in rows]
+
+    def _each(
+        self, op: Op, node: Node, types: Sequence[Type], args: Sequence[Column], around: Around
+    ) -> Sequence[Column]:
+        """The results of an operator that is no function of items, iteration by iteration."""
+        count = len(around)
+        nested = [self._nested(arg, type, count) for arg, type in zip(args, types, strict=True)]
+        rows = []
+        for here, *values in zip(self._spans(around), *nested, strict=True):
+            made = MEANING[type(op)](self, op, Site(node, (), here), [*map(Held, types, values)])
+            rows.append([held.data for held in made])
+        return [self._flat([row[port] for row in rows], t) for port, t in enumerate(node.types)]
+
+    def _turned(self, op: Transpose, type: Type, column: Column, count: int) -> Column:
+        """Lists and axes in another order, in each of ``count`` iterations."""
+        lists = [type.lists.index(dim) for dim in op.lists]
+        axes = [1 + type.axes.index(dim) for dim in op.axes]
+        extents = [len(self.layout.blocks[dim]) for dim in type.lists]
+
+        def order() -> Places:
+            numbers = np.arange(count * prod(extents)).reshape(count, *extents)
+            return numbers.transpose(0, *(1 + at for at in lists)).ravel()
+
+        places = self._chosen("turned", count, *extents, *lists, make=order)
+        turned = self.columns.taken(column, places)
+        return self.columns.mapped([turned], lambda items, _: items[0].transpose(0, *axes))
+
+    # lists -------------------------------------------------------------------------------
+
+    def _count(self, lists: Sequence[Dim]) -> int:
+        """The number of items of a list over these dims."""
+        return prod(len(self.layout.blocks[dim]) for dim in lists)
+
+    def _flat(self, values: Sequence[Nested], type: Type) -> Column:
+        """The column of the values of all iterations."""
+        items = list(values)
+        for _ in type.lists:
+            items = [entry for value in items for entry in value]
+        return self.columns.of_items([np.asarray(item) for item in items])
+
+    def _nested(self, column: Column, type: Type, count: int) -> list[Nested]:
+        """The value in each of ``count`` iterations."""
+        items: list[Nested] = column.items()
+        for depth in reversed(range(len(type.lists))):
+            each, lists = len(self.layout.blocks[type.lists[depth]]), type.lists[:depth]
+            starts = [at * each for at in range(count * self._count(lists))]
+            items = [items[at : at + each] for at in starts]
+        return items
+
+    def _chosen(self, *key: Hashable, make: Callable[[], Places]) -> Places:
+        """Places of a column, made once for each key."""
+        if key not in self.placed:
+            self.placed[key] = np.asarray(make(), np.intp)
+        return self.placed[key]
+
+    # maps --------------------------------------------------------------------------------
 
     def _iterated(
-        self, node: Node, op: Map, args: Sequence[Column], places: Places
+        self, node: Node, op: Map, types: Sequence[Type], args: Sequence[Column], around: Around
     ) -> Sequence[Column]:
-        """``map``, of columns: those of its body have an entry for each of its iterations too."""
-        inside = self._inside(op, places)
-        count = len(inside) // max(len(places), 1)
-        entering = zip(args, op.iterated, strict=False)  # first values do not enter
-        inner = [self._entering(column, count, op, iterated) for column, iterated in entering]
-        ends = self._level(op.body, inner, inside)
+        """``map``, of columns: those of its body hold the items of all its iterations."""
+        inside = self._inside(op, around)
+        entering = zip(args, types, op.iterated, strict=False)  # first values do not enter
+        ends = self._level(
+            op.body, [self._entering(op, *given, len(around)) for given in entering], inside
+        )
+        taken = (*ends, *args[len(op.iterated) :])
         folds = (op.results, node.types)
         number = id(self.operators.setdefault(folds, folds))
-        taken = (*ends, *args[len(op.iterated) :])
-        key = (number, id(places), *map(id, taken))
+        key = (number, id(around), *map(id, taken))
         known = self.results.get(key)
         if known is None:
-            known = self._made(key, self._gathered, node, op, taken, count, places)
+            known = self._made(key, self._gathered, node, op, taken, around)
         elif self.counts:
             self._again(key)
         return known
 
-    def _inside(self, op: Map, places: Places) -> Places:
-        """The blocks in each iteration of a map, for each of the iterations around it."""
-        key = (op.dim, op.start, id(places))
+    def _inside(self, op: Map, around: Around) -> Around:
+        """The iterations of a map, for each of the iterations around it."""
+        key = (op.dim, op.start, id(around))
         known = self.inside.get(key)
         if known is None:
-            blocks = self.layout.blocks[op.dim][op.start :]
-            known = tuple([{**here, op.dim: span} for here in places for span in blocks])
-            self.inside[key] = known
+            blocks = range(op.start, max(len(self.layout.blocks[op.dim]), op.start))
+            known = self.inside[key] = around.inside(op.dim, blocks)
         return known
 
-    def _entering(self, column: Column, count: int, op: Map, iterated: bool) -> Column:
+    def _entering(self, op: Map, column: Column, type: Type, iterated: bool, count: int) -> Column:
         """An operand in the body of a map: its entries, or itself as often as the map iterates."""
-        key = (iterated, op.start if iterated else count, id(column))
-        known = self.entered.get(key)
-        if known is None:
-            made = (
-                [entry for value in column for entry in value[op.start :]]
-                if iterated
-                else [value for value in column for _ in range(count)]
+        blocks, start = len(self.layout.blocks[op.dim]), op.start
+        if iterated:
+            if not start:
+                return column
+            inner = self._count(type.lists[1:])
+            shape = (count, blocks, inner)
+            return self.columns.taken(
+                column,
+                self._chosen(
+                    "entries",
+                    *shape,
+                    start,
+                    make=lambda: np.arange(prod(shape)).reshape(shape)[:, start:].ravel(),
+                ),
             )
-            known = self.entered[key] = self._column(made)
-        return known
+        own, times = self._count(type.lists), max(blocks - start, 0)
+        return self.columns.taken(
+            column,
+            self._chosen(
+                "copies",
+                count,
+                own,
+                times,
+                make=lambda: np.repeat(
+                    np.arange(count * own).reshape(count, 1, own), times, axis=1
+                ).ravel(),
+            ),
+        )
 
     def _gathered(
-        self, node: Node, op: Map, taken: Sequence[Column], count: int, places: Places
+        self, node: Node, op: Map, taken: Sequence[Column], around: Around
     ) -> Sequence[Column]:
-        """What the results of a map are in each place, of those of its body and first values."""
-        starts = [at * count for at in range(len(places))]
-        lists = [
-            [[*column[at : at + count]] for at in starts] for column in taken[: len(op.results)]
+        """The results of a map in each iteration around it, from those of its own iterations."""
+        blocks = len(self.layout.blocks[op.dim])
+        made: list[Column] = list(taken[: len(op.results)])
+        for port, first in enumerate(taken[len(op.results) :] if blocks else ()):
+            folds = not isinstance(op.results[port], Collect)
+            items = 1 if folds else self._count(node.types[port].lists[1:])
+            made[port] = self._behind(first, made[port], (len(around), blocks - op.start, items))
+        if all(isinstance(result, Collect) for result in op.results):
+            return made
+        if blocks:
+            return self._folded(op.results, node.types, made, (len(around), blocks))
+        for port, result in enumerate(op.results):
+            if not isinstance(result, Collect):
+                start = partial(self._identity, result.monoid)
+                extents = self._extents(node.types[port].axes, around)
+                made[port] = self.columns.mapped((), start, extents)
+        return made
+
+    def _identity(self, monoid: str, items: Sequence[Array], stack: Shape, shape: Shape) -> Array:
+        return self.semantics.identity(monoid, (*stack, *shape))
+
+    def _behind(self, first: Column, rest: Column, shape: tuple[int, int, int]) -> Column:
+        """For each iteration the first value, and behind it the others."""
+        around, count, own = shape
+
+        def order() -> Places:
+            before = np.arange(around * own).reshape(around, own)
+            behind = around * own + np.arange(around * count * own).reshape(around, count * own)
+            return np.concatenate([before, behind], axis=1).ravel()
+
+        both = self.columns.joined((first, rest))
+        return self.columns.taken(both, self._chosen("behind", *shape, make=order))
+
+    def _folded(
+        self, results: Sequence[Result], types: Sequence[Type], made: list[Column],
+        shape: tuple[int, int],
+    ) -> list[Column]:  # fmt: skip
+        """The results of a map, those that are folded over ``shape[1]`` entries each."""
+        around, count = shape
+        folds = [port for port, r in enumerate(results) if not isinstance(r, Collect)]
+        numbers = [
+            self._chosen("entry", *shape, at, make=partial(np.arange, at, around * count, count))
+            for at in range(count)
         ]
-        firsts = taken[len(op.results) :]
-        for first, entries in zip(firsts, lists, strict=False):
-            for value, entry in zip(first, entries, strict=True):
-                entry.insert(0, value)
-        if not op.serial:
-            return [self._column([*map(self._intern, entries)]) for entries in lists]
-        rows = []
-        for here, *columns in zip(places, *lists, strict=True):
-            made = self.folded(op.results, columns, Site(node, (), here))
-            rows.append([*map(self._intern, made)])
-        return self._transposed(rows, len(op.results))
-
-    def _transposed(self, rows: Sequence[Sequence[Nested]], count: int) -> Sequence[Column]:
-        """The columns of ``count`` results whose values in each place are ``rows``."""
-        if count == 1:
-            return (self._column([value for (value,) in rows]),)
-        return [self._column([row[port] for row in rows]) for port in range(count)]
-
-    def _column(self, values: Sequence[Nested]) -> Column:
-        """A column of interned values."""
-        return self.columns.setdefault(tuple(map(id, values)), tuple(values))
-
-    def _intern(self, value: Nested) -> Nested:
-        if id(value) in self.interned:
-            return value
-        key: tuple[Hashable, ...]
-        if isinstance(value, list):
-            key = tuple(map(id, value))
-            if key in self.values:
-                return self.values[key]
-            if not all(map(self.interned.__contains__, key)):
-                value = [*map(self._intern, value)]
-                key = tuple(map(id, value))
-        else:
-            key = (value.shape, value.tobytes())
-        value = self.values.setdefault(key, value)
-        self.interned[id(value)] = value
-        return value
+        entries = [self.columns.taken(made[port], at) for port in folds for at in numbers]
+        stacked = [Type((), ("", *type.axes)) for type in types]
+        patterns = [column.pattern for column in entries]
+        parts: list[list[Any]] = [[] for _ in folds]
+        for part in self.columns.parts(patterns):
+            items: Iterator[Array] = iter(part.of(entries))
+            columns: list[list[Array]] = [[] for _ in results]
+            for port in folds:
+                columns[port] = [next(items) for _ in range(count)]
+            stack = (len(part.places),)
+            totals = folded(results, columns, stacked, self.semantics, self.layout.size, stack)
+            for held, port in zip(parts, folds, strict=True):
+                held.append(Stacked(part.places, totals[port]))
+        for held, port in zip(parts, folds, strict=True):
+            made[port] = self.columns.of_parts(around, held)
+        return made

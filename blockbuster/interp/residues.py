@@ -17,15 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.domains import exact_in
 from blockbuster.interp.layout import Array
-from blockbuster.interp.semantics import Function, Refused, Semantics, SizeOf
+from blockbuster.interp.semantics import Function, Refused, Semantics, Shape, SizeOf
 from blockbuster.ir.base_two import LOG2_E, is_positive, with_tanh
 from blockbuster.ir.expr import UNINTERPRETED, Call, Const, Expr
 from blockbuster.ir.ops import Misc
 
 NEGATIVE_INFINITY, INFINITY, UNDEFINED = -1, -2, -3
+WORD = 2**64 - 1
 SMALL = 2**12  # integers up to here are ordered as integers, so that masks are what they say
-NARROW = 2**8  # integers up to here are the same in every dtype
 
 
 class ZeroDenominator(ArithmeticError):
@@ -251,9 +252,10 @@ class Residues(Semantics):
         return np.full(shape, start, np.int64)
 
     def dot(self, a: Array, b: Array) -> Array:
-        total = self.identity("+", (len(a), len(b)))
-        for at in range(a.shape[1]):
-            total = self.fold("+", total, self.scalars["mul"](a[:, None, at], b[None, :, at]))
+        total = self.identity("+", (*a.shape[:-1], b.shape[-2]))
+        for at in range(a.shape[-1]):
+            products = self.scalars["mul"](a[..., :, None, at], b[..., None, :, at])
+            total = self.fold("+", total, products)
         return total
 
     def fold_last(self, monoid: str, item: Array) -> Array:
@@ -263,7 +265,8 @@ class Residues(Semantics):
         return total
 
     def cast(self, item: Array, dtype: str) -> Array:
-        exact = (item <= NARROW) | (item >= self.modulus - NARROW)
+        low, high = exact_in(dtype)
+        exact = (item <= high) | (item >= self.modulus + low)
         return np.where(exact, item, self.oracle(f"cast {dtype}", item))
 
     def misc(self, op: Misc, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> Any:
@@ -284,8 +287,8 @@ class Residues(Semantics):
         """Uniformly random residues."""
         return random.integers(0, self.modulus, shape)
 
-    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
-        return super().expression(with_tanh(expr), args, size)
+    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()) -> Any:
+        return super().expression(with_tanh(expr), args, size, stack)
 
     def applied(self, call: Call, args: Sequence[Any]) -> Any:
         match call:
@@ -325,3 +328,10 @@ def scattered(state: Any) -> Any:
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return state ^ (state >> np.uint64(31))
+
+
+def scattered_word(state: int) -> int:
+    """``scattered`` for one Python integer."""
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & WORD
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EB & WORD
+    return state ^ (state >> 31)

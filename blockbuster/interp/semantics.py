@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.domains import RANGES
 from blockbuster.interp.layout import Array
+from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim
@@ -26,6 +28,7 @@ class Refused(ArithmeticError):
 
 
 SizeOf = Callable[[Dim], int]
+Shape = tuple[int, ...]
 MONOID_CALL = {"+": "add", "max": "maximum", "min": "minimum"}
 
 
@@ -63,7 +66,7 @@ class Semantics(ABC):
 
     @abstractmethod
     def dot(self, a: Array, b: Array) -> Array:
-        """``a @ b.T``."""
+        """``a @ b.T``, for all items that are stacked along leading axes."""
 
     @abstractmethod
     def fold_last(self, monoid: str, item: Array) -> Array:
@@ -96,7 +99,7 @@ class Semantics(ABC):
         return np.asarray(self.scalars[MONOID_CALL[monoid]](a, b))
 
     def functional(self, name: str, args: Sequence[Array]) -> Array:
-        """A functional operator of Table 1."""
+        """A functional operator of Table 1; items may be stacked along leading axes."""
         if name == "dot":
             return self.dot(*args)
         if name in ("row_sum", "row_max", "row_min"):
@@ -104,38 +107,45 @@ class Semantics(ABC):
         a, b = args
         match name:
             case "row_shift" | "row_scale":
-                b = b[:, None]
+                b = b[..., :, None]
             case "col_shift" | "col_scale":
-                b = b[None, :]
+                b = b[..., None, :]
             case "outer":
-                a, b = a[:, None], b[None, :]
+                a, b = a[..., :, None], b[..., None, :]
         return np.asarray(self.scalars[_SCALAR_OF.get(name, name)](a, b))
 
-    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
+    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()) -> Any:
         """A scalar expression over items that broadcast together.
 
-        Without recursion: fusion nests calls a thousand deep. A shared part is computed once.
+        ``stack``: the leading axes along which items are stacked. Without recursion: fusion nests
+        calls a thousand deep. A shared part is computed once.
         """
         done: dict[int, Any] = {}
-        stack = [expr]
-        while stack:
-            top = stack[-1]
+        rank = max(map(np.ndim, args), default=len(stack))
+        shape = (*stack, *(1,) * (rank - len(stack)))
+        pending = [expr]
+        while pending:
+            top = pending[-1]
             match top:
                 case Arg(index):
                     done[id(top)] = args[index]
                 case Const(value):
-                    done[id(top)] = self.constant(value)
+                    done[id(top)] = self.each(self.constant(value), shape)
                 case Size(dim):
-                    done[id(top)] = self.extent(dim, size(dim))
+                    done[id(top)] = self.each(self.extent(dim, size(dim)), shape)
                 case Call():
                     waiting = [arg for arg in top.args if id(arg) not in done]
                     if waiting:
-                        stack.extend(waiting)
+                        pending.extend(waiting)
                         continue
                     if id(top) not in done:
                         done[id(top)] = self.applied(top, [done[id(arg)] for arg in top.args])
-            stack.pop()
+            pending.pop()
         return done[id(expr)]
+
+    def each(self, number: Any, shape: Shape) -> Any:
+        """A number that is an operand of each stacked item; a semantics that counts spreads it."""
+        return number
 
     def applied(self, call: Call, args: Sequence[Any]) -> Any:
         """The function of a call on the values of its arguments."""
@@ -213,7 +223,8 @@ class Floats(Semantics):
 
     def dot(self, a: Array, b: Array) -> Array:
         wide = self._accumulator.dtype
-        return np.asarray(a.astype(wide, copy=False) @ b.astype(wide, copy=False).T, self.dtype)
+        a, b = a.astype(wide, copy=False), b.astype(wide, copy=False)
+        return np.asarray(a @ b.swapaxes(-1, -2), self.dtype)
 
     def fold_last(self, monoid: str, item: Array) -> Array:
         fold, start = _UFUNC[monoid], _IDENTITY[monoid]
@@ -235,7 +246,17 @@ class Floats(Semantics):
 
 
 def rounded_to(dtype: str, array: Array) -> Array:
-    """The nearest numbers that ``dtype`` holds, ties to even."""
+    """What a cast to ``dtype`` gives: the nearest float, ties to even, or an integer.
+
+    Of integers as ``domains.wrapped`` has it: a fraction is cut off, and integers wrap around.
+    """
+    if dtype == TRUTH:
+        return np.asarray(array != 0)
+    if dtype in RANGES:
+        low, high = RANGES[dtype]
+        whole = np.trunc(array)
+        around = np.mod(whole - low, float(high - low + 1)) + low
+        return np.where((low <= whole) & (whole <= high) | ~np.isfinite(whole), whole, around)
     if dtype != "bfloat16":
         return array.astype(dtype)
     bits = array.astype(np.float32).view(np.uint32)

@@ -10,10 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from blockbuster.interp.binding import dims_of, sources
+from blockbuster.interp.domains import Domain, dtypes_of
 from blockbuster.interp.evaluate import Interpreter
 from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.observers import Observer
 from blockbuster.interp.positions import far_sizes
+from blockbuster.interp.remembering import Remembering
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph
@@ -46,11 +48,22 @@ class Setting:
             for name, axes in sources(graph).items()
         }
 
+    def domain(self, *graphs: Graph) -> Domain:
+        """The shapes and dtypes of the sources of programs that read the same ones."""
+        return Domain(self.shapes(graphs[0]), dtypes_of(*graphs))
+
     def run(
         self, graph: Graph, inputs: Mapping[str, Array], semantics: Semantics
     ) -> dict[str, Array]:
         """The outputs of ``graph``."""
         return Interpreter(self.layout, semantics, Observer()).run(graph, inputs)
+
+    def run_all(
+        self, graphs: Sequence[Graph], inputs: Mapping[str, Array], semantics: Semantics
+    ) -> list[dict[str, Array]]:
+        """The outputs of programs under a semantics of numbers; the parts they share run once."""
+        memory = Remembering(self.layout, semantics, inputs)
+        return [memory.outputs(graph) for graph in graphs]
 
     @cached_property
     def layout(self) -> Layout:

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.domains import NARROW, wrapped
 from blockbuster.interp.layout import Array
-from blockbuster.interp.residues import NARROW
 from blockbuster.interp.semantics import Semantics
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import FUNCTIONS, UNINTERPRETED, Call, Const
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim, size_class
@@ -233,13 +234,15 @@ class Terms(Semantics):
         return np.asarray(total, object)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return self.fold_last("+", self.scalars["mul"](a[:, None, :], b[None, :, :]))
+        return self.fold_last("+", self.scalars["mul"](a[..., :, None, :], b[..., None, :, :]))
 
     def cast(self, item: Array, dtype: str) -> Array:
         return np.asarray(np.frompyfunc(lambda x: self._rounded(x, dtype), 1, 1)(item), object)
 
     def _rounded(self, x: Term, dtype: str) -> Term:
         value = x.value
+        if isinstance(value, Fraction) and dtype in OWN:
+            return self.number(Fraction(wrapped(dtype, value)))
         if isinstance(value, Fraction) and value.denominator == 1 and abs(value) <= NARROW:
             return x
         return self.term(f"cast {dtype}", x)

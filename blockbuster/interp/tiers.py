@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from blockbuster.interp.anywhere import CharactersAnywhere, ExactAnywhere
-from blockbuster.interp.apart import near
 from blockbuster.interp.characters import Characters
+from blockbuster.interp.domains import UNSIGNED, near_to, nearest
 from blockbuster.interp.exact import Drawn, Exact, random_prime
 from blockbuster.interp.free_order import FreeCharacters
 from blockbuster.interp.layout import Array
@@ -28,30 +28,41 @@ ORDER = "max, min and comparisons follow one random total order per trial, == a 
 class Tier:
     """A way to compare: the semantics of one draw, its inputs, and what agreement shows.
 
-    Both are made of a random generator and the numbers that the programs mention.
+    Both are made of a random generator and the numbers that the programs mention. An input has a
+    dtype, too: residues stand for any numbers, fractions are numbers of it.
     """
 
     name: str
     scope: str
     assumptions: tuple[str, ...]
     semantics: Callable[[np.random.Generator, Sequence[float]], Any]
-    inputs: Callable[[Any, np.random.Generator, Sequence[int], Sequence[float]], Array]
+    inputs: Callable[[Any, np.random.Generator, Sequence[int], Sequence[float], str], Array]
     sizes: Sequence[int] = SIZES
 
 
 def _uniform(
-    semantics: Any, random: np.random.Generator, shape: Sequence[int], _: Sequence[float]
+    semantics: Any, random: np.random.Generator, shape: Sequence[int], _: Sequence[float], __: str
 ) -> Array:
     return np.asarray(semantics.random(random, shape))
 
 
 def _multiples(
-    semantics: Any, random: np.random.Generator, shape: Sequence[int], constants: Sequence[float]
+    semantics: Any,
+    random: np.random.Generator,
+    shape: Sequence[int],
+    constants: Sequence[float],
+    dtype: str,
 ) -> Array:
-    """Multiples of 4, so that means and scaled products stay whole, small or large."""
+    """Multiples of 4, so that means and scaled products stay whole, small or large.
+
+    Between them if they are integers: no quotient of multiples of 4 has a rest modulo 2.
+    """
     step = 4 * int(random.choice((1, 1, 4, 64)))
-    draws = near(constants, random, random.integers(-3, 4, shape) * float(step))
-    return np.asarray(semantics.item(draws))
+    draws = random.integers(-3, 4, shape) * float(step)
+    if dtype:
+        draws = draws + random.integers(0, 4, shape)
+        draws = np.abs(draws) if dtype in UNSIGNED else draws
+    return np.asarray(semantics.item(nearest(dtype, near_to(constants, random, draws))))
 
 
 FREE = Tier(

@@ -172,9 +172,12 @@ class Trials:
         if key not in self.drawn:
             random = np.random.default_rng([self.seed, 2 + number, redraw])
             semantics = self.tier.semantics(random, self.constants)
+            domain = setting.domain(graph)
             inputs = {
-                name: self.tier.inputs(semantics, random, shape, self.constants)
-                for name, shape in sorted(setting.shapes(graph).items())
+                name: self.tier.inputs(
+                    semantics, random, shape, self.constants, domain.dtypes.get(name, "")
+                )
+                for name, shape in sorted(domain.shapes.items())
             }
             self.drawn[key] = Draw(setting, semantics, inputs)
         return self.drawn[key]

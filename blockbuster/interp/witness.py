@@ -6,17 +6,15 @@ starts it follows the gradient of the constraint that it misses most, until it m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from blockbuster.interp.cells import Cell, Solver
+from blockbuster.interp.domains import Domain, Inputs
 from blockbuster.interp.laurent import Key, Monomial
-from blockbuster.interp.layout import Array
-from blockbuster.interp.setting import Setting
 from blockbuster.interp.unknowns import Unknowns
-from blockbuster.ir.graph import Graph
 
 STARTS = (1.0, 1.0, 8.0, 64.0, 2048.0)
 CLIMBS = 120
@@ -27,8 +25,13 @@ MARGINS = (1.0, 2.0**-4, 2.0**-10)
 Point = dict[int, float]
 
 
-def points(names: Unknowns, cell: Cell, solver: Solver, *, mild: float | None) -> Iterator[Point]:
-    """Values of the inputs that may lie in a case; ``mild`` bounds them."""
+def points(
+    names: Unknowns, cell: Cell, solver: Solver, *, mild: float | None, whole: bool = False
+) -> Iterator[Point]:
+    """Values of the inputs that may lie in a case; ``mild`` bounds them.
+
+    ``whole``: whole numbers are tried first.
+    """
     random = np.random.default_rng(0)
     inputs = [n for n, kind in enumerate(names.kinds) if kind[0] == "input"]
     for atom, signs in cell.signs.items():
@@ -44,7 +47,7 @@ def points(names: Unknowns, cell: Cell, solver: Solver, *, mild: float | None) -
             start = _mildly(start, mild)
             point = _climbed(names, cell, start, margin, mild)
             if point is not None:
-                yield from _rounded(names, cell, point)
+                yield from _rounded(names, cell, point, (1, *GRIDS) if whole else GRIDS)
 
 
 def _singles(found: Mapping[Monomial, Fraction], inputs: list[int]) -> Point:
@@ -56,8 +59,8 @@ def _mildly(point: Point, mild: float | None) -> Point:
     return point if mild is None else {n: min(max(x, -mild), mild) for n, x in point.items()}
 
 
-def _rounded(names: Unknowns, cell: Cell, point: Point) -> Iterator[Point]:
-    for grid in GRIDS:
+def _rounded(names: Unknowns, cell: Cell, point: Point, grids: Sequence[int]) -> Iterator[Point]:
+    for grid in grids:
         rounded = {n: round(x * grid) / grid for n, x in point.items()}
         if _missed(names, cell, rounded, 0.0) is None:
             yield rounded
@@ -106,14 +109,16 @@ def _climbed(
     return None
 
 
-def arrays(graph: Graph, setting: Setting, names: Unknowns, point: Point) -> dict[str, Array]:
-    """Inputs with the values of a point, and other small numbers elsewhere."""
+def arrays(domain: Domain, names: Unknowns, point: Point) -> Inputs:
+    """Inputs with the values of a point, and other small numbers elsewhere.
+
+    Where a dtype lacks a number, the nearest that it has stands for it.
+    """
     random = np.random.default_rng(1)
     made = {
-        name: random.integers(-8, 9, shape) / 4 + 0.125
-        for name, shape in setting.shapes(graph).items()
+        name: random.integers(-8, 9, shape) / 4 + 0.125 for name, shape in domain.shapes.items()
     }
     for number, value in point.items():
         name, *at = names.kinds[number][1]
         made[name][tuple(at)] = value
-    return made
+    return domain.nearest(made)

@@ -183,11 +183,14 @@ class Derivation:
     ) -> ProofReport:
         """A proof of equality for each step, and for the start and the final program.
 
-        ``progress`` is called with the name of each proof before it begins.
+        ``progress`` is called with the name of each proof before it begins; without it, a terminal
+        shows the names once the proofs have taken two seconds.
         """
         from blockbuster.interp.report import prove_pairs
+        from blockbuster.view.terminal import telling
 
-        return prove_pairs(self.pairs(), trials=trials, seed=seed, progress=progress)
+        with telling(progress, "proving") as tell:
+            return prove_pairs(self.pairs(), trials=trials, seed=seed, progress=tell)
 
     def bisect(self, holds: Callable[[Graph], bool]) -> Step | None:
         """The first step after which ``holds`` is False, or None; assumes it stays False."""
@@ -234,15 +237,18 @@ class Derivation:
         The page opens with these ``sizes`` (elements) and numbers of ``blocks`` of dims, and
         recomputes its numbers for others. By default sizes are realistic (4096, 64 for heads), and
         blocks are those of the cheapest kernels for them. ``dtype`` is that of the kernels. With
-        ``prove`` every step is proved (``trials``, ``seed``), which takes most of the time. Raises
-        ValueError for sizes that do not fit the program, DrawError for a derivation too long for
-        one page. The file is written completely or not at all.
+        ``prove`` every step is proved (``trials``, ``seed``), which takes most of the time; a
+        terminal shows what is being done. Raises ValueError for sizes that do not fit the program,
+        DrawError for a derivation too long for one page. The file is written completely or not at
+        all.
         """
         from blockbuster.view.explorer.export import write_html
         from blockbuster.view.explorer.setting import Setting
+        from blockbuster.view.terminal import telling
 
         setting = Setting(sizes or {}, blocks or {}, dtype, trials=trials, seed=seed)
-        write_html(self, path, setting, title=title, prove=prove)
+        with telling(None, "rewriting") as tell:
+            write_html(self, path, setting, title=title, prove=prove, progress=tell)
 
     def to_json(self) -> str:
         """The derivation as JSON, with text forms and the name of the schema."""

@@ -141,7 +141,7 @@ class Bounds:
         return (moderate and not factors) or (by < 0 and self.not_negative(number))
 
     def _is_share(self, number: Number) -> bool:
-        """True for x / s, or x times the reciprocal of s: s is a sum of x with no negative terms."""
+        """True for x / s, or x times the reciprocal of s: s sums x and others, none negative."""
         term = self.terms[number]
         given = [term.args] if term.fn == "div" else []
         if term.fn == "mul":
@@ -227,9 +227,10 @@ class _Search:
         elif term.fn in ("minimum", "maximum", "where"):
             if all(self.not_large(each, DEEPEST // 2) for each in sums):
                 yield {}
-        elif term.fn == "fold max" and by > 0 and not key[1]:
-            if self.not_large(parts[0], DEEPEST // 2):
-                yield {other: value for other, value in total.items() if other != key}
+        elif (term.fn == "fold max" and by > 0 and not key[1]) and self.not_large(
+            parts[0], DEEPEST // 2
+        ):
+            yield {other: value for other, value in total.items() if other != key}
         for other, taken in total.items():
             if taken < 0:
                 for inside in self.bounds.no_more_than(other[0]):

@@ -20,7 +20,8 @@ def local_linearity() -> tuple[Mutant, ...]:
     """local-linearity."""
     rule, file = "LocalLinearity", "local_linearity"
     return (
-        Mutant("linearity: the vector varies", rule, file, "vector_varies(op, inner)\n        or", ""),
+        Mutant("linearity: the vector varies", rule, file,
+               "vector_varies(op, inner)\n        or", ""),
         Mutant("linearity: the block leaves itself", rule, "legality", OUTPUTS, "if False:"),
         Mutant("linearity: other readers", rule, "legality", READERS, "if False:"),
         Mutant("linearity: the right operand", rule, "legality", "if index != 0:", "if False:"),

@@ -12,7 +12,9 @@ from blockbuster.testing.planted_extrema import EXTREMA
 
 SCALED = "S = map K (x in !X, v = c) { s = row_scale(x, v) yield s }"
 SHIFTED = "S = map K (x in !X, v = c) { s = row_shift(x, v) yield s }"
-MEAN = """t, u = map K (x_0 in !X) { m = row_sum(x_0) q = square(x_0) r = row_sum(q) yield +m yield +r }
+MEAN = """t, u = map K (x_0 in !X) {
+            m = row_sum(x_0) q = square(x_0) r = row_sum(q) yield +m yield +r
+          }
           c = -(t / |K|)"""
 LISTED_SUM = "p = map K (a in !S2, b in !y) { d = dot(a, b) yield d } q = reduce + K (!p) yield q"
 RUNNING_SUM = "p = map K (a in !S2, b in !y) { d = dot(a, b) yield +d } yield p"

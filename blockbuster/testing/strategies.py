@@ -76,11 +76,15 @@ def inputs_for(
 def random_inputs(
     graph: Graph, setting: Setting, random: np.random.Generator, *, whole: bool = True
 ) -> dict[str, Array]:
-    """Arrays for every source: integers from -2 to 2 as floats, or floats between them."""
+    """Arrays for every source: integers from -2 to 2 as floats, or floats between them.
+
+    Arrays of masks and integers hold numbers of their dtypes.
+    """
 
     def draw(shape: tuple[int, ...]) -> Any:
         return (
             random.integers(-2, 3, shape).astype(float) if whole else random.uniform(-2, 2, shape)
         )
 
-    return {name: draw(shape) for name, shape in setting.shapes(graph).items()}
+    domain = setting.domain(graph)
+    return domain.nearest({name: draw(shape) for name, shape in domain.shapes.items()})

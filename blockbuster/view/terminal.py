@@ -10,12 +10,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from threading import Timer
 from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from blockbuster.errors import shown, shown_lines
+
+PATIENCE = 2.0  # seconds that work may take before a spinner says what it is
 
 
 def say(text: object, *, to: TextIO | None = None) -> None:
@@ -61,10 +64,35 @@ class Screen:
         self._console.print(Text("\n".join(shown_lines(text))), style=style, end=end)
 
     @contextmanager
-    def working(self, what: str) -> Iterator[Callable[[str], None]]:
+    def working(self, what: str, *, after: float = 0.0) -> Iterator[Callable[[str], None]]:
         """A spinner while something takes its time, and what names the next thing beside it.
 
-        Nothing is printed where output is no terminal.
+        ``after``: it appears once the work has taken so many seconds. Nothing is printed where
+        output is no terminal.
         """
-        with self._console.status(Text(shown(what))) as status:
+        status = self._console.status(Text(shown(what)))
+        timer = Timer(after, status.start)
+        timer.daemon = True
+        if after:
+            timer.start()
+        else:
+            status.start()
+        try:
             yield lambda text: status.update(Text(shown(text)))
+        finally:
+            if after:
+                timer.cancel()
+                timer.join()  # or it would start the spinner behind the end
+            status.stop()
+
+
+@contextmanager
+def telling(progress: Callable[[str], None] | None, what: str) -> Iterator[Callable[[str], None]]:
+    """A function that is told what is being done: ``progress``, or a spinner on a terminal."""
+    if progress is not None:
+        yield progress
+    elif sys.stderr.isatty():
+        with Screen(stderr=True).working(what, after=PATIENCE) as update:
+            yield update
+    else:  # a file, or a notebook, whose outputs are kept
+        yield lambda _: None

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from blockbuster.frontend import arange, concat, lower, maximum, minimum, softmax, trace, where
+from blockbuster.interp import positions
 from blockbuster.interp.equal import prove_equal
 from blockbuster.interp.setting import settings
 from blockbuster.rules import fuse
@@ -101,3 +102,31 @@ def test_powers_of_positions_do_not_count_where_both_programs_compute_the_same()
     by_comparison = larger_by(lambda x: where(x < 3 - x, 3 - x, x))
 
     assert prove_equal(by_maximum, by_comparison).equal is True
+
+
+def batched(q, k):
+    """Attention of several heads, with a mask by position and one by the number of the head."""
+    i, h = arange(q.shape[1]), arange(q.shape[0])
+    seen = (i[:, None] >= i) & (i[:, None] - i < 5) | (h[:, None, None] > 3)
+    return softmax(where(seen, q @ k.mT, -np.inf))
+
+
+@pytest.mark.parametrize(
+    ("function", "dims", "once"),
+    [
+        (lambda q, k: batched(q, k), {"q": "H S D", "k": "H S D"}, set()),
+        (lambda x: where(arange(x.shape[1]) > 4, x.sum(0), x.shape[0]), {"x": "B S"}, set()),
+        (lambda x: where(arange(x.shape[2]) > 6, x, 0), {"x": "B M N"}, {"B"}),
+    ],
+)
+def test_batches_that_differ_in_their_data_alone_show_no_other_positions(
+    monkeypatch, function, dims, once
+):
+    derivation = fuse(lower(trace(function, **dims)))
+    programs = [derivation.graph_after(step) for step in range(len(derivation.steps) + 1)]
+    found = [positions.comparisons.__wrapped__(program) for program in programs]
+    assert all(positions.alike(program) == once for program in programs)
+    assert all(found)
+
+    monkeypatch.setattr(positions, "alike", lambda graph: frozenset())
+    assert found == [positions.comparisons.__wrapped__(program) for program in programs]

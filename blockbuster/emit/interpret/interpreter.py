@@ -20,9 +20,11 @@ from blockbuster.emit.interpret.frame import Arrived, Frame, Total
 from blockbuster.emit.interpret.located import located
 from blockbuster.emit.interpret.memory import Hazard, Memory
 from blockbuster.emit.interpret.observer import TileObserver
+from blockbuster.emit.interpret.operators import applied, transposed
 from blockbuster.emit.interpret.remembered import Remembered
 from blockbuster.emit.interpret.scope import Scope
 from blockbuster.emit.interpret.shapes import shape_of
+from blockbuster.emit.interpret.side_by_side import side_by_side, spread
 from blockbuster.emit.interpret.slots import Ring
 from blockbuster.emit.tile.constants import kept_first, kept_nests
 from blockbuster.emit.tile.program import (
@@ -53,7 +55,6 @@ from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.interp.accumulators import aligned
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Float64, Floats, Semantics
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
 
 
@@ -145,13 +146,20 @@ class TileInterpreter:
     # loops -----------------------------------------------------------------------------
 
     def _nest(self, nest: Nest) -> None:
-        scope = Scope(self.sizes, blocks_in(nest, self.blocks), self.padded)
-        run = next(self._runs)
-        cells = list(product(*(scope.steps(dim) for dim in nest.grid)))
+        blocks = blocks_in(nest, self.blocks)
+        stacks = self.observer.stacks or type(self.observer) is TileObserver
+        self.abreast = side_by_side(nest, blocks) if stacks else frozenset[Dim]()
+        scope = Scope(self.sizes, blocks, self.padded)
+        for dim in nest.grid:
+            if dim in self.abreast:
+                scope = scope.beside(dim, scope.steps(dim), next(self._runs))
+        run, before = next(self._runs), scope.path
+        dims = [dim for dim in nest.grid if dim not in self.abreast]
+        cells = list(product(*(scope.steps(dim) for dim in dims))) if all(scope.stack) else []
         for number in self._order(len(cells), parallel=True):
             inner = scope
-            for dim, start in zip(nest.grid, cells[number], strict=True):
-                inner = inner.inside(dim, start, ((run, number, dim),))
+            for dim, start in zip(dims, cells[number], strict=True):
+                inner = inner.inside(dim, start, (*before, (run, number, dim)))
             self.memory.waited = not is_dependent(nest)
             self._body(nest.body, Frame(inner))
             if not self.memory.waited:
@@ -165,6 +173,11 @@ class TileInterpreter:
     def _loop(self, loop: For, frame: Frame) -> None:
         scope, run = frame.scope, next(self._runs)
         steps = scope.steps(loop.dim, loop.chunk)
+        if loop.parallel and loop.dim in self.abreast:
+            if steps:
+                beside = scope.beside(loop.dim, steps, run)
+                self._body(loop.body, frame.inside(beside, {}, 0, lambda _: None))
+            return
         steps = self._at(loop, partial(self.bounds.within, loop, steps, frame))
         order = self._order(len(steps), parallel=loop.parallel)
 
@@ -214,19 +227,20 @@ class TileInterpreter:
         if held is None:
             raise Hazard(f"{tile.name} is read before it is made")
         if isinstance(held, Total):
-            return self.semantics.item(held.array)
-        if isinstance(held, Arrived):
+            held = self.semantics.item(held.array)
+        elif isinstance(held, Arrived):
             held.ring.read(held.iteration)
-            return held.array
-        return held
+            held = held.array
+        return spread(held, len(tile.axes), frame.scope.stack)
 
     def _tile(self, elements: Array, view: View, tile: Tile, scope: Scope) -> Array:
         """Elements as they lie in an array, as a tile: transposed, with zeros past the end."""
         order = view.sliced(tile)
-        array = elements.transpose([order.index(dim) for dim in tile.axes])
+        array = transposed(elements, [order.index(dim) for dim in tile.axes])
         if not scope.padded:
             return array
-        lanes = np.zeros(scope.extents(tile), array.dtype)
+        stack = array.shape[: array.ndim - len(order)]
+        lanes = np.zeros((*stack, *scope.extents(tile)), array.dtype)
         lanes[tuple(map(slice, array.shape))] = array
         return lanes
 
@@ -260,8 +274,9 @@ class TileInterpreter:
         view, tile, scope = stmt.view, stmt.value, frame.scope
         array = self._read(tile, frame)
         if scope.padded:
-            array = array[tuple(slice(scope.real(dim)) for dim in tile.axes)]
-        array = array.transpose([tile.axes.index(dim) for dim in view.sliced(tile)])
+            inside: tuple[Any, ...] = (..., *(slice(scope.real(dim)) for dim in tile.axes))
+            array = array[inside]
+        array = transposed(array, [tile.axes.index(dim) for dim in view.sliced(tile)])
         dtype = view.buffer.dtype
         if self.converts and WIDTHS.get(tile.dtype, 0) > WIDTHS.get(dtype, 0) > 0:
             array = self.semantics.cast(array, dtype)
@@ -293,7 +308,7 @@ class TileInterpreter:
         value = self._read(stmt.value, frame)
         if frame.scope.padded:
             axes = stmt.value.axes
-            lanes = np.arange(value.shape[axes.index(stmt.dim)])
+            lanes = np.arange(value.shape[axes.index(stmt.dim) - len(axes)])
             inside = lanes.reshape([-1 if dim == stmt.dim else 1 for dim in axes])
             fill = self.semantics.constant(stmt.fill)
             value = np.where(inside < frame.scope.real(stmt.dim), value, fill)
@@ -301,32 +316,11 @@ class TileInterpreter:
 
     def _let(self, stmt: Let, frame: Frame) -> None:
         args = [self._read(arg, frame) for arg in stmt.args]
-        made = self._value(stmt, args, frame.scope, self.semantics)
+        made = applied(stmt, args, frame.scope, self.semantics)
         self.observer.let(stmt, args, made, frame.scope.real)
         frame.tiles[stmt.target] = made
-        value = partial(self._value, stmt, scope=frame.scope, semantics=Float64)
-        self.bounds.note_let(stmt, frame, value)
-
-    def _value(self, stmt: Let, args: list[Array], scope: Scope, semantics: Semantics) -> Array:
-        match stmt.op:
-            case Functional(name):
-                return semantics.functional(name, args)
-            case Pointwise(expr, axes):
-                given = list(zip(args, stmt.args, strict=True))
-                same = [aligned(array, tile.axes, axes) for array, tile in given]
-                made = semantics.expression(expr, same, scope.size)
-                shape = dict(zip(axes, scope.extents(stmt.target), strict=True))
-                for array, tile in given:
-                    shape.update(zip(tile.axes, array.shape, strict=True))
-                return np.broadcast_to(made, [shape[dim] for dim in axes])
-            case Cast(dtype):
-                return semantics.cast(args[0], dtype)
-            case Transpose():
-                (tile,) = stmt.args
-                return args[0].transpose([tile.axes.index(dim) for dim in stmt.target.axes])
-            case Relabel():
-                return args[0]
-        raise AssertionError(stmt.op)
+        number = partial(applied, stmt, scope=frame.scope, semantics=Float64)
+        self.bounds.note_let(stmt, frame, number)
 
     # accumulators --------------------------------------------------------------------------
 
@@ -347,18 +341,20 @@ class TileInterpreter:
         values = [self._read(v, frame) for v in (stmt.value, *(m.value for m in stmt.members))]
         self.observer.fold(stmt, values, frame.scope.real)
         value, *others = map(wide.item, values)
-        lanes: tuple[slice, ...] = tuple(
+        stack, axes = frame.scope.stack, stmt.target.axes
+        lanes = [
             slice(extent) if dim in stmt.target.per_lane else slice(None)
-            for dim, extent in zip(stmt.target.axes, value.shape, strict=True)
-        )
-        old = np.asarray(lead.array[lanes])
+            for dim, extent in zip(axes, value.shape[len(stack) :], strict=True)
+        ]
+        here: tuple[Any, ...] = (..., *lanes)
+        lead.array = np.array(spread(lead.array, len(axes), stack))
+        old = np.array(lead.array[here])
         onto = old if stmt.onto is None else wide.item(self._read(stmt.onto, frame))
         new = value if stmt.ahead else wide.fold(stmt.monoid, onto, value)
-        leads = stmt.target.axes, old, value, new
+        leads = axes, old, value, new
         for member, other in zip(stmt.members, others, strict=True):
             self._rescale(member, other, leads, frame, ahead=stmt.ahead)
-        lead.array = np.array(lead.array)
-        lead.array[lanes] = new
+        lead.array[here] = new
 
     def _rescale(
         self,
@@ -372,12 +368,16 @@ class TileInterpreter:
         total, wide, axes = self._total(member.target, frame), self.wide, member.target.axes
         old, own, new = (aligned(lead, leads[0], axes) for lead in leads[1:])
 
+        scope = frame.scope
+
         def rescaled(x: Array, r: Array) -> Array:
-            return np.asarray(wide.expression(member.factor, (x, r, new), frame.scope.size))
+            made = wide.expression(member.factor, (x, r, new), scope.size, scope.stack)
+            return np.asarray(made)
 
         value = aligned(value, member.value.axes, axes)
         added = value if ahead else rescaled(value, own)
-        total.array = wide.fold(member.monoid, rescaled(total.array, old), added)
+        before = spread(total.array, len(axes), scope.stack)
+        total.array = wide.fold(member.monoid, rescaled(before, old), added)
 
 
 def _refuse(reason: str) -> None:

@@ -9,7 +9,7 @@ works lane by lane. Here they are computed on random numbers and inspected, inde
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from blockbuster.emit.interpret.observer import Real, TileObserver
 from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import Fold, Let, Tile, TileProgram
 from blockbuster.emit.tile.trips import bound_blocks
+from blockbuster.interp.domains import nearest
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Floats
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.types import Dim, size_class
 
@@ -62,14 +64,16 @@ def check_lanes(
     for buffer in program.inputs:
         shape = [1 if axis.dim is None else sizes[size_class(axis.dim)] for axis in buffer.axes]
         numbers = random.uniform(0.5, 1.5, shape) * random.choice((-1.0, 1.0), shape)
-        truth = buffer.dtype == "bool"
-        arrays[buffer.name] = (numbers > 0).astype(float) if truth else numbers
+        drawn = 4 * numbers if buffer.dtype in INTEGERS else numbers
+        arrays[buffer.name] = nearest(buffer.dtype, drawn).astype(float)
     blocks = bound_blocks(program, sizes, block_sizes)
     TileInterpreter(program, sizes, blocks, Tame(), seed, padded=True).run(arrays, LaneCheck())
 
 
 class LaneCheck(TileObserver):
     """Looks at the padded lanes of everything that is reduced, or folded lane by lane."""
+
+    stacks: ClassVar[bool] = True
 
     def let(self, stmt: Let, args: Sequence[Array], made: Array, real: Real) -> None:
         match stmt.op:
@@ -85,20 +89,21 @@ class LaneCheck(TileObserver):
 
 def _inside(tile: Tile, array: Array, among: Sequence[Dim], real: Real) -> Array:
     """``array`` without its padded lanes along the axes ``among``."""
-    return array[
-        tuple(
-            slice(real(dim)) if dim in among and dim not in tile.per_lane else slice(None)
-            for dim in tile.axes
-        )
+    lanes = [
+        slice(real(dim)) if dim in among and dim not in tile.per_lane else slice(None)
+        for dim in tile.axes
     ]
+    where: tuple[Any, ...] = (..., *lanes)
+    return np.asarray(array[where])
 
 
 def _ignored(tile: Tile, array: Array, dims: Sequence[Dim], monoid: str, real: Real) -> None:
     """Raise Hazard unless the lanes past the end of ``dims`` hold what the monoid ignores."""
     for dim in dims:
         rows = _inside(tile, array, [d for d in tile.axes if d not in dims], real)
-        at = tile.axes.index(dim)
-        past = rows[(slice(None),) * at + (slice(real(dim), None),)]
+        behind_it = [slice(None)] * (len(tile.axes) - tile.axes.index(dim) - 1)
+        lanes: tuple[Any, ...] = (..., slice(real(dim), None), *behind_it)
+        past = rows[lanes]
         if dim in tile.per_lane:
             continue
         wrong = past[past != IDENTITY[monoid]]
@@ -116,8 +121,8 @@ def _multiplied(tiles: Sequence[Tile], arrays: Sequence[Array], real: Real) -> N
         _inside(tile, array, tile.axes[:-1], real)
         for tile, array in zip(tiles, arrays, strict=True)
     ]
-    a, b = (array[:, real(dim) :] for array in rows)
-    products = a[:, None, :] * b[None, :, :]
+    a, b = (array[..., real(dim) :] for array in rows)
+    products = a[..., :, None, :] * b[..., None, :, :]
     if (products != 0).any():
         raise Hazard(
             f"the lanes of {tiles[0].name} and {tiles[1].name} past the end of {dim} count: "

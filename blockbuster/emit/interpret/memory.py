@@ -7,8 +7,10 @@ value for "not written".
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from bisect import bisect_right
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,11 @@ from blockbuster.errors import VerifyError
 from blockbuster.interp.layout import Array
 from blockbuster.ir.types import Dim
 
-Path = tuple[tuple[int, int, Dim], ...]
-"""The parallel iterations around a statement: number of the loop's run, of the iteration, dim."""
+Path = tuple[tuple[int, int | range, Dim], ...]
+"""The parallel iterations around a statement: number of the loop's run, of the iteration, dim.
+
+A range stands for all iterations of a run, side by side along a leading axis of each index.
+"""
 Index = tuple[Any, ...]
 
 NOBODY = -1
@@ -39,7 +44,10 @@ class Memory:
 
     arrays: dict[Buffer, Array] = field(default_factory=dict)
     writers: dict[Buffer, Array] = field(default_factory=dict)
+    _last: dict[Buffer, int] = field(default_factory=dict)
     _paths: list[Path] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list)
+    _stores: int = 0
     _first: int = 0
     _begun: int = 0
     _nests: int = 0
@@ -62,7 +70,7 @@ class Memory:
         what the first nest overlaps nothing is known: no array is complete until it has waited.
         """
         self._nests += 1
-        self._first = len(self._paths)
+        self._first = self._stores
         if not overlaps or self._nests == self.kept + 1:
             self._begun = self._first
 
@@ -80,10 +88,17 @@ class Memory:
         """Write ``value``. Raises Hazard if an iteration at the same time writes there, too."""
         if buffer not in self.writers:
             raise Hazard(f"the input {buffer.name} is stored")
+        cells = cells_of(path)
+        if cells:  # a place for each iteration, be it that of another one
+            index = tuple(np.broadcast_to(axis, np.shape(value)) for axis in index)
         self._check(buffer, index, path, "writes")
         self.arrays[buffer][(*index, ...)] = value
-        self.writers[buffer][(*index, ...)] = len(self._paths)
-        self._paths.append(path)
+        numbers = self._stores + np.arange(prod(cells))
+        own = numbers.reshape((*cells, *(1,) * (np.ndim(value) - len(cells))))
+        self.writers[buffer][(*index, ...)] = own
+        self._note(buffer, path)
+        if cells:  # did one of them write where another one has?
+            self._check(buffer, index, path, "writes")
 
     def content(self, buffer: Buffer) -> Hashable:
         """Equal for two arrays that hold the same, in the same places."""
@@ -101,8 +116,15 @@ class Memory:
     def store_again(self, buffer: Buffer, here: Array, values: Array) -> None:
         """Store what a nest stored in an earlier run, in which nothing was amiss."""
         self.arrays[buffer][here] = values
-        self.writers[buffer][here] = len(self._paths)
-        self._paths.append(())
+        self.writers[buffer][here] = self._stores
+        self._note(buffer, ())
+
+    def _note(self, buffer: Buffer, path: Path) -> None:
+        """Number a store: one for each iteration of its path."""
+        self._paths.append(path)
+        self._starts.append(self._stores)
+        self._last[buffer] = self._stores
+        self._stores += prod(cells_of(path))
 
     def unwritten(self, buffer: Buffer) -> tuple[int, ...] | None:
         """The first element of ``buffer`` that nobody wrote, or None."""
@@ -120,11 +142,42 @@ class Memory:
         if what == "reads" and (here == NOBODY).any():
             place = self._place(buffer, index, _first_where(here == NOBODY) or ())
             raise Hazard(f"{place} is read before it is written")
+        stored = self._last.get(buffer, NOBODY) >= self._first
+        found = self._met(here, path) if stored else None
+        if found is not None:
+            dim, at = found
+            place = self._place(buffer, index, at)
+            raise Hazard(f"an iteration over {dim} {what} {place}, which another one writes")
+
+    def _met(self, here: Array, path: Path) -> tuple[Dim, tuple[int, ...]] | None:
+        """Where iterations that run at the same time meet, and the dim that they are of.
+
+        ``here``: for each element the number of its last store; ``path`` is the one of who is at
+        it now.
+        """
+        if (here < self._first).all() or self._by_itself(here, path):
+            return None
+        by_path: dict[int, list[int]] = {}
         for store in np.unique(here[here >= self._first]).tolist():
-            dim = _apart(self._paths[store], path)
-            if dim is not None:
-                place = self._place(buffer, index, _first_where(here == store) or ())
-                raise Hazard(f"an iteration over {dim} {what} {place}, which another one writes")
+            by_path.setdefault(bisect_right(self._starts, store) - 1, []).append(store)
+        for at, stores in by_path.items():
+            places = np.argwhere((here >= stores[0]) & (here <= stores[-1]))
+            cells = here[tuple(places.T)] - self._starts[at]
+            written = _numbers(self._paths[at], _along(cells, cells_of(self._paths[at])))
+            for (run, _, dim), own in zip(path, _numbers(path, [*places.T]).values(), strict=True):
+                apart = np.flatnonzero(np.broadcast_to(written.get(run, own) != own, len(places)))
+                if len(apart):
+                    return dim, tuple(places[apart[0]].tolist())
+        return None
+
+    def _by_itself(self, here: Array, path: Path) -> bool:
+        """Whether all elements were last stored at once by the iterations that are at them now."""
+        at = bisect_right(self._starts, int(here.flat[0])) - 1
+        if at < 0 or self._paths[at] != path:
+            return False
+        cells = cells_of(path)
+        own = np.arange(prod(cells)).reshape((*cells, *(1,) * (here.ndim - len(cells))))
+        return bool((here == self._starts[at] + own).all())
 
     def _check_early(self, buffer: Buffer, index: Index, late: Array, what: str) -> None:
         """Raise Hazard where a program that did not wait meets what the nest before still does."""
@@ -140,18 +193,25 @@ class Memory:
         return f"{buffer.name}{entry}"
 
 
+def cells_of(path: Path) -> tuple[int, ...]:
+    """How many iterations run side by side, along each leading axis."""
+    return tuple(len(number) for _, number, _ in path if isinstance(number, range))
+
+
+def _along(cells: Array, extents: tuple[int, ...]) -> tuple[Array, ...]:
+    """The numbers of iterations along each leading axis."""
+    return np.unravel_index(cells, extents) if extents else ()
+
+
+def _numbers(path: Path, side_by_side: Sequence[Array]) -> dict[int, Any]:
+    """By loop's run the number of the iteration, or those of iterations that run side by side."""
+    along = iter(side_by_side)
+    return {run: next(along) if isinstance(n, range) else n for run, n, _ in path}
+
+
 def _first_where(found: Array) -> tuple[int, ...] | None:
     places = np.argwhere(found)
     return tuple(map(int, places[0])) if len(places) else None
-
-
-def _apart(written: Path, read: Path) -> Dim | None:
-    """The dim of a parallel loop in whose iterations both run, but not in the same one."""
-    iterations = {run: number for run, number, _ in written}
-    for run, number, dim in read:
-        if iterations.get(run, number) != number:
-            return dim
-    return None
 
 
 def same_version(before: Array | None, now: Array | None) -> bool:

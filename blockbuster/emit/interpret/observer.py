@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from blockbuster.emit.tile.program import Fold, Let, View
 from blockbuster.interp.layout import Array
@@ -13,7 +14,13 @@ Real = Callable[[Dim], int]
 
 
 class TileObserver:
-    """Watches a run; this one ignores everything it sees."""
+    """Watches a run; this one ignores everything it sees.
+
+    ``stacks``: it can be told of many iterations at once, whose tiles are stacked along leading
+    axes.
+    """
+
+    stacks: ClassVar[bool] = False
 
     def load(self, view: View, elements: Array) -> None:
         """Elements are read from global memory into a tile."""

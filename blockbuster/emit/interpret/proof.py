@@ -32,6 +32,7 @@ from blockbuster.errors import VerifyError
 from blockbuster.interp.apart import clearly_apart, close
 from blockbuster.interp.characters import Characters, representative
 from blockbuster.interp.degree import VARIABLE, Bound, chance
+from blockbuster.interp.domains import nearest, small
 from blockbuster.interp.layout import Array
 from blockbuster.interp.proof import Proof, plain
 from blockbuster.interp.residues import ZeroDenominator
@@ -56,8 +57,8 @@ GENERIC = replace(
     assumptions=(*CHARACTERS.assumptions[:2], ORDER_ALONE),
     semantics=lambda random, near: Generic(int(random.integers(2**62)), near),
 )
-DrawArray = Callable[[Sequence[int]], Array]
-"""Draws an array of a shape."""
+DrawArray = Callable[[Sequence[int], str], Array]
+"""Draws an array of a shape, with numbers of a dtype; "" stands for floats."""
 LADDER = (FREE_CHARACTERS, DRAWN, CHARACTERS, GENERIC, ORDERED)
 """The tiers that are asked where terms differ and floats do not."""
 WAYS = ((1, 4), (-8, 4), (-8, 64))
@@ -171,6 +172,7 @@ class Comparison:
         self.constants = tuple(dict.fromkeys(c for side in sides for c in side.constants))
         self.bounding = tuple(dict.fromkeys(name for side in sides for name in side.bounding))
         before, after = sides
+        self.dtypes = {**before.dtypes, **after.dtypes}
         if before.sources != after.sources:
             raise ValueError(
                 f"the programs read different arrays: {before.sources} and {after.sources}"
@@ -250,7 +252,7 @@ class Comparison:
         sizes = cut.setting.sizes
         inputs = {
             name: (whole if whole and name in self.bounding else draw)(
-                [1 if d is None else sizes[d] for d in axes]
+                [1 if d is None else sizes[d] for d in axes], self.dtypes.get(name, "")
             )
             for name, axes in sorted(self.sides[0].sources.items())
         }
@@ -282,14 +284,17 @@ class Comparison:
             found = drawn.draw(key, tier.semantics(random, self.constants))
             semantics = found.semantics
 
-            def draw(shape: Sequence[int], semantics: Any = semantics, random: Any = random) -> Any:
-                return tier.inputs(semantics, random, shape, self.constants)
+            def draw(
+                shape: Sequence[int], dtype: str, semantics: Any = semantics, random: Any = random
+            ) -> Any:
+                return tier.inputs(semantics, random, shape, self.constants, dtype)
 
             def whole(
-                shape: Sequence[int], semantics: Any = semantics, random: Any = random
+                shape: Sequence[int], dtype: str, semantics: Any = semantics, random: Any = random
             ) -> Any:
                 most = max(cut.setting.sizes.values()) + 2
-                return semantics.item(random.integers(-1, most, shape).astype(float))
+                drawn = random.integers(-1, most, shape).astype(float)
+                return semantics.item(nearest(dtype, drawn).astype(float))
 
             try:
                 _, left, right = self.run(cut, draw, semantics, whole, found.known)
@@ -343,10 +348,13 @@ class Comparison:
         for cut in self.cuts(FREE):
             for lowest, parts in WAYS:
 
-                def draw(shape: Sequence[int], lowest: int = lowest, parts: int = parts) -> Any:
-                    return random.integers(lowest, 9, shape) / parts
+                def draw(
+                    shape: Sequence[int], dtype: str, lowest: int = lowest, parts: int = parts
+                ) -> Any:
+                    return small(dtype, random, shape, lowest=lowest, parts=parts)
 
-                inputs, left, right = self.run(cut, draw, Float64)
+                known = self.drawn(cut).draw("doubles", Float64).known
+                inputs, left, right = self.run(cut, draw, Float64, known=known)
                 if all(close(x, right[name]) for name, x in left.items()):
                     continue
                 single = Float32 if self.casts else unrounded(Float32)

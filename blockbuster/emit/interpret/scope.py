@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from blockbuster.emit.interpret.memory import Index, Path
 from blockbuster.emit.tile.program import Tile, View
 from blockbuster.interp.layout import Array
+from blockbuster.interp.semantics import Shape
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, Strided
 
@@ -20,7 +21,8 @@ class Scope:
 
     ``sizes``: by size class. ``blocks``: by dim. ``at``: the first element of the current block of
     each dim that a loop or the grid runs over. ``path``: the parallel iterations around.
-    ``padded``: tiles have all lanes of their blocks.
+    ``padded``: tiles have all lanes of their blocks. ``abreast``: the first elements of the blocks
+    of each dim whose iterations run side by side, along leading axes of all tiles, in this order.
     """
 
     sizes: Mapping[Dim, int]
@@ -28,10 +30,21 @@ class Scope:
     padded: bool = False
     at: Mapping[Dim, int] | None = None
     path: Path = ()
+    abreast: Mapping[Dim, Array] | None = None
 
     def inside(self, dim: Dim, start: int, path: Path) -> Scope:
         """The scope of an iteration over ``dim`` that begins at ``start``."""
         return replace(self, at={**(self.at or {}), dim: start}, path=path)
+
+    def beside(self, dim: Dim, starts: Sequence[int], run: int) -> Scope:
+        """The scope of all iterations over ``dim``, whose blocks have one element, side by side."""
+        abreast = {**(self.abreast or {}), dim: np.array(starts)}
+        return replace(self, abreast=abreast, path=(*self.path, (run, range(len(starts)), dim)))
+
+    @property
+    def stack(self) -> Shape:
+        """The leading axes of tiles: how many iterations run side by side."""
+        return tuple(map(len, (self.abreast or {}).values()))
 
     def size(self, dim: Dim) -> int:
         """The number of elements of ``dim``."""
@@ -43,6 +56,8 @@ class Scope:
 
     def real(self, dim: Dim) -> int:
         """How many elements of ``dim`` the current block has."""
+        if dim in (self.abreast or {}):
+            return 1
         if dim not in (self.at or {}):
             return self.size(dim)
         return min(self.blocks[dim], self.size(dim) - self.start(dim))
@@ -81,11 +96,20 @@ class Scope:
                 total = total + self._lane(run.dim, order) * run.step.value(self.sizes)
             return total
         if per_block:
-            return self.start(axis) // self.blocks[axis]
+            return self._first(axis, order) // self.blocks[axis]
         return self._lane(axis, order)
+
+    def _first(self, dim: Dim, order: tuple[Dim, ...]) -> Array | int:
+        """The first element of the block of ``dim``: one number, or those of all iterations."""
+        abreast = self.abreast or {}
+        if dim not in abreast:
+            return self.start(dim)
+        shape = [1] * (len(abreast) + len(order))
+        shape[[*abreast].index(dim)] = -1
+        return abreast[dim].reshape(shape)
 
     def _lane(self, dim: Dim, order: tuple[Dim, ...]) -> Array | int:
         if dim not in order:
-            return self.start(dim)
+            return self._first(dim, order)
         shape = [-1 if other == dim else 1 for other in order]
         return (self.start(dim) + np.arange(self.real(dim))).reshape(shape)

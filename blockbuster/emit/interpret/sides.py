@@ -18,9 +18,12 @@ from blockbuster.emit.tile.program import Let, TileProgram, statements
 from blockbuster.emit.tile.trips import sized
 from blockbuster.interp.binding import dims_of, sources
 from blockbuster.interp.constants import constants_in, constants_of
+from blockbuster.interp.degree import Degree
 from blockbuster.interp.layout import Array
+from blockbuster.interp.objects import Objects
 from blockbuster.interp.semantics import Semantics
 from blockbuster.interp.setting import Setting
+from blockbuster.ir.dtypes import OWN, own_dtypes
 from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import Rule
@@ -66,6 +69,13 @@ class Side:
             name: tuple(None if d is None else size_class(d) for d in axes)
             for name, axes in found.items()
         }
+
+    @cached_property
+    def dtypes(self) -> dict[str, str]:
+        """The dtypes of the arrays of masks and integers that the program takes."""
+        if isinstance(self.program, Graph):
+            return own_dtypes(self.program)
+        return {b.name: b.dtype for b in self.program.inputs if b.dtype in OWN}
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -156,7 +166,10 @@ class Side:
         Raises Hazard, ZeroDenominator, or Refused.
         """
         if isinstance(self.program, Graph):
-            return cut.setting.run(self.program, inputs, semantics)
+            if isinstance(semantics, Objects | Degree):  # what degrees note counts each time
+                return cut.setting.run(self.program, inputs, semantics)
+            (made,) = cut.setting.run_all((self.program,), inputs, semantics)
+            return made
         program, sizes = cut_by(self.program, cut), cut.setting.sizes
         steps = _steps(program, cut)
         return run_tiles(

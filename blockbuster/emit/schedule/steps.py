@@ -146,16 +146,20 @@ class KernelDerivation:
         Each compares the program before with the program after on random inputs, sizes and blocks,
         by the tiers of ``prove_equal``; the last one checks padded lanes, too. Where roundings to
         dtypes depend on the order, they are left out, and the proof says so. ``progress`` is told
-        the name of each step before.
+        the name of each step before; without it, a terminal shows the names after two seconds.
         """
-        rules = self.fused.prove(trials=trials, seed=seed).entries if self.fused else ()
-        entries, draws = list(rules), Draws()
-        for name, before, after in self._pairs():
-            if progress is not None:
-                progress(name)
-            closing = name == CLOSED
-            proof = prove_tiles(before, after, trials=trials, seed=seed, lanes=closing, draws=draws)
-            entries.append(Entry(name, proof))
+        from blockbuster.view.terminal import telling
+
+        entries, draws = list[Entry](), Draws()
+        with telling(progress, "proving") as tell:
+            if self.fused:
+                entries += self.fused.prove(trials=trials, seed=seed, progress=tell).entries
+            for name, before, after in self._pairs():
+                tell(name)
+                proof = prove_tiles(
+                    before, after, trials=trials, seed=seed, lanes=name == CLOSED, draws=draws
+                )
+                entries.append(Entry(name, proof))
         return ProofReport(tuple(entries))
 
     def _pairs(self) -> Iterator[tuple[str, Graph | TileProgram, TileProgram]]:
