@@ -39,7 +39,8 @@ class Around:
         """Those around the body of a map over these blocks of ``dim``."""
         times = len(blocks)
         numbers = {other: np.repeat(held, times) for other, held in self.numbers.items()}
-        return Around(self.count * times, {**numbers, dim: np.tile(np.array(blocks), self.count)})
+        own = np.tile(np.array(blocks, np.intp), self.count)
+        return Around(self.count * times, {**numbers, dim: own})
 
 
 class Pattern:

@@ -87,7 +87,7 @@ def _stays(graph: Graph, position: int, inner: int) -> str:
 
 
 def shift_would_cancel(graph: Graph, position: int, inner: int) -> str:
-    """Why the shift of rows at ``inner``, in the map at ``position``, stays before dots, or ""."""
+    """Rows may be shifted after the product by minus the mean, if their variance is taken."""
     op = map_at(graph, position)
     operator = op.body.nodes[inner]
     if operator.op != Functional("row_shift"):

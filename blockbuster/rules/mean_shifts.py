@@ -18,9 +18,10 @@ ARITHMETIC = ("add", "sub", "mul", "div", "neg", "reciprocal")
 
 
 def digits_would_cancel(graph: Graph, elements: Value, shift: Value, dim: Dim) -> str:
-    """Why a shift of elements may not leave a sum of products along ``dim``, or "".
+    """A shift that leaves products is minus the mean of a row whose variance is taken.
 
-    All are values of ``graph``; what enters it may be anything.
+    Returns why the one by ``shift``, of ``elements``, may not leave sums along ``dim``, or "". All
+    are values of ``graph``; what enters it may be anything.
     """
     terms = Terms()
     known = terms.values(graph)
@@ -28,7 +29,7 @@ def digits_would_cancel(graph: Graph, elements: Value, shift: Value, dim: Dim) -
 
 
 def not_centered(terms: Terms, elements: Number, shift: Number, dim: Dim) -> str:
-    """The same for terms."""
+    """What is taken off is the mean of the elements, whose squares are summed, too: of terms."""
     total = terms.known("fold +", (elements,), dim)
     squares = (("square", (elements,)), ("mul", (elements, elements)))
     found = [terms.known("fold +", (at,), dim) for s in squares if (at := terms.known(*s))]

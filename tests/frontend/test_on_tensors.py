@@ -81,8 +81,8 @@ def test_integers_wrap_as_the_oracles_do(dtype):
     program = bb.trace(lambda x, y: (-x, x - y, x + y, (x * y) // 3, bb.abs(x - y[0])), x=x, y=y)
     sizes = program.bind({"x": x, "y": y})
 
-    for exact in (True, False):
-        made = run(program, [torch.tensor(x), torch.tensor(y)], sizes, exact=exact, rows={})
+    for way in (EXACTLY, EAGERLY):
+        made = run(program, [torch.tensor(x), torch.tensor(y)], sizes, way=way, rows={})
         for found, right in zip(made, program.numpy({"x": x, "y": y}).values(), strict=True):
             np.testing.assert_array_equal(found.numpy(), right)
 

@@ -44,10 +44,11 @@ EQUAL = [
     ("x + arange(x.shape[0])", "x + arange(x.shape[0]) // 2 * 2 + arange(x.shape[0]) % 2"),
     ("(x + arange(x.shape[0])) % 2", "(x % 2 + arange(x.shape[0]) % 2) % 2"),
 ]
+SMALL = "(x % 7 - 3)"  # minus the least number of a dtype is no number of that dtype
 EQUAL_SIGNED = [
-    ("-(-x // 2)", "x // 2 + x % 2"),
+    (f"-(-{SMALL} // 2)", f"{SMALL} // 2 + {SMALL} % 2"),
     ("abs(x)", "where(x < 0, -x, x)"),
-    ("(x * 0.5).astype('int64')", "where(x < 0, -(-x // 2), x // 2).astype('int64')"),
+    (f"({SMALL} * 0.5).astype('int64')", f"where(x % 7 < 3, -(-{SMALL} // 2), {SMALL} // 2) * 1"),
 ]
 EQUAL_MATRICES = [
     ("(x % 2).sum(1)", "(x % 2 == 1).sum(1)"),
@@ -81,6 +82,7 @@ DIFFERENT_SIGNED = [
     ("abs(x)", "x * 1"),
     ("x.astype('uint8')", "x.astype('int64')"),
 ]
+DIFFERENT_NARROW = [("-(-x // 2)", "x // 2 + x % 2")]  # NumPy says 64 and -64 of -128
 DIFFERENT_MATRICES = [("(x // 2).sum(0)", "x.sum(0) // 2"), ("(x % 2).sum(1)", "x.sum(1) % 2")]
 DIFFERENT_MASKS = [("x & y", "x | y"), ("x * 2", "x * 1"), ("where(x, f, 0)", "where(x, 0, f)")]
 
@@ -105,6 +107,7 @@ TRUE = cases(
 FALSE = cases(
     (DIFFERENT, DTYPES, VECTORS),
     (DIFFERENT_SIGNED, SIGNED[1:], VECTORS),
+    (DIFFERENT_NARROW, ("int8",), VECTORS),
     (DIFFERENT_MATRICES, DTYPES, MATRICES),
     (DIFFERENT_MASKS, ("bool",), VECTORS),
 )
@@ -123,7 +126,7 @@ def traced(text: str, dtype: str, dims: Mapping[str, str] = VECTORS) -> bb.Array
 def equal_pairs(draw: st.DrawFn, depth: int = 3) -> tuple[str, str]:
     """Two expressions in integers, one made of the other by identities of integers."""
     if not depth or draw(st.booleans(), label="a leaf"):
-        leaf = draw(st.sampled_from(("x", "y", "x", "y", "3", "7")), label="leaf")
+        leaf = draw(st.sampled_from(("x", "y", "x", "y", *NUMBERS)), label="leaf")
         return leaf, leaf
     operation = draw(st.sampled_from(OPERATIONS), label="operation")
     parts = [draw(equal_pairs(depth - 1)) for _ in range(operation.count("{"))]
@@ -132,6 +135,7 @@ def equal_pairs(draw: st.DrawFn, depth: int = 3) -> tuple[str, str]:
     return left, identity.format(right)
 
 
+NUMBERS = ("(0 * x + 3)", "(0 * x + 7)")  # of the dtype of x: plain ones meet as int64
 OPERATIONS = (
     "({} + {})", "({} - {})", "({} * 3)", "({} // 2)", "({} // 3)", "({} % 5)", "maximum({}, {})",
     "minimum({}, {})", "where({} > {}, 2, x)", "where({} % 2 == 1, x, {})",

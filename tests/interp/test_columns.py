@@ -85,3 +85,10 @@ def test_iterations_inside_iterations():
     assert len(inside) == 6
     assert inside.numbers["M"].tolist() == [0, 0, 0, 1, 1, 1]
     assert inside.numbers["N"].tolist() == [1, 2, 3, 1, 2, 3]
+
+
+def test_no_iterations_are_numbered_by_integers():
+    inside = Around(2, {}).inside("M", range(1, 1))  # the rest of a map of one peeled iteration
+
+    assert len(inside) == 0
+    assert inside.numbers["M"].dtype == np.intp

@@ -60,6 +60,7 @@ QUESTIONS = {
     "buffered_edges": lambda g: g.buffered_edges(),
     "show": lambda g: parse(g.show()) == g if g.outputs else g,
     "listing": lambda g: g.listing().count("\n"),
+    "meaning": lambda g: g.meaning,
     "to_networkx": lambda g: g.to_networkx().number_of_nodes(),
 }
 """All that a graph can be asked."""

@@ -24,7 +24,7 @@ from blockbuster.emit.tile.program import Fold, For, Let, Stmt, Tile, TileProgra
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.tried import Tried
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.ir.expr import Arg, Call, Const, Expr
+from blockbuster.ir.expr import Arg, Call, Const, Expr, without_zeros
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
@@ -108,7 +108,7 @@ def _positive(program: TileProgram) -> frozenset[Tile]:
     for stmt in _body(program):
         match stmt:
             case Let(target, Pointwise(expr), args):
-                sums = _is_call(expr, "add") or isinstance(_mended(expr), Arg)
+                sums = _is_call(expr, "add") or isinstance(without_zeros(expr), Arg)
                 if _is_call(expr, "exp") or (sums and above.issuperset(args)):
                     above.add(target)
             case Let(target, Functional("row_sum") | Transpose() | Relabel(), args):
@@ -127,7 +127,7 @@ def _without_mending(program: TileProgram, positive: Collection[Tile]) -> TilePr
                 case For():
                     yield replace(stmt, body=tuple(body(stmt.body)))
                 case Let(target, Pointwise(Call() as expr), (arg,)) if (
-                    arg in positive and isinstance(_mended(expr), Arg)
+                    arg in positive and isinstance(without_zeros(expr), Arg)
                 ):
                     same[target] = same.get(arg, arg)
                 case _:
@@ -176,14 +176,6 @@ def _calls(expr: Expr) -> Iterator[Call]:
         yield expr
         for arg in expr.args:
             yield from _calls(arg)
-
-
-def _mended(expr: Expr) -> Expr:
-    """``expr``, or an operand of it where it is that operand with 0 replaced."""
-    match expr:
-        case Call("where", (Call("eq", (Arg() as x, Const(0))), Const(), other)) if x == other:
-            return x
-    return expr
 
 
 def _is_moderate(call: Call) -> bool:

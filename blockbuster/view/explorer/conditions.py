@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 
-from blockbuster.rules import Rule, legality
+from blockbuster.rules import Rule, legality, mean_shifts
 
 
 def conditions(rule: Rule) -> tuple[tuple[str, str], ...]:
@@ -22,7 +22,7 @@ def conditions(rule: Rule) -> tuple[tuple[str, str], ...]:
     ['first iteration gone']
     """
     found: dict[FunctionType, None] = {}
-    todo = [getattr(type(rule), name) for name in ("matches_at", "matches") if _own(rule, name)]
+    todo = [method for name in ("matches_at", "matches") for method in _asked(type(rule), name)]
     for function in todo:  # grows
         for other in _mentioned(function, type(rule)):
             if other not in todo:
@@ -32,9 +32,14 @@ def conditions(rule: Rule) -> tuple[tuple[str, str], ...]:
     return tuple((f.__name__.strip("_").replace("_", " "), _sentence(f)) for f in found)
 
 
-def _own(rule: Rule, name: str) -> bool:
-    method = getattr(type(rule), name, None)
-    return isinstance(method, FunctionType) and _is_of_rules(method, type(rule).__module__)
+def _asked(rule: type[Rule], name: str) -> Iterator[FunctionType]:
+    """A method of a rule, and those of the rules it is made of that it asks by super()."""
+    for owner in rule.__mro__:
+        method = vars(owner).get(name)
+        if isinstance(method, FunctionType) and _is_of_rules(method, rule.__module__):
+            yield method
+            if "super" not in _names(method.__code__):
+                return
 
 
 def _mentioned(function: FunctionType, owner: type[Rule]) -> Iterator[FunctionType]:
@@ -60,7 +65,7 @@ def _is_of_rules(function: FunctionType, own: str) -> bool:
 
 
 def _is_condition(function: FunctionType, own: str) -> bool:
-    shared = function.__module__ == legality.__name__
+    shared = function.__module__ in (legality.__name__, mean_shifts.__name__)
     return (
         inspect.signature(function).return_annotation in ("str", str)
         and function.__doc__ is not None

@@ -92,7 +92,8 @@ def as_integer(text: Text, dtype: str) -> Text:
 
 _INFIX = {"add": ("+", _ADD), "sub": ("-", _ADD), "mul": ("*", _MUL), "div": ("/", _MUL)}
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_TRUTH = {"and": ("&", _AND), "or": ("|", _OR)}
+_TRUTH = {"and": ("&", _AND, "{lanes}, False"), "or": ("|", _OR, "True, {lanes}")}
+"""Signs, and what tl.where chooses from by one truth value beside those of lanes."""
 _BUILTIN = {
     "exp": "tl.exp", "log": "tl.log", "sqrt": "tl.sqrt", "rsqrt": "tl.rsqrt", "erf": "tl.erf",
     "abs": "tl.abs", "floor": "tl.floor", "sin": "tl.sin", "cos": "tl.cos",
@@ -205,10 +206,10 @@ class ScalarPrinter:
     def _call(self, fn: str, args: list[Text]) -> Text:
         dtype = call_dtype(fn, [a.dtype for a in args])
         if fn in _TRUTH:
-            sign, level = _TRUTH[fn]
+            sign, level, choice = _TRUTH[fn]
             left, right = map(as_bool, args)
             if args[0].single != args[1].single:
-                return _beside(fn, *((left, right) if args[0].single else (right, left)))
+                return _beside(choice, *((left, right) if args[0].single else (right, left)))
             return Text(f"{left.at(level)} {sign} {right.at(level + 1)}", dtype, level)
         if fn == "not":
             return Text(f"~{as_bool(args[0]).at(_UNARY)}", dtype, _UNARY)
@@ -281,12 +282,11 @@ def _infix(fn: str, args: Sequence[Text]) -> Text:
     return Text(f"{args[0].at(level)} {sign} {args[1].at(level + 1)}", FLOAT, level)
 
 
-def _beside(fn: str, one: Text, lanes: Text) -> Text:
+def _beside(choice: str, one: Text, lanes: Text) -> Text:
     """One truth value and those of lanes: Triton's interpreter repeats the result of a comparison
     of floats as floats, which ``&`` and ``|`` refuse; ``tl.where`` does not.
     """
-    chosen = f"{lanes.text}, False" if fn == "and" else f"True, {lanes.text}"
-    return Text(f"tl.where({one.text}, {chosen})", TRUTH)
+    return Text(f"tl.where({one.text}, {choice.format(lanes=lanes.text)})", TRUTH)
 
 
 def _whole(fn: str, args: Sequence[Text]) -> Text:
