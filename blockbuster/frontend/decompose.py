@@ -7,10 +7,11 @@ dividing a block by a vector is a scaling by its reciprocal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, WHOLES, dtype_of_kind
+from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, WHOLES, dtype_of_kind
 from blockbuster.frontend.primitives import Apply, Count, Primitive, Ref, Round, Source
 from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.frontend.source import Refused, trace_error
@@ -25,7 +26,8 @@ from blockbuster.ir.types import Dim
 Term = Ref | Expr | None
 """An operand of an equation being taken apart: an array, a scalar, or left out."""
 
-NARROW = ("uint8", "int8", "int16")
+WIDER = ("neg", "whole")
+"""Functions whose integers are computed in a wider dtype than the one they have."""
 """Integers that kernels negate in a wider dtype."""
 
 LARGE = 2.0**24
@@ -127,7 +129,7 @@ def _ref(term: Term) -> Ref:
 def _scalar_function(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     """Numbers and sizes become part of the expression, arrays its arguments.
 
-    Narrow integers wrap: they are subtracted as they are, and negated numbers are cast back.
+    Narrow integers wrap: they are subtracted as they are, and others are cast back.
     """
     refs = [t for t in terms if isinstance(t, Ref)]
     fn = equation.op
@@ -142,7 +144,13 @@ def _scalar_function(recorder: ViewRecorder, equation: Equation, terms: tuple[Te
     args = [Arg(next(positions)) if isinstance(t, Ref) else t for t in terms]
     expr = Call(fn, tuple(a for a in args if a is not None))
     made = recorder.apply(expr, *refs, hint=_HINTS.get(fn, "y"))
-    return recorder.round(made, equation.kind) if fn == "neg" and equation.kind in NARROW else made
+    return _wrapped(recorder, equation, made) if fn in WIDER else made
+
+
+def _wrapped(recorder: ViewRecorder, equation: Equation, made: Ref) -> Ref:
+    """Integers that were computed in a wider dtype, in the dtype that the equation has."""
+    narrow = equation.kind in INTEGERS and equation.kind != POSITION
+    return recorder.round(made, equation.kind) if narrow else made
 
 
 _INVERSES = {"sub": ("neg", "add"), "div": ("reciprocal", "mul")}
@@ -268,7 +276,9 @@ def _eps(equation: Equation) -> Const:
 
 def _matmul(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     a, b = _ref(terms[0]), _ref(terms[1])
-    return recorder.contract(a, b) if equation.kind == FLOAT else _product_of_wholes(recorder, a, b)
+    if equation.kind == FLOAT:
+        return recorder.contract(a, b)
+    return _wrapped(recorder, equation, _product_of_wholes(recorder, a, b))
 
 
 def _product_of_wholes(recorder: ViewRecorder, a: Ref, b: Ref) -> Ref:
@@ -320,7 +330,26 @@ def _merge_heads(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, 
 def _concat(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     axis = equation.param("axis") % len(equation.shape)
     refs = [_ref(term) for term in terms]
-    return recorder.join(refs, axis, equation.shape[axis]) if len(refs) > 1 else refs[0]
+    if len(refs) == 1:
+        return refs[0]
+    if equation.shape[axis] == 1:
+        return _only_element(recorder, refs, axis)
+    return recorder.join(refs, axis, equation.shape[axis])
+
+
+def _only_element(recorder: ViewRecorder, refs: Sequence[Ref], axis: int) -> Ref:
+    """Arrays with one element together along an axis, which later gave way to a longer one.
+
+    Sizes decide which of them has it, so it is their maximum.
+    """
+    masks = [recorder.own_dtype(ref) == TRUTH for ref in refs]
+    numbers = [
+        recorder.apply(call("where", Arg(0), 1, 0), ref) if is_mask else ref
+        for ref, is_mask in zip(refs, masks, strict=True)
+    ]
+    largest = [recorder.fold(ref, "max", axis, keepdims=True) for ref in numbers]
+    made = functools.reduce(lambda a, b: recorder.binary("maximum", a, b), largest)
+    return recorder.apply(call("ne", Arg(0), 0), made) if all(masks) else made
 
 
 def _cast(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:

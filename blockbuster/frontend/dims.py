@@ -153,8 +153,10 @@ class DimTable(SizeTable):
             raise self._differ(a, b)
         lengths = [self.length(d) for d in (a, b) if d in self._lengths]
         root, leaf = (a, b) if is_named(a) or not is_named(b) else (b, a)
-        if root in self._lengths and leaf in self.length(root).dims:
-            del self._lengths[root]  # it would be in terms of itself; stated again below
+        if root in self._lengths:  # not in terms of itself, nor of what is about to be itself
+            self._lengths[root] = self.length(root)
+            if leaf in self._lengths[root].dims:
+                del self._lengths[root]  # stated again below
         self._parent[leaf] = root
         if leaf in self._extent:
             self._extent.setdefault(root, self._extent[leaf])

@@ -6,11 +6,11 @@ beside a float, even beside a plain 2.0, becomes a float first.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.integer_powers import integer_power
 from blockbuster.frontend.kinds import (
     FLOAT,
     MASK,
@@ -23,16 +23,11 @@ from blockbuster.frontend.kinds import (
     dtype_of_kind,
     scalar_kind,
 )
-from blockbuster.frontend.memory import own
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
-
-
-POWERS = tuple(range(1, 9))
-"""Exponents by which integers are multiplied out."""
 
 
 def otherwise(
@@ -44,10 +39,8 @@ def otherwise(
         return _cast(trace, operands[0], params["dtype"])
     if kinds[:1] and kinds[0] in WHOLES and op in ("floor", "round"):
         return trace.integers(operands[0], dtype_of_kind(kinds[0]))
-    if op == "pow" and kinds[0] in WHOLES and type(operands[1]) is int and operands[1] in POWERS:
-        factors = [own(operands[0])] * operands[1]
-        product: TracedArray = functools.reduce(lambda x, y: trace.record("mul", (x, y)), factors)
-        return product
+    if op == "pow" and (power := integer_power(trace, operands, kinds)) is not None:
+        return power
     numbers = kinds[op == "where" :]
     if MASK in numbers and all(kind in (MASK, TRUE) for kind in numbers):
         return _of_masks(trace, op, operands, params)
@@ -79,6 +72,13 @@ def _cast(trace: Trace, x: TracedArray, dtype: str) -> TracedArray:
     return trace.integers(x, dtype)
 
 
+def _integer(trace: Trace, operand: Any, dtype: str) -> Any:
+    """A mask as integers, a truth value as 0 or 1."""
+    if isinstance(operand, TracedArray):
+        return trace.integers(operand, dtype)
+    return int(operand)
+
+
 def _of_masks(
     trace: Trace, op: str, operands: Sequence[Any], params: Mapping[str, Any]
 ) -> TracedArray | None:
@@ -88,6 +88,9 @@ def _of_masks(
         return trace.record("and", (*operands, *operands))
     if op == "square":
         return trace.integers(operands[0], POSITION if trace.of_tensors else "int8")
+    if op in ("floordiv", "mod"):
+        dtype = POSITION if trace.of_tensors else "int8"
+        return trace.record(op, [_integer(trace, operand, dtype) for operand in operands])
     if op == "where":
         condition, x, y = operands
         if _kind(condition) not in (MASK, TRUE):

@@ -30,7 +30,7 @@ def erf(x: Array) -> Array:
 
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)) without overflow."""
-    small = np.exp(-np.abs(x))
+    small = np.exp(-np.abs(x - 0.0))  # integers become floats: bytes would wrap
     return np.where(np.less(x, 0), small, 1) / (1 + small)
 
 
@@ -55,6 +55,7 @@ def recip0(x: Array) -> Array:
 @_quiet
 def softmax(x: Array, *, axis: int, safe: bool = False) -> Array:  # noqa: ARG001
     """exp(x) over its sum along an axis; ``safe`` only chooses how it is lowered."""
+    x = x - 0.0  # integers become floats: bytes would wrap
     e = np.exp(sub0(x, np.max(x, axis=axis, keepdims=True)))
     return e * recip0(np.sum(e, axis=axis, keepdims=True))
 
@@ -62,7 +63,7 @@ def softmax(x: Array, *, axis: int, safe: bool = False) -> Array:  # noqa: ARG00
 @_quiet
 def logsumexp(x: Array, *, axis: int, keepdims: bool = False) -> Array:
     """log of the sum of exp(x) along an axis; -inf for a row of only -inf."""
-    top, total = _top_and_log(x, axis)
+    top, total = _top_and_log(x - 0.0, axis)
     return total + top if keepdims else np.squeeze(total + top, axis)
 
 
@@ -72,7 +73,7 @@ def log_softmax(x: Array, *, axis: int) -> Array:
 
     The maximum is subtracted first: x - top is exact near it, and the logarithm is small.
     """
-    top, total = _top_and_log(x, axis)
+    top, total = _top_and_log(x - 0.0, axis)
     return x - top - total
 
 
@@ -85,7 +86,7 @@ def _top_and_log(x: Array, axis: int) -> tuple[Array, Array]:
 
 def rms_norm(x: Array, weight: Array | None, *, eps: float) -> Array:
     """x over the root of its mean square along the last axis, times ``weight``."""
-    y = x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + eps)
+    y = x / np.sqrt(np.mean(np.square(x - 0.0), axis=-1, keepdims=True) + eps)
     return y if weight is None else y * weight
 
 

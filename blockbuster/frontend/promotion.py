@@ -25,10 +25,17 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import dtype_name
-from blockbuster.frontend.kinds import FLOAT, WHOLE_NUMBERS, dtype_of_kind
+from blockbuster.frontend.kinds import (
+    FLOAT,
+    WHOLE_NUMBERS,
+    dtype_of_kind,
+    result_kind,
+    scalar_kind,
+)
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS, OWN, TRUTH, met
 from blockbuster.ir.expr import FUNCTIONS, PREDICATES
+from blockbuster.ir.graph import Value
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
@@ -59,15 +66,46 @@ def promoted(trace: Trace, op: str, operands: Sequence[Any]) -> tuple[Sequence[A
     now, wanted = _now_and_wanted(trace, op, [_typed(trace, number) for number in numbers])
     if now == wanted:
         return operands, ""
-    if now and met([now, wanted]) == now:
-        return operands, "" if op in PREDICATES else wanted
+    if now and met([now, wanted]) == now and op not in PREDICATES:
+        return operands, wanted
     cast = [_cast(number, wanted) for number in numbers]
     return [*operands[:first], *cast], ""
 
 
+def floats_of_integers(trace: Trace, op: str, operands: Sequence[Any]) -> Sequence[Any]:
+    """The operands; integers that become floats without meeting any are floats of a default dtype.
+
+    Positions and masks take the dtype of what they meet, and programs of dims have one for all.
+    """
+    arrays = [n for n in operands[op == "where" :] if isinstance(n, TracedArray)]
+    if op == "cast" or not (trace.of_tensors or trace.of_arrays):
+        return operands
+    integers = [x for x in arrays if x.kind in INTEGERS]
+    if FLOAT in (x.kind for x in arrays) or not any(map(_reads_an_input, integers)):
+        return operands
+    kinds = [n.kind if isinstance(n, TracedArray) else scalar_kind(n) for n in operands]
+    if result_kind(op, kinds) != FLOAT:
+        return operands
+    dtype = "float32" if trace.of_tensors else "float64"
+    return [_cast(n, dtype) if any(n is x for x in arrays) else n for n in operands]
+
+
+def _reads_an_input(x: TracedArray) -> bool:
+    """False for what is computed of positions alone."""
+    (_, equations), reading = x.trace.recorded, x.trace.reading
+
+    def reads(value: Value) -> bool:
+        return value.node < 0 or reading[value.node]
+
+    for equation in equations[len(reading) : x.value.node + 1]:
+        reading.append(any(isinstance(o, Value) and reads(o) for o in equation.operands))
+    return reads(x.value)
+
+
 def _held(trace: Trace, op: str, numbers: Sequence[Any], number: Any) -> Any:
     """``number``; a Python int that the integers beside it do not hold wraps, or is refused."""
-    if type(number) is not int or op not in WHOLE_NUMBERS:
+    wraps = op in WHOLE_NUMBERS or (op in PREDICATES and trace.of_tensors)
+    if type(number) is not int or not wraps:
         return number
     kinds = {n.kind for n in numbers if isinstance(n, TracedArray)}
     if not kinds or not kinds <= {*INTEGERS} or any(isinstance(n, float) for n in numbers):

@@ -37,7 +37,7 @@ from blockbuster.frontend.program import (
     Params,
     Shape,
 )
-from blockbuster.frontend.promotion import promoted
+from blockbuster.frontend.promotion import floats_of_integers, promoted
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.put_back import PUT_BACK, as_view
 from blockbuster.frontend.reshaping import wanted
@@ -147,6 +147,7 @@ class Trace:
         self.captures = Captures(roots or {}, self._held)
         self._equations: list[Equation] = []
         self.dtypes: list[str] = []  # of the first equations: others were not asked for yet
+        self.reading: list[bool] = []  # likewise: whether they read an input, or positions alone
         self.of_tensors = False
         """True if an input is a tensor of torch's: methods mean what they mean there."""
         self.of_arrays = False
@@ -219,6 +220,7 @@ class Trace:
         instead = otherwise(self, op, operands, given)
         if instead is not None:
             return instead
+        operands = self.checked(lambda: floats_of_integers(self, op, operands), op, *arrays)
 
         def judged() -> tuple[tuple[Operand, ...], Shape, str]:
             taken = [self._operand(o, op) for o in operands]
@@ -232,7 +234,10 @@ class Trace:
         return as_view(made, arrays[0], op, given) if op in PUT_BACK else made
 
     def floats(self, x: TracedArray) -> TracedArray:
-        """Integers as floats: adding -0.0 changes no number."""
+        """Integers as floats: of the default dtype, or adding -0.0 changes no number."""
+        made: TracedArray = floats_of_integers(self, "add", (x, -0.0))[0]
+        if made is not x:
+            return made
         return self._append("add", (x.value, Const(-0.0)), {}, x.axes, FLOAT)
 
     def integers(self, x: TracedArray, dtype: str) -> TracedArray:

@@ -7,7 +7,9 @@
   truth values.
 - Arithmetic has the dtype in which the floats meet that it reads: `x.float() * 2` is float32 beside
   arrays of float16, too. What chooses (a condition) is not read as a number, nor do integers count.
-- What reads no floats, and inputs without a dtype, have the *common* dtype of the program's inputs.
+- Arithmetic of integers alone has integers, those of its tiles: an array of them may be kept
+  between two kernels.
+- What reads neither, and inputs without a dtype, have the *common* dtype of the program's inputs.
 
 The rule depends on which values meet, not on the order in which they do, so fusion does not change
 it.
@@ -17,17 +19,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from blockbuster.ir.dtypes import OWN, TRUTH, met
+from blockbuster.emit.tile.pointwise import in_tiles
+from blockbuster.emit.tile.result_dtypes import SUMS, folded_dtype, value_dtype
+from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH, met
 from blockbuster.ir.expr import Arg, Call, Expr, is_predicate
 from blockbuster.ir.graph import Graph, Input, Node, Read, Value
 from blockbuster.ir.ops import (
+    Accumulate,
     Cast,
     Collect,
     Elementwise,
+    Functional,
     Map,
     Misc,
+    Op,
     Pointwise,
+    Reduce,
     Relabel,
+    Result,
     Transpose,
 )
 
@@ -52,8 +61,12 @@ def output_dtypes(
     parts: dict[str, list[str]] = {}
     for name, output in zip(graph.output_names, graph.outputs, strict=True):
         parts.setdefault(name, []).append(of(output.value))
-    decided = {name: [dtype for dtype in dtypes if dtype] for name, dtypes in parts.items()}
-    return {name: met(dtypes) if dtypes else common for name, dtypes in decided.items()}
+    return {name: _met_parts(dtypes, common) for name, dtypes in parts.items()}
+
+
+def _met_parts(dtypes: Sequence[str], common: str) -> str:
+    """Floats of no dtype take that of the floats beside them, never that of integers."""
+    return _of_floats(dtypes) or met(dtype or common for dtype in dtypes)
 
 
 def casts(graph: Graph) -> dict[str, None]:
@@ -96,19 +109,21 @@ def _results(node: Node, operands: Sequence[str], common: str) -> tuple[str, ...
         case Transpose() | Relabel():
             return (operands[0],)
         case Elementwise(expr) | Pointwise(expr):
-            return (_of_expr(expr, operands),)
+            return (_of_expr(expr, operands) or _of_integers(node.op, operands),)
         case Map(body=body, results=results):
             inside = _dtypes_in(body, operands, common)
             pairs = zip(body.outputs, results, strict=True)
             return tuple(
-                inside(o.value) if isinstance(r, Collect) else _of_floats([inside(o.value)])
+                inside(o.value) if isinstance(r, Collect) else _folded(r, inside(o.value))
                 for o, r in pairs
             )
         case Misc(results=results) as op:
             taken = [operand or common for operand in operands]
             found = met(taken) if op.only_moves else result_dtype(taken, common)
             return (found,) * len(results)
-    return (_of_floats(operands),) * len(node.types)
+        case Reduce() as op:
+            return (_folded(op, operands[0]),)
+    return (_of_floats(operands) or _of_integers(node.op, operands),) * len(node.types)
 
 
 def _of_expr(expr: Expr, operands: Sequence[str]) -> str:
@@ -123,6 +138,20 @@ def _of_floats(dtypes: Iterable[str]) -> str:
     """The dtype in which floats meet; empty if there is none."""
     floats = [dtype for dtype in dtypes if dtype and dtype not in OWN]
     return met(floats) if floats else ""
+
+
+def _of_integers(op: Op, operands: Sequence[str]) -> str:
+    """The dtype of integers that an operator makes; empty for others."""
+    if op == Functional("dot"):  # tiles of integers are multiplied and summed
+        return SUMS if all(dtype in INTEGERS for dtype in operands) else ""
+    found = value_dtype(in_tiles(op, ()), operands)
+    return found if found in INTEGERS else ""
+
+
+def _folded(result: Result | Reduce, dtype: str) -> str:
+    floats = _of_floats([dtype])
+    by = result.monoid if isinstance(result, Accumulate | Reduce) else ""
+    return floats or (folded_dtype(by, [dtype]) if by else "")
 
 
 def _numbers(expr: Expr) -> Iterator[int]:
