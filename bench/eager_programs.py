@@ -1,7 +1,8 @@
-"""Random eager programs through ``bb.jit`` on the CPU, beside NumPy or torch.
+"""Random eager programs through ``bb.jit``, beside NumPy or torch.
 
     python -m bench.eager_programs --count 20000 --out build/eager.json
     python -m bench.eager_programs --seed 123           # one program, as text, with both results
+    python -m bench.eager_programs --device cuda        # torch's programs on a GPU
 
 A verdict is "equal"; "dtype as documented" (equal, but of floats in another dtype, in a program
 with integers: see docs/use_jit.md); "refused" (ours, in words); "ill-conditioned" (the library's
@@ -19,6 +20,8 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -39,15 +42,15 @@ def drawn(seed: int) -> Eager:
     return eager_program(random, "torch" if seed % 3 == 2 else "np", empty=seed % 5 == 0)
 
 
-def judged(seed: int) -> Record:
-    """The verdict on the program of one seed."""
+def judged(seed: int, device: str = "cpu") -> Record:
+    """The verdict on the program of one seed; ``device`` is that of tensors."""
     program = drawn(seed)
     record: Record = {"seed": seed, "library": program.library, "verdict": "equal"}
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wanted = _run(program, program.function())
+        wanted = _run(program, program.function(), device)
         try:
-            got = _run(program, bb.jit(program.function()))
+            got = _run(program, bb.jit(program.function()), device)
         except OURS as error:
             return record | {"verdict": "refused", "reason": str(error).splitlines()[0][:200]}
         except Exception as error:
@@ -56,7 +59,7 @@ def judged(seed: int) -> Record:
             crash = {"verdict": "CRASHED", "reason": reason, "where": where}
             return record | crash | {"text": program.text}
         try:
-            exact = _run(program, program.function(), wide=True)
+            exact = _run(program, program.function(), device, wide=True)
         except Exception:
             exact = wanted
     least = _rounding(program)
@@ -86,23 +89,27 @@ def _has_integers(program: Eager) -> bool:
     return made or any(array.dtype.kind != "f" for array in program.arrays.values())
 
 
-def _run(program: Eager, function: Any, *, wide: bool = False) -> Sequence[Any]:
+def _run(program: Eager, function: Any, device: str, *, wide: bool = False) -> list[Any]:
     """The results of a function on copies of the arrays, which it may not change."""
-    given = {n: _given(program, a, wide=wide) for n, a in program.arrays.items()}
+    given = {n: _given(program, a, device, wide=wide) for n, a in program.arrays.items()}
     results = function(**given)
     for name, array in program.arrays.items():
-        kept = np.asarray(given[name])
+        kept = np.asarray(_on_host(given[name]))
         assert wide or np.array_equal(kept, array, equal_nan=array.dtype.kind == "f"), name
-    return results if isinstance(results, tuple) else (results,)
+    return [_on_host(result) for result in (results if isinstance(results, tuple) else (results,))]
 
 
-def _given(program: Eager, array: np.ndarray, *, wide: bool) -> Any:
+def _on_host(array: Any) -> Any:
+    return array.cpu() if hasattr(array, "cpu") else array
+
+
+def _given(program: Eager, array: np.ndarray, device: str, *, wide: bool) -> Any:
     made = array.astype(float) if wide and array.dtype.kind == "f" else array.copy()
     if program.library == "np":
         return made
     import torch
 
-    return torch.from_numpy(made)
+    return torch.from_numpy(made).to(device)
 
 
 def _rounding(program: Eager) -> float:
@@ -143,14 +150,15 @@ def _unlike(got: Any, wanted: Any, exact: Any, least: float) -> str:
     return f"off by {np.abs(a.astype(float) - b).max()}, allowed {allowed}"
 
 
-def run(seeds: Sequence[int], workers: int) -> list[Record]:
+def run(seeds: Sequence[int], workers: int, device: str = "cpu") -> list[Record]:
     """The verdicts on programs, in order, with the count so far on the terminal."""
     from rich.progress import track
 
     if workers == 1:
-        return [judged(seed) for seed in track(seeds, "programs", disable=not sys.stderr.isatty())]
-    with ProcessPoolExecutor(workers) as pool:
-        made = pool.map(judged, seeds, chunksize=20)
+        shown = track(seeds, "programs", disable=not sys.stderr.isatty())
+        return [judged(seed, device) for seed in shown]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        made = pool.map(partial(judged, device=device), seeds, chunksize=20)
         return [*track(made, "programs", total=len(seeds), disable=not sys.stderr.isatty())]
 
 
@@ -163,15 +171,19 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="one program, printed")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--device", default="cpu", help="cuda: torch's programs on a GPU")
     parser.add_argument("--out", type=Path, help="a file for the verdicts that are not equal")
     options = parser.parse_args()
     if options.seed is not None:
         program = drawn(options.seed)
         print(program.text)
         print({name: array.tolist() for name, array in program.arrays.items()})
-        print(judged(options.seed))
+        print(judged(options.seed, options.device))
         return 0
-    records = run(range(options.first, options.first + options.count), options.workers)
+    seeds = [*range(options.first, options.first + options.count)]
+    if options.device != "cpu":
+        seeds = [seed for seed in seeds if drawn(seed).library == "torch"]
+    records = run(seeds, options.workers, options.device)
     for record in records:
         if record["verdict"] in ("WRONG", "CRASHED"):
             print(record["seed"], record["verdict"], record["reason"])
