@@ -6,6 +6,7 @@ on a row of only -inf, where torch has NaN.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -119,12 +120,27 @@ def on_host(x: Any) -> Any:
     return wide.detach().cpu().numpy()
 
 
+def _of_nothing(torch: Torch, name: str, dtype: Any) -> float:
+    """The extremum of no elements, for which torch raises, as programs fold it."""
+    ends: tuple[float, float] = (-math.inf, math.inf)
+    if dtype == torch.bool:
+        ends = (False, True)
+    elif not dtype.is_floating_point:
+        ends = (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+    return ends[name == "amin"]
+
+
 def _reduced(name: str) -> Callable[..., Tensor]:
     """A reduction over one axis, several, or all (None), as NumPy has it."""
 
     def reduce(torch: Torch, x: Tensor, *, axis: Any, keepdims: bool) -> Tensor:
         axes = tuple(range(x.ndim)) if axis is None else axis
-        return x if axes == () else getattr(torch, name)(x, dim=axes, keepdim=keepdims)
+        if axes == ():
+            return x
+        if name in ("amax", "amin") and not x.numel():
+            shape = torch.sum(x, dim=axes, keepdim=keepdims).shape
+            return x.new_full(shape, _of_nothing(torch, name, x.dtype))
+        return getattr(torch, name)(x, dim=axes, keepdim=keepdims)
 
     return reduce
 

@@ -217,7 +217,7 @@ class Trace:
         self, op: str, operands: Sequence[Any], given: Mapping[str, Any]
     ) -> TracedArray:
         arrays = [o for o in operands if isinstance(o, TracedArray)]
-        instead = otherwise(self, op, operands, given)
+        instead = self.checked(lambda: otherwise(self, op, operands, given), op, *arrays)
         if instead is not None:
             return instead
         operands = self.checked(lambda: floats_of_integers(self, op, operands), op, *arrays)

@@ -120,6 +120,9 @@ FUNCTIONS: dict[str, int] = {
 UNINTERPRETED = ("tanh", "erf", "floor", "round", "sin", "cos", "log1p", "expm1")
 """Functions of one number that proofs know no law of: equal numbers give equal results."""
 
+COMMUTATIVE = ("add", "mul", "maximum", "minimum", "and", "or", "eq", "ne")
+"""Functions of two numbers that take them in either order."""
+
 PREDICATES = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
 
 DEEPEST = 100

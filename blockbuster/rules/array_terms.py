@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
+from blockbuster.ir.expr import COMMUTATIVE, Arg, Call, Const, Expr, Size
 from blockbuster.ir.graph import Graph, Input, Node, Read, Value
 from blockbuster.ir.ops import (
     Accumulate,
@@ -55,7 +55,8 @@ class Terms:
     _numbers: dict[Term, Number] = field(default_factory=dict)
 
     def number(self, term: Term, node: Node | None = None) -> Number:
-        """The number of a term: always the same one."""
+        """The number of a term: always the same one, in whatever order it adds or multiplies."""
+        term = _in_order(term)
         if term not in self._numbers:
             self._numbers[term] = len(self.terms)
             self.terms.append(term)
@@ -67,7 +68,7 @@ class Terms:
 
     def known(self, fn: str, args: tuple[Number, ...], leaf: Hashable = None) -> Number | None:
         """The number of a term that was met, or None."""
-        return self._numbers.get(Term(fn, args, leaf))
+        return self._numbers.get(_in_order(Term(fn, args, leaf)))
 
     def values(self, graph: Graph, given: Sequence[Number] | None = None) -> dict[Value, Number]:
         """The terms of the values of a graph, or of a map's body whose inputs are ``given``."""
@@ -140,6 +141,10 @@ class Terms:
             case Call(fn, given):
                 parts = tuple(self._expression(part, node, args) for part in given)
                 return self.number(Term(fn, parts), node)
+
+
+def _in_order(term: Term) -> Term:
+    return term._replace(args=tuple(sorted(term.args))) if term.fn in COMMUTATIVE else term
 
 
 def value_of(term: Term) -> float | None:

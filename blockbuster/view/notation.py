@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from blockbuster.ir.expr import Arg, Call, Const, Expr, Size, calls, show_number
+from blockbuster.ir.expr import COMMUTATIVE, Arg, Call, Const, Expr, Size, calls, show_number
 from blockbuster.ir.graph import Graph, Node
 from blockbuster.ir.ops import (
     Cast,
@@ -38,7 +38,6 @@ INFIX: dict[str, tuple[str, int]] = {
     "pow": ("^", 8),
 }  # fmt: skip
 PREFIX: dict[str, tuple[str, int]] = {"neg": ("−", 7), "not": ("not ", 3)}
-COMMUTATIVE = ("add", "mul", "maximum", "minimum", "and", "or", "eq", "ne")
 SHORT = {"maximum": "max", "minimum": "min", "recip0": "1/x", "reciprocal": "1/x", "neg": "−x",
          "rsqrt": "1/√x", "square": "x²", "sqrt": "√x", "whole": "as integer"}  # fmt: skip
 FUNCTIONALS = {

@@ -19,7 +19,7 @@ def test_softmax_like_functions_are_as_safe_as_eager(torch, cuda, seed, dtype, s
         eager = np.asarray(program(**data)).astype(float)
         exact = np.asarray(program(**{n: a.astype(float) for n, a in data.items()}))
 
-    tensors = {n: torch.from_numpy(a).to(cuda) for n, a in data.items()}
+    tensors = {n: torch.as_tensor(a, device=cuda) for n, a in data.items()}
     found = bb.jit(program)(**tensors).cpu().double().numpy()
 
     finite = np.isfinite(eager) & np.isfinite(exact)

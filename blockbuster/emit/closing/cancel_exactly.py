@@ -44,11 +44,10 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.emit.tile.workarounds import CANCELS
-from blockbuster.ir.expr import Arg, Call, Const, Expr, functions_of
+from blockbuster.ir.expr import COMMUTATIVE, Arg, Call, Const, Expr, functions_of
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 
 SUMS = ("add", "sub", "sub0")
-COMMUTE = ("add", "mul", "maximum", "minimum")
 PRODUCTS = ("mul", "pow", "silu", "gelu")
 """Scalar functions that are a product, or end in one."""
 PASSING = (
@@ -232,13 +231,13 @@ class _Values:
         neutral = {"add": self._zero, "sub": self._zero, "mul": self._one, "div": self._one}
         if fn == "neg" or args[1:] == [neutral.get(fn)]:
             return args[0]
-        if fn in COMMUTE and args[0] == neutral.get(fn):
+        if fn in COMMUTATIVE and args[0] == neutral.get(fn):
             return args[1]
         if fn in SUMS:
             self._sums[Sum(args[0], args[1])] = None
         if fn == "round":  # it compares what is left of its operand with a half
             self._sums[Sum(args[0], args[0])] = None
-        key = (fn, *(sorted(args) if fn in COMMUTE else args))
+        key = (fn, *(sorted(args) if fn in COMMUTATIVE else args))
         if fn in PRODUCTS:
             return self._numbers.product(key, args, where)
         return self._numbers.of(key, args if fn in PASSING else ())
