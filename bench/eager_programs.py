@@ -4,10 +4,15 @@
     python -m bench.eager_programs --seed 123           # one program, as text, with both results
     python -m bench.eager_programs --device cuda        # torch's programs on a GPU
 
-A verdict is "equal"; "dtype as documented" (equal, but of floats in another dtype, in a program
-with integers: see docs/use_jit.md); "refused" (ours, in words); "ill-conditioned" (the library's
-own result in this dtype and in float64 differ too much to judge); "WRONG" (a value, a dtype or a
-shape); or "CRASHED" (an error that is none of ours).
+A verdict is one of
+
+- "equal";
+- "dtype as documented": equal, but in another float dtype, in a program with integers (see
+  docs/use_jit.md);
+- "refused": we raise an error of our own;
+- "ill-conditioned": the library's results in this dtype and in float64 differ too much to judge;
+- "WRONG": a value, a dtype or a shape differs;
+- "CRASHED": an error that is not ours.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Random NumPy and torch programs as people type them: a function as text, and arrays for it.
 
-A program grows by statements. Each is run eagerly as it is drawn, and kept if the library accepts
-it and its numbers stay moderate. It has what traced code meets: statements in place and names for
-one array, integers that become operands of floats, slices of every kind, masks and positions that
-are folded, reshapes around softmax, axes of one element and of none, views that are read twice.
+A program grows statement by statement. Each statement is run eagerly when it is drawn, and kept if
+the library accepts it and its numbers stay moderate. Programs have what makes tracing hard: changes
+in place of arrays with several names, integers that meet floats, slices of every kind, reductions
+of masks and positions, reshapes around softmax, axes of one element and of none, views that are
+read twice.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class Growing:
                 return
 
     def _takes(self, line: str) -> bool:
-        """Run the program with one more statement. False where that fails or is no use."""
+        """Run the program with one more statement; False if that fails or adds nothing."""
         given = {name: self._given(array) for name, array in self.arrays.items()}
         names = {**self.names, **given}
         try:

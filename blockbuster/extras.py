@@ -1,7 +1,7 @@
 """How the optional parts of this package are installed: each is an extra in pyproject.toml.
 
-The name ``blockbuster`` on the public index is another package, of other people. So every message
-and page names ours, or the place that it was installed from.
+On PyPI, the name ``blockbuster`` belongs to a package of other people. So every message and page
+names our distribution, or the place that it was installed from.
 """
 
 from __future__ import annotations

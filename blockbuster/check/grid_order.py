@@ -1,4 +1,4 @@
-"""Triton's interpreter as unkind as a GPU may be: the order of programs, and what masks leave out.
+"""Runs Triton's interpreter in the ways that a GPU may differ: orders of programs, masked elements.
 
 The interpreter runs the programs of a grid one after the other, each with the stores of those
 before it, and gives 0 for elements that a mask leaves out. A GPU promises neither. So while a
@@ -6,12 +6,12 @@ kernel is checked,
 
 - programs run forwards, backwards, or *at once*: in random order, each on the memory as it was at
   the launch, with all stores made at its end. A program that reads what another one writes then
-  reads something else, and of two that add to one number without an atomic, one is lost;
+  reads an old value; if two programs add to one number without an atomic, one addition is lost;
 - a load with a mask and no ``other`` gives NaN, or large numbers, where the mask is false.
 
-Programs that wait for others, by exchanged or compared flags or volatile loads, may rely on an
-order: they run forwards only. At the first atomic operation the stores made so far are made, as
-other programs may be told of them.
+Programs that wait for others (by exchanged or compared flags, or volatile loads) may rely on an
+order, so they run forwards only. At the first atomic operation, the stores that were held back are
+made, because the operation may tell other programs of them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Handle = Any  # a value of Triton's interpreter: its numbers are ``data``
 
 @dataclass(frozen=True)
 class Seen:
-    """What launches did: whether several programs ran, met in atomics, and may wait for others."""
+    """What launches did: whether several programs ran, used atomics, and may wait for others."""
 
     grids: bool = False
     atomics: bool = False
@@ -246,9 +246,10 @@ def _is_known(module: Any) -> bool:
 
 @contextmanager
 def in_order(order: str, turn: int) -> Iterator[Callable[[], Seen]]:
-    """Run the launches of this context in an order, with the patterns of a turn for what masks
-    leave out. Nothing changes where Triton's interpreter is not loaded, or has other parts.
-    The function that is given says what was seen so far.
+    """Run the launches of this context in an order, and fill masked elements by the turn's pattern.
+
+    Nothing changes if Triton's interpreter is not loaded, or if it lacks a part that this needs.
+    The function that is given tells what the launches did so far.
     """
     module = sys.modules.get(INTERPRETER)
     if module is None or not _is_known(module):

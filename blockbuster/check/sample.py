@@ -1,8 +1,9 @@
-"""What of a program is computed again to check its result: rows, and pieces of what is folded.
+"""Which rows of a program's outputs a check computes again, and how.
 
 An exact run of a whole program may take many times the memory of its result. If that is more than a
-check may take, or too slow, rows are sampled along dims that no operator looks into; if that does
-not do, operators that fold a dim are computed a piece at a time (frontend/in_pieces.py).
+check may take, or too slow, only some rows are computed, along dims that no operator looks into. If
+even these take too much, operators that fold a dim are computed a piece at a time
+(frontend/in_pieces.py).
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ class Sample:
 
 
 def sample(program: ArrayProgram, sizes: Sizes, like: Tensor, room: int) -> Sample:
-    """The rows to compute, as indices on the device of ``like``: all, or as many as take up to
-    ``room`` bytes and little time.
+    """The rows to compute, as indices on the device of ``like``.
 
-    If nothing takes so little, the sample that takes least; ``needed`` tells.
+    All rows, or as many as take at most ``room`` bytes and little time. If no sample fits, the
+    smallest one: its ``needed`` exceeds ``room``.
     """
     apart = sorted(separable_dims(program), key=lambda dim: -sizes[dim])
     for numbers in (SAMPLED, ONE):
@@ -77,7 +78,7 @@ def sample(program: ArrayProgram, sizes: Sizes, like: Tensor, room: int) -> Samp
 
 
 def _counts(apart: Sequence[Dim], sizes: Sizes, numbers: Sequence[int]) -> Iterator[dict[Dim, int]]:
-    """Numbers of rows, ever fewer: the dims left out are whole."""
+    """Numbers of rows by dim, fewer each time; dims that are not named are whole."""
     counts: dict[Dim, int] = {}
     yield {}
     for most in numbers:

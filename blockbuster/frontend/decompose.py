@@ -338,9 +338,9 @@ def _concat(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...])
 
 
 def _only_element(recorder: ViewRecorder, refs: Sequence[Ref], axis: int) -> Ref:
-    """Arrays with one element together along an axis, which later gave way to a longer one.
+    """Join arrays that have one element along an axis together; the others are empty.
 
-    Sizes decide which of them has it, so it is their maximum.
+    Only sizes tell which of them has the element, so it is the maximum over all.
     """
     masks = [recorder.own_dtype(ref) == TRUTH for ref in refs]
     numbers = [

@@ -168,8 +168,9 @@ class DimTable(SizeTable):
         return root
 
     def _are_apart(self, a: Axis, b: Axis) -> bool:
-        """True if two axes never have one extent; where they have for large sizes, it is assumed
-        that sizes are large.
+        """True if two axes never have the same extent.
+
+        If they have the same extent for all large sizes, large sizes are assumed.
         """
         apart = self.length(a) - self.length(b)
         if apart.clamps and not self.usual(apart).terms:
@@ -260,7 +261,7 @@ class DimTable(SizeTable):
 
 
 def _at_least(length: Length, because: str) -> Iterator[Rule]:
-    """That a length is at least 0, as a rule of one of its dims; none if it always is."""
+    """The rule for one dim that keeps a length at least 0; none if it always is."""
     for symbols, share in () if length.never_negative else length.terms:
         if len(symbols) == 1 and isinstance(symbols[0], str) and share > 0:
             least = clamped(size(symbols[0]) - length * number(1 / share), rounds=True)

@@ -76,11 +76,11 @@ class _Passes:
 
     @property
     def known(self) -> Known:
-        """What need not be computed again."""
+        """The results that need not be computed again."""
         return Known(self.values, self.along)
 
     def fold(self, position: int, equation: Equation) -> None:
-        """Put an equation that looks into the dim together from pieces of its operands."""
+        """Compute an equation that folds the dim from pieces of its operands."""
         fold = FOLDS[equation.op]
         operands = [o for o in equation.operands if isinstance(o, Value)]
         shape = self.program.shape_of(operands[0])
@@ -120,7 +120,7 @@ class _Passes:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """A tensor in the dtype in which torch adds up: float32 for narrower floats."""
+    """A tensor in the dtype in which torch sums: float32 for narrower floats."""
     if not tensor.is_floating_point():
         return tensor.double()
     return tensor.float() if tensor.dtype.itemsize < 4 else tensor

@@ -40,7 +40,7 @@ def library(trace: Trace) -> str:
 
 
 def augmented(x: TracedArray, op: str, other: Any) -> TracedArray:
-    """What the name ``x`` stands for after ``x += other``, of the operation ``op``."""
+    """The array that the name ``x`` means after ``x += other``, or another operation ``op``."""
     made, known = x.trace.record(op, (x, other)), library(x.trace)
     if op == "matmul" and known != IN_NUMPY:
         return made if known == IN_TORCH else _rebound(x, made, _MATMUL)
@@ -51,7 +51,7 @@ def augmented(x: TracedArray, op: str, other: Any) -> TracedArray:
 
 
 def _rebound(x: TracedArray, made: TracedArray, why: str) -> TracedArray:
-    """``made`` as another array, where ``x`` itself may change: it cannot be read any more."""
+    """``made`` as a new array; ``x`` may have changed with it, so it cannot be read any more."""
     x.memory.claim(made)
     x.memory.lose(why, made)
     made.taken_as = x.taken_as

@@ -1,6 +1,7 @@
-"""A length in terms of the extents of an array's axes: what a copy can tell of sizes.
+"""Express a length by the extents of one array's axes.
 
-A copy is given an array alone, so it computes its lengths from the extents of that array.
+A function that copies an array is given that array and no sizes, so it computes its lengths from
+the extents of the array.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _found(length: Length, axes: Axes) -> Iterator[Length | None]:
 
 
 def _by_symbols(length: Length, axes: Axes) -> Length | None:
-    """Symbol by symbol: each is the extent of an axis, multiplied and with a number added."""
+    """Each size in turn: solve for it in the extent of an axis, factor * size + number."""
     total = ZERO
     for symbols, share in length.terms:
         term = number(share)

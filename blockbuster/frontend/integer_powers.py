@@ -24,7 +24,10 @@ MOST = 64
 def integer_power(
     trace: Trace, operands: Sequence[Any], kinds: Sequence[str]
 ) -> TracedArray | None:
-    """A power of integers; None where floats are involved. Raises Refused: see above."""
+    """A power of integers as products; None if floats are involved.
+
+    Raises Refused for negative exponents, for those above ``MOST``, and for arrays of exponents.
+    """
     base, exponent = operands
     if any(kind not in (MASK, TRUE, WHOLE, *WHOLES) for kind in kinds):
         return None

@@ -1,7 +1,7 @@
-"""What a library raises that cannot take a stand-in, as an error of tracing with the user's line.
+"""Turn an error of NumPy or torch about a stand-in into a TraceError with the user's line.
 
-torch looks at the numbers of a call before it asks whose they are, and NumPy at some, so these
-errors come from the library itself and name neither the line nor what to do.
+torch, and sometimes NumPy, checks the arguments of a call before it asks the stand-ins among them
+what to do. So such an error comes from the library, and names neither the line nor a remedy.
 """
 
 from __future__ import annotations

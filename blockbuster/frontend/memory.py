@@ -7,9 +7,9 @@ replaced. A change is noted in the memory that an array shares with its views, a
 takes it over when it is read next: the array that was there first puts the elements of a changed
 view back, and views are read from it again. A change that nothing reads records nothing.
 
-Some operations give a view in one library and a copy in the other, or as the layout of an array
-says, which a trace does not know. Their operand and their result are kin: once one of them has
-changed, reading the other raises TraceError.
+Some operations return a view in one library and a copy in the other, or decide by the layout of the
+array, which a trace does not know. The operand and the result of such an operation are kin: once
+one of them has changed, reading the other raises TraceError.
 
 Invariant: whoever asks a traced array for its value gets the value that it has at this point of the
 user's program, or a TraceError.
@@ -39,7 +39,7 @@ COPY = "change a copy: y = x.copy(), or x.clone() of a tensor"
 
 @dataclass(frozen=True)
 class Now:
-    """What a traced array stands for until it is changed."""
+    """The value of a traced array until its next change."""
 
     value: Value
     axes: Shape
@@ -99,7 +99,7 @@ class Memory:
         self._lost: tuple[str, SourceLine | None, Held | None] | None = None
 
     def join(self, other: Memory, why: str) -> None:
-        """Note that ``other`` may be this memory; ``why`` is a sentence."""
+        """Note that ``other`` may be this same memory; ``why`` is a sentence that says so."""
         self._kin.append((other, why))
         other._kin.append((self, why))
 
@@ -118,7 +118,7 @@ class Memory:
             memory.lose(why, made)
 
     def all_kin(self) -> Iterator[tuple[Memory, str]]:
-        """The memories that may be this one, also by way of others, and why."""
+        """The memories that may be the same as this one, directly or through others, and why."""
         seen, ahead = {id(self): self}, [self]
         for memory in ahead:  # it grows
             for other, why in memory._kin:
@@ -128,20 +128,22 @@ class Memory:
                     yield other, why
 
     def lose(self, why: str, made: Held | None) -> None:
-        """Let nothing in this memory be read from now on: the user's line, which gave ``made``, may
-        have changed it.
+        """Forbid reading this memory from now on, because the user's line may have changed it.
+
+        ``made`` is the result of that line.
         """
         self._lost = self._lost or (why, user_line(), made)
 
     def regain(self, made: Held) -> None:
-        """Let this memory be read again if it was lost with ``made``, which now is written to it:
-        ``x[0] += 1`` changes a view or a number, and then assigns it.
+        """Allow reading this memory again if the line that forbade it now assigns ``made`` to it.
+
+        ``x[0] += 1`` first changes ``x[0]``, a view or a number, and then assigns it to ``x[0]``.
         """
         if self._lost and self._lost[2] is made:
             self._lost = None
 
     def check(self) -> None:
-        """Raise TraceError if what the memory holds is not known any more."""
+        """Raise TraceError if the values in this memory are not known any more."""
         if self._lost:
             why, where, _ = self._lost
             hint = f"read it before that line, or {COPY}"
@@ -157,7 +159,7 @@ class Memory:
         self._changes.append(_Change(self.number, target, now, user_line()))
 
     def update(self, array: Held) -> None:
-        """Let the root, and the views from there to ``array``, take over all changes."""
+        """Bring the root, and the views that lead from it to ``array``, up to date."""
         root, last = self.root, self._changes[-1]
         for change in self._changes:
             if change.number > root.seen:
@@ -169,7 +171,7 @@ class Memory:
                 link.seen = self.number
 
     def _recorded(self, change: _Change, work: Callable[[], Now]) -> Now:
-        """What ``work`` returns. The line that made the change counts as the user's."""
+        """Run ``work``; errors and new equations name the line of the change."""
         trace = self.root.trace
         before, trace.line = trace.line, change.where
         try:
@@ -202,7 +204,7 @@ class Held:
         self.memory = Memory(self)
         self.shows: View | None = None
         self.is_number: bool | None = None
-        """Of a single element that an index took, whether it is a number in NumPy."""
+        """For a single element that an index took: whether NumPy returns a number for it."""
         self.taken_as: tuple[Held, tuple[Any, ...]] | None = None
         """The array and the key if ``array[key]`` is this one."""
 

@@ -48,7 +48,7 @@ class OperatorText:
 
     @property
     def divides(self) -> bool:
-        """True if what was written takes what a quotient over 0 is to be, as ``over_zero``."""
+        """True if the text takes an argument ``over_zero``: the quotient of integers over 0."""
         return any(name in self.helpers for name in OVER_ZERO.values())
 
     def of(self, equation: Equation) -> str:

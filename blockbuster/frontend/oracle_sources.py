@@ -1,7 +1,7 @@
 """The text of the oracle's own functions (numerics.py), copied without types and decorators.
 
-A text that is to mean what the oracle means takes them from here: there is no second version of a
-function that could differ from the first.
+A text that has to compute the same as the oracle takes its functions from here, so there is no
+second version of a function that could differ from the first.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def definitions() -> Mapping[str, str]:
 
 
 class _Plain(ast.NodeTransformer):
-    """Takes away types, and decorators: a text has one for all that is called in it."""
+    """Removes types and decorators: only the function that calls all others has a decorator."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """A function without them."""
+        """A function without types and decorators."""
         self.generic_visit(node)
         node.decorator_list, node.returns = [], None
         return node
@@ -73,7 +73,7 @@ def sources(names: Sequence[str]) -> list[str]:
     known, found = definitions(), dict[str, str]()
 
     def define(name: str) -> None:
-        """Add what ``name`` reads, then itself."""
+        """Add the definitions that ``name`` reads, then its own."""
         tree = ast.parse(known[name])
         read = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
         for word in dict.fromkeys(read):

@@ -73,9 +73,10 @@ def promoted(trace: Trace, op: str, operands: Sequence[Any]) -> tuple[Sequence[A
 
 
 def floats_of_integers(trace: Trace, op: str, operands: Sequence[Any]) -> Sequence[Any]:
-    """The operands; integers that become floats without meeting any are floats of a default dtype.
+    """The operands; if ``op`` makes floats of integers alone, cast to the library's default floats.
 
-    Positions and masks take the dtype of what they meet, and programs of dims have one for all.
+    Not in programs whose inputs are described by dims, nor if all operands are positions or masks
+    that are computed of positions: those take the dtype of the operands that they meet later.
     """
     arrays = [n for n in operands[op == "where" :] if isinstance(n, TracedArray)]
     if op == "cast" or not (trace.of_tensors or trace.of_arrays):

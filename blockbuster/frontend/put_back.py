@@ -81,7 +81,7 @@ def _slice(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
 
 
 def _strided(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
-    """Every position of the axis takes an element of the slice, or its own from behind them."""
+    """The axis, with the elements of the slice at the positions that the slice takes."""
     trace, axis, start, step = base.trace, params["axis"], params["start"], params["step"]
     length, at = params["length"], _places(base, axis)
     hit = _taken(base, at, axis, start, length, step)

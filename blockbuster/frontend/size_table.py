@@ -1,10 +1,10 @@
 """What is known of the sizes of dims while a function is traced, and what has to be assumed.
 
-The sizes of examples are known. A question about them is a fact (size_facts.py): the trace serves
-all sizes for which the answers are the same. Other sizes have names only. There is no answer to a
-question about them, so the elements that a slice takes are counted by a clamp, which is right for
-all sizes (``ir/lengths.py``). Only where two lengths have to be one number and are for all large
-sizes, as in ``x[:2] + x[1:3]``, the table assumes that sizes are so large, and the program says so.
+The sizes of example arrays are known. Each question about them is noted as a fact (size_facts.py):
+the trace serves all sizes for which the answers are the same. Other sizes have names only, and a
+question about them has no answer. So the number of elements that a slice takes is a clamp, which is
+right for all sizes (``ir/lengths.py``). If two lengths must be equal, and are equal for all large
+sizes, as in ``x[:2] + x[1:3]``, the table assumes large sizes, and the program refuses others.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SizeTable:
         self._fixed: dict[Dim, None] = {}
         self._lengths: dict[Dim, Length] = {}  # of dims whose size follows from others
         self._assumed: dict[Length, str] = {}
-        """Lengths that are whole and at least 0, and the line that takes them for such."""
+        """Lengths that are assumed to be whole and at least 0, with the line that needs it."""
 
     @property
     def some_are_known(self) -> bool:
@@ -66,7 +66,7 @@ class SizeTable:
         return self._asked("equal", raw_size(axis), whole(number))
 
     def length(self, axis: Axis) -> Length:
-        """The extent of an axis in terms of sizes that are not known and follow from no others."""
+        """The extent of an axis, in terms of unknown sizes that do not follow from others."""
         found = self.find(axis)
         if not isinstance(found, str):
             return ONE
@@ -75,7 +75,7 @@ class SizeTable:
         return self.normal(self._lengths[found]) if found in self._lengths else size(found)
 
     def normal(self, length: Length) -> Length:
-        """``length`` in such terms."""
+        """``length`` in terms of unknown sizes that do not follow from others."""
         return length.replaced(self.length, self._clamped)
 
     def equal(self, left: Length, right: Length) -> bool | None:
@@ -153,17 +153,17 @@ class SizeTable:
         return True if any(each.never_negative for each in apart) else None
 
     def assume(self, length: Length, hint: str = "bb.jit takes all sizes") -> None:
-        """Take a length for whole and at least 0, because the user's line does."""
+        """Assume that a length is whole and at least 0, because the user's line needs it."""
         line = user_line()
         words = f"{line}: {text_of(line)}" if line else "the program"
         self._assumed.setdefault(self.normal(length), f"{words}; {hint}" if hint else words)
 
     def usual(self, length: Length) -> Length:
-        """The length that ``length`` is for all large sizes, where no clamp cuts it short."""
+        """The formula of ``length`` for all large sizes, for which no clamp cuts it short."""
         return self.normal(length).replaced(self.length, _usual)
 
     def settle(self, length: Length) -> bool:
-        """Assume sizes for which ``length`` is its usual one; True, for then it is."""
+        """Assume sizes for which ``length`` equals its usual formula. Always returns True."""
         for clamp in self.normal(length).clamps:
             self.settle(clamp.of)
             self.assume(_usual(Clamp(self.normal(clamp.of), clamp.rounds)))
@@ -182,7 +182,7 @@ class SizeTable:
         return True
 
     def find_units(self) -> None:
-        """Make unit axes of slices that have one element by what was assumed after them."""
+        """Make unit axes of slices that turned out to have one element by later assumptions."""
         for raw in self._lengths:
             if self.find(raw) == raw and self.length(raw) == ONE:
                 self._parent[raw] = 1

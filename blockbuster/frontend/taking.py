@@ -1,7 +1,7 @@
 """``x[key]``: views of slices and positions; an array of integers takes elements.
 
-Lists are arrays, and a number of NumPy's or torch's is a number. As in NumPy, single positions next
-to an array go with it; of torch's tensors, all of them are taken first.
+A list counts as an array, and a NumPy or torch number as a number. In NumPy, single positions that
+stand next to an array of positions are taken together with it; torch takes all of them first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def indexed(trace: Trace, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
 
 
 def _if_true(trace: Trace, x: TracedArray, key: tuple[Any, ...], place: int) -> TracedArray:
-    """A truth value is a new axis, of one element or of none."""
+    """Replace a truth value by a new axis: of one element for True, of none for False."""
     found = _viewed(trace, x, (*key[:place], None, *key[place + 1 :]))
     axis = _axis_of(key, place) % found.ndim
     return found if key[place] else _piece(trace, found, axis, slice(0))
@@ -97,7 +97,7 @@ def positions_of(given: Any) -> Any:
 
 
 def _is_single(entry: Any) -> bool:
-    """True for a position, which leaves no axis."""
+    """True for a single position: the result does not have its axis."""
     return isinstance(entry, int | SizeExpr) and not isinstance(entry, bool)
 
 

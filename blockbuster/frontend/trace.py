@@ -82,20 +82,21 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
 
 
 def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayProgram, SizeFacts]:
-    """The same for sizes of one class, and for which sizes of the examples it would be the same."""
+    """Trace for sizes of one class; also returns the facts that tell which sizes these are."""
     return trace_reader(fn, inputs, {"": fn}, one_class=True)
 
 
 def trace_reader(
     fn: Callable[..., Any], inputs: Mapping[str, Any], roots: Mapping[str, Any], *, one_class: bool
 ) -> tuple[ArrayProgram, SizeFacts]:
-    """The same; ``roots`` are where names of arrays are looked for that ``fn`` is not given.
+    """Trace ``fn``. In ``roots``, names are looked up for the arrays that ``fn`` captures.
 
-    ``one_class``: the program is only used for sizes to which the facts apply. Else slices are cut
-    short as the sizes at hand ask for, whatever those are.
+    ``one_class``: the program is only used for sizes to which the facts apply. Otherwise the
+    lengths of slices are clamps, which hold for all sizes.
 
-    A function that fails while sizes are unknown, ``np.arange(x.shape[0])``, is traced again with
-    the known ones as plain numbers: the program is for these sizes alone, and a note says so.
+    If ``fn`` fails because it needs a size as a number, as in ``np.arange(x.shape[0])``, it is
+    traced again with the known sizes as numbers: the program is for these sizes alone, and a note
+    says so.
     """
     recording = Trace(roots, one_class=one_class)
     try:
@@ -329,7 +330,7 @@ class Trace:
         )
 
     def _settled(self, params: Params) -> Params:
-        """Parameters as far as clamps in them were settled after they were recorded."""
+        """Parameters, with clamps replaced where later assumptions made them plain lengths."""
         return tuple(
             (key, self.dims.normal(v) if isinstance(v, Length) and v.clamps else v)
             for key, v in params

@@ -1,7 +1,7 @@
 """Tracebacks of a traced function that fails: they lead from its caller to its own lines.
 
-Between the two stand frames of ours, which tell its author nothing. The entry points leave them
-out. An error that does not come out of a traced function keeps its traceback as it is.
+Between the two are frames of Blockbuster, which tell the author nothing, so the entry points remove
+them. An error that was not raised in a traced function keeps its traceback.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from blockbuster.ir.origin import SourceLine
 
 
 def called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What ``fn`` returns. Behind the frame of this call stand those of the user."""
+    """Call ``fn``. In a traceback, the frames after this call's are the user's."""
     return fn(*args, **kwargs)
 
 

@@ -36,7 +36,7 @@ class Around:
         return self.count
 
     def inside(self, dim: Dim, blocks: range) -> Around:
-        """Those around the body of a map over these blocks of ``dim``."""
+        """The iterations around the body of a map over these blocks of ``dim``."""
         times = len(blocks)
         numbers = {other: np.repeat(held, times) for other, held in self.numbers.items()}
         own = np.tile(np.array(blocks, np.intp), self.count)
@@ -119,7 +119,7 @@ class Columns:
         return self.of_parts(len(items), parts)
 
     def of_parts(self, length: int, parts: Sequence[Stacked]) -> Column:
-        """The column whose items, together, these are."""
+        """The column that has all of these items."""
         by_shape: dict[Shape, list[Stacked]] = {}
         for part in parts:
             by_shape.setdefault(part.items.shape[1:], []).append(part)
@@ -152,7 +152,7 @@ class Columns:
         return self.pattern(len(extents), [*map(tuple, shapes.tolist())], places)
 
     def parts(self, patterns: Sequence[Pattern]) -> tuple[Part, ...]:
-        """The places of columns of one length, apart by the shapes that they have there."""
+        """The places of columns of one length, grouped by the shapes of the items there."""
         key = tuple(map(id, patterns))
         found = self._parts.get(key)
         if found is None:
@@ -218,5 +218,5 @@ def _parts(patterns: Sequence[Pattern]) -> list[Part]:
 
 
 def _digest(array: Array) -> bytes:
-    """128 bits that tell the content of an array from any other."""
+    """A hash of 128 bits of the content of an array."""
     return blake2b(array.reshape(-1).view(np.uint8).data, digest_size=16).digest()

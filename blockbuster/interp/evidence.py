@@ -1,9 +1,9 @@
-"""Counterexamples: a difference of two programs becomes one here, and nowhere else.
+"""The only place that makes a counterexample of a difference between two programs.
 
-The opinions that look for differences (floating point, fractions, cases) compute with numbers that
-have no dtype. A difference that they find is evidence only if the inputs are numbers of their
-dtypes, and if no integer overflows: both programs, run again in the dtypes of their arrays, have to
-give what they gave. Where an integer overflows, nothing is said of the programs.
+The methods that look for differences (floating point, fractions, cases) compute with numbers that
+have no dtype. A difference counts only if each input is a number of its dtype and no integer
+overflows: both programs, run again in the dtypes of their arrays, must give the same results as
+before. If an integer overflows, the difference shows nothing and is dropped.
 """
 
 from __future__ import annotations

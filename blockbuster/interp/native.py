@@ -27,7 +27,7 @@ KEPT = (
 
 
 class Native(Floats):
-    """Every item has its own dtype; what is joined to whole arrays becomes float64."""
+    """Every item has its own dtype; whole arrays, joined from items, are float64."""
 
     def __init__(self) -> None:
         super().__init__("float64", "float64")

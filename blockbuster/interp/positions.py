@@ -197,8 +197,8 @@ def _alike_once(
 def alike(graph: Graph) -> frozenset[Dim]:
     """The size classes of loops whose iterations differ in nothing but the data that they read.
 
-    Such as batch and heads: their blocks have one element, no index is of them, and nothing is
-    folded over them.
+    Batch and heads are such loops: their blocks have one element, no index vector counts them, and
+    nothing is folded over them.
     """
     if graph.mentions.miscs:
         return frozenset()

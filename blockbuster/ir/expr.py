@@ -145,7 +145,7 @@ def call(fn: str, *args: Expr | float) -> Call:
 
 
 def never_zero(x: Expr) -> Call:
-    """The divisor with which a quotient ``y / x`` is ``y * recip0(x)``, for every y."""
+    """A divisor d, made of ``x``, with which ``y / d`` equals ``y * recip0(x)`` for every y."""
     infinite = call("eq", call("abs", x), math.inf)
     return call("where", call("eq", x, 0.0), math.inf, call("where", infinite, math.nan, x))
 

@@ -1,4 +1,4 @@
-"""Sizes that keep the rules of a program: what to draw for one whose sizes follow from others."""
+"""Sizes with which a program can run, if some of its sizes follow from others."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Clamp:
         return max(-(-total // divisor), 0)
 
     def python(self, name: Callable[[Dim], str]) -> str:
-        """A Python expression; no quotient in it that counts is one of negative numbers."""
+        """A Python expression. Its quotients round up correctly: none that counts is negative."""
         terms, divisor = (self.of + number(self._more)).parts()
         text = _written(terms, name)
         return f"max({text if divisor == 1 else f'({text}) // {divisor}'}, 0)"

@@ -1,7 +1,7 @@
-"""What a block program was lowered from, for whoever needs its meaning apart from its graph.
+"""The function that a block program was lowered from, as a reference for checks.
 
-A graph computes its function in one way, and rules make others of it. An oracle must not share the
-faults of lowering, rules and the safety pass, so it goes back to the user's function.
+A reference must not share the faults of lowering, rules and the safety pass, so a graph remembers
+the user's function, and an emitted file compares its kernels with that.
 """
 
 from __future__ import annotations

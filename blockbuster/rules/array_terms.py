@@ -1,4 +1,4 @@
-"""The values of a program as terms over whole arrays: what each is, wherever it is computed.
+"""The values of a program as terms over whole arrays, independent of where they are computed.
 
 A loop over blocks changes no element, so a term knows no loops: an item of a list is the list, and
 a fold over the iterations of a map is a fold along its dim. Dims have names, hence two values with
@@ -153,7 +153,7 @@ def value_of(term: Term) -> float | None:
 
 
 def below(terms: Terms, number: Number) -> Iterator[Number]:
-    """``number`` and what its folds and extrema are taken of: the elements it may be one of."""
+    """``number``, and the operands of its maxima and minima: it may be an element of these."""
     left = [number]
     while left:
         found = left.pop()

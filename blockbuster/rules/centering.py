@@ -151,7 +151,7 @@ def _expr(node: Node) -> Expr | None:
 
 @dataclass
 class _Centering:
-    """Sums that are to be taken around the mean, in the level that they stand in.
+    """Sums that ``safe`` takes around the mean, and the level in which they are.
 
     ``known``: values of the level as expressions of ``leaves``, the first three of which are the
     sum of the elements, the sum of their squares, and the place of the squares around the mean.
@@ -167,7 +167,7 @@ class _Centering:
         self.size = size_class(self.sums.dim)  # what expressions call the number of elements
 
     def made(self, note: Callable[[str], None]) -> Graph | None:
-        """The level with the sums parted; None if that is not called for, or not possible."""
+        """The level with loops of their own for the sums; None if not needed or not possible."""
         found = dict(self._variances())
         if not found:
             return None

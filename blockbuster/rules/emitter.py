@@ -135,7 +135,7 @@ class Emitter:
         return Pair(significand, terms, Product(factors, terms))
 
     def _signed(self, x: Value) -> Terms:
-        """``x`` as terms: -m is m, taken off; what is to be apart is its parts."""
+        """``x`` as terms: -m is m with coefficient -1, a value kept apart is its parts."""
         if x in self._apart:
             return tuple(term for part in self._apart[x] for term in self._signed(part))
         maker = self.builder.maker_of(x)

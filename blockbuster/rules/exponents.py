@@ -90,7 +90,7 @@ def _power(fn: str, by: float) -> Lift:
 def _to_multiply(
     to: Emitter, parts: Sequence[Part | Value], sign: float
 ) -> dict[int, Pair] | None:
-    """The pairs among two parts as they may be multiplied, or divided; None if one may not be.
+    """The pairs among two factors (or dividend and divisor); None if they may not be combined.
 
     A divisor must not have lost any element; nor may a factor, if the other is larger where it is
     small: row maxima of two blocks say nothing about their product's.

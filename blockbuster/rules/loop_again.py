@@ -1,4 +1,7 @@
-"""A map's loop once more, with other ends: what the passes of numerical safety part loops into."""
+"""A second loop over the lists of a map, which computes other sums.
+
+The passes of numerical safety use it where one loop has to become two.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from blockbuster.ir.origin import Origin
 from blockbuster.rules.emitter import Emitter
 
 Ends = Callable[[Emitter, Sequence[Value], Sequence[Value]], list[Value]]
-"""What a body adds up, from the values that it was to compute and from the vectors it is given."""
+"""A function that makes what the body sums, from its ``wanted`` values and its ``vectors``."""
 
 
 def summed_again(
@@ -24,7 +27,7 @@ def summed_again(
     hints: tuple[str, ...],
     origin: Origin,
 ) -> list[Value]:
-    """A map over the lists of the map ``node`` that adds up ``ends``.
+    """A new map over the lists of the map ``node`` that sums ``ends``.
 
     Its body computes the ``wanted`` values of the old body; it is given ``vectors`` of the level
     around it, each with a hint.

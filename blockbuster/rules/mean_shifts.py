@@ -18,10 +18,10 @@ ARITHMETIC = ("add", "sub", "mul", "div", "neg", "reciprocal")
 
 
 def digits_would_cancel(graph: Graph, elements: Value, shift: Value, dim: Dim) -> str:
-    """A shift that leaves products is minus the mean of a row whose variance is taken.
+    """Why the shift of ``elements`` by ``shift`` may not leave sums along ``dim``; "" if it may.
 
-    Returns why the one by ``shift``, of ``elements``, may not leave sums along ``dim``, or "". All
-    are values of ``graph``; what enters it may be anything.
+    It may if it is minus the mean of a row whose variance is taken. Both are values of ``graph``;
+    nothing is assumed of the graph's inputs.
     """
     terms = Terms()
     known = terms.values(graph)
@@ -29,7 +29,7 @@ def digits_would_cancel(graph: Graph, elements: Value, shift: Value, dim: Dim) -
 
 
 def not_centered(terms: Terms, elements: Number, shift: Number, dim: Dim) -> str:
-    """What is taken off is the mean of the elements, whose squares are summed, too: of terms."""
+    """The same for terms: the shift must be minus their mean, and their squares must be summed."""
     total = terms.known("fold +", (elements,), dim)
     squares = (("square", (elements,)), ("mul", (elements, elements)))
     found = [terms.known("fold +", (at,), dim) for s in squares if (at := terms.known(*s))]

@@ -55,7 +55,7 @@ def overflowing(graph: Graph) -> tuple[str, ...]:
 
 @dataclass
 class _Sizes:
-    """The sizes of terms, in their order: those that a term is made of come before it."""
+    """The sizes of terms in their order: the operands of a term come before it."""
 
     terms: Terms
     sizes: list[Size] = field(default_factory=list)
@@ -65,7 +65,7 @@ class _Sizes:
         self.bounds = Bounds(self.terms)
 
     def add(self, number: Number) -> None:
-        """Find the size of the next term, and what meets in it."""
+        """Find the size of the next term, and whether large and small factors meet in it."""
         term = self.terms[number]
         args = [self.sizes[arg] for arg in term.args]
         self.sizes.append(self._size(number, term, args))

@@ -36,14 +36,17 @@ class Product:
 
 
 class Counts(NamedTuple):
-    """How many exponentials, and how many reciprocals of some, were multiplied; a sum is one."""
+    """How many exponentials, and how many of their reciprocals, a product has as factors.
+
+    A sum of exponentials counts as one.
+    """
 
     exponentials: int = 1
     reciprocals: int = 0
 
     @property
     def inverted(self) -> Counts:
-        """Those of one over the product."""
+        """The counts of the reciprocal of the product."""
         return Counts(self.reciprocals, self.exponentials)
 
 

@@ -134,7 +134,7 @@ class _Level:
             self.plain[value] = to.with_axes(both, node.types[0].axes)
 
     def _as_written(self, node: Node) -> tuple[Value, ...]:
-        """The node's own results; what is computed already is that value, so that it cancels."""
+        """The node's own results. A result computed before is used again, so that it cancels."""
         operands = tuple(self.plain[v] for v in node.operands)
         known = self._made.get((node.op, operands))
         if known is not None and not node.types[0].buffered:

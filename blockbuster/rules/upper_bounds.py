@@ -3,10 +3,10 @@
     x - max(x)        at most 0, whatever x is          -|x|        at most 0
     x - log(sum(exp(x)))   at most 0                    tanh(x)     at most 1
 
-A term is written as a sum of others with coefficients. It is bounded if what is added is taken off
-again, by a term that is at least as large: a maximum of it, or the logarithm of a sum of its
-exponentials. A logarithm of anything else counts as moderate: exp(log(x)) is as large as x. So do
-numbers up to ``LARGEST``, and shares x / s of a sum s.
+A term is written as a sum of terms with coefficients. The sum is bounded if each term in it that is
+added is also subtracted, or a term that is at least as large is: a maximum of it, or the logarithm
+of a sum of its exponentials. Three kinds of terms never make a sum large: other logarithms, since
+exp(log(x)) is as large as x; numbers up to ``LARGEST``; and shares x / s of a sum s.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NOT_NEGATIVE_IF_ALL = (
 
 @dataclass
 class Bounds:
-    """What shows of the signs and sizes of terms; sums and signs are remembered."""
+    """What can be shown of the signs and sizes of terms; sums and signs are remembered."""
 
     terms: Terms
     _sums: dict[Number, Sum] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class Bounds:
         return True
 
     def is_harmless(self, key: Key, by: float) -> bool:
-        """True if the term makes no sum large: it is moderate, or not negative and taken off."""
+        """True if the term makes no sum large: it is moderate, or subtracted and not negative."""
         number, factors = key
         value = value_of(self.terms[number])
         if value is not None and not factors:

@@ -22,7 +22,7 @@ UNKNOWN = 1 << 32
 
 
 class NoRoom(Exception):
-    """A check that would take too much memory, in words."""
+    """A check would take too much memory; the message says how much."""
 
 
 def room(device: Any) -> int:

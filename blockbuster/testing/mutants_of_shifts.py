@@ -1,6 +1,6 @@
 """The mutants of rules that take shifts out of products, as data: see ``mutants.py``.
 
-They compute the same in exact arithmetic: only golden cases tell that digits would cancel.
+In exact arithmetic these mutants are right: only golden cases show that digits would cancel.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Softmax-like functions in random contexts, for the property that none of them is ever unsafe.
 
-A context draws scores (an input, scaled, biased, a product, masked), gives them other axes
-(transposed, merged, split), applies a function that is safe in eager (a softmax, a logarithm of
-sums, a softplus, the same written out with its maximum), and reads the result in random ways: by
-reductions across and along the axis that was normalized, through other axes, twice, by another
-such function, by a product. The program is a plain function, so that NumPy computes it eagerly.
+A context draws scores (an input or a product, scaled, biased, masked), changes their axes
+(transposes, merges, splits them), and applies a function that does not overflow in NumPy (softmax,
+a logarithm of sums, softplus, or one of these written out with its maximum). It then reads the
+result in random ways: by reductions along and across the normalized axis, through other axes,
+twice, by another such function, by a product. The program is a plain function, so that NumPy can
+compute it eagerly.
 """
 
 from __future__ import annotations

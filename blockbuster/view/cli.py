@@ -1,7 +1,7 @@
 """The command line: `blockbuster COMMAND ...`.
 
-Exit codes: 0 success, 1 the program was refused or a check failed, 2 wrong arguments, 141 whoever
-read the output closed it, as `head` does.
+Exit codes: 0 success, 1 the program was refused or a check failed, 2 wrong arguments, 141 the
+reader of the output closed the pipe, as `head` does.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ holds a product that is rounded already: at the maximum, t4 would be the roundin
 product, not 0. ``t2 - t2`` would be that error everywhere.
 
 Invariant: a product that is added to a value, or subtracted from one, is rounded by itself if the
-value may be an equal product. It may be one that was selected, stored, summed up or averaged with
-none beside it, multiplied by a mask, or rounded, but none that something was added to, and no other
-function of one. Products that meet other values are fused as before.
+value may be an equal product. The value counts as a product if it is one that was selected, stored,
+summed or averaged alone, multiplied by a mask, or rounded; a product plus something, and any other
+function of a product, do not count. Products that meet other values are fused as before.
 
 Products are equal if their factors are, in either order: x*x and square(x) are. A value that is
 moved, loaded again, multiplied by 1 or added to 0 stays the same. Signs are ignored, since
@@ -74,7 +74,7 @@ def cancel_exactly(program: TileProgram) -> TileProgram:
 
 
 def is_rounded(let: Let) -> bool:
-    """True if all products in ``let`` are rounded by themselves already: it is the only one."""
+    """True if the products in ``let`` are rounded by themselves already: there is only one."""
     if not let.apart or not isinstance(let.op, Pointwise):
         return bool(let.apart)
     expr = let.op.expr
@@ -95,11 +95,11 @@ class _Numbers:
 
     known: dict[Hashable, int] = field(default_factory=dict)
     parts: list[list[int]] = field(default_factory=list)
-    """For each value those that it may be, beside itself."""
+    """For each value, the other values that it may equal."""
     products: dict[int, dict[tuple[int, Let], None]] = field(default_factory=dict)
     """The numbers of products, each with the statements that compute it, and their nests."""
     seen_as: list[tuple[int, ...]] = field(default_factory=list)
-    """For each value the products that a compiler may find in its place."""
+    """For each value, the products that a compiler may see where the value is used."""
 
     def of(self, key: Hashable, parts: Sequence[int] = (), seen_as: Sequence[int] = ()) -> int:
         """The number of a value, which may be one of ``parts``."""
@@ -117,10 +117,10 @@ class _Numbers:
         return number
 
     def may_be(self) -> list[int]:
-        """For each value the set of the products that it may be, as bits of a number."""
+        """For each value, the set of products that it may equal, as bits of a number."""
         bits = {number: 1 << at for at, number in enumerate(self.products)}
         found = [bits.get(number, 0) for number in range(len(self.parts))]
-        while True:  # accumulators and arrays may be what comes behind them
+        while True:  # accumulators and arrays may equal values that are computed later
             before = [*found]
             for number, parts in enumerate(self.parts):
                 for part in parts:

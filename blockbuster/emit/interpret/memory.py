@@ -150,10 +150,10 @@ class Memory:
             raise Hazard(f"an iteration over {dim} {what} {place}, which another one writes")
 
     def _met(self, here: Array, path: Path) -> tuple[Dim, tuple[int, ...]] | None:
-        """Where iterations that run at the same time meet, and the dim that they are of.
+        """The place where iterations of a parallel loop access one element, and the loop's dim.
 
-        ``here``: for each element the number of its last store; ``path`` is the one of who is at
-        it now.
+        ``here``: for each element the number of its last store; ``path`` leads to the access that
+        is made now.
         """
         if (here < self._first).all() or self._by_itself(here, path):
             return None
@@ -204,7 +204,7 @@ def _along(cells: Array, extents: tuple[int, ...]) -> tuple[Array, ...]:
 
 
 def _numbers(path: Path, side_by_side: Sequence[Array]) -> dict[int, Any]:
-    """By loop's run the number of the iteration, or those of iterations that run side by side."""
+    """For each run of a loop, its iteration, or one of those that run side by side."""
     along = iter(side_by_side)
     return {run: next(along) if isinstance(n, range) else n for run, n, _ in path}
 

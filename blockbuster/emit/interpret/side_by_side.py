@@ -1,10 +1,9 @@
 """Which parallel loops of a nest can be run at once, all their iterations side by side.
 
-Iterations of a loop over batch or heads do the same to other elements. So the interpreter runs the
-body once, and tiles get a leading axis for the iterations. They must have the same shapes and loop
-bounds, and of an array that the nest both stores and loads each iteration must have a part of its
-own: then whether iterations disturb each other shows in the places that they write, whatever their
-order.
+The iterations of a loop over batch or heads do the same to different elements. So the interpreter
+runs the body once, and tiles get a leading axis for the iterations. All iterations must have the
+same shapes and loop bounds. If the nest both stores and loads an array, each iteration must have a
+part of the array to itself; races between iterations then show in the places that they write.
 """
 
 from __future__ import annotations

@@ -66,7 +66,10 @@ def input_kinds(program: TileProgram) -> dict[str, Kind]:
 
 
 def _in_common(kinds: Sequence[Kind | None]) -> Kind | None:
-    """One kind for all uses: to be divided by decides, then a use as a number, then positions."""
+    """One kind for all uses of an input.
+
+    A use as a divisor decides, then a use as a number, then one beside positions.
+    """
     if DIVISOR in kinds:
         return DIVISOR
     known = [kind for kind in kinds if kind is not None and kind != ANY]
@@ -134,7 +137,7 @@ class _Uses:
             self.found.setdefault(self.shifted[tile], []).append(None)
 
     def _passed_on(self, target: Tile, expr: Expr, args: Sequence[Tile]) -> bool:
-        """True for what an index goes through before it is used: i + n, where(i < 0, i + n, i)."""
+        """True for the steps that wrap a negative index: i + n, where(i < 0, i + n, i)."""
         match expr:
             case Call("add", (Arg(at), other)) if args[at] in self.sources and not arguments(other):
                 self.shifted[target] = self.sources[args[at]]

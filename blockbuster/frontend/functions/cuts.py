@@ -17,7 +17,7 @@ from blockbuster.ir.lengths import ZERO, length_of, whole
 
 
 def cut(x: Array, axis: int, start: Any, stop: Any) -> Array:
-    """The elements of an axis from ``start`` on, in front of ``stop``."""
+    """The elements of an axis from ``start`` up to, but not including, ``stop``."""
     first = None if isinstance(start, int) and start == 0 else start
     return x[(*(slice(None),) * axis, slice(first, stop))]
 

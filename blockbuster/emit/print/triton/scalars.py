@@ -283,8 +283,10 @@ def _infix(fn: str, args: Sequence[Text]) -> Text:
 
 
 def _beside(choice: str, one: Text, lanes: Text) -> Text:
-    """One truth value and those of lanes: Triton's interpreter repeats the result of a comparison
-    of floats as floats, which ``&`` and ``|`` refuse; ``tl.where`` does not.
+    """Combine one truth value with those of lanes by ``tl.where``.
+
+    Triton's interpreter broadcasts the result of a float comparison as floats, which ``&`` and
+    ``|`` refuse.
     """
     return Text(f"tl.where({one.text}, {choice.format(lanes=lanes.text)})", TRUTH)
 
