@@ -200,9 +200,9 @@ def reshaped(to: Growing) -> str:
 
 
 def product(to: Growing) -> str:
-    """A product of matrices or vectors."""
+    """A product of matrices or vectors; torch takes two dtypes only if they are empty."""
     name, other = to.name(rank=1), to.name(rank=1)
-    if not name:
+    if not name or (to.library == "torch" and to.values[name].dtype != to.values[other].dtype):
         return ""
     if to.random.random() < 0.3:
         return f"{to.fresh()} = {name} @ {name}.{'T' if len(to.values[name].shape) < 3 else 'mT'}"

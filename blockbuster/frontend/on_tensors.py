@@ -279,13 +279,18 @@ def recip0(x: Tensor) -> Tensor:
     return x.reciprocal().where(x != 0, 0.0).masked_fill(x.isinf(), math.nan)
 
 
+def _largest(x: Tensor, axis: int) -> Tensor:
+    """The maximum along an axis; torch has none of no elements."""
+    return x.amax(axis, keepdim=True) if x.shape[axis] else x.sum(axis, keepdim=True)
+
+
 def _softmax(x: Tensor, *, axis: int, safe: bool = False) -> Tensor:  # noqa: ARG001
-    e = sub0(x, x.amax(axis, keepdim=True)).exp_()
+    e = sub0(x, _largest(x, axis)).exp_()
     return e.mul_(recip0(e.sum(axis, keepdim=True)))
 
 
 def _logsumexp(x: Tensor, *, axis: int, keepdims: bool = False) -> Tensor:
-    top = x.amax(axis, keepdim=True)
+    top = _largest(x, axis)
     top = top.where(top.isfinite(), 0.0)
     total = (x - top).exp_().sum(axis, keepdim=True).log() + top
     return total if keepdims else total.squeeze(axis)

@@ -87,6 +87,26 @@ def test_integers_wrap_as_the_oracles_do(dtype):
             np.testing.assert_array_equal(found.numpy(), right)
 
 
+@pytest.mark.parametrize("way", [EXACTLY, EAGERLY])
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda x: torch.softmax(x, 0), (0, 3)),
+        (lambda x: torch.log_softmax(x, 0), (0, 3)),
+        (lambda x: torch.logsumexp(x, 1), (3, 0)),
+        (lambda x: (x > 0).all(dim=1), (3, 0)),
+        (lambda x: (x > 0).any(dim=1), (3, 0)),
+    ],
+)
+def test_folds_of_no_elements(function, shape, way):
+    x = torch.zeros(shape)
+    program = bb.trace(function, x=x)
+
+    (made,) = run(program, [x], program.bind({"x": x.numpy()}), way=way, rows={})
+
+    torch.testing.assert_close(made, function(x), check_dtype=False)
+
+
 @given(seed=st.integers(0, 2**32))
 def test_random_programs(seed):
     function = random_array_function(Random(seed))
