@@ -1,7 +1,8 @@
 """Turn an error of NumPy or torch about a stand-in into a TraceError with the user's line.
 
 torch, and sometimes NumPy, checks the arguments of a call before it asks the stand-ins among them
-what to do. So such an error comes from the library, and names neither the line nor a remedy.
+what to do. So such an error comes from the library, and names neither the line nor a remedy. NumPy
+also raises errors of its own, for ours: where an element of one of its arrays is set.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ _SEVERAL = re.compile(r"(\w+)\(\) takes \d+ positional arguments? but \d+ (?:was
 _HINT = 'sizes take part in arithmetic, and bb.arange, bb.full take them; or fix one: "M=64"'
 
 
-def of_stand_ins(error: TypeError | RuntimeError) -> TraceError | None:
+def of_stand_ins(error: TypeError | RuntimeError | ValueError) -> TraceError | None:
     """The error of tracing where a library could not take a stand-in; None for another error."""
+    if isinstance(error.__cause__, TraceError):
+        return error.__cause__
     words = str(error).split("\n")[0]
     line = _line_of(error.__traceback__)
     if any(name in words for name in _STAND_INS):

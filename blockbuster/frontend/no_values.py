@@ -15,8 +15,10 @@ WORDS: dict[str, tuple[str, str]] = {
         " (a < x) & (x < b)",
     ),
     "__float__": (
-        "a traced array has no values to convert to a float, which functions of math need",
-        "functions of bb and NumPy take arrays: bb.exp(x) for math.exp(x)",
+        "a traced array has no values to convert to a float, which functions of math, and elements"
+        " of NumPy's arrays, need",
+        "functions of bb and NumPy take arrays: bb.exp(x) for math.exp(x); o = bb.zeros_like(x)"
+        " takes traced elements",
     ),
     "__int__": (
         "a traced array has no values to convert to an int",

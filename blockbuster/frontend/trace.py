@@ -118,7 +118,7 @@ def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any])
     bound = bound_to(fn, {name: stand_in(recording.input, name, inputs[name]) for name in names})
     try:
         result = result_of(fn, bound.args, bound.kwargs)
-    except (TypeError, RuntimeError) as error:
+    except (TypeError, RuntimeError, ValueError) as error:
         told = of_stand_ins(error)
         if told is None:
             raise
