@@ -46,7 +46,9 @@ print(graph.listing())
 # - Scaling the rows of a matrix before a product is scaling the rows of the product: rule 4,
 #   `swap-scale-dot`.
 # - Shifting the rows before a product is adding an outer product after it, of the shift and the
-#   column sums of `Y`: rule 5, `swap-shift-dot`.
+#   column sums of `Y`: rule 5, `swap-shift-dot`. For most shifts the two large terms after it
+#   would cancel; the default rules have `swap-mean-dot` in its place, which takes out the mean of
+#   a row alone.
 #
 # In plain NumPy:
 
