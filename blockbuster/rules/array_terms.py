@@ -31,6 +31,9 @@ from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
 ROW_FOLDS = {"row_sum": "+", "row_max": "max", "row_min": "min"}
 
+COMMUTATIVE = ("add", "mul", "maximum", "minimum", "eq", "ne", "and", "or")
+"""Functions whose operands a term holds in order of their numbers: x * y and y * x are one term."""
+
 Number = int
 
 
@@ -56,6 +59,7 @@ class Terms:
 
     def number(self, term: Term, node: Node | None = None) -> Number:
         """The number of a term: always the same one."""
+        term = _ordered(term)
         if term not in self._numbers:
             self._numbers[term] = len(self.terms)
             self.terms.append(term)
@@ -67,7 +71,7 @@ class Terms:
 
     def known(self, fn: str, args: tuple[Number, ...], leaf: Hashable = None) -> Number | None:
         """The number of a term that was met, or None."""
-        return self._numbers.get(Term(fn, args, leaf))
+        return self._numbers.get(_ordered(Term(fn, args, leaf)))
 
     def values(self, graph: Graph, given: Sequence[Number] | None = None) -> dict[Value, Number]:
         """The terms of the values of a graph, or of a map's body whose inputs are ``given``."""
@@ -140,6 +144,10 @@ class Terms:
             case Call(fn, given):
                 parts = tuple(self._expression(part, node, args) for part in given)
                 return self.number(Term(fn, parts), node)
+
+
+def _ordered(term: Term) -> Term:
+    return term._replace(args=tuple(sorted(term.args))) if term.fn in COMMUTATIVE else term
 
 
 def value_of(term: Term) -> float | None:

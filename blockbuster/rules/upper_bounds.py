@@ -177,8 +177,9 @@ class Bounds:
         for at, by in ((first, second), (second, first)):
             if self.not_negative(by):
                 for part in self.no_more_than(at, left - 1):
-                    found = (self.terms.known("mul", pair) for pair in ((part, by), (by, part)))
-                    yield from (known for known in found if known is not None)
+                    known = self.terms.known("mul", (part, by))
+                    if known is not None:
+                        yield known
 
     def summed_in(self, number: Number) -> Iterator[Number]:
         """``number`` and the parts of which it is a sum, with others not negative."""
