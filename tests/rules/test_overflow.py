@@ -89,7 +89,7 @@ GROW = {
     "a silu by hand": lambda x, y: x / (1 + exp(-x)),
     "a reciprocal root": lambda x, y: bb.rsqrt(1 + exp(x)),
     "what is bounded after all": lambda x, y: bb.log1p(bb.tanh(exp(x))),
-    "a logarithm of what does not vanish": lambda x, y: bb.log(1 / exp(x) + 1),
+    "a logarithm of what does not vanish": lambda x, y: bb.log(1 / exp(x) + bb.abs(y)),
 }  # fmt: skip
 
 
