@@ -68,7 +68,6 @@ UNEQUAL = {
     "a maximum and a minimum": lambda x, y, v: (bb.max(x, axis=1), bb.min(x, axis=1)),
     "folds of different inputs": lambda x, y, v: (bb.sum(x, axis=1), bb.sum(y, axis=1)),
     "a value and the value rescaled": lambda x, y, v: (x, x * 2.0),
-    "different numbers": lambda x, y, v: (x * 2.0, x * 3.0),
     "numbers that differ in the last digit": lambda x, y, v: (x * 0.1, x * (0.1 + 2**-56)),
     "a sum of two and of one twice": lambda x, y, v: (x + y, x + x),
 }  # fmt: skip

@@ -22,6 +22,10 @@ def less_a_column(x, c, w):
     return (x - c[:, None]) @ w
 
 
+def plus_a_column(x, e, w):
+    return (x + e[:, None]) @ w
+
+
 def less_a_row(x, d, w):
     return (x - d[None, :]) @ w
 
@@ -80,9 +84,9 @@ def sum_less_a_column(x, c):
 
 
 FUNCTIONS = (
-    covariance, less_a_column, less_a_row, less_a_column_and_scaled, scaled_and_less_a_row,
-    less_its_mean, less_the_mean_of_columns, both_sides, norm_by_hand, norm, norm_with_weights,
-    norm_behind, norm_behind_an_offset, variance, variance_of_columns, sum_less_a_column,
+    covariance, less_a_column, plus_a_column, less_a_row, less_a_column_and_scaled,
+    scaled_and_less_a_row, less_its_mean, less_the_mean_of_columns, both_sides, norm_by_hand,
+    norm, norm_with_weights, norm_behind, norm_behind_an_offset, variance, variance_of_columns, sum_less_a_column,
 )  # fmt: skip
 
 ONLY_FUSED = (norm, norm_with_weights)
@@ -94,7 +98,7 @@ are fused. So the unfused program may lose digits, and no path compiles that one
 
 
 def inputs(function, offset):
-    """The inputs that the function names, in float32; c and d take the offset of x back."""
+    """The inputs that the function names, in float32; c, d and e take the offset of x back."""
     random = np.random.default_rng(0)
     rows, columns = random.standard_normal((2, ROWS, COLUMNS))
     arrays = {
@@ -104,6 +108,7 @@ def inputs(function, offset):
         "u": columns,
         "w": random.standard_normal((COLUMNS, 33)),
         "c": np.full(ROWS, offset) + random.standard_normal(ROWS) / 8,
+        "e": np.full(ROWS, -offset),
         "d": np.full(COLUMNS, offset),
         "r": np.ones(ROWS),
         "g": random.standard_normal(COLUMNS),
