@@ -86,7 +86,8 @@ def sum_less_a_column(x, c):
 FUNCTIONS = (
     covariance, less_a_column, plus_a_column, less_a_row, less_a_column_and_scaled,
     scaled_and_less_a_row, less_its_mean, less_the_mean_of_columns, both_sides, norm_by_hand,
-    norm, norm_with_weights, norm_behind, norm_behind_an_offset, variance, variance_of_columns, sum_less_a_column,
+    norm, norm_with_weights, norm_behind, norm_behind_an_offset, variance, variance_of_columns,
+    sum_less_a_column,
 )  # fmt: skip
 
 ONLY_FUSED = (norm, norm_with_weights)
