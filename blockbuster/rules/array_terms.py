@@ -1,4 +1,4 @@
-"""The values of a program as terms over whole arrays, independent of where they are computed.
+"""The values of a program as terms over whole arrays: what each is, wherever it is computed.
 
 A loop over blocks changes no element, so a term knows no loops: an item of a list is the list, and
 a fold over the iterations of a map is a fold along its dim. Dims have names, hence two values with
@@ -56,7 +56,7 @@ class Terms:
 
     def number(self, term: Term, node: Node | None = None) -> Number:
         """The number of a term: always the same one, in whatever order it adds or multiplies."""
-        term = _in_order(term)
+        term = _ordered(term)
         if term not in self._numbers:
             self._numbers[term] = len(self.terms)
             self.terms.append(term)
@@ -68,7 +68,7 @@ class Terms:
 
     def known(self, fn: str, args: tuple[Number, ...], leaf: Hashable = None) -> Number | None:
         """The number of a term that was met, or None."""
-        return self._numbers.get(_in_order(Term(fn, args, leaf)))
+        return self._numbers.get(_ordered(Term(fn, args, leaf)))
 
     def values(self, graph: Graph, given: Sequence[Number] | None = None) -> dict[Value, Number]:
         """The terms of the values of a graph, or of a map's body whose inputs are ``given``."""
@@ -143,7 +143,7 @@ class Terms:
                 return self.number(Term(fn, parts), node)
 
 
-def _in_order(term: Term) -> Term:
+def _ordered(term: Term) -> Term:
     return term._replace(args=tuple(sorted(term.args))) if term.fn in COMMUTATIVE else term
 
 
@@ -153,7 +153,7 @@ def value_of(term: Term) -> float | None:
 
 
 def below(terms: Terms, number: Number) -> Iterator[Number]:
-    """``number``, and the operands of its maxima and minima: it may be an element of these."""
+    """``number`` and what its folds and extrema are taken of: the elements it may be one of."""
     left = [number]
     while left:
         found = left.pop()

@@ -5,14 +5,16 @@
 
 A term is written as a sum of terms with coefficients. The sum is bounded if each term in it that is
 added is also subtracted, or a term that is at least as large is: a maximum of it, or the logarithm
-of a sum of its exponentials. Three kinds of terms never make a sum large: other logarithms, since
-exp(log(x)) is as large as x; numbers up to ``LARGEST``; and shares x / s of a sum s.
+of a sum of its exponentials. What else may be added is small, and stays below ``LARGEST`` in all:
+numbers, shares x / s of a sum s, tanh and its like. Other logarithms count as 0, since exp(log(x))
+is as large as x.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 
 from blockbuster.rules.array_terms import Number, Terms, value_of
 
@@ -33,10 +35,15 @@ Key = tuple[Number, Factors]
 Sum = dict[Key, float]
 """Coefficients of terms, each times some terms that are not negative."""
 
-BOUNDED = (
-    "tanh", "sigmoid", "erf", "sin", "cos", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
-    "size", "log",
-)  # fmt: skip
+Range = tuple[float, float]
+RANGES: dict[str, Range] = {
+    **dict.fromkeys(("tanh", "erf", "sin", "cos"), (-1.0, 1.0)),
+    **dict.fromkeys(("sigmoid", "lt", "le", "gt", "ge", "eq", "ne", "and", "or"), (0.0, 1.0)),
+    "not": (0.0, 1.0),
+    "log": (0.0, 0.0),
+}
+"""The least and the greatest value of functions, whatever they are applied to."""
+
 NOT_NEGATIVE = (
     "exp", "square", "abs", "sqrt", "rsqrt", "sigmoid", "relu", "size",
     "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
@@ -49,7 +56,7 @@ NOT_NEGATIVE_IF_ALL = (
 
 @dataclass
 class Bounds:
-    """What can be shown of the signs and sizes of terms; sums and signs are remembered."""
+    """What shows of the signs and sizes of terms; sums and signs are remembered."""
 
     terms: Terms
     _sums: dict[Number, Sum] = field(default_factory=dict)
@@ -57,7 +64,7 @@ class Bounds:
 
     def is_bounded(self, number: Number) -> bool:
         """True if the term shows to be at most ``LARGEST``, whatever the inputs are."""
-        return _Search(self).not_large(self.sum_of(number), DEEPEST)
+        return _Search(self).most(self.sum_of(number), DEEPEST) < inf
 
     def sum_of(self, number: Number) -> Sum:
         """The sum that a term is; the term itself if it is none."""
@@ -131,14 +138,23 @@ class Bounds:
                 return False
         return True
 
-    def is_harmless(self, key: Key, by: float) -> bool:
-        """True if the term makes no sum large: it is moderate, or subtracted and not negative."""
+    def most(self, key: Key, by: float) -> float:
+        """What ``by`` times a term of a sum is at most; infinite if that does not show."""
         number, factors = key
-        value = value_of(self.terms[number])
-        if value is not None and not factors:
-            return by * value <= LARGEST
-        moderate = self.terms[number].fn in BOUNDED or self._is_share(number)
-        return (moderate and not factors) or (by < 0 and self.not_negative(number))
+        least, greatest = self._range(number)
+        found = by * (greatest if by > 0 else least)
+        return found if not factors else 0.0 if found <= 0 else inf
+
+    def _range(self, number: Number) -> Range:
+        term = self.terms[number]
+        value = value_of(term)
+        if value is not None:
+            return value, value
+        if term.fn in RANGES:
+            return RANGES[term.fn]
+        if self._is_share(number):
+            return 0.0, 1.0
+        return (0.0 if self.not_negative(number) else -inf), inf
 
     def _is_share(self, number: Number) -> bool:
         """True for x / s, or x times the reciprocal of s: s sums x and others, none negative."""
@@ -197,45 +213,51 @@ class Bounds:
 class _Search:
     """A search for a sum that is no less than a given one, and that shows to be bounded.
 
-    ``failed`` holds sums for which there is none, with the depth to which it was looked for.
+    ``found`` holds what the sums are at most that were looked at, and to which depth. A sum that is
+    being looked at counts as one that has no bound.
     """
 
     bounds: Bounds
-    failed: dict[tuple[tuple[Key, float], ...], int] = field(default_factory=dict)
+    found: dict[tuple[tuple[Key, float], ...], tuple[float, int]] = field(default_factory=dict)
 
-    def not_large(self, total: Sum, left: int) -> bool:
-        """True if a sum shows to be bounded from above."""
-        harmful = (key for key, by in total.items() if not self.bounds.is_harmless(key, by))
-        first = next(harmful, None)
-        if first is None:
-            return True
+    def most(self, total: Sum, left: int) -> float:
+        """What a sum is at most; infinite if that is more than ``LARGEST``, or does not show."""
+        parts = {key: self.bounds.most(key, by) for key, by in total.items()}
+        whole = sum(parts.values())
+        if whole <= LARGEST:
+            return whole
         known = tuple(sorted(total.items()))
-        if self.failed.get(known, 0) >= left or len(self.failed) >= MOST_SUMS:
-            return False
-        self.failed[known] = left
-        return any(
-            self.not_large(rest, left if len(rest) < len(total) else left - 1)
-            for rest in sorted(self._no_less(total, first), key=len)
-        )
+        bound, depth = self.found.get(known, (inf, 0))
+        if bound < inf or depth >= left or len(self.found) >= MOST_SUMS:
+            return bound
+        self.found[known] = inf, left
+        greatest = max(parts, key=lambda key: parts[key])
+        for rest, more in sorted(self._no_less(total, greatest), key=lambda each: len(each[0])):
+            whole = more + self.most(rest, left if len(rest) < len(total) else left - 1)
+            if whole <= LARGEST:
+                self.found[known] = whole, left
+                return whole
+        return inf
 
-    def _no_less(self, total: Sum, key: Key) -> Iterator[Sum]:
-        """Sums that are at least ``total``, in one of which the term at ``key`` may be gone."""
+    def _no_less(self, total: Sum, key: Key) -> Iterator[tuple[Sum, float]]:
+        """Sums, each with a number: together they are at least ``total``.
+
+        The term at ``key`` may be gone from one of them.
+        """
         by, term = total[key], self.bounds.terms[key[0]]
         parts = [self.bounds.sum_of(part) for part in term.args[-2:]]
         sums = [_with(total, key, part, by) for part in parts]
         if term.fn == ("minimum" if by > 0 else "maximum") or (term.fn == "fold min" and by > 0):
-            yield from sums
+            yield from ((each, 0.0) for each in sums)
         elif term.fn in ("minimum", "maximum", "where"):
-            if all(self.not_large(each, DEEPEST // 2) for each in sums):
-                yield {}
-        elif (term.fn == "fold max" and by > 0 and not key[1]) and self.not_large(
-            parts[0], DEEPEST // 2
-        ):
-            yield {other: value for other, value in total.items() if other != key}
+            yield {}, max(self.most(each, DEEPEST // 2) for each in sums)
+        elif term.fn in ("fold max", "fold min"):
+            rest = {other: value for other, value in total.items() if other != key}
+            yield rest, self.most(_with({key: by}, key, parts[0], by), DEEPEST // 2)
         for other, taken in total.items():
             if taken < 0:
                 for inside in self.bounds.no_more_than(other[0]):
-                    yield _with(total, other, self.bounds.sum_of(inside), taken)
+                    yield _with(total, other, self.bounds.sum_of(inside), taken), 0.0
 
 
 def _with(total: Sum, key: Key, part: Sum, by: float) -> Sum:
@@ -244,7 +266,9 @@ def _with(total: Sum, key: Key, part: Sum, by: float) -> Sum:
     for (number, more), value in part.items():
         at = (number, _joint(key[1], more))
         made[at] = made.get(at, 0.0) + by * value
-    return {other: value for other, value in made.items() if abs(value) > 1e-12}
+        if abs(made[at]) <= 1e-12 * abs(by * value):
+            del made[at]
+    return made
 
 
 def _joint(first: Factors, second: Factors) -> Factors:
