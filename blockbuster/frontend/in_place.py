@@ -45,7 +45,13 @@ def augmented(x: TracedArray, op: str, other: Any) -> TracedArray:
     if op == "matmul" and known != IN_NUMPY:
         return made if known == IN_TORCH else _rebound(x, made, _MATMUL)
     if x.ndim == 0 and known != IN_TORCH and x.is_number is not False:
-        return made if known == IN_NUMPY and _is_number(x) else _rebound(x, made, _NUMBER)
+        if known == IN_NUMPY and _is_number(x):
+            return made
+        if dtype_name(x) != dtype_name(made):
+            reason = f"an array without axes stays {dtype_name(x)}, a number becomes"
+            reason = f"{reason} {dtype_name(made)}: this may be either"
+            raise trace_error(reason, hint="make a new array: y = y + z")
+        return _rebound(x, made, _NUMBER)
     changed: TracedArray = change(x, made)
     return changed
 

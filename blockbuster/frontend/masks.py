@@ -41,6 +41,9 @@ def otherwise(
         return trace.integers(operands[0], dtype_of_kind(kinds[0]))
     if op == "pow" and (power := integer_power(trace, operands, kinds)) is not None:
         return power
+    if op == "concat" and FLOAT in kinds and len(set(kinds)) > 1:
+        floats = [x if x.kind == FLOAT else trace.beside_floats(x) for x in operands]
+        return trace.record(op, floats, params)
     numbers = kinds[op == "where" :]
     if MASK in numbers and all(kind in (MASK, TRUE) for kind in numbers):
         return _of_masks(trace, op, operands, params)

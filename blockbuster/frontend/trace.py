@@ -237,8 +237,10 @@ class Trace:
     def floats(self, x: TracedArray) -> TracedArray:
         """Integers as floats: of the default dtype, or adding -0.0 changes no number."""
         made: TracedArray = floats_of_integers(self, "add", (x, -0.0))[0]
-        if made is not x:
-            return made
+        return made if made is not x else self.beside_floats(x)
+
+    def beside_floats(self, x: TracedArray) -> TracedArray:
+        """Integers or masks as floats that take the dtype of what they meet."""
         return self._append("add", (x.value, Const(-0.0)), {}, x.axes, FLOAT)
 
     def integers(self, x: TracedArray, dtype: str) -> TracedArray:
