@@ -66,12 +66,9 @@ def judged(seed: int, device: str = "cpu") -> Record:
             reason = f"{type(error).__name__}: {error}"[:300]
             crash = {"verdict": "CRASHED", "reason": reason, "where": where}
             return record | crash | {"text": program.text}
-        try:
-            exact = _run(program, program.function(), device, wide=True)
-        except Exception:
-            exact = wanted
+        exact, near = (_wide(program, device, nudged, wanted) for nudged in (False, True))
     least = _rounding(program)
-    reasons = [_unlike(*each, least) for each in zip(got, wanted, exact, strict=True)]
+    reasons = [_unlike(*each, least) for each in zip(got, wanted, exact, near, strict=True)]
     reason = next((r for r in reasons if r), "")
     if reason:
         verdict = "ill-conditioned" if reason == "?" else "WRONG"
@@ -83,6 +80,14 @@ def judged(seed: int, device: str = "cpu") -> Record:
     documented = _has_integers(program) and all(_is_documented(*both, program) for both in dtypes)
     verdict = "dtype as documented" if documented else "WRONG"
     return record | {"verdict": verdict, "reason": unlike[0], "text": program.text}
+
+
+def _wide(program: Eager, device: str, nudged: bool, otherwise: list[Any]) -> list[Any]:
+    """The results in float64; of inputs ``nudged`` by a rounding, which decides comparisons."""
+    try:
+        return _run(program, program.function(), device, wide=True, nudged=nudged)
+    except Exception:
+        return otherwise
 
 
 def _is_documented(ours: str, theirs: str, program: Eager) -> bool:
@@ -99,14 +104,25 @@ def _has_integers(program: Eager) -> bool:
     return made or any(array.dtype.kind != "f" for array in program.arrays.values())
 
 
-def _run(program: Eager, function: Any, device: str, *, wide: bool = False) -> list[Any]:
+def _run(
+    program: Eager, function: Any, device: str, *, wide: bool = False, nudged: bool = False
+) -> list[Any]:
     """The results of a function on copies of the arrays, which it may not change."""
-    given = {n: _given(program, a, device, wide=wide) for n, a in program.arrays.items()}
+    arrays = {n: _nudged(a) if nudged else a for n, a in program.arrays.items()}
+    given = {n: _given(program, a, device, wide=wide) for n, a in arrays.items()}
     results = function(**given)
     for name, array in program.arrays.items():
         kept = np.asarray(_on_host(given[name]))
         assert wide or np.array_equal(kept, array, equal_nan=array.dtype.kind == "f"), name
     return [_on_host(result) for result in (results if isinstance(results, tuple) else (results,))]
+
+
+def _nudged(array: np.ndarray) -> np.ndarray:
+    """Floats, each off by a random 1e-9 of itself."""
+    if array.dtype.kind != "f":
+        return array
+    noise = np.random.default_rng(0).standard_normal(array.shape)
+    return np.asarray(array.astype(float) * (1 + 1e-9 * noise))
 
 
 def _on_host(array: Any) -> Any:
@@ -138,15 +154,16 @@ def _rounding(program: Eager) -> float:
     return ROUNDING["float16" if narrow & kinds else "float32" if single else "float64"]
 
 
-def _unlike(got: Any, wanted: Any, exact: Any, least: float) -> str:
+def _unlike(got: Any, wanted: Any, exact: Any, near: Any, least: float) -> str:
     """How a result differs from what is wanted; "?" if that cannot be judged; else ""."""
-    a, b, c = (np.asarray(x) for x in (got, wanted, exact))
+    a, b, c, d = (np.asarray(x) for x in (got, wanted, exact, near))
     if a.shape != b.shape:
         return f"shape {a.shape}, not {b.shape}"
     if b.dtype.kind != "f":
         if np.array_equal(a.astype(b.dtype), b):  # ours of uint64 is int64
             return ""
-        return "?" if b.shape == c.shape and not np.array_equal(b, c) else "other integers"
+        decided = all(x.shape == b.shape and np.array_equal(x, b) for x in (c, d))
+        return "other integers" if decided else "?"
     if a.dtype.kind != "f":
         same = np.array_equal(a.astype(b.dtype), b)
         return "" if same else f"{a.dtype}, not {b.dtype}"

@@ -163,6 +163,13 @@ class Growing:
         whole = self.random.choice(("2", "-1", "3", "1", "0", "7"))
         return floats if kind(self.values[name]) == "f" and self.random.random() < 0.7 else whole
 
+    def rounding_decides(self, name: str, other: str) -> bool:
+        """True for two computed floats that may be equal but for rounding; not for parts of one."""
+        both = [self.values[n] for n in (name, other) if n in self.values and n not in self.arrays]
+        if len(both) < 2 or any(kind(value) != "f" for value in both):
+            return False
+        return not np.shares_memory(*map(np.asarray, both))
+
     def pick(self, *texts: str) -> str:
         return self.random.choice(texts)
 

@@ -41,9 +41,8 @@ def otherwise(
         return trace.integers(operands[0], dtype_of_kind(kinds[0]))
     if op == "pow" and (power := integer_power(trace, operands, kinds)) is not None:
         return power
-    if op == "concat" and FLOAT in kinds and len(set(kinds)) > 1:
-        floats = [x if x.kind == FLOAT else trace.beside_floats(x) for x in operands]
-        return trace.record(op, floats, params)
+    if op == "concat" and len(set(kinds)) > 1 and (FLOAT in kinds or MASK in kinds):
+        return trace.record(op, [_joined(trace, x, kinds) for x in operands], params)
     numbers = kinds[op == "where" :]
     if MASK in numbers and all(kind in (MASK, TRUE) for kind in numbers):
         return _of_masks(trace, op, operands, params)
@@ -73,6 +72,16 @@ def _cast(trace: Trace, x: TracedArray, dtype: str) -> TracedArray:
         above = trace.record("neg", (trace.record("floor", (trace.record("neg", (x,)),)),))
         x = trace.record("where", (negative, above, trace.record("floor", (x,))))
     return trace.integers(x, dtype)
+
+
+def _joined(trace: Trace, x: TracedArray, kinds: Sequence[str]) -> TracedArray:
+    """An array as it is joined to others: as floats if any are, masks as integers beside integers.
+
+    Each piece may be read by itself, and has to have the kind of them all.
+    """
+    if FLOAT in kinds:
+        return x if x.kind == FLOAT else trace.beside_floats(x)
+    return trace.integers(x, "int8") if x.kind == MASK else x
 
 
 def _integer(trace: Trace, operand: Any, dtype: str) -> Any:

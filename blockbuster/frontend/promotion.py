@@ -8,8 +8,8 @@ Arrays meet as ``value_dtypes.py`` and ``kinds.py`` say. Two sorts of operands a
   integers.
 
 A wider dtype is that of the operands, which are cast before they meet; a narrower one is that of
-the result. Inputs that are described by dims have no dtype that is known, and no library computes
-with float8: in programs of these, all meet as they are.
+the result, but integers wrap before they meet. Inputs that are described by dims have no dtype that
+is known, and no library computes with float8: in programs of these, all meet as they are.
 
 Python's own integers take the dtype of integers beside them. One that it does not hold wraps in
 torch, and is refused in NumPy, as it is here.
@@ -66,7 +66,7 @@ def promoted(trace: Trace, op: str, operands: Sequence[Any]) -> tuple[Sequence[A
     now, wanted = _now_and_wanted(trace, op, [_typed(trace, number) for number in numbers])
     if now == wanted:
         return operands, ""
-    if now and met([now, wanted]) == now and op not in PREDICATES:
+    if now and met([now, wanted]) == now and op not in PREDICATES and wanted not in INTEGERS:
         return operands, wanted
     cast = [_cast(number, wanted) for number in numbers]
     return [*operands[:first], *cast], ""

@@ -7,7 +7,7 @@ the user's function, and an emitted file compares its kernels with that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from blockbuster.ir.types import Dim
@@ -20,7 +20,8 @@ class Reference:
     ``held``: the bytes that it holds at once, in float64 and for the sizes that were asked for.
     ``apart``: dims whose indices it computes independently, so that it can be called with a part of
     the inputs along them. ``in_dtypes``: it takes a ``dtype`` in which to compute, operator by
-    operator. ``over_zero``: it takes what a quotient of integers over 0 is to be.
+    operator. ``over_zero``: it takes what a quotient of integers over 0 is to be. ``fixed``: the
+    sizes for which alone the function was traced, and may hold as numbers.
     """
 
     text: str
@@ -28,6 +29,7 @@ class Reference:
     apart: tuple[Dim, ...] = ()
     in_dtypes: bool = False
     over_zero: bool = False
+    fixed: Mapping[Dim, int] = field(default_factory=dict)
 
 
 class Meaning(Protocol):

@@ -6,6 +6,7 @@ Run with TRITON_INTERPRET=1: prints as JSON the verdict and the words of each. I
 import contextlib
 import io
 import json
+import re
 import sys
 import warnings
 
@@ -16,6 +17,7 @@ from blockbuster.emit.target.load import load_module
 from tests.emit.cases import FOLDER
 
 SIZES = dict(B=2, M=8, N=24, K=24, H=4, W=6, D=16, L=16)
+FIXED = re.compile(r"(\w+)=(\d+)")
 BOTH = ("float16", "float32")
 WHOLES = ("int8", "uint8", "int16", "int32", "int64")
 MN = dict(x="M N")
@@ -36,6 +38,11 @@ def bare(x):
     return bb.exp(x) / (1 + bb.exp(x))
 
 
+def merged(x):
+    m = x.shape[0]
+    return bb.sum(bb.softmax(x.reshape(m, 256)).reshape(m, 16, 16), axis=1)
+
+
 def guarded(x, y):
     return bb.where(y != 0, x // y, 0)
 
@@ -45,6 +52,7 @@ RIGHT = {
     "causal attention": (causal, QKV, BOTH),
     "layer norm": (lambda x: bb.layer_norm(x), MN, BOTH),
     "a bare exp": (bare, MN, BOTH),
+    "sizes that are numbers": (merged, dict(x="M H=16 W=16"), BOTH),
     "minus infinity": (lambda x: bb.log(bb.maximum(x, 0)), MN, BOTH),
     "rows of minus infinity": (
         lambda x, m: bb.logsumexp(bb.where(m, x, -np.inf), axis=-1),
@@ -91,6 +99,7 @@ def emitted(function, dims, dtype, **options):
     derivation = bb.fuse(bb.lower(bb.trace(function, **dims)))
     words = [word for text in dims.values() for word in text.split()]
     sizes = {dim: size for dim, size in SIZES.items() if dim in words}
+    sizes |= {found[1]: int(found[2]) for word in words if (found := FIXED.match(word))}
     return bb.emit(derivation, sizes, dtype, **options).source
 
 

@@ -52,6 +52,16 @@ def test_what_is_no_number_in_eager_either_is_said(verdicts):
     assert "7 are no numbers, as in float32, operator by operator: PASS\nnote: exp (" in said
 
 
+def test_sizes_that_the_function_was_traced_for_stay():
+    function, dims, _ = RIGHT["sizes that are numbers"]
+    module = load_module(emitted(function, dims, "float32"), FOLDER)
+
+    assert module.FIXED == {"H": 16, "W": 16}
+    assert module.sizes_to_check({"M": 3}) == {"M": 3, "H": 16, "W": 16}
+    with pytest.raises(ValueError, match="H is 8: the function was traced for 16"):
+        module.sizes_to_check({"H": 8})
+
+
 CUT = {"causal attention": ("B", "L"), "layer norm": ("M",), "a gate": ("M",)}
 
 

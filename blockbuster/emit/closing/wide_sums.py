@@ -136,15 +136,19 @@ def _read_but_not_added(stmt: Stmt) -> tuple[Tile, ...]:
 
 
 def _carries(stmt: Let, carried: set[Tile], units: tuple[Dim, ...]) -> bool:
-    """True for a sum, and for what is computed from sums and has no more elements than they."""
+    """True for a sum, and for what is computed of sums alone and has no more elements than they.
+
+    What is computed of other values, too, is rounded as it is where it has more elements: x[0] - s
+    is the first element of x - s.
+    """
     match stmt.op:
         case Functional("row_sum"):
             return True
         case Pointwise(expr, _):
             axes = {dim for dim in stmt.target.axes if size_class(dim) not in units}
             read = [stmt.args[place] for place in arguments(expr)]
-            small = any(axes <= set(arg.axes) for arg in read if arg in carried)
-            return small and not _jumps(expr)
+            small = any(axes <= set(arg.axes) for arg in read)
+            return small and carried.issuperset(read) and not _jumps(expr)
         case Transpose() | Relabel():
             return stmt.args[0] in carried
     return False

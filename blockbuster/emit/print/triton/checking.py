@@ -13,12 +13,15 @@ def sizes_to_check(changes):
     """Sizes that touch every edge in few iterations, where ``changes`` says nothing."""
     size = {}
     for dim, usual in SIZES.items():
-        if dim in EXACTLY or dim in AT_MOST or LENGTHS or has_gpu():
+        if dim in EXACTLY or dim in AT_MOST or dim in FIXED or LENGTHS or has_gpu():
             size[dim] = usual
         elif dim in MULTIPLES:
             size[dim] = min(usual, 2 * MULTIPLES[dim])
         else:
             size[dim] = min(usual, BLOCKS.get(dim, 1) * 3 // 2 + 1)
+    for dim, only in FIXED.items():
+        if changes.get(dim, only) != only:
+            raise ValueError(f"{dim} is {changes[dim]}: the function was traced for {only}")
     return check_lengths(size | changes)
 
 

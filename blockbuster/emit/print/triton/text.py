@@ -34,7 +34,8 @@ _RESERVED = (
     "size", "index", "grid", "random_inputs", "poisoned", "on_host",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "EAGER", "APART", "HELD", "OVER_ZERO", "NOTES", "LARGEST", "FLOAT32_LARGEST", "LARGE",
-    "ROUNDING", "NEARBY", "ROOM", "integers", "sizes_to_check", "expected", "in_parts", "Expected",
+    "FIXED", "ROUNDING", "NEARBY", "ROOM", "integers", "sizes_to_check", "expected", "in_parts",
+    "Expected",
     "unlike", "within", "judged", "same_bits", "run_kernels", "compare", "better", "KINDS", "drawn",
     "in_numpy", "is_close", "LENGTHS", "check_lengths", "total_of", "DTYPES", "TOLERANCE",
     "KERNELS", "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler",
@@ -277,8 +278,13 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
             f"APART = {literal(reference.apart)}  # dims along which it can be computed in parts",
             f"HELD = {reference.held}  # bytes that it holds",
             f"OVER_ZERO = {reference.over_zero}  # it divides integers",
+            _table("FIXED", self._fixed(reference), "sizes that it alone is right for"),
             f"NOTES = {literal(heading.notes)}",
         ]
+
+    def _fixed(self, reference: Reference) -> dict[Dim, int]:
+        sizes = self._sizes()
+        return {dim: size for dim, size in reference.fixed.items() if dim in sizes}
 
     def _dtypes(self) -> dict[str, str]:
         arrays = (*self._program.inputs, *self._program.outputs)
