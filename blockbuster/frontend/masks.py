@@ -21,6 +21,7 @@ from blockbuster.frontend.kinds import (
     WHOLE_NUMBERS,
     WHOLES,
     dtype_of_kind,
+    result_kind,
     scalar_kind,
 )
 from blockbuster.frontend.sizes import scalar
@@ -81,7 +82,7 @@ def _joined(trace: Trace, x: TracedArray, kinds: Sequence[str]) -> TracedArray:
     """
     if FLOAT in kinds:
         return x if x.kind == FLOAT else trace.beside_floats(x)
-    return trace.integers(x, "int8") if x.kind == MASK else x
+    return trace.integers(x, dtype_of_kind(result_kind("concat", kinds))) if x.kind == MASK else x
 
 
 def _integer(trace: Trace, operand: Any, dtype: str) -> Any:

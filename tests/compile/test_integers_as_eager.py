@@ -103,6 +103,11 @@ def test_integers_beside_floats_of_masks_are_not_cut(join):
     check(lambda x: join([x[0], (x[1] > 0) * 0.5]), INTS)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+def test_masks_joined_to_integers_have_their_dtype(dtype):
+    check(lambda x: np.stack([x > 0, x])[::-1] % np.stack([x, x > 1]), INTS.astype(dtype))
+
+
 def test_a_piece_of_joined_integers_and_floats_is_of_floats():
     check(lambda x, y: np.stack([x, y])[0] / 2, INTS, INTS / 3)
     assert bb.jit(lambda x, y: np.stack([x, y])[0])(INTS, INTS / 3).dtype == np.float64
