@@ -319,7 +319,7 @@ def test_centering_one_norm_after_the_other_does_not_nest_calls(monkeypatch):
     graph = bb.fuse(bb.lower(bb.trace(function, x="M N"))).final
     assert bb.safe(graph) != graph
     assert len(depths) >= 8
-    assert len(set(depths)) == 1
+    assert max(depths) - min(depths) < 4  # not deeper for each of the eight norms
 
 
 def test_values_that_hold_each_other_are_watched_without_recursion():

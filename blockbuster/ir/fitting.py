@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import islice, product
 from math import lcm
 
-from blockbuster.ir.lengths import Clamp, Length, Rule, completed, in_order
+from blockbuster.ir.lengths import Clamp, Length, Product, Rule, completed, in_order
 from blockbuster.ir.types import Dim
 
 MOST_TRIED = 4096
@@ -20,7 +21,7 @@ def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
     near makes what follows whole.
     """
     follow = {rule.dim for rule in rules if rule.exact}
-    terms = [term for rule in rules for term in rule.length.terms]
+    terms = [term for rule in rules for term in _terms(rule.length)]
     steps = {
         dim: lcm(*(term[1].denominator for term in terms if dim in Length((term,)).dims))
         for dim in sizes
@@ -40,6 +41,13 @@ def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
             first = first or error
     assert first is not None
     raise first
+
+
+def _terms(length: Length) -> Iterator[tuple[Product, Fraction]]:
+    """The terms of a length, and of those that are clamped or rounded up in it."""
+    yield from length.terms
+    for clamp in length.clamps:
+        yield from () if clamp.rounds else _terms(clamp.of)
 
 
 def _too_small(found: Mapping[Dim, int], rules: Sequence[Rule]) -> set[Dim]:

@@ -70,8 +70,9 @@ class Worklist:
             places.update(level, opened)
 
     def move_to(self, level: Level) -> None:
-        """Go on with the same nodes under new keys: their map took its ports in another order."""
+        """Go on with the same nodes under new keys: their map has other ports, or another order."""
         old, self.level = self.level, level
+        self.result_types = result_types(level)
         ops = [old.nodes[key].op for key in old.order]
         same = [node.op for node in level.nodes.values()] == ops
         for places in (*self._rules, *self._extensions):

@@ -6,6 +6,7 @@ from typing import ClassVar
 import pytest
 
 from blockbuster.errors import RuleError, VerifyError
+from blockbuster.interp.equal import prove_equal
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.graph import Graph, Node, Output, Value
@@ -216,6 +217,39 @@ def test_results_of_other_types_are_the_rules_fault():
 
     with pytest.raises(RuleError, match="the results had types"):
         fuse(graph, (DropResult(),))
+
+
+TWICE_THE_SAME = """graph(V: N[N], X: B,M,K[M,K]) {
+  t1 = map B (v = !V) {
+    t2 = map M (v_1 = !v) {
+      t3 = map N (v_2 in !v_1) { t4 = row_sum(v_2) yield t4 }
+      yield t3
+    }
+    yield t2
+  }
+  t5 = map B (a in !t1) {
+    t6 = map M (b in !a) {
+      t7 = reduce + N (!b)
+      t8 = map K (c = t7) { t9 = sigmoid(c) yield max t9 }
+      yield t8
+    }
+    yield t6
+  }
+  t10 = map B (d in !t5) { t11 = reduce min M (!d) yield +t11 }
+  t12 = map B (e in !t5) { t13 = reduce min M (!e) yield +t13 }
+  t14 = t12 + 1
+  return t10, t14
+}
+"""
+
+
+def test_a_level_may_lose_a_result_that_is_another():
+    """Two results become one value, so the map drops one, and the level has one type fewer."""
+    graph = parse(TWICE_THE_SAME)
+    fused = fuse(graph).final
+
+    assert len(fused.nodes[0].types) == 1
+    assert prove_equal(graph, fused).equal
 
 
 def test_the_program_is_verified_first():
