@@ -38,6 +38,9 @@ from bench.eager_source import Eager, eager_program
 
 OURS = (bb.BlockbusterError,)
 ROUNDING = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-12}
+MASKS = ("bool", "<", ">", "==", "!=", "any", "all")
+"""What makes masks in the text of a program."""
+
 Record = dict[str, Any]
 
 
@@ -99,8 +102,7 @@ def _is_documented(ours: str, theirs: str, program: Eager) -> bool:
 
 
 def _has_integers(program: Eager) -> bool:
-    words = ("arange", "arg", "int", "bool", "count", "<", ">", "==", "!=", "any", "all")
-    made = any(word in program.text for word in words)
+    made = any(word in program.text for word in (*MASKS, "arange", "arg", "int", "count"))
     return made or any(array.dtype.kind != "f" for array in program.arrays.values())
 
 
@@ -149,9 +151,11 @@ def _rounding(program: Eager) -> float:
         return ROUNDING["float16"]
     if not _has_integers(program):
         return 0.0
-    narrow = {"f2", "u1", "b1"} if program.library == "np" else {"f2"}
-    single = "f4" in kinds or program.library == "torch"
-    return ROUNDING["float16" if narrow & kinds else "float32" if single else "float64"]
+    of_numpy = program.library == "np"
+    bytes_made = of_numpy and any(word in program.text for word in MASKS)
+    narrow = bytes_made or ({"f2", "u1", "b1"} if of_numpy else {"f2"}) & kinds
+    single = "f4" in kinds or not of_numpy
+    return ROUNDING["float16" if narrow else "float32" if single else "float64"]
 
 
 def _unlike(got: Any, wanted: Any, exact: Any, near: Any, least: float) -> str:
