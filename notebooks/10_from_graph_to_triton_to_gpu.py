@@ -88,7 +88,6 @@ assert report.equal
 lines = kernel.source.splitlines()
 first = lines.index("def out_kernel(")
 last = next(at for at in range(first, len(lines)) if lines[at].startswith("# for compiling"))
-print(f"{len(lines)} lines; the kernel:\n")
 print("\n".join(line.split("  #")[0] for line in lines[first - 1 : last]).rstrip())
 
 # %% [markdown]
