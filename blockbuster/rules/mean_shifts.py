@@ -18,10 +18,10 @@ ARITHMETIC = ("add", "sub", "mul", "div", "neg", "reciprocal")
 
 
 def digits_would_cancel(graph: Graph, elements: Value, shift: Value, dim: Dim) -> str:
-    """Why the shift of ``elements`` by ``shift`` may not leave sums along ``dim``; "" if it may.
+    """A shift that leaves sums of products is minus the mean of a row whose variance is taken.
 
-    It may if it is minus the mean of a row whose variance is taken. Both are values of ``graph``;
-    nothing is assumed of the graph's inputs.
+    Returns "", or why the shift of ``elements`` by ``shift`` stays before the sums along ``dim``.
+    Both are values of ``graph``; nothing is assumed of the graph's inputs.
     """
     terms = Terms()
     known = terms.values(graph)
