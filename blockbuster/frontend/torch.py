@@ -121,7 +121,7 @@ def on_host(x: Any) -> Any:
 
 
 def _of_nothing(torch: Torch, name: str, dtype: Any) -> float:
-    """The extremum of no elements, for which torch raises, as programs fold it."""
+    """What a program has as the maximum or minimum of no elements; torch raises there."""
     ends: tuple[float, float] = (-math.inf, math.inf)
     if dtype == torch.bool:
         ends = (False, True)

@@ -136,14 +136,15 @@ def _multiplied(draw: _Draw) -> None:
     if len(draw.shape) < 2:
         return
     name = draw.given((draw.shape[-1], 3))
-    draw.then("x @ w", lambda x, given: x @ given[name])
+    draw.then("@ w", lambda x, given: x @ given[name])
 
 
 # other axes -----------------------------------------------------------------------
 
 
 def _read_otherwise(draw: _Draw) -> None:
-    random.choice(VIEWS)(draw) if (random := draw.random) and draw.shape else None
+    if draw.shape:
+        draw.random.choice(VIEWS)(draw)
 
 
 def _transposed(draw: _Draw) -> None:
@@ -261,13 +262,6 @@ def _squared(draw: _Draw) -> None:
     draw.then("y * y", lambda x, _: x * x)
 
 
-def _weighed(draw: _Draw) -> None:
-    if len(draw.shape) < 2:
-        return
-    name = draw.given((draw.shape[-1], 3))
-    draw.then("y @ w", lambda x, given: x @ given[name])
-
-
 def _twice(draw: _Draw) -> None:
     if not draw.shape:
         return
@@ -282,6 +276,6 @@ def _beside_scores(draw: _Draw) -> None:
 
 
 READERS = (
-    _reduced, _reduced, _reduced, _reduced_whole, _factored, _hidden, _squared, _weighed, _twice,
+    _reduced, _reduced, _reduced, _reduced_whole, _factored, _hidden, _squared, _multiplied, _twice,
     _beside_scores, _read_otherwise, _read_otherwise, _stable_function,
 )  # fmt: skip

@@ -55,6 +55,12 @@ def test_processes_that_all_die_are_an_error():
 # the command ---------------------------------------------------------------------
 
 
+def test_published_results_name_no_folders():
+    said = report.about(["--seconds", "5", "--out", "/home/somebody/fuzz"])
+
+    assert said["command"] == ["bench.gpu.fuzz", "--seconds", "5", "--out", "fuzz"]
+
+
 def test_the_command_writes_what_it_found(tmp_path, capsys):
     arguments = ["--cpu", "--first", "0", "--count", "6", "--workers", "1", "--out", str(tmp_path)]
 

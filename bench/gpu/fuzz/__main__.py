@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.seed is not None:
         return alone(options.seed, device, options.without)
     runs = []
-    found: Record = {"about": report.about(sys.argv), "without": options.without, "runs": runs}
+    found: Record = {"about": report.about(sys.argv[1:]), "without": options.without, "runs": runs}
     first = options.first
     for assembler in options.assemblers:
         run = run_under(assembler, first, device, options)

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from bench.gpu.fuzz import assemblers
@@ -21,8 +22,10 @@ SPAN = 300  # seconds: programs in five minutes are the rate to show
 PACKAGES = ("torch", "triton", "numpy")
 
 
-def about(command: list[str]) -> Record:
-    """The machine, the versions and the date."""
+def about(arguments: list[str]) -> Record:
+    """The machine, the versions and the date; results are published, so folders are left out."""
+    words = [Path(word).name if Path(word).is_absolute() else word for word in arguments]
+    command = ["bench.gpu.fuzz", *words]
     found: Record = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "command": command}
     found["python"] = platform.python_version()
     for name in PACKAGES:

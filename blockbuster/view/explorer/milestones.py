@@ -83,7 +83,7 @@ def _divides(frame: Frame) -> bool:
     inner = [n.op for op in ops if isinstance(op, Map) for _, g in op.body.walk() for n in g.nodes]
     return any(
         isinstance(op, Elementwise | Pointwise)
-        and {"recip0", "reciprocal"} & {*functions_of(op.expr)}
+        and RECIPROCALS & {*functions_of(op.expr)}
         for op in (*ops, *inner)
     )
 
