@@ -55,8 +55,8 @@ def test_processes_that_all_die_are_an_error():
 # the command ---------------------------------------------------------------------
 
 
-def test_published_results_name_no_folders():
-    said = report.about(["--seconds", "5", "--out", "/home/somebody/fuzz"])
+def test_published_results_name_no_folders(tmp_path):
+    said = report.about(["--seconds", "5", "--out", str(tmp_path / "fuzz")])
 
     assert said["command"] == ["bench.gpu.fuzz", "--seconds", "5", "--out", "fuzz"]
 
