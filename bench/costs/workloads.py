@@ -1,6 +1,7 @@
 """The workloads to which cost models are fitted, and those that judge them: code, sizes, dtype.
 
-Workloads in ``FIT_WORKLOADS`` may set coefficients; those in ``JUDGED`` take no part in that. Both
+Workloads in ``FIT_WORKLOADS`` may set coefficients; those in ``JUDGED`` take no part in that, and
+those in ``HELD`` judge the price of schedules in their space (near.py) by its regret. The first two
 hold loops of dots limited by arithmetic, dots limited by memory, and programs that only move data,
 short and long ones.
 """
@@ -23,7 +24,7 @@ from blockbuster.ir.graph import Graph
 
 Array = Any
 TEXTS = Path(__file__).parents[1] / "schedules"
-FIT, JUDGE = "fit", "judge"
+FIT, JUDGE, HELD_BACK = "fit", "judge", "held back"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,11 @@ class Workload:
     def graph(self, snapshot: int) -> Graph:
         """The block program that is scheduled."""
         return _snapshots(self.fn, tuple(self.inputs.items()))[snapshot]
+
+    @property
+    def snapshots(self) -> int:
+        """How many snapshots its fused program has."""
+        return len(_snapshots(self.fn, tuple(self.inputs.items())))
 
     def shapes(self, sizes: Mapping[str, int]) -> dict[str, list[int]]:
         """The shape of each input."""
@@ -91,6 +97,37 @@ def _snapshots(fn: Callable[..., Any], inputs: tuple[tuple[str, str], ...]) -> t
 def soft_capped_attention(q: Array, k: Array, v: Array) -> Array:
     s = 20 * bb.tanh((q @ k.swapaxes(-1, -2)) * 0.05)
     return bb.softmax(s, axis=-1) @ v
+
+
+def group_norm(x: Array) -> Array:
+    centered = x - bb.mean(x, axis=-1, keepdims=True)
+    return centered * bb.rsqrt(bb.mean(bb.square(centered), axis=-1, keepdims=True) + 1e-5)
+
+
+def largest_of_pieces(x: Array) -> Array:
+    return bb.max(x, axis=-1)
+
+
+def middle_sum(x: Array) -> Array:
+    return bb.sum(x, axis=1)
+
+
+def middle_mean_of_squares(x: Array) -> Array:
+    return bb.sqrt(bb.mean(bb.square(x), axis=1))
+
+
+def first_axis_max(x: Array) -> Array:
+    return bb.max(x, axis=0)
+
+
+def swish_of_linear(x: Array, w: Array, b: Array) -> Array:
+    y = x @ w + b
+    return y * bb.sigmoid(y)
+
+
+def mish_of_linear(x: Array, w: Array, b: Array) -> Array:
+    y = x @ w + b
+    return y * bb.tanh(bb.log(1 + bb.exp(y)))
 
 
 def _default_and(name: str, snapshot: int = -1) -> tuple[tuple[int, str], ...]:
@@ -186,5 +223,45 @@ JUDGED = (
              dict(M=4096, N=4096, D=64, L=64), dict(M=64, N=96, D=64, L=64)),
 )  # fmt: skip
 
+EXPERTS = dict(x="B M K", w="B K N")
+LINEAR = dict(x="M K", w="K N", b="N")
+HELD = (
+    Workload("group-norm", HELD_BACK, group_norm, dict(x="M G N"), dict(M=2048, G=16, N=512),
+             dict(M=20, G=2, N=64)),
+    Workload("instance-norm-odd", HELD_BACK, group_norm, dict(x="M G N"),
+             dict(M=64, G=63, N=3136), dict(M=3, G=2, N=49)),
+    Workload("max-of-pieces", HELD_BACK, largest_of_pieces, dict(x="M G N"),
+             dict(M=1024, G=1024, N=8), dict(M=20, G=2, N=8)),
+    Workload("middle-sum-odd", HELD_BACK, middle_sum, dict(x="M N G"),
+             dict(M=64, N=511, G=1024), dict(M=3, N=37, G=64)),
+    Workload("middle-rms-odd", HELD_BACK, middle_mean_of_squares, dict(x="M N G"),
+             dict(M=128, N=777, G=96), dict(M=3, N=37, G=64)),
+    Workload("first-axis-max", HELD_BACK, first_axis_max, dict(x="M N"), dict(M=4095, N=3000),
+             FEW_ROWS),
+    Workload("experts", HELD_BACK, scheduled.matmul, EXPERTS,
+             dict(B=8, M=256, K=1024, N=2048), dict(B=2, M=48, K=64, N=64)),
+    Workload("product-odd", HELD_BACK, scheduled.matmul, MATMUL, dict(M=1000, K=1111, N=999),
+             dict(M=48, K=65, N=63)),
+    Workload("product-float32", HELD_BACK, scheduled.matmul, MATMUL,
+             dict(M=2048, K=2048, N=2048), dict(M=48, K=64, N=64), dtype="float32"),
+    Workload("attention-float32", HELD_BACK, scheduled.attention, HEADS,
+             dict(H=8, M=1024, N=1024, D=64, L=64), dict(H=2, M=64, N=96, D=64, L=64),
+             dtype="float32"),
+    Workload("swish-of-linear", HELD_BACK, swish_of_linear, LINEAR,
+             dict(M=1024, K=8192, N=8192), dict(M=48, K=64, N=64)),
+    Workload("mish-of-linear", HELD_BACK, mish_of_linear, LINEAR,
+             dict(M=1024, K=2048, N=4096), dict(M=48, K=64, N=64)),
+    Workload("matrix-vector", HELD_BACK, programs.matrix_vector, dict(a="M K", x="K"),
+             dict(M=8192, K=8192), dict(M=48, K=64), scaled=("a",)),
+    Workload("softmax-columns", HELD_BACK, programs.softmax_columns, dict(x="M N"),
+             dict(M=2000, N=3000), FEW_ROWS),
+    Workload("long-product-few-rows", HELD_BACK, scheduled.matmul, MATMUL,
+             dict(M=33, K=11008, N=1536), dict(M=48, K=64, N=64)),
+    Workload("batched-small-products", HELD_BACK, scheduled.matmul, EXPERTS,
+             dict(B=192, M=128, K=96, N=128), dict(B=2, M=48, K=64, N=64)),
+)  # fmt: skip
+"""Of other kinds than those to which any term was fitted, and than those of our suites: norms of
+groups and instances, pools, middle axes of odd length, experts, odd sizes, float32."""
+
 WORKLOADS = (*FIT_WORKLOADS, *JUDGED)
-BY_NAME = {workload.name: workload for workload in WORKLOADS}
+BY_NAME = {workload.name: workload for workload in (*WORKLOADS, *HELD)}

@@ -8,7 +8,7 @@ applying.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.order import tidied
@@ -46,6 +46,19 @@ class Move(ABC):
         """The arguments with which it can be applied there, in a fixed order."""
         yield {}
 
+    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Those of ``arguments`` from which a search goes on to all others by ``near``."""
+        return self.arguments(scheduled, site)
+
+    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
+        """Those of ``arguments`` that differ little from ``args``: by default, all others."""
+        return (other for other in self.arguments(scheduled, site) if other != args)
+
+    def offers(self, scheduled: Scheduled, site: Site, **args: Any) -> bool:
+        """True if ``sites`` and ``arguments`` have this place and these arguments."""
+        there = any(site == other for other in self.sites(scheduled))
+        return there and any(args == other for other in self.arguments(scheduled, site))
+
     @abstractmethod
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft after the move; to be asked for only if ``why_not`` says ""."""
@@ -81,6 +94,17 @@ class Move(ABC):
         if words:
             raise ValueError(f"nothing follows the place of {self.name}")
         return {}
+
+
+def near_numbers(arguments: Iterable[Args], args: Args, number: str) -> Iterator[Args]:
+    """Those of ``arguments`` in which one number is half or twice that in ``args``, and the other
+    arguments are the same; and those in which the number is the same, and the others differ.
+    """
+    near = (args[number] // 2, 2 * args[number])
+    for other in arguments:
+        same = {**other, number: args[number]} == args
+        if (same and other[number] in near) or (not same and other[number] == args[number]):
+            yield other
 
 
 def read_number(words: Sequence[str], what: str) -> int:

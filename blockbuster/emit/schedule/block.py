@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
@@ -82,19 +83,37 @@ class BlockDims(Move):
                 yield Site(at)
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Every dim that is not cut yet, in blocks of 16, 32, ... as far as they can be.
+        """Every dim that is not cut yet, in all blocks that it can have, each dim by itself.
 
-        Dims without a loop around them are one block.
+        First come those in which all dims have blocks of 16, of 32, ... elements, as far as they
+        can. Dims without a loop around them are one block.
         """
-        draft = scheduled.draft
-        dims = dict.fromkeys(
-            dim for at in nests_at(draft, site) for dim in _uncut(draft.nests[at], draft.units)
-        )
-        fixed = {d for at in nests_at(draft, site) for d in unlooped(draft.nests[at], draft.units)}
-        for lanes in (LEAST << power for power in range(MOST.bit_length())):
-            cuts = tuple(_cut(dim, lanes, dim in fixed, scheduled) for dim in dims)
+        ways = {dim: tuple(_ways(dim, scheduled, site)) for dim in _uncut_at(scheduled, site)}
+        alike = [
+            tuple(next((c for c in cuts if c.lanes == lanes), cuts[-1]) for cuts in ways.values())
+            for lanes in (LEAST << power for power in range(MOST.bit_length()))
+        ]
+        for cuts in dict.fromkeys(chain(alike, product(*ways.values()))) if ways else ():
             if not self.why_not(scheduled, site, cuts=cuts):
                 yield {"cuts": cuts}
+
+    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
+        """The cut of one dim with half or twice the lanes, or in one block instead of several."""
+        cuts: tuple[Cut, ...] = args["cuts"]
+        for at, cut in enumerate(cuts):
+            for other in _ways(cut.dim, scheduled, site):
+                if other != cut and other.lanes in (cut.lanes // 2, cut.lanes, 2 * cut.lanes):
+                    made = (*cuts[:at], other, *cuts[at + 1 :])
+                    if not self.why_not(scheduled, site, cuts=made):
+                        yield {"cuts": made}
+
+    def offers(self, scheduled: Scheduled, site: Site, **args: Any) -> bool:
+        """Asked dim by dim: ``arguments`` has as many as the product of what each dim can have.
+
+        A line may also leave dims to later lines.
+        """
+        legal = not self.why_not(scheduled, site, **args)
+        return legal and all(cut in _ways(cut.dim, scheduled, site) for cut in args["cuts"])
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Each dim is there and not cut yet, its lanes fit it, and the nests still agree."""
@@ -158,12 +177,24 @@ def _read(words: Sequence[str]) -> Cut:
     return Cut(words[0], int(words[1]), len(words) == 3)
 
 
-def _cut(dim: Dim, lanes: int, fixed: bool, scheduled: Scheduled) -> Cut:
-    """Blocks of ``lanes``, or one block of all elements where no loop runs over ``dim``."""
-    size = scheduled.sizes[size_class(dim)]
-    return (
-        Cut(dim, max(lanes, 1 << max(size - 1, 0).bit_length()), True) if fixed else Cut(dim, lanes)
-    )
+def _ways(dim: Dim, scheduled: Scheduled, site: Site) -> Iterator[Cut]:
+    """All cuts that a dim can have: blocks of powers of two up to its size, or one of all of it."""
+    draft, size = scheduled.draft, scheduled.sizes[size_class(dim)]
+    nests = [draft.nests[at] for at in nests_at(draft, site)]
+    here = [nest for nest in nests if dim in dims_in(nest)]
+    least = max((least_lanes(nest, draft.units).get(dim, 1) for nest in here), default=1)
+    whole = max(1 << max(size - 1, 0).bit_length(), least)
+    if not any(dim in unlooped(nest, draft.units) for nest in here):
+        yield from (Cut(dim, 1 << power) for power in range(whole.bit_length()) if 1 << power >= least)
+    yield Cut(dim, whole, whole=True)
+    yield Cut(dim, 2 * whole, whole=True)  # padded, as the rows of dots may be
+
+
+def _uncut_at(scheduled: Scheduled, site: Site) -> tuple[Dim, ...]:
+    """The dims that are not cut yet at a place."""
+    draft = scheduled.draft
+    nests = [draft.nests[at] for at in nests_at(draft, site)]
+    return tuple(dict.fromkeys(dim for nest in nests for dim in _uncut(nest, draft.units)))
 
 
 def _uncut(nest: Nest, units: tuple[Dim, ...]) -> tuple[Dim, ...]:

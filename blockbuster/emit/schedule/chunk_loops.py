@@ -26,6 +26,7 @@ from blockbuster.emit.schedule.base import (
     LOOP,
     Args,
     Move,
+    near_numbers,
     no_such_place,
     not_a_power_of_two,
     read_number,
@@ -38,7 +39,7 @@ from blockbuster.emit.schedule.chunkable import (
     totals_of,
 )
 from blockbuster.emit.schedule.combine import AT_ONCE, combined, no_rows
-from blockbuster.emit.schedule.numbered_chunks import numbered, with_chunks
+from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_chunks
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
@@ -96,10 +97,19 @@ class ChunkLoop(Move):
                 yield site
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Powers of two, combined in each way that there is."""
-        for power in range(1, 11):
+        """Powers of two up to the number of blocks, combined in each way that there is."""
+        most = trips_at(scheduled, site)
+        for power in (power for power in range(1, 11) if 1 << power <= most):
             ways = ({"count": 1 << power, **_ways(words)} for words in AT_ONCE)
             yield from (args for args in ways if not self.why_not(scheduled, site, **args))
+
+    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Few chunks and many, combined in each way."""
+        return (args for args in self.arguments(scheduled, site) if args["count"] in (4, 32))
+
+    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
+        """Half and twice as many chunks, and other ways to combine as many."""
+        return near_numbers(self.arguments(scheduled, site), args, "count")
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop's results can be combined, and what stands around it can run apart from it."""

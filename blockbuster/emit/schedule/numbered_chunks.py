@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, loop_at
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import Chunks, For, TileProgram, statements
+from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import Rule, whole
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
+
+
+def trips_at(scheduled: Scheduled, site: Site) -> int:
+    """How many blocks the loop at ``site`` runs over, a part of them or not."""
+    loop = loop_at(scheduled.draft, site)
+    assert loop is not None
+    tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
+    return -(-scheduled.sizes[size_class(loop.dim)] // tiling.block(loop.dim))
 
 
 def numbered(program: TileProgram, dim: Dim, count: int) -> Chunks:

@@ -16,7 +16,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
+from blockbuster.emit.schedule.base import (
+    NEST,
+    Args,
+    Move,
+    near_numbers,
+    no_such_place,
+    not_a_power_of_two,
+)
 from blockbuster.emit.schedule.block import LEAST, least_lanes, not_agreeing, spanning
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at, with_nest
@@ -40,13 +47,26 @@ class Recut(Move):
                 yield Site(at)
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Half, twice and the fewest lanes of each dim, as far as they can be."""
+        """Other powers of two as lanes of each dim, as far as they can be."""
         nest = nest_at(scheduled.draft, site)
         for block in nest.blocks if nest else ():
-            counts = dict.fromkeys((block.lanes // 2, 2 * block.lanes, 1, LEAST))
-            for lanes in counts:
+            size = scheduled.sizes[size_class(block.dim)]
+            for lanes in (1 << power for power in range(max(size - 1, block.lanes).bit_length() + 1)):
                 if not self.why_not(scheduled, site, dim=block.dim, lanes=lanes):
                     yield {"dim": block.dim, "lanes": lanes}
+
+    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Half, twice and the fewest lanes of each dim."""
+        nest = nest_at(scheduled.draft, site)
+        lanes = {block.dim: block.lanes for block in nest.blocks} if nest else {}
+        for args in self.arguments(scheduled, site):
+            now = lanes[args["dim"]]
+            if args["lanes"] in (now // 2, 2 * now, 1, LEAST):
+                yield args
+
+    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
+        """Half and twice the lanes for the same dim."""
+        return near_numbers(self.arguments(scheduled, site), args, "lanes")
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The nest walks the dim, and nothing depends on which elements are in one block."""

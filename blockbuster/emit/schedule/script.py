@@ -46,9 +46,10 @@ from blockbuster.emit.schedule.turn import Turn
 from blockbuster.emit.schedule.walk import Walk
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import conflicts
+from blockbuster.emit.tile.program import Nest
 from blockbuster.emit.tile.trips import walked_in
 from blockbuster.errors import EmitError, ParseError, among, message
-from blockbuster.ir.types import size_class
+from blockbuster.ir.types import Dim, size_class
 
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
@@ -120,16 +121,20 @@ def not_complete(scheduled: Scheduled) -> str:
     """What is missing in a schedule to print Triton kernels, or ""."""
     draft = scheduled.draft
     for number, nest in enumerate(draft.nests, start=1):
-        known = [block.dim for block in nest.blocks]
-        dims = (d for d in walked_in(nest) if size_class(d) not in draft.units)
-        missing = [dim for dim in dims if dim not in known]
-        if missing:
+        if missing := missing_blocks(nest, draft.units):
             return f"nest {number} does not cut {', '.join(missing)}: add 'block {missing[0]} 64'"
         if conflicts(nest.body):
             return f"nest {number} loads what it stores: add 'split'"
         if not nest.warps:
             return f"nest {number} has no number of warps: add 'warps 4'"
     return ""
+
+
+def missing_blocks(nest: Nest, units: tuple[Dim, ...]) -> list[Dim]:
+    """The dims that a nest walks and has not cut into blocks."""
+    known = [block.dim for block in nest.blocks]
+    dims = (dim for dim in walked_in(nest) if size_class(dim) not in units)
+    return [dim for dim in dims if dim not in known]
 
 
 def _places(scheduled: Scheduled, line: Line) -> str | None:

@@ -22,11 +22,12 @@ from blockbuster.emit.schedule.base import (
     LOOP,
     Args,
     Move,
+    near_numbers,
     no_such_place,
     not_a_power_of_two,
     read_number,
 )
-from blockbuster.emit.schedule.numbered_chunks import numbered, with_chunks
+from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_chunks
 from blockbuster.emit.schedule.on_grid import body_inside_grid, not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
@@ -47,9 +48,17 @@ class Walk(Move):
                 yield site
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Powers of two."""
-        for power in range(1, 11):
-            yield {"count": 1 << power}
+        """Powers of two, up to a program for each block."""
+        most = trips_at(scheduled, site)
+        yield from ({"count": 1 << power} for power in range(1, 11) if 1 << power < most)
+
+    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Few programs and many."""
+        return (args for args in self.arguments(scheduled, site) if args["count"] in (8, 64))
+
+    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
+        """Half and twice as many programs."""
+        return near_numbers(self.arguments(scheduled, site), args, "count")
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop is one of the grid's, whose order nothing else has decided."""
