@@ -38,7 +38,8 @@ class Coefficients:
     ``fold``, of a shuffle by which lanes fold what they have; ``exchange``, of what passes from
     warp to warp through shared memory; ``between``, from the last dot of a place to the first of
     the next one, in which the matrix units of a processor with one program stand still.
-    ``unrolled``: iterations without dots that wait for their loads together. ``start``: seconds of
+    ``held``: bytes that a thread has under way at once, at most: its registers hold no more, so
+    what it loads beyond them waits for the first. ``unrolled``: iterations without dots that wait for their loads together. ``start``: seconds of
     a kernel beyond those of its launch. ``spill``: how many times longer a kernel takes for each
     time that it wants the registers that there are once more.
     """
@@ -60,6 +61,7 @@ class Coefficients:
     fold: float = 18.0
     exchange: float = 196.0
     between: float = 1700.0
+    held: float = 256.0
     unrolled: float = 3.1
     start: float = 5e-7
     spill: float = 5.0

@@ -112,7 +112,7 @@ class Phase:
     turns: int = 0
     lines: int = 0
     sectors: int = 0
-    each: tuple[int, ...] = ()
+    each: tuple[float, ...] = ()
 
     def exposed(self, coming: float, own: float) -> float:
         """Seconds that a run waits for loads asked for before its dots; it takes ``own`` by itself.
@@ -174,7 +174,7 @@ class Counts:
     made: set[Expr] = field(default_factory=set)
     waiting: Waits = field(default_factory=Waits)
 
-    def phase(self, dims: tuple[Dim, ...], runs: int, each: tuple[int, ...]) -> Phase:
+    def phase(self, dims: tuple[Dim, ...], runs: int, each: tuple[float, ...]) -> Phase:
         """The phase with these numbers."""
         counts: dict[str, Any] = dict(vars(self))
         del counts["made"]
@@ -251,7 +251,8 @@ class Counting:
         if not self._is_near(stmt):
             sums.lines += tiles * pieces(stmt.view, tile, self.extents, LINE)
             sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
-        sums.instructions += COPIED * moved // min(VECTOR, width * self._dense(stmt.view, tile))
+        if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
+            sums.instructions += COPIED * moved // min(VECTOR, width * self._dense(stmt.view, tile))
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return

@@ -26,7 +26,7 @@ class Step:
     runs: float
     resources: Mapping[str, float] = field(hash=False)
     chain: float
-    each: tuple[int, ...] = ()
+    each: tuple[float, ...] = ()
     overlap: float = math.inf
     streams: bool = False
     fill: float = 0.0
@@ -159,7 +159,10 @@ class Rates:
         found = self._own(phase, each)
         coming = self._latency(phase) + self._arrival(each)
         if phase.waits:
-            return found + coming / self.together(phase) + self._copying(phase)
+            coming *= max(1.0, self._asked(phase) / self.fitted.held) / self.together(phase)
+            if self.work.ahead and not phase.dims:  # asked for some places before
+                coming = max(0.0, (found + coming) / self.work.ahead - found)
+            return found + coming + self._copying(phase)
         found += phase.exposed(coming, found)
         if not phase.ahead:
             return found
@@ -212,9 +215,16 @@ class Rates:
         """How many runs wait for their loads at once: a compiler unrolls loops of loads without
         dots, and no more runs than one program makes in a row.
         """
-        if not phase.dims or phase.dots:
+        depth = len(phase.dims)
+        holds = any(len(p.dims) > depth and p.dims[:depth] == phase.dims for p in self.work.phases)
+        if not phase.dims or phase.dots or holds:
             return 1.0
         return max(1.0, min(self.fitted.unrolled, phase.runs / self._entries(phase)))
+
+    def _asked(self, phase: Phase) -> float:
+        """Bytes that a thread loads in a run."""
+        loaded = sum(phase.loaded.values()) / phase.runs
+        return loaded / (self.work.warps * self.machine.limits.warp)
 
     def _copying(self, phase: Phase) -> float:
         """Seconds in which a run stores to shared memory what it has loaded."""

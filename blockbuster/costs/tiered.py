@@ -73,6 +73,7 @@ def _with_residents(
     coefficients: Coefficients,
 ) -> NestTime:
     """The time of one kernel of which a processor runs so many programs side by side."""
+    resident = min(resident, -(-work.fixed // machine.processors)) if work.fixed else resident
     wave = min(work.programs, machine.processors * resident)
     missed = from_memory(work, machine, wave, held)
     rates = Rates(work, machine, coefficients, missed)
@@ -104,6 +105,8 @@ def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> tup
     side = min(resident, -(-work.programs // machine.processors))
     if any(phase.each for phase in work.phases):
         return _listed(work, machine, rates, side)
+    if work.fixed and not work.in_turn:
+        return _one_by_one(work, machine, rates, side)
     full, left = divmod(work.programs, machine.processors * resident)
     ahead = work.in_turn and resident == 1
     found = last = 0.0
@@ -118,6 +121,20 @@ def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> tup
         others = -(-left // machine.processors)
         waits = not (full and ahead)
         last = begun_at_once(steps, others) if waits else in_turn(steps, rates.between)
+    return found + last, last * max(0.0, 1.0 - left / machine.processors)
+
+
+def _one_by_one(work: Work, machine: Machine, rates: Stepping, side: int) -> tuple[float, float]:
+    """The same where a fixed number of programs takes the places, and begins each anew.
+
+    What would hide the waits of a place is another program beside it, and of these there are few.
+    """
+    full, left = divmod(work.programs, work.fixed)
+    steps = rates.steps(min(work.fixed, machine.processors))
+    found = full * begun_at_once(steps, side)
+    if not left:
+        return found, 0.0
+    last = begun_at_once(rates.steps(min(left, machine.processors)), -(-left // machine.processors))
     return found + last, last * max(0.0, 1.0 - left / machine.processors)
 
 
@@ -184,6 +201,8 @@ def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> tuple[f
         runs = step.each or (step.runs,) * work.programs
         each = step.seconds(side)
         lengths = [length + count * each for length, count in zip(lengths, runs, strict=True)]
+    if work.fixed:  # each program takes every so manieth place
+        lengths = [sum(lengths[at :: work.fixed]) for at in range(min(work.fixed, work.programs))]
     ends = _ends(lengths, machine.processors, side)
     alone = [begun_at_once(steps, count) / begun_at_once(steps, side) for count in range(side + 1)]
     done = [_shared(each, alone) for each in ends]

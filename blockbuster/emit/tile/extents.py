@@ -69,16 +69,19 @@ class Extents:
     def tiles_of_programs(self, loops: Loops) -> Numbers | None:
         """How often such a statement runs in each program, in the order of the grid.
 
-        None if no span depends on the program: then all programs run it equally often.
+        None if no span depends on the program: then all programs run it equally often. Programs
+        that differ in their chunk of a loop alone are taken to run it equally often, too.
         """
-        inner = loops[len(self.nest.grid) :]
-        if loops[: len(self.nest.grid)] != self.grid or not any(loop.span for loop in inner):
+        around = tuple(loop for loop in self.grid if loop in loops)
+        inner = loops[len(around) :]
+        if loops[: len(around)] != around or not any(loop.span for loop in inner):
             return None
         counts = summed_outside(inner, lambda dim: np.ones(self.trips(dim), int))
         if not counts.dims:
             return None
         shape = [self.trips(dim) for dim in self.nest.grid]
-        each = np.broadcast_to(counts.over(self.nest.grid), shape)
+        chunks = prod(self.trips(loop.dim) for loop in self.grid if loop not in around)
+        each = np.broadcast_to(counts.over(self.nest.grid) / chunks, shape)
         return np.asarray(each[tuple(programs_in_order(self.nest, shape).T)])
 
     def elements(self, dims: Collection[Dim], loops: Loops, *, padded: bool = False) -> int:
