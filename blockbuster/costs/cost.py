@@ -68,7 +68,8 @@ def cost(
     said = ("the cache holds what was used last" if warm else "inputs come from global memory",)
     others = not_its_own((work.target for work in works), device)
     launched = _launches(works, [time.seconds for time in times], device, launch)
-    return _report(times, device, launched, (*said, *assumed, *others))
+    hidden = _hidden(works, [time.seconds for time in times], device)
+    return _report(times, device, launched, hidden, (*said, *assumed, *others))
 
 
 def check_runs_kernels(device: Machine) -> None:
@@ -104,9 +105,13 @@ def used(held: Mapping[str, int], arrays: Mapping[str, int], cache: Tier) -> dic
 
 
 def _report(
-    times: Sequence[NestTime], device: Machine, launched: float, assumed: tuple[str, ...]
+    times: Sequence[NestTime],
+    device: Machine,
+    launched: float,
+    hidden: float,
+    assumed: tuple[str, ...],
 ) -> Report:
-    seconds = launched + sum(time.seconds for time in times)
+    seconds = launched + sum(time.seconds for time in times) - hidden
     moved = _summed(time.bytes for time in times)
     busy = {name: part / seconds for name, part in _summed(t.busy for t in times).items()}
     busy["launch"] = launched / seconds
@@ -140,8 +145,19 @@ def _begins_early(works: Sequence[Work], at: int, device: Machine) -> bool:
     if not at:
         return False
     before, footprint = works[at - 1], works[at].footprint
-    running = -(-before.programs // device.processors)
+    running = -(-(before.fixed or before.programs) // device.processors)
     return footprint.fits_beside(before.footprint, running, device)
+
+
+def _hidden(works: Sequence[Work], seconds: Sequence[float], device: Machine) -> float:
+    """Seconds in which two kernels run side by side: one by few programs, which leave each
+    processor room for the next one, and that one in the loop that it runs before it waits.
+    """
+    return sum(
+        min(seconds[at - 1 : at + 1])
+        for at in range(1, len(works))
+        if works[at - 1].fixed and works[at].early and _begins_early(works, at, device)
+    )
 
 
 def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:

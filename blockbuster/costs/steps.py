@@ -159,7 +159,7 @@ class Rates:
         found = self._own(phase, each)
         coming = self._latency(phase) + self._arrival(each)
         if phase.waits:
-            coming *= max(1.0, self._asked(phase) / self.fitted.held) / self.together(phase)
+            coming *= self._turns(phase) / self.together(phase)
             if self.work.ahead and not phase.dims:  # asked for some places before
                 coming = max(0.0, (found + coming) / self.work.ahead - found)
             return found + coming + self._copying(phase)
@@ -221,10 +221,11 @@ class Rates:
             return 1.0
         return max(1.0, min(self.fitted.unrolled, phase.runs / self._entries(phase)))
 
-    def _asked(self, phase: Phase) -> float:
-        """Bytes that a thread loads in a run."""
+    def _turns(self, phase: Phase) -> float:
+        """How often a thread that folds what it loads in a run waits for loads."""
         loaded = sum(phase.loaded.values()) / phase.runs
-        return loaded / (self.work.warps * self.machine.limits.warp)
+        each = loaded / (self.work.warps * self.machine.limits.warp)
+        return max(1.0, each / self.fitted.held) if phase.folds else 1.0
 
     def _copying(self, phase: Phase) -> float:
         """Seconds in which a run stores to shared memory what it has loaded."""

@@ -36,6 +36,7 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.emit.tile.verify_waits import is_dependent
+from blockbuster.emit.tile.waits import Wait
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import array_dim
 
@@ -74,6 +75,7 @@ class Work:
     in_turn: bool = False
     fixed: int = 0
     ahead: int = 0
+    early: bool = False
     along: Mapping[str, frozenset[Dim]] = field(default_factory=dict, hash=False)
 
     @cached_property
@@ -173,6 +175,7 @@ def _of_one(program: TileProgram, sizes: ByDim, blocks: ByDim, target: str) -> W
         in_turn=bool(nest.programs) and flat,
         fixed=nest.programs,
         ahead=max(nest.stages - 1, 0),
+        early=bool(loops_before_it_waits(nest)),
         along=_along(nest),
     )
 
@@ -188,6 +191,15 @@ def is_product(program: TileProgram, nest: Nest) -> bool:
     described = bool(issues) and all(issue.described for issue in issues)
     lets = [stmt for stmt in inside if isinstance(stmt, Let)]
     return described and len(lets) == 1 and is_matrix_dot(lets[0], tiling)
+
+
+def loops_before_it_waits(nest: Nest) -> list[For]:
+    """The loops that a closed nest runs before it waits for the nest before; none if it does not
+    wait.
+    """
+    kinds = [type(stmt) for stmt in nest.body]
+    early = nest.body[: kinds.index(Wait)] if Wait in kinds else ()
+    return [stmt for stmt in early if isinstance(stmt, For)]
 
 
 def not_ahead(phase: Phase) -> Phase:

@@ -26,8 +26,10 @@ from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at, with_nest
 from blockbuster.emit.schedule.stage import FEWEST
-from blockbuster.emit.tile.program import For, Let, Load, Nest, TileProgram
-from blockbuster.ir.ops import Functional
+from blockbuster.emit.tile.program import For, Let, Load, Nest, TileProgram, statements
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.ops import Cast, Functional
 
 STAGES = 3
 """Two places ahead: with four stages as fast, with two no faster than without."""
@@ -56,7 +58,7 @@ class Persist(Move):
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The nest has a grid, whose places no fixed number of programs takes yet.
 
-        Stages want loads, and no loop or dot inside the grid.
+        Beside dots a loop computes nothing else, and stages want loads, and no loop or dot inside the grid.
         """
         if site == EVERYWHERE or not nests_at(scheduled.draft, site):
             return no_such_place(self, site)
@@ -65,7 +67,11 @@ class Persist(Move):
             return f"{site} has no grid: one program runs it"
         if nest.programs:
             return f"{nest.programs} programs take the places of {site} already"
-        return not_ahead(nest, args["stages"], str(site)) if "stages" in args else ""
+        tiling = tiling_of(scheduled.draft, nest)
+        reason = computing_beside_dots(nest, tiling)
+        if reason or "stages" not in args:
+            return reason
+        return not_ahead(nest, args["stages"], str(site))
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with this number of programs."""
@@ -88,6 +94,20 @@ class Persist(Move):
 
 
 # predicates ------------------------------------------------------------------------
+
+
+def computing_beside_dots(nest: Nest, tiling: Tiling) -> str:
+    """Why Triton would get a loop over places wrong, or "": a target predicate.
+
+    It makes one loop of the places and of a loop inside. Where dots meet other arithmetic there,
+    results were wrong on an H100: bench/repro/persistent_statistics.py.
+    """
+    for loop in (stmt for stmt in statements(nest.body) if isinstance(stmt, For)):
+        lets = [s for s in loop.body if isinstance(s, Let) and not isinstance(s.op, Cast)]
+        dots = [let for let in lets if is_matrix_dot(let, tiling)]
+        if dots and len(dots) < len(lets):
+            return f"the loop over {loop.dim} computes beside its dots: Triton gets it wrong"
+    return ""
 
 
 def not_ahead(nest: Nest, stages: int, name: str) -> str:

@@ -17,15 +17,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from blockbuster.costs.footprint import footprint
-from blockbuster.costs.work import Work
+from blockbuster.costs.work import Work, is_product, loops_before_it_waits
 from blockbuster.emit.schedule.persist import Persist
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.layouts import layouts_of
-from blockbuster.emit.tile.program import For, Issue, Let, Nest, TileProgram, statements
+from blockbuster.emit.tile.program import For, Issue, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
-from blockbuster.emit.tile.uses import Uses, is_matrix_dot
-from blockbuster.emit.tile.waits import Wait
+from blockbuster.emit.tile.uses import Uses
 from blockbuster.machines import Machine
 from blockbuster.selection.decisions.combining import blocks, programs
 from blockbuster.selection.decisions.default_tiles import ROWS
@@ -70,15 +69,6 @@ def may_run_in_pairs(works: Sequence[Work], machine: Machine) -> bool:
     return any(w.footprint.resident(machine) == TWO and may_take_turns(w, machine) for w in works)
 
 
-def loops_before_it_waits(nest: Nest) -> list[For]:
-    """The loops that a closed nest runs before it waits for the nest before; none if it does not
-    wait.
-    """
-    kinds = [type(stmt) for stmt in nest.body]
-    early = nest.body[: kinds.index(Wait)] if Wait in kinds else ()
-    return [stmt for stmt in early if isinstance(stmt, For)]
-
-
 def _takes_turns(scheduled: Scheduled, number: int, side: int) -> bool:
     """True for a loop of described loads in a grid of more programs than run at a time, which are
     ``side`` on a processor.
@@ -90,7 +80,7 @@ def _takes_turns(scheduled: Scheduled, number: int, side: int) -> bool:
         return False
     program = scheduled.program
     closed = program.nests[number - 1]
-    if not _is_product(program, closed) or loops_before_it_waits(closed):
+    if not is_product(program, closed) or loops_before_it_waits(closed):
         return False
     if side == TWO:
         (loop,) = (stmt for stmt in statements(closed.body) if isinstance(stmt, For))
@@ -111,19 +101,6 @@ def _has_rows_at_once(program: TileProgram, nest: Nest) -> bool:
     microseconds instead of 104; with 128 x 256 results 99.7 instead of 101.4.
     """
     return Uses(nest, tiling_of(program, nest)).fewest_rows() <= ROWS * nest.warps
-
-
-def _is_product(program: TileProgram, nest: Nest) -> bool:
-    """True if all that the programs of a closed nest repeat is one loop of described loads and
-    one dot.
-    """
-    tiling = tiling_of(program, nest)
-    loops = [stmt for stmt in statements(nest.body) if isinstance(stmt, For)]
-    inside = tuple(statements(loops[0].body)) if len(loops) == 1 else ()
-    issues = [stmt for stmt in inside if isinstance(stmt, Issue)]
-    described = bool(issues) and all(issue.described for issue in issues)
-    lets = [stmt for stmt in inside if isinstance(stmt, Let)]
-    return described and len(lets) == 1 and is_matrix_dot(lets[0], tiling)
 
 
 def is_alone(scheduled: Scheduled, number: int) -> bool:
