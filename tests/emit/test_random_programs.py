@@ -4,14 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
 from tests.emit.cases import FOLDER, pass_chains
+from tests.emit.counting import count_run, tile_traffic
 
 
 @given(data=st.data())
