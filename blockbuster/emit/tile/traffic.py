@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.extents import Extents, Loops, extents_of
-from blockbuster.emit.tile.program import Issue, Let, Load, Store, Tile, TileProgram
+from blockbuster.emit.tile.program import ACCESSES, Let, Tile, TileProgram
 from blockbuster.ir.expr import calls
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim
@@ -21,7 +21,7 @@ def elements_moved(extents: Extents) -> int:
     return sum(
         extents.elements(stmt.view.sliced(accessed(stmt)), loops)
         for stmt, loops in extents.walk()
-        if isinstance(stmt, Load | Issue | Store)
+        if isinstance(stmt, ACCESSES)
     )
 
 
