@@ -8,14 +8,11 @@ from hypothesis import strategies as st
 
 from blockbuster import layer_norm, lower, trace
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.tile.extents import extents_of
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.traffic import elements_moved
 from blockbuster.interp.binding import list_only
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.parse import parse
 from blockbuster.selection.choice import Fused
-from blockbuster.testing.strategies import block_graphs, sizes_and_blocks
 from tests.emit.cases import (
     PORTS,
     TEXTS,
@@ -77,16 +74,6 @@ def test_ragged_blocks_count_what_they_have():
     moved = tile_traffic(chain("attention final")[0], sizes, ragged_blocks(graph, sizes))
 
     assert moved["out"].elements_stored == sizes["M"] * sizes["L"]
-
-
-@given(block_graphs(), st.data())
-def test_nests_move_together_what_the_program_moves(graph, data):
-    setting = data.draw(sizes_and_blocks(graph), label="sizes")
-    program, sizes, blocks = lower_to_tiles(graph), setting.sizes, setting.block_sizes
-
-    moved = count_run(program, sizes, blocks).moved.values()
-    total = sum(m.elements_loaded + m.elements_stored for m in moved)
-    assert sum(map(elements_moved, extents_of(program, sizes, blocks))) == total
 
 
 def layer_norm_matmul():
