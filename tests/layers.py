@@ -45,6 +45,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "ir",
         "frontend",
         "emit",
+        "costs",
         "selection",
         "runtime",
         "check",
@@ -61,7 +62,6 @@ PARTS = {
     "selection": (
         "traffic",
         "cost",
-        "ranking",
         "decisions",
         "nearby",
         "candidates",

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import blockbuster as bb
+from bench.costs.binary import as_data, read, texts_of
 from bench.costs.variations import TARGET, Pair
 from bench.costs.workloads import BY_NAME
 from blockbuster.emit.target.assembler import Assembler
-from blockbuster.emit.target.binary import as_data, read, texts_of
 from blockbuster.emit.target.compiler import compiled_entry, made_of
 from blockbuster.emit.target.inspection import reasons_to_refuse
 from blockbuster.emit.target.load import load_module

@@ -24,10 +24,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from bench.costs.binary_model import BinaryCoefficients
 from bench.costs.judge import by_workload
 from bench.costs.measured import WAYS, Measured, measured
 from bench.costs.workloads import FIT_WORKLOADS
-from blockbuster.costs.binary_model import BinaryCoefficients
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.machines import machine
 

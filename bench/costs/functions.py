@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import blockbuster as bb
-from blockbuster.emit.target.binary import binary_of
+from bench.costs.binary import binary_of
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
 

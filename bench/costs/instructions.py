@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.costs.binary_model import matched
 from bench.costs.measured import Measured, measured
 from bench.costs.workloads import BY_NAME, FIT, JUDGE
-from blockbuster.costs.binary_model import matched
 from blockbuster.costs.operands import LANES
 from blockbuster.costs.phases import (
     EXCHANGE,

@@ -24,11 +24,12 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.costs import binary_model
 from bench.costs.measured import COLD, WARM, WAYS, Measured, measured
+from bench.costs.ranking import both
 from bench.costs.workloads import JUDGE, WORKLOADS
-from blockbuster.costs import binary_model, coefficients
+from blockbuster.costs import coefficients
 from blockbuster.machines import Machine, machine
-from blockbuster.selection.ranking import both
 
 TOP = 8
 FAR = 1.1  # times of pairs that lie far from each other

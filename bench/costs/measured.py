@@ -13,14 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.costs.binary import Binary, from_data
+from bench.costs.binary_model import BinaryCoefficients, time_of_binary
 from bench.costs.variations import scheduled
 from bench.costs.workloads import BY_NAME
-from blockbuster.costs.binary_model import BinaryCoefficients, time_of_binary
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.cost import cost
 from blockbuster.costs.tiered import time_of
 from blockbuster.costs.work import Work, work
-from blockbuster.emit.target.binary import Binary, from_data
 from blockbuster.machines import Machine
 
 Record = Mapping[str, Any]

@@ -33,10 +33,10 @@ from typing import Any
 
 import blockbuster as bb
 from bench.costs.measure import machine as about
+from bench.costs.ranking import rank
 from bench.costs.tunable import EXAMPLES, Config, chain_of, mcfuser, scheduled, space
 from bench.costs.tuning import InFolder, Job, built, timed, timed_again, woken
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.selection.ranking import rank
 from blockbuster.tiling.measurement import Measurement, Workers, gpu_workers
 from blockbuster.tiling.mutation import mutations_of
 from blockbuster.tiling.search import Found, Settings, evolutionary, exhaustive

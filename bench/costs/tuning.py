@@ -18,8 +18,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bench.costs.ranking import text_of
 from bench.costs.tunable import TARGET, scheduled, workload_of
-from blockbuster.selection.ranking import text_of
 
 T = TypeVar("T")
 

@@ -27,12 +27,12 @@ from typing import Any
 
 import blockbuster as bb
 from bench.costs.measured import WAYS
+from bench.costs.ranking import text_of
 from bench.costs.tunable import EXAMPLES, TARGET, scheduled, workload_of
 from bench.records import machine
 from blockbuster.costs import cost, work
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.ranking import text_of
 
 Record = dict[str, Any]
 DEFAULT, CHOSEN = "default", "chosen"

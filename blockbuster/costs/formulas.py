@@ -17,18 +17,21 @@ import sympy
 from blockbuster.costs.footprint import Footprint, footprint
 from blockbuster.costs.phases import Counting, Unit
 from blockbuster.costs.sizes import fitting
-from blockbuster.costs.symbols import (
-    CeilDiv,
-    Loop,
-    Symbolic,
-    SymbolicExtents,
-    compiled,
-)
+from blockbuster.costs.symbols import CeilDiv, Symbolic, SymbolicExtents, compiled
 from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.extents import Extents, Loops
 from blockbuster.emit.tile.layouts import layouts_of
-from blockbuster.emit.tile.program import For, Issue, Load, Nest, Stmt, Store, TileProgram
+from blockbuster.emit.tile.program import (
+    ACCESSES,
+    For,
+    Issue,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    TileProgram,
+)
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks, sized
 from blockbuster.ir.types import Dim, size_class
 
@@ -117,7 +120,7 @@ def formulas(program: TileProgram, sizes: Mapping[Dim, int], target: str) -> tup
 
 
 class _Sum:
-    """The expressions of a nest while its statements are walked."""
+    """The expressions of a nest: the counts of one run of each statement, times its runs."""
 
     def __init__(
         self, program: TileProgram, nest: Nest, sizes: Mapping[Dim, int], target: str
@@ -125,10 +128,9 @@ class _Sum:
         blocks = blocks_in(nest, bound_blocks(program, sizes))
         cut = {block.dim for block in nest.blocks}
         cut.update(dim for dim in blocks if size_class(dim) in program.units)
-        self._extents = SymbolicExtents(nest, {dim: blocks[dim] for dim in cut})
-        layouts = layouts_of(program, nest, target)
-        self._counting = Counting(program, layouts, Extents(nest, sizes, blocks))
-        self._footprint = footprint(layouts)
+        self._extents = SymbolicExtents(nest, {}, {dim: blocks[dim] for dim in cut})
+        self._layouts = layouts_of(program, nest, target)
+        self._counting = Counting(program, self._layouts, Extents(nest, sizes, blocks))
         self._loaded: dict[str, Symbolic] = defaultdict(int)
         self._stored: dict[str, Symbolic] = defaultdict(int)
         self._operations: dict[Unit, Symbolic] = defaultdict(int)
@@ -137,30 +139,24 @@ class _Sum:
 
     def formula(self) -> Formula:
         """The formula of the nest."""
-        grid = self._extents.grid
-        self._body(self._extents.nest.body, grid)
+        for stmt, loops in self._extents.walk():
+            runs = self._extents.tiles(loops)
+            if isinstance(stmt, ACCESSES):
+                self._access(stmt, loops, runs)
+            elif not isinstance(stmt, For):
+                self._computed(stmt, runs)
         return Formula(
             self._sizes,
-            self._extents.tiles(grid),
+            self._extents.tiles(self._extents.grid),
             dict(self._loaded),
             dict(self._stored),
             dict(self._operations),
             self._special,
             self._shared,
-            self._footprint,
+            footprint(self._layouts),
         )
 
-    def _body(self, body: tuple[Stmt, ...], loops: tuple[Loop, ...]) -> None:
-        runs = self._extents.tiles(loops)
-        for stmt in body:
-            if isinstance(stmt, For):
-                self._body(stmt.body, self._extents.inside(stmt, loops))
-            elif isinstance(stmt, Load | Issue | Store):
-                self._access(stmt, loops, runs)
-            else:
-                self._computed(stmt, runs)
-
-    def _access(self, stmt: Load | Issue | Store, loops: tuple[Loop, ...], runs: Symbolic) -> None:
+    def _access(self, stmt: Load | Issue | Store, loops: Loops, runs: Symbolic) -> None:
         buffer, dims = stmt.view.buffer, stmt.view.sliced(accessed(stmt))
         moved = MEMORY[buffer.dtype].bytes * self._extents.elements(dims, loops)
         if isinstance(stmt, Store):

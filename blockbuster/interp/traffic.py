@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -16,15 +17,26 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise, Rescale, Result
 from blockbuster.ir.types import Dim
 
+N = TypeVar("N")
+M = TypeVar("M")
+
 
 @dataclass
-class Moved:
-    """The traffic of one tensor: numbers of items, and of their elements."""
+class Moved(Generic[N]):
+    """The traffic of one tensor: how many items, and how many elements they have.
 
-    loads: int = 0
-    stores: int = 0
-    loaded_elements: int = 0
-    stored_elements: int = 0
+    The counts are numbers, closed forms, or lists of terms that are not added up yet.
+    """
+
+    loads: N
+    stores: N
+    loaded_elements: N
+    stored_elements: N
+
+    def each(self, meaning: Callable[[N], M]) -> Moved[M]:
+        """``meaning`` of each count."""
+        items = meaning(self.loads), meaning(self.stores)
+        return Moved(*items, meaning(self.loaded_elements), meaning(self.stored_elements))
 
 
 @dataclass
@@ -35,17 +47,17 @@ class GraphTraffic(Observer):
     function applied to an element counts as one, folds included. Casts count nothing.
     """
 
-    tensors: dict[Tensor, Moved] = field(default_factory=dict)
+    tensors: dict[Tensor, Moved[int]] = field(default_factory=dict)
     dots: int = 0
     flops: dict[str, int] = field(default_factory=lambda: {"matrix": 0, "vector": 0})
 
     def load(self, tensor: Tensor, item: Array) -> None:
-        moved = self.tensors.setdefault(tensor, Moved())
+        moved = self.tensors.setdefault(tensor, Moved(0, 0, 0, 0))
         moved.loads += 1
         moved.loaded_elements += item.size
 
     def store(self, tensor: Tensor, item: Array) -> None:
-        moved = self.tensors.setdefault(tensor, Moved())
+        moved = self.tensors.setdefault(tensor, Moved(0, 0, 0, 0))
         moved.stores += 1
         moved.stored_elements += item.size
 

@@ -11,10 +11,10 @@ from blockbuster.costs.coefficients import FITTED
 from blockbuster.costs.work import running
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.tile.arithmetic import Arithmetic
 from blockbuster.emit.tile.constants import running_nests
 from blockbuster.emit.tile.dataflow import loaded
 from blockbuster.emit.tile.program import For, Nest, statements
+from blockbuster.emit.tile.traffic import Arithmetic
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine, choice_weights
 

@@ -12,9 +12,8 @@ from blockbuster.costs.report import Report
 from blockbuster.costs.sizes import fitting
 from blockbuster.costs.steps import Rates
 from blockbuster.costs.work import Work, work_of
-from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.extents import Extents, extents_of
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine
 from blockbuster.simulator.body import Body, body_of
@@ -104,19 +103,18 @@ class Launched:
 
 def _kernels(sized: Sized, machine: Machine, coefficients: Coefficients) -> list[Launched]:
     sizes = fitting(sized.program, sized.sizes)
-    blocks = bound_blocks(sized.program, sizes)
+    every = extents_of(sized.program, sizes)
     works = work_of(sized.program, sized.sizes, sized.target)
     found = []
-    for nest, work in zip(sized.program.nests, works, strict=True):
+    for extents, work in zip(every, works, strict=True):
         if work.kept:  # it computes of constants, and ran before
             continue
-        extents = Extents(nest, sizes, blocks_in(nest, blocks))
         rates = Rates(work, machine, coefficients, {})
         local = rates.moved()[machine.tiers[LOCAL].name]
         body = body_of(sized.program, extents, rates, sized.names)
         touched = {
             sized.names.get(name, name): what
-            for name, what in touched_by(nest, work, extents).items()
+            for name, what in touched_by(extents.nest, work, extents).items()
         }
         stored = tuple(sized.names.get(name, name) for name in work.stored)
         again = tuple(

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from math import inf
 
+from blockbuster.costs import cost, work
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.candidates.candidate import Choice
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.plans.asked import Asked, rescheduled
-from blockbuster.selection.ranking import BEST, closed_form_us
+
+BEST = 8
+"""Schedules that are measured beside the model's choice."""
 
 FORMS = 3
 """Snapshots whose schedules are varied: the model's choice, and the next best."""
@@ -42,6 +45,18 @@ def candidates(asked: Asked, *, near: Nearby = nearby) -> list[Choice]:
     times = {scheduled: closed_form_us(scheduled) for scheduled in found}
     ranked = [found[one] for one in sorted(times, key=lambda one: times[one]) if times[one] < inf]
     return [choice for choice in ranked if choice.key != default.key][:BEST]
+
+
+def closed_form_us(scheduled: Scheduled) -> float:
+    """Microseconds in a graph by the closed form; infinite if no program fits its target."""
+    machine = scheduled.target.machine
+    try:
+        works = work(scheduled)
+        if any(each.footprint.misfit(machine) for each in works):
+            return inf
+        return cost(works, machine, launch="graph").time_us
+    except ValueError:
+        return inf
 
 
 def _near(choice: Choice, near: Nearby, asked: Asked) -> Iterator[tuple[Scheduled, Choice]]:

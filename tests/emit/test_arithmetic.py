@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockbuster.emit.interpret.counting import TileCounts
 from blockbuster.emit.interpret.interpreter import run_tiles
-from blockbuster.emit.tile.arithmetic import Arithmetic, arithmetic
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.traffic import Arithmetic, arithmetic
 from blockbuster.interp.binding import list_only
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import size_class
 from blockbuster.testing.strategies import block_graphs, sizes_and_blocks
 from tests.emit.cases import TEXTS, graph_of, pass_chains, sizes_of
+from tests.emit.counting import TileCounts
 
 
 class Operators(TileCounts):

@@ -12,9 +12,9 @@ from bench.programs import WORKLOADS
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import EVERYWHERE
 from blockbuster.emit.schedule.steps import cost_of
-from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.errors import EmitError
 from tests.docs.pages import ROOT
+from tests.emit.counting import tile_traffic
 
 SIZES = {"M": 4000, "N": 4096, "D": 64, "L": 64}
 

@@ -15,7 +15,6 @@ from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import For, Load, Store, Tile, View, statements
-from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
@@ -23,6 +22,7 @@ from blockbuster.selection.choice import Fused
 from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.default_schedule import default_schedule
 from tests.emit.cases import FOLDER, fused_of, inputs_for, ragged_blocks, sizes_of
+from tests.emit.counting import tile_traffic
 
 TWICE = """
 graph(X: M,N[M,N]) {

@@ -18,13 +18,13 @@ from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Iota, Let, statements
 from blockbuster.emit.tile.spanned import parts_of
-from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.expr import PREDICATES, functions_of
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection.decisions.full_tiles import does_not_pay, parted
 from blockbuster.selection.plans.masked_loops import narrowed_loops
+from tests.emit.counting import tile_traffic
 from tests.emit.random_masks import random_condition
 from tests.emit.test_narrow import (
     HERE,

@@ -6,13 +6,12 @@ import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.interpret.sides import Side, cut_by, cuts
 from blockbuster.emit.schedule.script import MOVES
-from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.setting import SIZES
+from tests.emit.counting import count_run, tile_traffic
 from tests.emit.random_tiles import (
     all_cut,
     applications,

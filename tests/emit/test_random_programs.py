@@ -4,14 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.tile.extents import extents_of
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.traffic import tile_traffic
+from blockbuster.emit.tile.traffic import elements_moved
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
 from tests.emit.cases import FOLDER, pass_chains
+from tests.emit.counting import count_run, tile_traffic
 
 
 @given(data=st.data())
@@ -36,7 +37,9 @@ def test_every_pass_keeps_the_numbers(data):
 def test_traffic_equals_the_count(data):
     graph = data.draw(block_graphs(), label="program")
     setting = data.draw(sizes_and_blocks(graph), label="sizes")
-    program = lower_to_tiles(graph)
-    counts = count_run(program, setting.sizes, setting.block_sizes)
+    program, sizes, blocks = lower_to_tiles(graph), setting.sizes, setting.block_sizes
+    counted = count_run(program, sizes, blocks).moved
 
-    assert tile_traffic(program, setting.sizes, setting.block_sizes) == counts.moved
+    assert tile_traffic(program, sizes, blocks) == counted
+    total = sum(moved.elements_loaded + moved.elements_stored for moved in counted.values())
+    assert sum(map(elements_moved, extents_of(program, sizes, blocks))) == total

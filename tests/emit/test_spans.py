@@ -9,7 +9,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.interpret.sides import Side, cut_by, cuts
@@ -20,15 +19,15 @@ from blockbuster.emit.schedule.script import BY_NAME, MOVES
 from blockbuster.emit.schedule.site import EVERYWHERE
 from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.target.targets import target_of
-from blockbuster.emit.tile.arithmetic import arithmetic
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For, statements
-from blockbuster.emit.tile.traffic import tile_traffic
+from blockbuster.emit.tile.traffic import arithmetic
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.setting import SIZES
 from blockbuster.ir.types import size_class
 from blockbuster.runtime.launch import run_batch, run_interpreted
 from tests.emit.cases import FOLDER
+from tests.emit.counting import count_run, tile_traffic
 from tests.emit.random_spans import with_spans
 from tests.emit.random_tiles import all_cut, applications, is_cut, lowered, random_graph, some_moves
 

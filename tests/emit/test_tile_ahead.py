@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.memory import Hazard
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -27,6 +26,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.parse import parse
+from tests.emit.counting import count_run
 
 DOTS = parse("""
 graph(A: M,K[M,K], B: N,K[N,K]) {

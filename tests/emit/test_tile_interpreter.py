@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.guard import guard
 from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.lanes import check_lanes
 from blockbuster.emit.interpret.memory import Hazard
@@ -52,6 +51,7 @@ from tests.emit.cases import (
     ragged_blocks,
     sizes_of,
 )
+from tests.emit.counting import count_run
 from tests.parameters import rest_slow
 
 SQUARE = parse("graph(X: M[M]) { Y = map M (x in X) { y = square(x) yield y } return Y }")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from blockbuster.emit.closing.guard import guard
-from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.lanes import check_lanes
 from blockbuster.emit.interpret.memory import Hazard
@@ -27,6 +26,7 @@ from tests.emit.cases import (
     graph_of,
     sizes_of,
 )
+from tests.emit.counting import count_run
 
 SQUARE = parse("graph(X: M[M]) { Y = map M (x in X) { y = square(x) yield y } return Y }")
 SUM = parse("""

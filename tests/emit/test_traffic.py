@@ -7,15 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blockbuster import layer_norm, lower, trace
-from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.traffic import Moved, tile_traffic, traffic_by_nest
 from blockbuster.interp.binding import list_only
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.parse import parse
 from blockbuster.selection.choice import Fused
-from blockbuster.testing.strategies import block_graphs, sizes_and_blocks
 from tests.emit.cases import (
     PORTS,
     TEXTS,
@@ -24,6 +21,7 @@ from tests.emit.cases import (
     ragged_blocks,
     sizes_of,
 )
+from tests.emit.counting import Moved, count_run, tile_traffic
 from tests.parameters import rest_slow
 
 GRAPHS = {name: graph_of(name) for name in (*TEXTS, "causal batched", "grouped query", "by heads")}
@@ -76,18 +74,6 @@ def test_ragged_blocks_count_what_they_have():
     moved = tile_traffic(chain("attention final")[0], sizes, ragged_blocks(graph, sizes))
 
     assert moved["out"].elements_stored == sizes["M"] * sizes["L"]
-
-
-@given(block_graphs(), st.data())
-def test_nests_move_together_what_the_program_moves(graph, data):
-    setting = data.draw(sizes_and_blocks(graph), label="sizes")
-    program = lower_to_tiles(graph)
-    nests = traffic_by_nest(program, setting.sizes, setting.block_sizes)
-
-    moved = tile_traffic(program, setting.sizes, setting.block_sizes).values()
-    total = sum(m.elements_loaded + m.elements_stored for m in moved)
-    assert sum(nest.elements for nest in nests) == total
-    assert len(nests) == len(program.nests)
 
 
 def layer_norm_matmul():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import blockbuster as bb
-from blockbuster.emit.target.binary import binary_of
+from bench.costs.binary import binary_of
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
 from blockbuster.runtime.launch import run_interpreted

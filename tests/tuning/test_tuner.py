@@ -9,9 +9,8 @@ import pytest
 import blockbuster as bb
 from blockbuster.costs import cost, work
 from blockbuster.errors import LaunchError
-from blockbuster.selection.ranking import BEST
 from blockbuster.tuning import setting
-from blockbuster.tuning.candidates import candidates
+from blockbuster.tuning.candidates import BEST, candidates
 from blockbuster.tuning.entry import LATE
 from tests.tuning.benches import (
     Benches,

@@ -17,11 +17,12 @@ from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Applied
+from blockbuster.emit.tile.extents import extents_of
 from blockbuster.emit.tile.names import comment
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.emit.tile.tiling import tiling_of
-from blockbuster.emit.tile.traffic import traffic_by_nest
+from blockbuster.emit.tile.traffic import elements_moved
 from blockbuster.emit.tile.trips import walked_in
 from blockbuster.errors import EmitError, message
 from blockbuster.interp.report import Entry, Progress, ProofReport
@@ -70,9 +71,9 @@ def cost_of(scheduled: Scheduled) -> Cost | None:
 def _of_nest(program: TileProgram, nest: Nest, scheduled: Scheduled) -> tuple[int, int, int]:
     """Elements, programs, bytes: each nest may cut dims in its own way."""
     alone = replace(program, nests=(nest,))
-    blocks = tiling_of(program, nest).blocks
-    (traffic,) = traffic_by_nest(alone, scheduled.sizes, blocks)
-    return traffic.elements, traffic.programs, shared_bytes(program, nest, scheduled.target.name)
+    (extents,) = extents_of(alone, scheduled.sizes, tiling_of(program, nest).blocks)
+    programs = max(1, extents.tiles(extents.grid))
+    return elements_moved(extents), programs, shared_bytes(program, nest, scheduled.target.name)
 
 
 def _is_cut(program: TileProgram, nest: Nest) -> bool:

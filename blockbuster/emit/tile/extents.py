@@ -1,5 +1,8 @@
 """How often each statement of a nest runs and how large its tiles are, for given sizes and blocks.
 
+Every count of a tile program is a sum over the statements that ``Extents`` walks; SymbolicExtents
+(costs/symbols.py) walks the same ones with expressions in place of numbers.
+
 A loop over a span has as many iterations as its bounds allow, for each combination of iterations
 around it, if the bounds follow from indices and sizes. If they depend on data, the loop counts with
 all its blocks.
@@ -7,7 +10,7 @@ all its blocks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -17,8 +20,9 @@ import numpy as np
 
 from blockbuster.emit.tile.grid_order import programs_in_order
 from blockbuster.emit.tile.known_bounds import KnownBounds, Numbers
-from blockbuster.emit.tile.program import For, Nest
+from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
 from blockbuster.emit.tile.spanned import Walked, summed, summed_outside
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.types import Dim, size_class
 
 Loops: TypeAlias = tuple[Walked, ...]
@@ -27,15 +31,11 @@ Loops: TypeAlias = tuple[Walked, ...]
 
 @dataclass(frozen=True)
 class Extents:
-    """``sizes``: by size class. ``blocks``: by dim.
-
-    Lanes past the end of ``padded`` dims may be counted, too.
-    """
+    """``sizes``: by size class. ``blocks``: by dim."""
 
     nest: Nest
     sizes: Mapping[Dim, int]
     blocks: Mapping[Dim, int]
-    padded: tuple[Dim, ...] = ()
 
     @cached_property
     def _bounds(self) -> KnownBounds:
@@ -45,6 +45,16 @@ class Extents:
     def grid(self) -> Loops:
         """The loops around all statements of the nest."""
         return tuple(map(Walked, self.nest.grid))
+
+    def walk(self) -> Iterator[tuple[Stmt, Loops]]:
+        """Every statement of the nest, in the order of its text, with the loops around it."""
+        return self._walk(self.nest.body, self.grid)
+
+    def _walk(self, body: tuple[Stmt, ...], loops: Loops) -> Iterator[tuple[Stmt, Loops]]:
+        for stmt in body:
+            yield stmt, loops
+            if isinstance(stmt, For):
+                yield from self._walk(stmt.body, self.inside(stmt, loops))
 
     def inside(self, loop: For, loops: Loops) -> Loops:
         """The loops around the body of ``loop``, which stands in ``loops``.
@@ -84,25 +94,27 @@ class Extents:
         each = np.broadcast_to(counts.over(self.nest.grid) / chunks, shape)
         return np.asarray(each[tuple(programs_in_order(self.nest, shape).T)])
 
-    def elements(self, dims: Collection[Dim], loops: Loops, *, padded: bool = False) -> int:
-        """The elements of all tiles over ``dims`` inside ``loops``: blocks together are the whole.
-
-        ``padded``: with all lanes of the blocks of padded dims.
-        """
+    def elements(self, dims: Collection[Dim], loops: Loops) -> int:
+        """The elements of all tiles over ``dims`` inside ``loops``; ragged blocks have fewer."""
         tied = {loop.dim for loop in loops if loop.span}
         tied.update(dim for loop in loops for bound in loop.span or () for dim in bound.dims)
         free = [loop.dim for loop in loops if loop.dim not in tied]
         repeated = prod(self.trips(dim) for dim in free if dim not in dims)
-        reach = prod(self._reach(dim, padded) for dim in dict.fromkeys(dims) if dim not in tied)
+        reach = prod(self.size(dim) for dim in dict.fromkeys(dims) if dim not in tied)
 
         def weights(dim: Dim) -> Numbers:
-            if dim not in dims:
-                return np.ones(self.trips(dim), int)
-            lanes = np.full(self.trips(dim), self.blocks[dim])
-            return lanes if padded and dim in self.padded else self._bounds.real(dim)
+            return self._bounds.real(dim) if dim in dims else np.ones(self.trips(dim), int)
 
         return repeated * reach * summed([loop for loop in loops if loop.dim in tied], weights)
 
-    def _reach(self, dim: Dim, padded: bool) -> int:
-        past = padded and dim in self.padded
-        return self.trips(dim) * self.blocks[dim] if past else self.size(dim)
+
+def extents_of(
+    program: TileProgram, sizes: Mapping[Dim, int], block_sizes: Mapping[Dim, int] | None = None
+) -> tuple[Extents, ...]:
+    """The extents of each nest of ``program``.
+
+    ``sizes`` gives every size class, ``block_sizes`` what is not one block (1 for list-only dims)
+    and what nests do not cut themselves.
+    """
+    blocks = bound_blocks(program, sizes, block_sizes)
+    return tuple(Extents(nest, sizes, blocks_in(nest, blocks)) for nest in program.nests)

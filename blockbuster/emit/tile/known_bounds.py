@@ -30,6 +30,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.interp.semantics import Float64
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim, size_class
 
@@ -72,7 +73,7 @@ def going_on(nest: Nest) -> Iterator[tuple[Dim, Span | None]]:
 class KnownBounds:
     """The numbers that bound the loops of a nest, where they are known.
 
-    ``sizes``: by size class. ``blocks``: by dim.
+    ``sizes``: by size class. ``blocks``: by dim. A subclass may give expressions for the numbers.
     """
 
     nest: Nest
@@ -99,9 +100,13 @@ class KnownBounds:
         """The number of elements of ``dim``."""
         return self.sizes[size_class(dim)]
 
+    def count(self, dim: Dim) -> int:
+        """The number of blocks of ``dim``."""
+        return len(self.firsts(dim))
+
     def of(self, loop: For) -> tuple[PerBlock, PerBlock]:
         """The number of the first block that ``loop`` runs over, and that behind the last."""
-        count = len(self.firsts(loop.dim))
+        count = self.count(loop.dim)
         begin, end = loop.span or (None, None)
         unknown = count if (loop.dim, loop.span) in self._going_on else 0
         return self._clipped(begin, unknown, count), self._clipped(end, count, count)
@@ -127,15 +132,19 @@ class KnownBounds:
                 case Iota(target) if target in wanted and stmt.at:
                     self.known[target] = self._edge(stmt, loops)
                 case BlockOf(target, dim, value) if value in self.known:
-                    at = self.known[value]
-                    self.known[target] = PerBlock(at.dims, np.floor(at.values / self.blocks[dim]))
+                    self.known[target] = self._block_of(self.known[value], dim)
                 case Let(target, Pointwise(expr), args) if target in wanted:
                     if all(arg in self.known for arg in args):
-                        parts = [self.known[arg] for arg in args]
-                        dims = merged(*parts)
-                        values = [part.over(dims) for part in parts]
-                        made = Float64.expression(expr, values, self.size)
-                        self.known[target] = PerBlock(dims, np.asarray(made))
+                        self.known[target] = self._value(expr, [self.known[arg] for arg in args])
+
+    def _block_of(self, number: PerBlock, dim: Dim) -> PerBlock:
+        """The number of the block of ``dim`` in which an index lies."""
+        return PerBlock(number.dims, np.floor(number.values / self.blocks[dim]))
+
+    def _value(self, expr: Expr, args: Sequence[PerBlock]) -> PerBlock:
+        dims = merged(*args)
+        values = [arg.over(dims) for arg in args]
+        return PerBlock(dims, np.asarray(Float64.expression(expr, values, self.size)))
 
     def _edge(self, stmt: Iota, loops: tuple[Dim, ...]) -> PerBlock:
         """The first or last index of each block of a dim; of the whole dim without a loop."""

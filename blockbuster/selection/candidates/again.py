@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from blockbuster.emit.tile.arithmetic import Arithmetic, arithmetic
 from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.traffic import Arithmetic, arithmetic
 from blockbuster.emit.tile.uses import has_exact_dots
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map

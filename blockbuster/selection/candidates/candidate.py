@@ -14,9 +14,10 @@ from blockbuster.emit.target.targets import Target, target_of
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import defined, stored
+from blockbuster.emit.tile.extents import extents_of
 from blockbuster.emit.tile.program import Buffer, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
-from blockbuster.emit.tile.traffic import traffic_by_nest
+from blockbuster.emit.tile.traffic import elements_moved
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
@@ -165,7 +166,7 @@ def on_the_cpu(start: TileProgram, setting: Setting) -> Candidate:
     looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
     kernels = len(split_nests(program).nests)
     sizes = completed(setting.known, program.rules)
-    moved = sum(nest.elements for nest in traffic_by_nest(program, sizes, blocks))
+    moved = sum(map(elements_moved, extents_of(program, sizes, blocks)))
     made = (defined(stmt) for nest in program.nests for stmt in statements(nest.body))
     dtypes = tuple(sorted({tile.dtype for tile in made if tile}))
     key = (program.whole, tuple(looped.items()), dtypes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from blockbuster.emit.schedule.fill import Fill
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at
-from blockbuster.emit.tile.traffic import traffic_by_nest
+from blockbuster.emit.tile.extents import extents_of
 
 FILL = Fill()
 EACH = 2
@@ -27,7 +27,8 @@ def does_not_pay(scheduled: Scheduled, site: Site) -> str:
     if loop is None or not loop.parallel:
         return ""
     after = FILL.apply(scheduled, site)
-    programs = traffic_by_nest(after.program, after.sizes)[site.nest - 1].programs
+    extents = extents_of(after.program, after.sizes)[site.nest - 1]
+    programs = extents.tiles(extents.grid)
     if programs < EACH * scheduled.target.processors:
         return f"without the loop over {loop.dim} on the grid there are {programs} programs"
     return ""

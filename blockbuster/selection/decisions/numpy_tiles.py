@@ -19,9 +19,9 @@ from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.finish_rows import finish_rows
 from blockbuster.emit.schedule.narrow import all_narrowed
 from blockbuster.emit.tile.dataflow import accessed, defined
-from blockbuster.emit.tile.extents import Extents, Loops
+from blockbuster.emit.tile.extents import Extents, extents_of
 from blockbuster.emit.tile.program import For, Load, Stmt, Store, Tile, TileProgram, View
-from blockbuster.emit.tile.trips import blocks_in, bound_blocks, dims_of
+from blockbuster.emit.tile.trips import dims_of
 from blockbuster.ir.types import Dim, size_class
 
 MOST = 1 << 18  # elements of a tile
@@ -87,10 +87,11 @@ def _without_unit_loops(
 def _cost(program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]) -> int:
     """What depends on the blocks, in elements: moved and computed, in pieces, by statements."""
     program = merge_repeats(_without_unit_loops(program, sizes, blocks))
-    total, of_dims = 0, bound_blocks(program, sizes, blocks)
-    for nest in program.nests:
-        extents = Extents(nest, sizes, blocks_in(nest, of_dims))
-        for stmt, loops in _with_loops(nest.body, extents.grid, extents):
+    total = 0
+    for extents in extents_of(program, sizes, blocks):
+        for stmt, loops in extents.walk():
+            if isinstance(stmt, For):
+                continue
             made = defined(stmt)
             total += STATEMENT * extents.tiles(loops)
             total += extents.elements(made.axes, loops) if made else 0
@@ -99,17 +100,6 @@ def _cost(program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, i
                 moved = extents.elements(stmt.view.sliced(tile), loops)
                 total += moved + PIECE * (moved // _piece(stmt.view, tile, extents))
     return total
-
-
-def _with_loops(
-    body: tuple[Stmt, ...], loops: Loops, extents: Extents
-) -> Iterator[tuple[Stmt, Loops]]:
-    """Every statement but loops, with the loops around it."""
-    for stmt in body:
-        if isinstance(stmt, For):
-            yield from _with_loops(stmt.body, extents.inside(stmt, loops), extents)
-        else:
-            yield stmt, loops
 
 
 def _piece(view: View, tile: Tile, extents: Extents) -> int:

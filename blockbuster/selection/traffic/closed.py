@@ -17,7 +17,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.selection.traffic.closed_forms import ClosedForm, Symbol, total
 from blockbuster.selection.traffic.footprint import Peak
-from blockbuster.selection.traffic.walk import Tally, Walk
+from blockbuster.selection.traffic.walk import Walk
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Traffic:
     executed. ``item_bytes`` is the size of an element in global memory.
     """
 
-    tensors: Mapping[Tensor, Moved]
+    tensors: Mapping[Tensor, Moved[int]]
     flops: Mapping[str, int]
     dots: int
     footprint: int
@@ -58,16 +58,6 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class MovedForm:
-    """``Moved`` in closed form: items and their elements, to and from one tensor."""
-
-    loads: ClosedForm
-    stores: ClosedForm
-    loaded_elements: ClosedForm
-    stored_elements: ClosedForm
-
-
-@dataclass(frozen=True)
 class ClosedTraffic:
     """The traffic of ``graph`` as polynomials in sizes and blocks of its dims.
 
@@ -75,7 +65,7 @@ class ClosedTraffic:
     """
 
     graph: Graph = field(repr=False)
-    tensors: Mapping[Tensor, MovedForm]
+    tensors: Mapping[Tensor, Moved[ClosedForm]]
     flops: Mapping[str, ClosedForm]
     dots: ClosedForm
     footprint: Peak
@@ -93,15 +83,7 @@ class ClosedTraffic:
         Raises ValueError if sizes or blocks do not fit the program, as ``evaluate`` does.
         """
         values = self.values(sizes, blocks, block_sizes)
-        moved = {
-            tensor: Moved(
-                form.loads.at(values),
-                form.stores.at(values),
-                form.loaded_elements.at(values),
-                form.stored_elements.at(values),
-            )
-            for tensor, form in self.tensors.items()
-        }
+        moved = {t: form.each(lambda count: count.at(values)) for t, form in self.tensors.items()}
         return Traffic(
             {tensor: m for tensor, m in moved.items() if m.loads or m.stores},
             {unit: flops.at(values) for unit, flops in self.flops.items()},
@@ -148,19 +130,10 @@ def closed_traffic(graph: Graph) -> ClosedTraffic:
     footprint = walk.run(graph)
     return ClosedTraffic(
         graph,
-        {tensor: _form(tally) for tensor, tally in walk.tallies.items()},
+        {tensor: terms.each(total) for tensor, terms in walk.moved.items()},
         {unit: total(flops) for unit, flops in walk.flops.items()},
         total(walk.dots),
         footprint,
-    )
-
-
-def _form(tally: Tally) -> MovedForm:
-    return MovedForm(
-        total(tally.loads),
-        total(tally.stores),
-        total(tally.loaded_elements),
-        total(tally.stored_elements),
     )
 
 

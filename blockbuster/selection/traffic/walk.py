@@ -7,12 +7,11 @@ of iterations. It records loads, stores and arithmetic where the interpreter tel
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from blockbuster.interp.binding import source_of
 from blockbuster.interp.observers import Path, Tensor, loaded_ports, touched_inputs
-from blockbuster.interp.traffic import fold_flops
+from blockbuster.interp.traffic import Moved, fold_flops
 from blockbuster.ir.graph import Graph, Index, Input, Node, Value
 from blockbuster.ir.ops import (
     Accumulate,
@@ -59,16 +58,6 @@ class Held(NamedTuple):
         return Held(self.type.element(), taken(self.extents, entry), self.home)
 
 
-@dataclass
-class Tally:
-    """The traffic of one tensor: sums that are not yet added up."""
-
-    loads: list[ClosedForm] = field(default_factory=list)
-    stores: list[ClosedForm] = field(default_factory=list)
-    loaded_elements: list[ClosedForm] = field(default_factory=list)
-    stored_elements: list[ClosedForm] = field(default_factory=list)
-
-
 class Site(NamedTuple):
     """The place of an equation: its path, and the loops around it, outermost first."""
 
@@ -90,7 +79,7 @@ class Walk:
     """The sums of one walk, and ``run``, which fills them and returns the footprint."""
 
     def __init__(self) -> None:
-        self.tallies: dict[Tensor, Tally] = {}
+        self.moved: dict[Tensor, Moved[list[ClosedForm]]] = {}
         self.flops: dict[str, list[ClosedForm]] = {"matrix": [], "vector": []}
         self.dots: list[ClosedForm] = []
 
@@ -234,9 +223,9 @@ class Walk:
     def load(self, held: Held, loops: tuple[Loop, ...]) -> None:
         """An item is read in every iteration, if there is memory behind it."""
         if held.home:
-            tally = self.tallies.setdefault(held.home, Tally())
-            tally.loads.append(elements((), loops))
-            tally.loaded_elements.append(elements(held.extents, loops))
+            moved = self.moved.setdefault(held.home, Moved([], [], [], []))
+            moved.loads.append(elements((), loops))
+            moved.loaded_elements.append(elements(held.extents, loops))
 
     def store(self, held: Held, tensor: Tensor, loops: tuple[Loop, ...]) -> Tensor:
         """A local item is written to ``tensor`` in every iteration; where the value then is."""
@@ -246,9 +235,9 @@ class Walk:
 
     def note_store(self, tensor: Tensor, held: Held, loops: tuple[Loop, ...]) -> None:
         """An item is written in every iteration."""
-        tally = self.tallies.setdefault(tensor, Tally())
-        tally.stores.append(elements((), loops))
-        tally.stored_elements.append(elements(held.extents, loops))
+        moved = self.moved.setdefault(tensor, Moved([], [], [], []))
+        moved.stores.append(elements((), loops))
+        moved.stored_elements.append(elements(held.extents, loops))
 
     def fold(self, result: Result, held: Held, loops: tuple[Loop, ...], dim: Dim) -> None:
         """An item is folded in, in every iteration over ``dim`` but the first."""

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.target.binary import from_data
+from bench.costs.binary import from_data
+from bench.costs.machine_loops import Loop
+from bench.costs.ranking import both, rank, why_slow
 from blockbuster.emit.target.inspection import disassembler
-from blockbuster.emit.target.loops import Loop
 from blockbuster.errors import EmitError
-from blockbuster.selection.ranking import both, rank, why_slow
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "binary"
 BINARY = from_data(json.loads((GOLDEN / "matmul-sm_90.json").read_text())["binary"])

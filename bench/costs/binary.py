@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from bench.costs.machine_loops import Code, Loop, loops_of, straight_code
 from blockbuster.emit.target.assembler import Assembler
 from blockbuster.emit.target.compiler import assembler_says, compiled_entry, number
 from blockbuster.emit.target.inspection import disassembled, disassembler
-from blockbuster.emit.target.loops import Code, Loop, loops_of, straight_code
 from blockbuster.emit.target.sass import functions
 from blockbuster.emit.target.targets import Target
 from blockbuster.errors import EmitError, message

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.costs.binary_model import (
+from bench.costs.binary import from_data
+from bench.costs.binary_model import (
     counts_of,
     fetched_by,
     matched,
     time_of_binary,
     unrolled,
 )
+from bench.costs.machine_loops import Code, Loop
 from blockbuster.costs.work import work
-from blockbuster.emit.target.binary import from_data
-from blockbuster.emit.target.loops import Code, Loop
 from blockbuster.errors import EmitError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "binary"

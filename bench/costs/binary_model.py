@@ -18,6 +18,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from bench.costs.binary import Binary
+from bench.costs.machine_loops import Code, is_of_group, shape_of
 from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.lines import LINE
@@ -25,8 +27,6 @@ from blockbuster.costs.phases import Phase
 from blockbuster.costs.steps import Rates, Step
 from blockbuster.costs.tiered import NestTime, passed
 from blockbuster.costs.work import Work
-from blockbuster.emit.target.binary import Binary
-from blockbuster.emit.target.loops import Code, is_of_group, shape_of
 from blockbuster.emit.tile.layouts import GROUP
 from blockbuster.errors import EmitError, message
 from blockbuster.machines.machine import Machine

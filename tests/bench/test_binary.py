@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.target.binary import Texts, as_data, binary_of, from_data, read, warnings_in
+from bench.costs.binary import Texts, as_data, binary_of, from_data, read, warnings_in
 from blockbuster.emit.target.inspection import disassembler
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from blockbuster.costs.binary_model import time_of_binary
+from bench.costs.binary import Binary, binary_of
+from bench.costs.binary_model import time_of_binary
 from blockbuster.costs.cost import cost
 from blockbuster.costs.report import Report
 from blockbuster.costs.work import Work, work
 from blockbuster.emit.print.triton.text import Heading, triton_text
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.target.binary import Binary, binary_of
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import EmitError, a_kind, message
@@ -163,14 +163,6 @@ def both(first: float, second: float) -> float:
     that no program fits is not asked.
     """
     return math.cbrt(first * second**2) if math.isfinite(first) else second
-
-
-def closed_form_us(scheduled: Scheduled) -> float:
-    """Microseconds in a graph by the closed form; infinite if no program fits its target."""
-    try:
-        return _first(work(scheduled), scheduled.target.machine, "graph", warm=False)
-    except ValueError:
-        return float("inf")
 
 
 def _first(works: tuple[Work, ...], device: Machine, launch: str, warm: bool) -> float:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blockbuster.emit.target.loops import Code, code_of, loops_of, shape_of, straight_code
+from bench.costs.machine_loops import Code, code_of, loops_of, shape_of, straight_code
 from blockbuster.emit.target.sass import functions
 from tests.emit.test_sass import code, instruction
 
