@@ -18,7 +18,7 @@ from functools import cached_property
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
-from blockbuster.rules import Derivation, Match, Materialize, safe
+from blockbuster.rules import Derivation, Match, Materialize, made_safe, safe
 from blockbuster.selection.candidates.operands_apart import with_operands_stored
 
 LOSES = (
@@ -47,8 +47,8 @@ class Snapshots:
 class Apart:
     """Snapshot ``number`` of ``fused``, counted from 1, with statistics taken out of its loops.
 
-    ``derivation`` ends with the steps that do so. ``normalized``: it starts with the safe form of
-    the snapshot, where rows are normalized before the dots. ``stored``: operands of dots are, too.
+    ``derivation`` ends with the steps that do so. ``normalized``: the snapshot is made safe before
+    them, so that rows are normalized before the dots. ``stored``: operands of dots are, too.
     """
 
     number: int
@@ -100,9 +100,8 @@ def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
             continue
         found.setdefault(one.graph, one)
         if one.loses_digits:
-            stable = safe(whole.final)
-            start = Derivation(stable, (), (0,), {0: stable})
-            other = Apart(number, _without_statistics(start), snapshots, normalized=True)
+            stable = made_safe(whole)
+            other = Apart(number, _without_statistics(stable), snapshots, normalized=True)
             if not other.loses_digits:
                 found.setdefault(other.graph, other)
     for one in before if _products(derivation.final) > 1 else ():
