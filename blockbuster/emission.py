@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.emit.kernel import Kernel, written
+from blockbuster.emit.lowered import Lowered, lowered
 from blockbuster.emit.schedule.block import LEAST
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
-from blockbuster.emit.schedule.script import checked_complete, replayed
+from blockbuster.emit.schedule.script import checked_complete, program_of, replayed
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_gpu
 from blockbuster.emit.tile.constants import known_names, names_given
@@ -23,7 +24,8 @@ from blockbuster.ir.sizes import bind_sizes, whole
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.machines import Machine
-from blockbuster.rules import Derivation, overflowing, safe
+from blockbuster.rules import Derivation
+from blockbuster.selection.candidates.named import Named, program_named
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.decisions.default_schedule import default_schedule
@@ -34,15 +36,17 @@ from blockbuster.selection.decisions.default_tiles import dot_dims
 class _Source:
     """What a kernel is emitted from.
 
-    ``graph`` became ``stable``, which became ``program``. ``fused`` is how it was fused, ``best``
-    the schedule that it was chosen with and ``chosen`` why it was, where there was a choice.
+    ``program`` is the tile program of ``lowered``, with dtypes. Of a derivation ``fused`` leads to
+    the program, ``name`` is what a schedule's text calls it, and ``plain`` the tile program of its
+    start; ``best`` is the schedule that it was chosen with, and ``chosen`` why it was.
     """
 
-    graph: Graph
-    stable: Graph
+    lowered: Lowered
     program: TileProgram
     notes: tuple[str, ...]
     fused: Derivation | None = None
+    name: str = ""
+    plain: TileProgram | None = None
     best: Scheduled | None = None
     chosen: str = ""
 
@@ -62,10 +66,9 @@ def emit(
 
     A graph is emitted as given. For a derivation, the program is emitted that costs least at these
     sizes, as ``jit`` chooses it: a snapshot or, with the default rules, a form beside the snapshots
-    (selection/choice.py). ``kernel.chosen`` and the head of the file say which one, and
-    ``kernel.derivation`` begins with the steps that lead to it from the start or, for some forms
-    beside the snapshots, from the safe form of a snapshot. If several kernels cost least, they
-    stand in one file, with one schedule, one tile program and one launcher.
+    (selection/choice.py). ``kernel.chosen`` says which one and why, and ``kernel.derivation``
+    begins with the steps that lead to it from the start. If several kernels cost least, they stand
+    in one file, with one schedule, one tile program and one launcher.
 
     ``target`` is an architecture ("sm_90"), the name of a GPU ("rtx3080") or a ``Machine``. The
     numbers of one machine decide which program and which schedule cost least: those of the
@@ -77,10 +80,13 @@ def emit(
     (powers of two; if ``chunks`` is None, as many as keep the target busy). Without both, schedules
     near the default one are compared by the closed form (selection/contest.py). ``dtype`` is that
     of all inputs, or those of some inputs and outputs by name (array_dtypes.py defines the others).
-    ``schedule`` is the text of another schedule, which replaces all of these defaults: the text in
-    ``kernel.schedule`` makes that kernel again, byte for byte. ``tiles``, ``chunks`` and
-    ``schedule`` apply to the program that is chosen without them; to apply them to another one,
-    pass that program: ``derivation.final``, ``derivation.snapshots[0]``.
+    ``tiles`` and ``chunks`` apply to the program that is chosen without them; to apply them to
+    another one, pass that program: ``derivation.final``, ``derivation.snapshots[0]``.
+
+    ``schedule`` is the text of another schedule, which replaces all of these defaults. Its moves
+    are replayed, and nothing is compared: the text in ``kernel.schedule`` makes that kernel again,
+    byte for byte. Of a derivation it schedules the program that its first line names, such as
+    ``for snapshot 1``, and without that line ``derivation.final``.
 
     ``constant`` names inputs that stay as they are from call to call. What kernels compute of them
     alone is then made by a function ``prepare`` of the file; ``launch(..., prepared=...)`` takes
@@ -102,17 +108,20 @@ def emit(
         raise ValueError("a schedule says tiles and chunks itself: give it, or these, not both")
     device, given = target_of(target), replace(given_by(dtype), constants=names_given(constant))
     sizes, tiles, chunks = whole(sizes), _whole(tiles, "tiles"), _whole(chunks, "chunks")
+    name, moves = program_of(schedule or "")
     if isinstance(graph, Derivation):
-        source, reference = _chosen(graph, sizes, given, target), reference or graph.start
+        source = _of_derivation(graph, sizes, given, target, name, given_moves=schedule is not None)
+        plain, reference = None if reference else source.plain, reference or graph.start
     else:
-        source, reference = _as_given(graph, sizes, given), reference or _with_meaning(graph)
+        source = _as_given(graph, sizes, given, name)
+        plain, reference = None, reference or _with_meaning(graph)
     program = source.program
     known_names(given.constants, [buffer.name for buffer in program.inputs])
     _check_tiles(program, tiles or {})
     _check_chunks(program, chunks or {})
     bound = bind_sizes((), {}, program.rules, sizes)
     if schedule is not None:
-        scheduled = _replayed(source, unscheduled(program, bound, device), schedule)
+        scheduled = _replayed(source, unscheduled(program, bound, device), moves)
     elif source.best is not None and tiles is None and chunks is None:
         scheduled = source.best
     else:
@@ -121,10 +130,13 @@ def emit(
             scheduled = best_schedule(scheduled)
     return written(
         scheduled,
-        source.stable,
+        source.lowered.stable,
         reference=reference,
+        tiles=source.lowered.program,
+        plain=plain,
         notes=source.notes,
         fused=source.fused,
+        name=source.name,
         chosen=source.chosen,
     )
 
@@ -138,57 +150,78 @@ def _whole(numbers: Mapping[Dim, int] | None, what: str) -> dict[Dim, int] | Non
     return None if numbers is None else whole(numbers, what)
 
 
-def _as_given(graph: Graph, sizes: Mapping[Dim, int], given: Given) -> _Source:
+def _as_given(graph: Graph, sizes: Mapping[Dim, int], given: Given, name: str) -> _Source:
     check_graph(graph)
-    said: list[str] = []
-    stable = safe(graph, said.append)
-    program = typed_for_gpu(graph, lower_to_tiles(stable), given)
+    if name:
+        hint = "give emit the derivation, or leave the line out"
+        what = f"the schedule is for {name!r}, a program of a derivation, and a graph was given"
+        raise EmitError(message(what, hint=hint))
+    low = lowered(graph)
+    program = typed_for_gpu(graph, low.program, given)
     _check_sizes(program, sizes)
-    return _Source(graph, stable, program, (*overflowing(stable), *dict.fromkeys(said)))
+    return _Source(low, program, (*low.unsafe, *low.notes))
 
 
-def _chosen(
+def _of_derivation(
     derivation: Derivation,
     sizes: Mapping[Dim, int],
     given: Given,
     target: str | Machine,
+    name: str,
+    *,
+    given_moves: bool,
 ) -> _Source:
-    """The program of a derivation that costs least, with the schedule that it has then."""
+    """The program that a schedule is for; without a schedule, what costs least."""
     start = derivation.start
     check_graph(start)
-    program = lower_to_tiles(start)
-    _check_sizes(program, sizes)
-    bound = bind_sizes((), {}, program.rules, sizes)
-    fused = Fused(start, derivation, constants=bool(given.constants))
-    considered = fused.consider(bound, given, target)
+    plain = lower_to_tiles(start)
+    _check_sizes(plain, sizes)
+    if not given_moves:
+        bound = bind_sizes((), {}, plain.rules, sizes)
+        return replace(_chosen(derivation, bound, given, target), plain=plain)
+    made = program_named(name, derivation) if name else Named(derivation)
+    low = lowered(made.graph, made.notes)
+    program = typed_for_gpu(start, low.program, given)
+    name = "" if made.derivation is derivation else name
+    return _Source(low, program, (*low.unsafe, *low.notes), made.derivation, name, plain)
+
+
+def _chosen(
+    derivation: Derivation, sizes: Mapping[Dim, int], given: Given, target: str | Machine
+) -> _Source:
+    """The program of a derivation that costs least, with the schedule that it has then."""
+    fused = Fused(derivation.start, derivation, constants=bool(given.constants))
+    considered = fused.consider(sizes, given, target)
     best = considered.best
     assert best.scheduled is not None, "a GPU's choice has a schedule"
     return _Source(
-        best.graph,
-        best.stable,
+        best.lowered,
         best.scheduled.start,
         (*fused.faults, *best.unsafe, *best.notes),
         fused.derivation_of(best),
-        best.scheduled,
-        considered.short,
+        fused.name_of(best),
+        best=best.scheduled,
+        chosen=considered.short,
     )
 
 
-def _replayed(source: _Source, before: Scheduled, schedule: str) -> Scheduled:
+def _replayed(source: _Source, before: Scheduled, moves: str) -> Scheduled:
     """``before`` with the moves of a schedule. An error says which program they were for."""
     try:
-        return checked_complete(replayed(before, schedule))
+        return checked_complete(replayed(before, moves))
     except (EmitError, ParseError) as error:
-        if source.chosen:
+        if source.name:
+            error.add_note(f"the schedule was applied to {source.name}, which it is for")
+        elif source.fused:
             error.add_note(
-                f"the schedule was applied to what costs least, {source.chosen}; if it was made for"
-                " another program, emit that one: bb.emit(derivation.final, sizes, schedule=...)"
+                "the schedule was applied to derivation.final; the text of one for another program"
+                " begins with a line that names it, such as 'for snapshot 1'"
             )
         raise
 
 
 def check_schedule(
-    graph: Graph,
+    graph: Graph | Derivation,
     schedule: str,
     sizes: Mapping[Dim, int],
     dtype: str | Mapping[str, str] = "float16",

@@ -43,13 +43,19 @@ def operands_apart(derivation: Derivation) -> tuple[OperandsApart, ...]:
     """The programs that store operands of dots, of the most fused snapshots that have any."""
     found: dict[Graph, OperandsApart] = {}
     for number in range(len(derivation.snapshots_after), 0, -1):
-        stable = made_safe(derivation.at_snapshot(number))
-        made = with_operands_stored(stable)
-        if made is not stable:
-            found.setdefault(made.final, OperandsApart(number, made))
+        one = stored_from(derivation, number)
+        if one is not None:
+            found.setdefault(one.graph, one)
         if len(found) == MOST:
             break
     return tuple(found.values())
+
+
+def stored_from(derivation: Derivation, number: int) -> OperandsApart | None:
+    """Snapshot ``number`` with operands of its dots stored; None if no dot reads one to store."""
+    stable = made_safe(derivation.at_snapshot(number))
+    made = with_operands_stored(stable)
+    return None if made is stable else OperandsApart(number, made)
 
 
 def with_operands_stored(derivation: Derivation) -> Derivation:

@@ -49,7 +49,7 @@ def frames(derivation: Derivation, kernels: Derivation | None = None) -> tuple[F
     return (*found, stable) if stable.after != final else tuple(found)
 
 
-def final_state(derivation: Derivation, kernels: Derivation, found: Sequence[Frame]) -> int:
+def final_state(kernels: Derivation, found: Sequence[Frame]) -> int:
     """The state that is the kernels' program, before its safe form."""
     last = found[-1] if found else None
     if last is not None and last.application is None:
