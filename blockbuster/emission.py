@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.emit.kernel import Kernel, written
-from blockbuster.emit.lowered import Lowered, lowered
 from blockbuster.emit.schedule.block import LEAST
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import checked_complete, program_of, replayed
-from blockbuster.emit.target.targets import target_of
+from blockbuster.emit.target.targets import Target, target_of
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_gpu
 from blockbuster.emit.tile.constants import known_names, names_given
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.lowered import Lowered, lowered
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of, named, sized
 from blockbuster.errors import EmitError, ParseError, among, message
@@ -36,19 +36,35 @@ from blockbuster.selection.decisions.default_tiles import dot_dims
 class _Source:
     """What a kernel is emitted from.
 
-    ``program`` is the tile program of ``lowered``, with dtypes. Of a derivation ``fused`` leads to
-    the program, ``name`` is what a schedule's text calls it, and ``plain`` the tile program of its
-    start; ``best`` is the schedule that it was chosen with, and ``chosen`` why it was.
+    ``program`` is the tile program of ``lowered``, with dtypes. ``reference`` is the graph that the
+    file checks itself against by default, ``plain`` the tile program of that, if it is known. Of a
+    derivation ``fused`` leads to the program, and ``name`` is what a schedule's text calls it;
+    ``best`` is the schedule that it was chosen with, and ``chosen`` why it was.
     """
 
     lowered: Lowered
     program: TileProgram
     notes: tuple[str, ...]
+    reference: Graph | None = None
     fused: Derivation | None = None
     name: str = ""
     plain: TileProgram | None = None
     best: Scheduled | None = None
     chosen: str = ""
+
+    def best_for(
+        self,
+        sizes: Mapping[Dim, int],
+        device: Target,
+        tiles: Mapping[Dim, int] | None,
+        chunks: Mapping[Dim, int] | None,
+    ) -> Scheduled:
+        """The default schedule with these tiles and chunks; without both the best that is known."""
+        free = tiles is None and chunks is None
+        if free and self.best is not None:
+            return self.best
+        made = default_schedule(self.program, sizes, device=device, tiles=tiles, chunks=chunks)
+        return best_schedule(made) if free else made
 
 
 def emit(
@@ -110,40 +126,30 @@ def emit(
     sizes, tiles, chunks = whole(sizes), _whole(tiles, "tiles"), _whole(chunks, "chunks")
     name, moves = program_of(schedule or "")
     if isinstance(graph, Derivation):
-        source = _of_derivation(graph, sizes, given, target, name, given_moves=schedule is not None)
-        plain, reference = None if reference else source.plain, reference or graph.start
+        replays = schedule is not None
+        source = _of_derivation(graph, sizes, given, target, name, replays=replays)
     else:
         source = _as_given(graph, sizes, given, name)
-        plain, reference = None, reference or _with_meaning(graph)
-    program = source.program
+    program, reference = source.program, reference or source.reference
     known_names(given.constants, [buffer.name for buffer in program.inputs])
     _check_tiles(program, tiles or {})
     _check_chunks(program, chunks or {})
     bound = bind_sizes((), {}, program.rules, sizes)
     if schedule is not None:
         scheduled = _replayed(source, unscheduled(program, bound, device), moves)
-    elif source.best is not None and tiles is None and chunks is None:
-        scheduled = source.best
     else:
-        scheduled = default_schedule(program, bound, device=device, tiles=tiles, chunks=chunks)
-        if tiles is None and chunks is None:
-            scheduled = best_schedule(scheduled)
+        scheduled = source.best_for(bound, device, tiles, chunks)
     return written(
         scheduled,
         source.lowered.stable,
         reference=reference,
         tiles=source.lowered.program,
-        plain=plain,
+        plain=source.plain if reference is source.reference else None,
         notes=source.notes,
         fused=source.fused,
         name=source.name,
         chosen=source.chosen,
     )
-
-
-def _with_meaning(graph: Graph) -> Graph | None:
-    """``graph`` if the function is known that it was lowered from."""
-    return graph if graph.meaning is not None else None
 
 
 def _whole(numbers: Mapping[Dim, int] | None, what: str) -> dict[Dim, int] | None:
@@ -159,7 +165,8 @@ def _as_given(graph: Graph, sizes: Mapping[Dim, int], given: Given, name: str) -
     low = lowered(graph)
     program = typed_for_gpu(graph, low.program, given)
     _check_sizes(program, sizes)
-    return _Source(low, program, (*low.unsafe, *low.notes))
+    traced = graph if graph.meaning is not None else None  # else the file compares with the graph
+    return _Source(low, program, (*low.unsafe, *low.notes), traced)
 
 
 def _of_derivation(
@@ -169,21 +176,21 @@ def _of_derivation(
     target: str | Machine,
     name: str,
     *,
-    given_moves: bool,
+    replays: bool,
 ) -> _Source:
-    """The program that a schedule is for; without a schedule, what costs least."""
+    """The program that a schedule is for if one is replayed, else what costs least."""
     start = derivation.start
     check_graph(start)
     plain = lower_to_tiles(start)
     _check_sizes(plain, sizes)
-    if not given_moves:
+    if not replays:
         bound = bind_sizes((), {}, plain.rules, sizes)
         return replace(_chosen(derivation, bound, given, target), plain=plain)
     made = program_named(name, derivation) if name else Named(derivation)
     low = lowered(made.graph, made.notes)
     program = typed_for_gpu(start, low.program, given)
     name = "" if made.derivation is derivation else name
-    return _Source(low, program, (*low.unsafe, *low.notes), made.derivation, name, plain)
+    return _Source(low, program, (*low.unsafe, *low.notes), start, made.derivation, name, plain)
 
 
 def _chosen(
@@ -198,6 +205,7 @@ def _chosen(
         best.lowered,
         best.scheduled.start,
         (*fused.faults, *best.unsafe, *best.notes),
+        derivation.start,
         fused.derivation_of(best),
         fused.name_of(best),
         best=best.scheduled,

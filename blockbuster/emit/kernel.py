@@ -16,7 +16,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import for_program
 from blockbuster.emit.schedule.steps import KernelDerivation, derived
 from blockbuster.emit.target.assembler import dots_may_break
-from blockbuster.emit.tile.input_kinds import input_kinds
+from blockbuster.emit.tile.input_kinds import Kind, input_kinds
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
@@ -143,38 +143,50 @@ def written(
     ``plain`` are the tile programs of ``graph`` and of a graph that is the reference; they are
     lowered here if they are not given.
     """
-    program, device = scheduled.program, scheduled.target.name
+    program = scheduled.program
     tiles = tiles or lower_to_tiles(graph)
     origin = graph
     if isinstance(reference, Graph):
         origin, plain = reference, plain or lower_to_tiles(reference)
     else:
         plain = tiles
-    schedule = for_program(name, scheduled.schedule)
-    heading = Heading(
-        listing(lead_first(tiles)),  # as the kernel takes exponentials
-        device,
-        _reference(reference, origin, plain, scheduled),
-        notes,
-        schedule,
-        checks_assembler=dots_may_break(program, device),
-        kinds=input_kinds(plain),
-    )
+    found = _reference(reference, origin, plain, scheduled)
+    heading = _heading(scheduled, tiles, found, notes, name, input_kinds(plain))
     return Kernel(
         name=_name(program),
         source=triton_text(program, scheduled.sizes, heading),
         sizes=scheduled.known,
         tiles=scheduled.blocks,
         dtype=program.dtype,
-        target=device,
+        target=heading.target,
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(b.name for b in program.outputs),
         notes=notes,
         chunks=tuple((c.dim, c.count) for c in program.chunks),
-        schedule=schedule,
+        schedule=heading.schedule,
         chosen=chosen,
         tile_program=program,
         derivation=derived(scheduled, fused, graph),
+    )
+
+
+def _heading(
+    scheduled: Scheduled,
+    tiles: TileProgram,
+    reference: Reference,
+    notes: tuple[str, ...],
+    name: str,
+    kinds: Mapping[str, Kind],
+) -> Heading:
+    device = scheduled.target.name
+    return Heading(
+        listing(lead_first(tiles)),  # as the kernel takes exponentials
+        device,
+        reference,
+        notes,
+        for_program(name, scheduled.schedule),
+        checks_assembler=dots_may_break(scheduled.program, device),
+        kinds=kinds,
     )
 
 

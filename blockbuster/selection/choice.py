@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 
-from blockbuster.emit.lowered import Lowered, lowered
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.lowered import Lowered, lowered
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.errors import EmitError, message

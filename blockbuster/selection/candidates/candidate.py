@@ -8,13 +8,13 @@ from functools import cached_property
 from math import inf, prod
 from typing import Any
 
-from blockbuster.emit.lowered import Lowered
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.targets import Target, target_of
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import defined, stored
+from blockbuster.emit.tile.lowered import Lowered
 from blockbuster.emit.tile.program import Buffer, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.traffic import traffic_by_nest
