@@ -126,8 +126,7 @@ def emit(
     sizes, tiles, chunks = whole(sizes), _whole(tiles, "tiles"), _whole(chunks, "chunks")
     name, moves = program_of(schedule or "")
     if isinstance(graph, Derivation):
-        replays = schedule is not None
-        source = _of_derivation(graph, sizes, given, target, name, replays=replays)
+        source = _of_derivation(graph, sizes, given, target, None if schedule is None else name)
     else:
         source = _as_given(graph, sizes, given, name)
     program, reference = source.program, reference or source.reference
@@ -174,16 +173,14 @@ def _of_derivation(
     sizes: Mapping[Dim, int],
     given: Given,
     target: str | Machine,
-    name: str,
-    *,
-    replays: bool,
+    name: str | None,
 ) -> _Source:
-    """The program that a schedule is for if one is replayed, else what costs least."""
+    """The program that a schedule is for by name, "" for the final one; None: what costs least."""
     start = derivation.start
     check_graph(start)
     plain = lower_to_tiles(start)
     _check_sizes(plain, sizes)
-    if not replays:
+    if name is None:
         bound = bind_sizes((), {}, plain.rules, sizes)
         return replace(_chosen(derivation, bound, given, target), plain=plain)
     made = program_named(name, derivation) if name else Named(derivation)
