@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from blockbuster.emit.kernel import Kernel, written
 from blockbuster.emit.schedule.block import LEAST
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
-from blockbuster.emit.schedule.script import checked_complete, replayed
-from blockbuster.emit.target.targets import target_of
+from blockbuster.emit.schedule.script import checked_complete, program_of, replayed
+from blockbuster.emit.target.targets import Target, target_of
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_gpu
 from blockbuster.emit.tile.constants import known_names, names_given
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.lowered import Lowered, lowered
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of, named, sized
 from blockbuster.errors import EmitError, ParseError, among, message
@@ -23,7 +24,8 @@ from blockbuster.ir.sizes import bind_sizes, whole
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.machines import Machine
-from blockbuster.rules import Derivation, overflowing, safe
+from blockbuster.rules import Derivation
+from blockbuster.selection.candidates.named import Named, program_named
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.decisions.default_schedule import default_schedule
@@ -34,17 +36,35 @@ from blockbuster.selection.decisions.default_tiles import dot_dims
 class _Source:
     """What a kernel is emitted from.
 
-    ``graph`` became ``stable``, which became ``program``. ``fused`` is how it was fused, ``best``
-    the schedule that it was chosen with and ``chosen`` why it was, where there was a choice.
+    ``program`` is the tile program of ``lowered``, with dtypes. ``reference`` is the graph that the
+    file checks itself against by default, ``plain`` the tile program of that, if it is known. Of a
+    derivation ``fused`` leads to the program, and ``name`` is what a schedule's text calls it;
+    ``best`` is the schedule that it was chosen with, and ``chosen`` why it was.
     """
 
-    graph: Graph
-    stable: Graph
+    lowered: Lowered
     program: TileProgram
     notes: tuple[str, ...]
+    reference: Graph | None = None
     fused: Derivation | None = None
+    name: str = ""
+    plain: TileProgram | None = None
     best: Scheduled | None = None
     chosen: str = ""
+
+    def best_for(
+        self,
+        sizes: Mapping[Dim, int],
+        device: Target,
+        tiles: Mapping[Dim, int] | None,
+        chunks: Mapping[Dim, int] | None,
+    ) -> Scheduled:
+        """The default schedule with these tiles and chunks; without both the best that is known."""
+        free = tiles is None and chunks is None
+        if free and self.best is not None:
+            return self.best
+        made = default_schedule(self.program, sizes, device=device, tiles=tiles, chunks=chunks)
+        return best_schedule(made) if free else made
 
 
 def emit(
@@ -62,10 +82,9 @@ def emit(
 
     A graph is emitted as given. For a derivation, the program is emitted that costs least at these
     sizes, as ``jit`` chooses it: a snapshot or, with the default rules, a form beside the snapshots
-    (selection/choice.py). ``kernel.chosen`` and the head of the file say which one, and
-    ``kernel.derivation`` begins with the steps that lead to it from the start or, for some forms
-    beside the snapshots, from the safe form of a snapshot. If several kernels cost least, they
-    stand in one file, with one schedule, one tile program and one launcher.
+    (selection/choice.py). ``kernel.chosen`` says which one and why, and ``kernel.derivation``
+    begins with the steps that lead to it from the start. If several kernels cost least, they stand
+    in one file, with one schedule, one tile program and one launcher.
 
     ``target`` is an architecture ("sm_90"), the name of a GPU ("rtx3080") or a ``Machine``. The
     numbers of one machine decide which program and which schedule cost least: those of the
@@ -77,10 +96,13 @@ def emit(
     (powers of two; if ``chunks`` is None, as many as keep the target busy). Without both, schedules
     near the default one are compared by the closed form (selection/contest.py). ``dtype`` is that
     of all inputs, or those of some inputs and outputs by name (array_dtypes.py defines the others).
-    ``schedule`` is the text of another schedule, which replaces all of these defaults: the text in
-    ``kernel.schedule`` makes that kernel again, byte for byte. ``tiles``, ``chunks`` and
-    ``schedule`` apply to the program that is chosen without them; to apply them to another one,
-    pass that program: ``derivation.final``, ``derivation.snapshots[0]``.
+    ``tiles`` and ``chunks`` apply to the program that is chosen without them; to apply them to
+    another one, pass that program: ``derivation.final``, ``derivation.snapshots[0]``.
+
+    ``schedule`` is the text of another schedule, which replaces all of these defaults. Its moves
+    are replayed, and nothing is compared: the text in ``kernel.schedule`` makes that kernel again,
+    byte for byte. Of a derivation it schedules the program that its first line names, such as
+    ``for snapshot 1``, and without that line ``derivation.final``.
 
     ``constant`` names inputs that stay as they are from call to call. What kernels compute of them
     alone is then made by a function ``prepare`` of the file; ``launch(..., prepared=...)`` takes
@@ -102,93 +124,109 @@ def emit(
         raise ValueError("a schedule says tiles and chunks itself: give it, or these, not both")
     device, given = target_of(target), replace(given_by(dtype), constants=names_given(constant))
     sizes, tiles, chunks = whole(sizes), _whole(tiles, "tiles"), _whole(chunks, "chunks")
+    name, moves = program_of(schedule or "")
     if isinstance(graph, Derivation):
-        source, reference = _chosen(graph, sizes, given, target), reference or graph.start
+        source = _of_derivation(graph, sizes, given, target, None if schedule is None else name)
     else:
-        source, reference = _as_given(graph, sizes, given), reference or _with_meaning(graph)
-    program = source.program
+        source = _as_given(graph, sizes, given, name)
+    program, reference = source.program, reference or source.reference
     known_names(given.constants, [buffer.name for buffer in program.inputs])
     _check_tiles(program, tiles or {})
     _check_chunks(program, chunks or {})
     bound = bind_sizes((), {}, program.rules, sizes)
     if schedule is not None:
-        scheduled = _replayed(source, unscheduled(program, bound, device), schedule)
-    elif source.best is not None and tiles is None and chunks is None:
-        scheduled = source.best
+        scheduled = _replayed(source, unscheduled(program, bound, device), moves)
     else:
-        scheduled = default_schedule(program, bound, device=device, tiles=tiles, chunks=chunks)
-        if tiles is None and chunks is None:
-            scheduled = best_schedule(scheduled)
+        scheduled = source.best_for(bound, device, tiles, chunks)
     return written(
         scheduled,
-        source.stable,
+        source.lowered.stable,
         reference=reference,
+        tiles=source.lowered.program,
+        plain=source.plain if reference is source.reference else None,
         notes=source.notes,
         fused=source.fused,
+        name=source.name,
         chosen=source.chosen,
     )
-
-
-def _with_meaning(graph: Graph) -> Graph | None:
-    """``graph`` if the function is known that it was lowered from."""
-    return graph if graph.meaning is not None else None
 
 
 def _whole(numbers: Mapping[Dim, int] | None, what: str) -> dict[Dim, int] | None:
     return None if numbers is None else whole(numbers, what)
 
 
-def _as_given(graph: Graph, sizes: Mapping[Dim, int], given: Given) -> _Source:
+def _as_given(graph: Graph, sizes: Mapping[Dim, int], given: Given, name: str) -> _Source:
     check_graph(graph)
-    said: list[str] = []
-    stable = safe(graph, said.append)
-    program = typed_for_gpu(graph, lower_to_tiles(stable), given)
+    if name:
+        hint = "give emit the derivation, or leave the line out"
+        what = f"the schedule is for {name!r}, a program of a derivation, and a graph was given"
+        raise EmitError(message(what, hint=hint))
+    low = lowered(graph)
+    program = typed_for_gpu(graph, low.program, given)
     _check_sizes(program, sizes)
-    return _Source(graph, stable, program, (*overflowing(stable), *dict.fromkeys(said)))
+    traced = graph if graph.meaning is not None else None  # else the file compares with the graph
+    return _Source(low, program, (*low.unsafe, *low.notes), traced)
 
 
-def _chosen(
+def _of_derivation(
     derivation: Derivation,
     sizes: Mapping[Dim, int],
     given: Given,
     target: str | Machine,
+    name: str | None,
 ) -> _Source:
-    """The program of a derivation that costs least, with the schedule that it has then."""
+    """The program that a schedule is for by name, "" for the final one; None: what costs least."""
     start = derivation.start
     check_graph(start)
-    program = lower_to_tiles(start)
-    _check_sizes(program, sizes)
-    bound = bind_sizes((), {}, program.rules, sizes)
-    fused = Fused(start, derivation, constants=bool(given.constants))
-    considered = fused.consider(bound, given, target)
+    plain = lower_to_tiles(start)
+    _check_sizes(plain, sizes)
+    if name is None:
+        bound = bind_sizes((), {}, plain.rules, sizes)
+        return replace(_chosen(derivation, bound, given, target), plain=plain)
+    made = program_named(name, derivation) if name else Named(derivation)
+    low = lowered(made.graph, made.notes)
+    program = typed_for_gpu(start, low.program, given)
+    name = "" if made.derivation is derivation else name
+    return _Source(low, program, (*low.unsafe, *low.notes), start, made.derivation, name, plain)
+
+
+def _chosen(
+    derivation: Derivation, sizes: Mapping[Dim, int], given: Given, target: str | Machine
+) -> _Source:
+    """The program of a derivation that costs least, with the schedule that it has then."""
+    fused = Fused(derivation.start, derivation, constants=bool(given.constants))
+    considered = fused.consider(sizes, given, target)
     best = considered.best
     assert best.scheduled is not None, "a GPU's choice has a schedule"
     return _Source(
-        best.graph,
-        best.stable,
+        best.lowered,
         best.scheduled.start,
         (*fused.faults, *best.unsafe, *best.notes),
+        derivation.start,
         fused.derivation_of(best),
-        best.scheduled,
-        considered.short,
+        fused.name_of(best),
+        best=best.scheduled,
+        chosen=considered.short,
     )
 
 
-def _replayed(source: _Source, before: Scheduled, schedule: str) -> Scheduled:
+def _replayed(source: _Source, before: Scheduled, moves: str) -> Scheduled:
     """``before`` with the moves of a schedule. An error says which program they were for."""
     try:
-        return checked_complete(replayed(before, schedule))
+        return checked_complete(replayed(before, moves))
     except (EmitError, ParseError) as error:
-        if source.chosen:
+        if source.name:
+            error.add_note(f"the schedule was applied to {source.name}, which it is for")
+        elif source.fused:
             error.add_note(
-                f"the schedule was applied to what costs least, {source.chosen}; if it was made for"
-                " another program, emit that one: bb.emit(derivation.final, sizes, schedule=...)"
+                "the schedule was applied to derivation.final; the text of one for another program"
+                " begins with a line that names it, such as 'for snapshot 1'"
             )
         raise
 
 
 def check_schedule(
-    graph: Graph,
+    graph: Graph | Derivation,
     schedule: str,
     sizes: Mapping[Dim, int],
     dtype: str | Mapping[str, str] = "float16",

@@ -32,6 +32,7 @@ from blockbuster.rules import (
     PEELING_RULES,
     REPEATING_RULES,
     RULES,
+    SAFETY_RULES,
     UNFUSING_RULES,
     WHOLE_RULES,
     Rule,
@@ -135,6 +136,7 @@ def rules() -> str:
         "UNFUSING_RULES": UNFUSING_RULES,
         "WHOLE_RULES": WHOLE_RULES,
         "REPEATING_RULES": REPEATING_RULES,
+        "SAFETY_RULES": SAFETY_RULES,
     }
     every = dict.fromkeys(rule for held in sets.values() for rule in held)
     ordered = sorted(every, key=lambda rule: (rule.number or 100, rule.name))

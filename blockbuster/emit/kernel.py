@@ -13,9 +13,10 @@ from blockbuster.emit.print.numpy.reference import reference_text
 from blockbuster.emit.print.triton.launcher import sizes_shown
 from blockbuster.emit.print.triton.text import Heading, triton_text
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.script import for_program
 from blockbuster.emit.schedule.steps import KernelDerivation, derived
 from blockbuster.emit.target.assembler import dots_may_break
-from blockbuster.emit.tile.input_kinds import input_kinds
+from blockbuster.emit.tile.input_kinds import Kind, input_kinds
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
@@ -36,9 +37,11 @@ class Kernel:
 
     ``notes`` name possible overflows. ``chunks``: into how many chunks the loops over some dims are
     cut, which run side by side. ``schedule``: the moves that made it, as text that ``bb.emit(...,
-    schedule=...)`` replays. ``tile_program``: the loops, tiles and loads from which the file is
-    printed; ``print`` shows it. ``derivation``: the steps that led to it. ``chosen``: the
-    alternatives and the reason for the choice, in words; empty if the program was given. A file may
+    schedule=...)`` replays; if a derivation was given and the kernel is not that of its final
+    program, the first line names the program. ``tile_program``: the loops, tiles and loads from
+    which the file is printed; ``print`` shows it. ``derivation``: the steps that led to it.
+    ``chosen``: the alternatives and the reason for the choice, in words; empty if nothing was
+    chosen. It is no part of the file, which depends on program and schedule alone. A file may
     hold several kernels that run one after the other; all fields are those of the file. Calling it
     runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
     """
@@ -54,7 +57,7 @@ class Kernel:
     notes: tuple[str, ...] = ()
     chunks: tuple[tuple[Dim, int], ...] = ()
     schedule: str = field(default="", repr=False)
-    chosen: str = field(default="", repr=False)
+    chosen: str = field(default="", repr=False, compare=False)
     tile_program: TileProgram | None = field(default=None, repr=False, compare=False)
     derivation: KernelDerivation | None = field(default=None, repr=False, compare=False)
 
@@ -125,44 +128,65 @@ def written(
     graph: Graph,
     *,
     reference: Graph | str | None = None,
+    tiles: TileProgram | None = None,
+    plain: TileProgram | None = None,
     notes: tuple[str, ...] = (),
     fused: Derivation | None = None,
+    name: str = "",
     chosen: str = "",
 ) -> Kernel:
     """The file of a scheduled program; ``graph`` is the block program that became it.
 
-    ``fused`` is how that was fused, if it is known, ``chosen`` why it was chosen. The file checks
-    itself against ``reference``: the text of a module, or the function that a graph was lowered
-    from; where that is not known, the graph.
+    ``fused`` is how that was fused, if it is known, ``name`` what its schedule calls it, ``chosen``
+    why it was chosen. The file checks itself against ``reference``: the text of a module, or the
+    function that a graph was lowered from; where that is not known, the graph. ``tiles`` and
+    ``plain`` are the tile programs of ``graph`` and of a graph that is the reference; they are
+    lowered here if they are not given.
     """
-    program, device = scheduled.program, scheduled.target.name
-    origin = reference if isinstance(reference, Graph) else graph
-    plain = lower_to_tiles(origin)
-    heading = Heading(
-        listing(lead_first(lower_to_tiles(graph))),  # as the kernel takes exponentials
-        device,
-        _reference(reference, origin, plain, scheduled),
-        notes,
-        scheduled.schedule,
-        checks_assembler=dots_may_break(program, device),
-        chosen=chosen,
-        kinds=input_kinds(plain),
-    )
+    program = scheduled.program
+    tiles = tiles or lower_to_tiles(graph)
+    origin = graph
+    if isinstance(reference, Graph):
+        origin, plain = reference, plain or lower_to_tiles(reference)
+    else:
+        plain = tiles
+    found = _reference(reference, origin, plain, scheduled)
+    heading = _heading(scheduled, tiles, found, notes, name, input_kinds(plain))
     return Kernel(
         name=_name(program),
         source=triton_text(program, scheduled.sizes, heading),
         sizes=scheduled.known,
         tiles=scheduled.blocks,
         dtype=program.dtype,
-        target=device,
+        target=heading.target,
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(b.name for b in program.outputs),
         notes=notes,
         chunks=tuple((c.dim, c.count) for c in program.chunks),
-        schedule=scheduled.schedule,
+        schedule=heading.schedule,
         chosen=chosen,
         tile_program=program,
         derivation=derived(scheduled, fused, graph),
+    )
+
+
+def _heading(
+    scheduled: Scheduled,
+    tiles: TileProgram,
+    reference: Reference,
+    notes: tuple[str, ...],
+    name: str,
+    kinds: Mapping[str, Kind],
+) -> Heading:
+    device = scheduled.target.name
+    return Heading(
+        listing(lead_first(tiles)),  # as the kernel takes exponentials
+        device,
+        reference,
+        notes,
+        for_program(name, scheduled.schedule),
+        checks_assembler=dots_may_break(scheduled.program, device),
+        kinds=kinds,
     )
 
 

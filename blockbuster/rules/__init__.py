@@ -33,6 +33,7 @@ from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.remake import Remake
 from blockbuster.rules.rescale_by_magnitude import RescaleByMagnitude
+from blockbuster.rules.safe_form import SafeForm, made_safe
 from blockbuster.rules.safety import safe
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
 from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
@@ -84,6 +85,10 @@ PEELING_RULES: tuple[Rule, ...] = (
 
 WHOLE_RULES: tuple[Rule, ...] = (
     WholeDim(),  # for chosen dims and before the others: it holds where these are one block
+)
+
+SAFETY_RULES: tuple[Rule, ...] = (
+    SafeForm(),  # after fusion, and before rules that rewrite a safe program
 )
 
 UNFUSING_RULES: tuple[Rule, ...] = (
@@ -143,6 +148,7 @@ __all__ = [
     "PEELING_RULES",
     "REPEATING_RULES",
     "RULES",
+    "SAFETY_RULES",
     "UNFUSING_RULES",
     "WHOLE_RULES",
     "CopyProducer",
@@ -170,6 +176,7 @@ __all__ = [
     "Remake",
     "RescaleByMagnitude",
     "Rule",
+    "SafeForm",
     "Step",
     "ScaleOutOfExtremum",
     "ScaleOutOfMagnitude",
@@ -181,6 +188,7 @@ __all__ = [
     "explain",
     "fuse",
     "made_again",
+    "made_safe",
     "overflowing",
     "reasons",
     "safe",

@@ -66,13 +66,15 @@ class Derivation:
     end.
 
     ``checkpoints`` hold the programs after some numbers of steps, so that any other is rebuilt by
-    replaying a few.
+    replaying a few. ``rules``: the rule set, if ``fuse`` made all of its steps; what is built of
+    derivations, or read from a file, has none.
     """
 
     start: Graph
     applications: tuple[Application, ...]
     snapshots_after: tuple[int, ...]
     checkpoints: Mapping[int, Graph] = field(repr=False, compare=False)
+    rules: tuple[Rule, ...] = field(default=(), repr=False, compare=False)
 
     def __repr__(self) -> str:
         edges = [len(graph.buffered_edges()) for graph in (self.start, self.final)]

@@ -78,6 +78,7 @@ class _Work:
 
     def __init__(self, graph: Graph, rules: Sequence[Rule], known: Known) -> None:
         self.graph = graph
+        self._rule_set = tuple(rules)
         self._rules = [rule for rule in rules if rule.kind != "extension"]
         self._extensions = [rule for rule in rules if rule.kind == "extension"]
         self._pending: list[Path] = []
@@ -104,7 +105,11 @@ class _Work:
                 break
         self._check(Known())
         return Derivation(
-            self._start, tuple(self._done), tuple(self._snapshots), dict(self._checkpoints)
+            self._start,
+            tuple(self._done),
+            tuple(self._snapshots),
+            dict(self._checkpoints),
+            self._rule_set,
         )
 
     def _fuse_every_level(self) -> None:

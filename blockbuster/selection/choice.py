@@ -9,11 +9,12 @@ break a tie. If a compiler refuses a snapshot, its other forms (alternatives.py)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.lowered import Lowered, lowered
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.errors import EmitError, message
@@ -21,12 +22,11 @@ from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
-from blockbuster.rules import Derivation, fuse, overflowing, safe
+from blockbuster.rules import RULES, Derivation, fuse
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.again import Again, AgainWhole, Repeated, repeated
 from blockbuster.selection.candidates.alternatives import Form, alternatives
 from blockbuster.selection.candidates.apart import (
-    LOSES,
     Apart,
     operands_stored_too,
     statistics_apart,
@@ -44,9 +44,10 @@ from blockbuster.selection.candidates.candidate import (
     on_the_cpu,
 )
 from blockbuster.selection.candidates.glance import promising
+from blockbuster.selection.candidates.named import UNFUSED, unfused
 from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
 from blockbuster.selection.candidates.whole import Whole, WholeDims
-from blockbuster.selection.considered import Considered, Refusals
+from blockbuster.selection.considered import Considered, Refusals, as_noun
 from blockbuster.selection.contest import at_other_sizes, best_of, contest
 from blockbuster.selection.decisions.default_tiles import halved_tiles
 
@@ -73,7 +74,7 @@ class Fused:
     ) -> None:
         self.graph, self._constants, self._on_cpu = graph, constants, on_cpu
         self._given = derivation
-        self._lowered: dict[int, _Lowered] = {}
+        self._lowered: dict[int, Lowered] = {}
         self._refused: dict[Key, str] = {}
         self._whole: dict[int, Whole | Again] = {}
         self.faults = FaultNotes()
@@ -107,7 +108,14 @@ class Fused:
     def _by_our_rules(self) -> bool:
         if self._given is None:
             return True
+        if self._given.rules == RULES:
+            return True
         return self._given == fuse(self.graph, on_fault=self.faults.keep)
+
+    @cached_property
+    def tiles(self) -> TileProgram:
+        """The tile program of the graph as it was written: files check themselves against it."""
+        return lower_to_tiles(self.graph)
 
     @cached_property
     def apart(self) -> tuple[Apart, ...]:
@@ -133,8 +141,13 @@ class Fused:
         if one is not None:
             return one.derivation
         if number > snapshots:  # the unfused program
-            return Derivation(self.graph, (), (0,), {0: self.graph})
+            return unfused(self.graph)
         return self.derivation if number == snapshots else self.derivation.at_snapshot(number)
+
+    def name_of(self, choice: Choice) -> str:
+        """The name of a choice's program in a schedule's text: "" for the final one (named.py)."""
+        final = choice.snapshot == len(self.derivation.snapshots_after)
+        return "" if final else as_noun(self._name(choice.snapshot))
 
     def refuse(self, choice: Choice, reason: str) -> None:
         """Never choose this again: a compiler does not take it."""
@@ -301,35 +314,29 @@ class Fused:
         one = self._beside(number) or self._whole.get(number)
         if one is not None:
             return one.name
-        return f"snapshot {number}" if number <= len(self.snapshots) else "the unfused program"
+        return f"snapshot {number}" if number <= len(self.snapshots) else UNFUSED
 
-    def _lower(self, number: int) -> _Lowered:
+    def _lower(self, number: int) -> Lowered:
         if number not in self._lowered:
-            graph = self._graph(number)
-            said: list[str] = []
-            stable = safe(graph, said.append)
             one = self._beside(number)
-            said += [LOSES] if isinstance(one, Apart) and one.loses_digits else []
-            notes = tuple(dict.fromkeys(said))
-            program = lower_to_tiles(stable)
-            self._lowered[number] = _Lowered(graph, stable, program, overflowing(stable), notes)
+            notes = one.notes if isinstance(one, Apart) else ()
+            self._lowered[number] = lowered(self._graph(number), notes)
         return self._lowered[number]
 
     def _choice(self, setting: Setting, number: int, form: Form) -> Choice:
-        lowered, one = self._lower(number), self._beside(number) or self._whole.get(number)
+        low, one = self._lower(number), self._beside(number) or self._whole.get(number)
         on_cpu = setting.target == CPU
         if on_cpu:
-            start = typed_for_cpu(lowered.program, setting.given.arithmetic, self.graph)
+            start = typed_for_cpu(low.program, setting.given.arithmetic, self.graph)
             found = on_the_cpu(start, setting)
         else:
-            start = typed_for_gpu(self.graph, lowered.program, setting.given)
+            start = typed_for_gpu(self.graph, low.program, setting.given)
             found = on_a_gpu(start, setting, form)
             if number in self._whole and (reason := rows_too_wide(found.program)):
                 raise EmitError(reason)
         weight = self._weight(found)
         return Choice(
-            graph=lowered.graph,
-            stable=lowered.stable,
+            lowered=low,
             snapshot=number,
             name=f"{self._name(number)}{form.words}",
             program=found.program,
@@ -340,8 +347,6 @@ class Fused:
             processors=1 if on_cpu else setting.device.processors,
             kernels=found.kernels,
             key=(number, *found.key),
-            unsafe=lowered.unsafe,
-            notes=lowered.notes,
             scheduled=found.scheduled,
             cost=found.cost,
             again=self._again(one, found) if isinstance(one, Again) else None,
@@ -365,14 +370,3 @@ class Fused:
         if (made := repeated(one, found.program, once, found.scheduled.sizes)).too_much:
             raise EmitError(f"it repeats too much: {made.words}")
         return made
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    """A snapshot, its safe form, the tile program of that, and what to know about its numbers."""
-
-    graph: Graph
-    stable: Graph
-    program: TileProgram
-    unsafe: tuple[str, ...]
-    notes: tuple[str, ...]

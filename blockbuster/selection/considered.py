@@ -26,8 +26,13 @@ def is_tie(best: Choice, other: Choice) -> bool:
     return len(best.unsafe) == len(other.unsafe) and high <= within * low
 
 
+def as_noun(name: str) -> str:
+    """The name of a program where a noun is needed: "the program with D in one block"."""
+    return f"the program {name}" if name.startswith("with ") else name
+
+
 def _priced(choice: Choice) -> str:
-    name = f"the program {choice.name}" if choice.name.startswith("with ") else choice.name
+    name = as_noun(choice.name)
     if choice.cost is not None:
         return f"{name}, {choice.cost.microseconds:.1f} us"
     return f"{name}, {'of no known time' if choice.scheduled else f'{choice.moved} elements moved'}"

@@ -62,7 +62,8 @@ def add_kernel(command: argparse.ArgumentParser) -> None:
         "--schedule",
         type=Path,
         metavar="FILE",
-        help="the text of a schedule for that snapshot, instead of the best of those tried",
+        help="the text of a schedule, for that snapshot or for the program that it names, instead "
+        "of the best of those tried",
     )
 
 

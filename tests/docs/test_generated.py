@@ -17,6 +17,7 @@ from blockbuster.rules import (
     PEELING_RULES,
     REPEATING_RULES,
     RULES,
+    SAFETY_RULES,
     UNFUSING_RULES,
     WHOLE_RULES,
 )
@@ -63,7 +64,8 @@ def test_every_public_name_is_described(generated):
 
 def test_every_rule_is_described_with_its_programs(generated):
     text = generated.rules()
-    sets = (RULES, PEELING_RULES, UNFUSING_RULES, REPEATING_RULES, WHOLE_RULES)
+    beside = (UNFUSING_RULES, REPEATING_RULES, WHOLE_RULES, SAFETY_RULES)
+    sets = (RULES, PEELING_RULES, *beside)
     names = {rule.name for rules in sets for rule in rules}
 
     assert set(re.findall(r"^## (.+)$", text, re.MULTILINE)) == names

@@ -35,14 +35,14 @@ def test_of_a_derivation_what_costs_least_is_written(kernels):
     assert (kernels.kernels, mega.kernels) == (2, 1)
     assert kernels.cost().time_us * 8 < mega.cost().time_us
     assert kernels.chosen.startswith("snapshot 1, ")
-    assert "Chosen by cost: snapshot 1, " in kernels.source
-    assert "Chosen by cost" not in mega.source
+    assert "\n    for snapshot 1\n" in kernels.source
+    assert "\n    for snapshot" not in mega.source
 
 
 def test_it_is_what_jit_chooses(kernels):
     best = Fused(GEGLU.start).consider(SIZES, "float16", "sm_90").best
 
-    assert kernels.schedule == best.scheduled.schedule
+    assert kernels.schedule == f"for snapshot 1\n{best.scheduled.schedule}"
     assert kernels.tile_program == best.program
 
 
@@ -62,13 +62,22 @@ def test_forms_beside_the_snapshots_are_chosen_too():
     assert bb.safe(kernel.derivation.fused.final) == kernel.derivation.graph
 
 
-def test_its_schedule_replays_on_what_was_chosen(kernels):
+def test_its_schedule_replays_on_the_program_that_it_names(kernels):
     again = bb.emit(GEGLU, SIZES, schedule=kernels.schedule)
 
     assert again.source == kernels.source
     with pytest.raises(bb.EmitError, match="no dim Q") as caught:
+        bb.emit(GEGLU, SIZES, schedule="for snapshot 1; block Q 32; warps 4")
+    assert "applied to snapshot 1" in caught.value.__notes__[0]
+
+
+def test_a_schedule_that_names_no_program_is_for_the_final_one(kernels):
+    mega = bb.emit(GEGLU.final, SIZES)
+
+    assert bb.emit(GEGLU, SIZES, schedule=mega.schedule).source == mega.source
+    with pytest.raises(bb.EmitError, match="no dim Q") as caught:
         bb.emit(GEGLU, SIZES, schedule="block Q 32; warps 4")
-    assert "applied to what costs least, snapshot 1" in caught.value.__notes__[0]
+    assert "applied to derivation.final" in caught.value.__notes__[0]
 
 
 def test_tiles_and_chunks_are_for_what_was_chosen(kernels):

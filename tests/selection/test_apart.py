@@ -42,7 +42,8 @@ def test_they_compute_the_same_and_leave_no_sum_beside_a_dot(name):
     for made in one.apart:
         whole = one.derivation.snapshots[made.number - 1]
         before = safe(whole) if made.normalized else whole
-        assert made.derivation.start == (before if made.normalized else one.derivation.start)
+        assert made.derivation.start == one.derivation.start
+        assert made.normalized == ("safe" in {step.rule for step in made.derivation.steps})
         assert sums_beside_dots(made.graph) == 0
         assert sums_beside_dots(whole) or made is one.apart[-1]
         assert bb.prove_equal(before, made.graph).equal
@@ -223,7 +224,9 @@ def test_where_weights_are_constant_their_factors_are_stored_as_well():
     assert [made.number for made in added] == [made.number for made in usual.apart]
     assert all(made.name.endswith("statistics apart and operands of dots stored") for made in added)
     for made in added:
-        before = made.derivation.start if made.normalized else graph
+        steps = made.derivation.steps
+        safe_form = next((step.after for step in steps if step.rule == "safe"), None)
+        before = safe_form if made.normalized else graph
         assert bb.prove_equal(before, made.graph).equal
 
 

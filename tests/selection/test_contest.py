@@ -101,11 +101,13 @@ def test_of_equals_the_more_fused_is_best():
     one = chosen()
     slower = replace(one, snapshot=one.snapshot + 1, price=one.price * (NEAR - 0.01))
     slow = replace(slower, price=one.price * (NEAR + 0.01))
+    low = replace(one.lowered, unsafe=("y",))
+    unsafe = replace(slower, price=one.price / 9, lowered=low)
 
     assert best_of([one, slower]) is slower
     assert best_of([one, slow]) is one
     assert best_of([one, replace(slower, kernels=2)]) is one
-    assert best_of([one, replace(slower, price=one.price / 9, unsafe=("y",))]) is one
+    assert best_of([one, unsafe]) is one
 
 
 def test_no_more_is_tried_of_what_is_much_slower_than_another_program():

@@ -180,7 +180,7 @@ def test_emit_writes_what_costs_least_and_says_so(capsys, model, tmp_path):
     assert f"wrote {kernel}: 2 kernels for sm_90, float16\n" in out
     assert "chosen by cost: snapshot 1, " in out
     assert "the other program, snapshot 2, " in out
-    assert "Chosen by cost: snapshot 1, " in kernel.read_text()
+    assert "\n    for snapshot 1\n" in kernel.read_text()
     code, out, err = run(capsys, *place, *sizes, "--snapshot", "2")
     assert (code, "in one Triton kernel" in out, "chosen" in out + err) == (0, True, False)
 

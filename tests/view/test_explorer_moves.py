@@ -29,7 +29,7 @@ def test_the_moves_are_those_of_the_kernel(name):
     shown, kernel = data(name)["moves"], kernel_of(name)
     moved = [step for step in shown["steps"] if step["move"] != CLOSING]
 
-    assert [step["line"] for step in moved] == kernel.schedule.splitlines()
+    assert [step["line"] for step in moved] == kernel.derivation.final.schedule.splitlines()
     assert len(shown["states"]) == len(shown["steps"]) + 1
     assert all(step["lead"] and step["why"] for step in shown["steps"])
 

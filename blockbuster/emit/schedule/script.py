@@ -6,6 +6,9 @@
 
 A line is the name of a move, a place (site.py) and the move's arguments. Lines may be joined by
 ``;``. A comment begins at the start of a line or after a blank.
+
+Before the first move a line may name the program that the moves are for, among those of a
+derivation: ``for snapshot 1``. ``bb.emit`` reads it; moves know nothing of it.
 """
 
 from __future__ import annotations
@@ -65,6 +68,8 @@ _NUMBER = re.compile(r"[1-9][0-9]{,8}")  # of a nest, a loop or a statement
 _STATEMENT = re.compile(rf"@({_NUMBER.pattern})")
 _LOOP = re.compile(rf"([^\s#@,;]+)(?:#({_NUMBER.pattern}))?")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
+FOR = "for"
+_FOR = re.compile(rf"(?:[\s;]|#[^\n]*\n)*(?P<line>{FOR}\b(?P<name>[^\n;#]*))")
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,36 @@ def parsed(text: str) -> Iterator[Line]:
             start += len(part) + 1
             if words:
                 yield _line(number, whole, part.strip(), words)
+
+
+def for_program(name: str, moves: str) -> str:
+    """The text of a schedule whose first line names its program; without a name, the moves alone.
+
+    >>> for_program("snapshot 1", "warps 4")
+    'for snapshot 1\\nwarps 4'
+    """
+    return f"{FOR} {name}\n{moves}" if name else moves
+
+
+def program_of(text: str) -> tuple[str, str]:
+    """The name of the program that ``text`` is for, or "", and the text with blanks in its place.
+
+    Raises ParseError for a line without a name.
+
+    >>> program_of("for snapshot 1; warps 4")
+    ('snapshot 1', '              ; warps 4')
+    """
+    found = _FOR.match(text)
+    if found is None:
+        return "", text
+    start, end = found.span("line")
+    name = " ".join(found["name"].split())
+    if not name:
+        number = text.count("\n", 0, start) + 1
+        line = text.split("\n")[number - 1]
+        column = start - (text.rfind("\n", 0, start) + 1) + len(FOR)
+        raise _error("expected the name of a program, such as snapshot 1", number, line, column)
+    return name, f"{text[:start]}{' ' * (end - start)}{text[end:]}"
 
 
 def replayed(scheduled: Scheduled, text: str) -> Scheduled:
@@ -149,7 +184,8 @@ def _line(number: int, whole: str, text: str, words: list[_Word]) -> Line:
     name, rest = words[0], words[1:]
     move = BY_NAME.get(name.text)
     if move is None:
-        hint = among(name.text, BY_NAME)
+        early = "the line that names the program comes before all moves, and once"
+        hint = early if name.text == FOR else among(name.text, BY_NAME)
         raise _error(f"unknown move {name.text!r}", number, whole, name.column, hint=hint)
     site, rest = _site(move, number, whole, name, rest)
     column = rest[0].column if rest else len(whole.rstrip())

@@ -13,12 +13,12 @@ the factors of a norm are then computed once for all calls, as are the sums of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
-from blockbuster.rules import Derivation, Match, Materialize, safe
+from blockbuster.rules import Derivation, Match, Materialize, made_safe, safe
 from blockbuster.selection.candidates.operands_apart import with_operands_stored
 
 LOSES = (
@@ -36,19 +36,26 @@ class Snapshots:
     """The snapshots of a program, for all its candidates."""
 
     derivation: Derivation
+    _counted: dict[Graph, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def outer_products(self, graph: Graph) -> int:
+        """How many outer products the safe form of ``graph`` has, counted once."""
+        if graph not in self._counted:
+            self._counted[graph] = _outer_products(safe(graph))
+        return self._counted[graph]
 
     @cached_property
     def fewest_outer_products(self) -> int:
         """In the safe form of the snapshot that has least of them."""
-        return min(_outer_products(safe(graph)) for graph in self.derivation.snapshots)
+        return min(map(self.outer_products, self.derivation.snapshots))
 
 
 @dataclass(frozen=True)
 class Apart:
     """Snapshot ``number`` of ``fused``, counted from 1, with statistics taken out of its loops.
 
-    ``derivation`` ends with the steps that do so. ``normalized``: it starts with the safe form of
-    the snapshot, where rows are normalized before the dots. ``stored``: operands of dots are, too.
+    ``derivation`` ends with the steps that do so. ``normalized``: the snapshot is made safe before
+    them, so that rows are normalized before the dots. ``stored``: operands of dots are, too.
     """
 
     number: int
@@ -69,6 +76,11 @@ class Apart:
         stored = " and operands of dots stored" if self.stored else ""
         return f"snapshot {self.number}{form} with statistics apart{stored}"
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user has to know of its numbers."""
+        return (LOSES,) if self.loses_digits else ()
+
     @cached_property
     def loses_digits(self) -> bool:
         """True if a mean is taken off after the dots, where some snapshot would do so before them.
@@ -77,8 +89,18 @@ class Apart:
         Products of float32 then keep digits that a difference of sums has lost; those of float16
         have fewer digits than their sums.
         """
-        own = _outer_products(safe(self.graph))
+        own = self.fused.outer_products(self.graph)
         return own > 0 and own > self.fused.fewest_outer_products
+
+
+def apart_from(
+    derivation: Derivation, number: int, *, normalized: bool = False, stored: bool = False
+) -> Apart:
+    """Snapshot ``number`` with all statistics taken out, in the form that ``Apart`` describes."""
+    whole = derivation.at_snapshot(number)
+    made = _without_statistics(made_safe(whole) if normalized else whole)
+    made = with_operands_stored(made) if stored else made
+    return Apart(number, made, Snapshots(derivation), normalized, stored)
 
 
 def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
@@ -100,9 +122,8 @@ def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
             continue
         found.setdefault(one.graph, one)
         if one.loses_digits:
-            stable = safe(whole.final)
-            start = Derivation(stable, (), (0,), {0: stable})
-            other = Apart(number, _without_statistics(start), snapshots, normalized=True)
+            stable = made_safe(whole)
+            other = Apart(number, _without_statistics(stable), snapshots, normalized=True)
             if not other.loses_digits:
                 found.setdefault(other.graph, other)
     for one in before if _products(derivation.final) > 1 else ():

@@ -15,6 +15,7 @@ from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import defined, stored
 from blockbuster.emit.tile.extents import extents_of
+from blockbuster.emit.tile.lowered import Lowered
 from blockbuster.emit.tile.program import Buffer, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.traffic import elements_moved
@@ -46,17 +47,15 @@ STORED = "what it stores between kernels is larger than all that it is given"
 class Choice:
     """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
 
-    ``tiles`` are those that are not the default, ``unsafe`` names exponentials that can overflow,
-    ``notes`` are further facts about its numbers. A GPU's kernel is printed from ``scheduled``,
-    which holds its warps, too; ``stable`` is the safe form of ``graph`` behind it. ``price``: the
+    ``tiles`` are those that are not the default. A GPU's kernel is printed from ``scheduled``,
+    which holds its warps, too; ``lowered`` is the block program behind it. ``price``: the
     cost in microseconds or, on the CPU, in elements moved; ``cost`` has the details. ``again``: the
     work that it repeats. ``usual``: it is not another form because a compiler refused one.
     ``weight``: a factor on its microseconds. ``schedules``: the schedules among which its own was
     chosen, or why it was not.
     """
 
-    graph: Graph = field(repr=False)
-    stable: Graph = field(repr=False)
+    lowered: Lowered = field(repr=False)
     snapshot: int
     name: str
     program: TileProgram = field(repr=False)
@@ -67,14 +66,32 @@ class Choice:
     processors: int
     kernels: int
     key: Key = field(repr=False)
-    unsafe: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
     scheduled: Scheduled | None = field(default=None, repr=False)
     cost: Cost | None = field(default=None, repr=False)
     again: Repeated | None = None
     usual: bool = False
     weight: float = 1.0
     schedules: str = ""
+
+    @property
+    def graph(self) -> Graph:
+        """The block program."""
+        return self.lowered.graph
+
+    @property
+    def stable(self) -> Graph:
+        """Its safe form."""
+        return self.lowered.stable
+
+    @property
+    def unsafe(self) -> tuple[str, ...]:
+        """Names of exponentials that can overflow."""
+        return self.lowered.unsafe
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Further facts about its numbers."""
+        return self.lowered.notes
 
     @cached_property
     def mixed(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Functional
-from blockbuster.rules import Derivation, Match, Materialize, safe
+from blockbuster.rules import Derivation, Match, Materialize, made_safe
 
 MOST = 2
 """Such programs that are looked at: each is lowered and scheduled for every choice."""
@@ -22,7 +22,7 @@ MOST = 2
 class OperandsApart:
     """The safe form of snapshot ``number``, counted from 1, with operands of its dots stored.
 
-    ``derivation`` begins with that form and ends with the steps that do so.
+    ``derivation`` leads to the snapshot, makes it safe and ends with the steps that store them.
     """
 
     number: int
@@ -43,13 +43,19 @@ def operands_apart(derivation: Derivation) -> tuple[OperandsApart, ...]:
     """The programs that store operands of dots, of the most fused snapshots that have any."""
     found: dict[Graph, OperandsApart] = {}
     for number in range(len(derivation.snapshots_after), 0, -1):
-        stable = safe(derivation.at_snapshot(number).final)
-        made = with_operands_stored(Derivation(stable, (), (0,), {0: stable}))
-        if made.applications:
-            found.setdefault(made.final, OperandsApart(number, made))
+        one = stored_from(derivation, number)
+        if one is not None:
+            found.setdefault(one.graph, one)
         if len(found) == MOST:
             break
     return tuple(found.values())
+
+
+def stored_from(derivation: Derivation, number: int) -> OperandsApart | None:
+    """Snapshot ``number`` with operands of its dots stored; None if no dot reads one to store."""
+    stable = made_safe(derivation.at_snapshot(number))
+    made = with_operands_stored(stable)
+    return None if made is stable else OperandsApart(number, made)
 
 
 def with_operands_stored(derivation: Derivation) -> Derivation:

@@ -209,7 +209,14 @@ class Family:
             blocks = {d: n for d, n in best.blocks.items() if d not in whole}
         else:
             notes = (*fused.faults, *best.unsafe, *best.notes)
-            text = written(best.scheduled, best.stable, reference=fused.graph, notes=notes).source
+            text = written(
+                best.scheduled,
+                best.stable,
+                reference=fused.graph,
+                tiles=best.lowered.program,
+                plain=fused.tiles,
+                notes=notes,
+            ).source
         return File(
             text,
             tuple(buffer.name for buffer in program.inputs),

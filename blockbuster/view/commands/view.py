@@ -17,6 +17,7 @@ from blockbuster.rules import (
     PEELING_RULES,
     REPEATING_RULES,
     RULES,
+    SAFETY_RULES,
     UNFUSING_RULES,
     WHOLE_RULES,
     Derivation,
@@ -33,7 +34,9 @@ EXAMPLES = """examples:
   blockbuster view steps.json -o attention.html --sizes M=4096,N=4096 --open
 """
 MISC = re.compile(r'\bmisc ("(?:[^"\\\n]|\\.)*")')
-SETS = (RULES, PAPER_RULES, PEELING_RULES, UNFUSING_RULES, REPEATING_RULES, WHOLE_RULES)
+SETS = (
+    RULES, PAPER_RULES, PEELING_RULES, UNFUSING_RULES, REPEATING_RULES, WHOLE_RULES, SAFETY_RULES,
+)  # fmt: skip
 KNOWN = tuple(dict.fromkeys(rule for rules in SETS for rule in rules))
 
 

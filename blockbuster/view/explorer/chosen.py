@@ -25,6 +25,7 @@ best of the default ones."""
 class Chosen:
     """The choice at some sizes. ``derivation`` ends with its program.
 
+    ``name`` is what the kernel's schedule calls the program, "" for the final one.
     ``compared``: schedules near the default one were compared, as ``jit`` does. Without
     ``considered`` there are no kernels, for the reason ``missing``.
     """
@@ -32,6 +33,7 @@ class Chosen:
     derivation: Derivation
     considered: Considered | None
     compared: bool = True
+    name: str = ""
     missing: str = ""
 
     @property
@@ -81,4 +83,5 @@ def chosen(
         considered = look(sizes, dtype, target)
     except EmitError as error:
         return Chosen(derivation, None, missing=str(error))
-    return Chosen(fused.derivation_of(considered.best), considered, short)
+    best = considered.best
+    return Chosen(fused.derivation_of(best), considered, short, fused.name_of(best))

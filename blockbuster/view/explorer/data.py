@@ -61,7 +61,7 @@ def explorer_data(
     progress("rewriting")
     found = frames(derivation, choice.derivation)
     graphs = [derivation.start, *(frame.after for frame in found)]
-    final = final_state(derivation, choice.derivation, found)
+    final = final_state(choice.derivation, found)
     with ThreadPoolExecutor(1) as beside:  # pictures are drawn by other processes
         pictures = beside.submit(pictures_data, graphs, found)
         parts = _texts(derivation, found, graphs, sizes, choice, setting, prove, progress)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blockbuster.ir.graph import Graph
-from blockbuster.rules import Derivation, safe
+from blockbuster.rules import Derivation, SafeForm, safe
 from blockbuster.rules.derivation import Application, Path, apply_at
 
 
@@ -41,25 +41,20 @@ def frames(derivation: Derivation, kernels: Derivation | None = None) -> tuple[F
     graphs = [derivation.start, *(frame.after for frame in found)]
     wanted = kernels or derivation
     place, rest = _parting(derivation, wanted)
-    if place is None:  # it starts from the safe form of a snapshot
-        place = max(n for n in derivation.snapshots_after if safe(graphs[n]) == wanted.start)
-        found.append(_made_safe(place, graphs[place]))
-        graphs.append(found[-1].after)
-        place = len(found)
     for frame in _applied(graphs[place], rest, place, len(found), beside=True):
         found.append(frame)
         place = len(found)
     final = found[place - 1].after if place else derivation.start
-    stable = _made_safe(place, final)
+    stable = _made_safe(place, final, safe(final))
     return (*found, stable) if stable.after != final else tuple(found)
 
 
-def final_state(derivation: Derivation, kernels: Derivation, found: Sequence[Frame]) -> int:
+def final_state(kernels: Derivation, found: Sequence[Frame]) -> int:
     """The state that is the kernels' program, before its safe form."""
     last = found[-1] if found else None
     if last is not None and last.application is None:
         return last.start
-    if kernels.start == derivation.start and last is not None and not last.beside:
+    if last is not None and not last.beside:
         return len(_steps(kernels))
     return len(found)
 
@@ -70,11 +65,9 @@ def _steps(derivation: Derivation) -> tuple[Application, ...]:
 
 def _parting(
     derivation: Derivation, wanted: Derivation
-) -> tuple[int | None, tuple[Application, ...]]:
-    """The last state that both have, and what ``wanted`` does from there; None if there is none."""
+) -> tuple[int, tuple[Application, ...]]:
+    """The last state that both have, and what ``wanted`` does from there."""
     own, other = _steps(derivation), _steps(wanted)
-    if wanted.start != derivation.start:
-        return None, other
     same = 0
     while same < min(len(own), len(other)) and own[same] == other[same]:
         same += 1
@@ -93,16 +86,19 @@ def _applied(
     found = []
     for at, step in enumerate(steps):
         after, moves = apply_at(before, step)
+        number = count + at if at else start
+        if step.rule == SafeForm():
+            found.append(_made_safe(number, before, after))
+            before = after
+            continue
         roles = tuple((role, (*step.path, node)) for role, node in step.nodes.items())
         made = _new_nodes(before.at(step.path), after.at(moves.now), moves.now)
-        number = count + at if at else start
         found.append(Frame(number, before, after, step, roles, made, beside))
         before = after
     return found
 
 
-def _made_safe(start: int, before: Graph) -> Frame:
-    stable = safe(before)
+def _made_safe(start: int, before: Graph, stable: Graph) -> Frame:
     return Frame(start, before, stable, None, (), tuple(_by_the_pass(stable)))
 
 

@@ -12,6 +12,7 @@ from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.steps import KernelDerivation
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import shown_lines
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
@@ -52,11 +53,14 @@ def kernel_text(chosen: Chosen, reference: Graph, dtype: str) -> KernelText:
         reference=reference,
         notes=(*best.unsafe, *best.notes),
         fused=chosen.derivation,
+        plain=lower_to_tiles(reference),
+        name=chosen.name,
         chosen=chosen.considered.short,
     )
-    kernel = file(best.scheduled, best.stable)
+    kernel = file(best.scheduled, best.stable, tiles=best.lowered.program)
     same = with_places(best.stable)
-    marked = file(_again(best.scheduled, same, reference, dtype), same)
+    tiles = lower_to_tiles(same)
+    marked = file(_again(best.scheduled, tiles, reference, dtype), same, tiles=tiles)
     lines, other = shown_lines(kernel.source), shown_lines(marked.source)
     kernels = _kernels(lines)
     places = [""] * len(lines)
@@ -67,9 +71,9 @@ def kernel_text(chosen: Chosen, reference: Graph, dtype: str) -> KernelText:
     return KernelText(text, kernels, kernel.tiles, kernel.target, kernel)
 
 
-def _again(made: Scheduled, stable: Graph, reference: Graph, dtype: str) -> Scheduled:
+def _again(made: Scheduled, tiles: TileProgram, reference: Graph, dtype: str) -> Scheduled:
     """The schedule of a program, applied to an equal one whose nodes carry other origins."""
-    program = typed_for_gpu(reference, lower_to_tiles(stable), given_by(dtype))
+    program = typed_for_gpu(reference, tiles, given_by(dtype))
     return replayed(unscheduled(program, made.known, made.target), made.schedule)
 
 

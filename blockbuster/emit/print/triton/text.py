@@ -63,7 +63,6 @@ class Heading:
     notes: tuple[str, ...] = ()
     schedule: str = ""
     checks_assembler: bool = False
-    chosen: str = ""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
 
 
@@ -113,12 +112,6 @@ def _schedule(text: str) -> str:
     lines = "".join(f"    {line}\n" for line in shown_lines(text)) if text else ""
     words = "These moves made it of the program above; bb.emit(..., schedule=TEXT) replays them."
     return f"{words}\n\n{lines}\n" if lines else ""
-
-
-def _chosen(words: str) -> str:
-    """Why it is this program, wrapped; nothing where there was no choice."""
-    lines = textwrap.wrap(f"Chosen by cost: {words}.", 96) if words else []
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _refuse_block_axes(program: TileProgram) -> None:
@@ -193,7 +186,7 @@ class _FileText:
         schedule = _schedule(heading.schedule)
         promise = "\n".join((self._promise(), *(f"Note: {note}." for note in heading.notes)))
         text = f"""{outputs} from {inputs}, in {kernels}.
-{self._between()}{_chosen(heading.chosen)}
+{self._between()}
 Written by Blockbuster for {sizes}, {self._kinds(self._program.inputs)}, {heading.target}.
 Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
