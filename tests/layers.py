@@ -63,6 +63,8 @@ PARTS = {
         "traffic",
         "cost",
         "decisions",
+        "space",
+        "search",
         "nearby",
         "candidates",
         "considered",

@@ -67,7 +67,9 @@ def pairs_of(name: str, count: int) -> tuple[Pair, ...]:
     first = min(chosen, key=lambda snapshot: priced(chosen[snapshot]))
     start = chosen[first]
     limit, chance, space = WORST * priced(start), random.Random(name), Space(start)
-    found = list({_shape(one.scheduled): one.scheduled for one in reversed(beam([start], priced, budget=BUDGET))}.values())[::-1]
+    ranked = [one.scheduled for one in beam([start], priced, budget=BUDGET)]
+    best = {_shape(one): one for one in reversed(ranked)}  # of those that differ in order alone
+    found = list(reversed(best.values()))
     near = [one.scheduled for one in space.neighbours(start)]
     chance.shuffle(near)
     near = [one for one in near if priced(one) <= limit]

@@ -10,7 +10,10 @@ binaries; with them a second fit of the coefficients ranked the judging programs
 came later, too: eight chains of products on an H200 are ranked better by 70 cycles than by 33 or
 50, and better still by 90, which ranks the judging programs worse. ``between`` is that of
 fourteen products on an H200 whose programs take their places in turn, one or two to a processor
-(bench/results/2026-11-24-h200-pairs).
+(bench/results/2026-11-24-h200-pairs). ``held`` came last: the largest of columns of 4095 x 3000
+took an H100 23 microseconds with 128 bytes to a thread, and 46 with 512 (one warp instead of four);
+transposed sums, which fold nothing, take as long with any number
+(bench/results/2026-11-26-h100-space).
 """
 
 from __future__ import annotations
@@ -38,10 +41,10 @@ class Coefficients:
     ``fold``, of a shuffle by which lanes fold what they have; ``exchange``, of what passes from
     warp to warp through shared memory; ``between``, from the last dot of a place to the first of
     the next one, in which the matrix units of a processor with one program stand still.
-    ``held``: bytes that a thread has under way at once, at most: its registers hold no more, so
-    what it loads beyond them waits for the first. ``unrolled``: iterations without dots that wait for their loads together. ``start``: seconds of
-    a kernel beyond those of its launch. ``spill``: how many times longer a kernel takes for each
-    time that it wants the registers that there are once more.
+    ``held``: bytes that a thread which folds has under way at once; what it loads beyond them waits
+    for the first. ``unrolled``: iterations without dots that wait for their loads together.
+    ``start``: seconds of a kernel beyond those of its launch. ``spill``: how many times longer a
+    kernel takes for each time that it wants the registers that there are once more.
     """
 
     matrix: float = 1.0

@@ -160,8 +160,10 @@ class Rates:
         coming = self._latency(phase) + self._arrival(each)
         if phase.waits:
             coming *= self._turns(phase) / self.together(phase)
-            if self.work.ahead and not phase.dims:  # asked for some places before
-                coming = max(0.0, (found + coming) / self.work.ahead - found)
+            if self.work.ahead and not phase.dims:  # all but the first places asked before
+                first = min(1.0, self.work.fixed / self.work.programs)
+                later = max(0.0, (found + coming) / self.work.ahead - found)
+                coming = first * coming + (1.0 - first) * later
             return found + coming + self._copying(phase)
         found += phase.exposed(coming, found)
         if not phase.ahead:

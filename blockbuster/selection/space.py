@@ -96,7 +96,7 @@ class Space:
                 yield f"insert {line}", self._with(script, at, at, (line,))
 
     def _with(self, script: Script, at: int, end: int, lines: Script) -> Scheduled | None:
-        """The script with other ``lines`` from ``at`` to ``end``, and the rest as far as it goes."""
+        """The script with other ``lines`` from ``at`` to ``end``, and what applies of the rest."""
         here, before = self.after((*script[:at], *lines)), self.after(script[:end])
         if here is None or before is None:
             return None

@@ -94,7 +94,7 @@ def test_the_move_offers_them_where_they_are_legal(attention):
     offered = [list(BY_NAME["stage"].arguments(s, Site(1, "N"))) for s in (start, old)]
 
     assert {"stages": 3, "described": True} in offered[0]
-    assert offered[1] == [{"stages": number} for number in range(2, 6)]
+    assert offered[1] == [{"stages": number} for number in range(2, 7)]
 
 
 def matmul(x, w):

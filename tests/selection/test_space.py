@@ -130,7 +130,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_neighbours_compute_the_same(name):
-    """Every move on the way is proven: the interpreter of tiles runs the program before and after."""
+    """Every move is proven on the way, by running the programs before and after it."""
     fn, inputs, sizes = PROGRAMS[name]
     graph, program = program_of(fn, **inputs)
     start = default_schedule(program, sizes, device=H100)

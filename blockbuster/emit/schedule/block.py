@@ -185,7 +185,8 @@ def _ways(dim: Dim, scheduled: Scheduled, site: Site) -> Iterator[Cut]:
     least = max((least_lanes(nest, draft.units).get(dim, 1) for nest in here), default=1)
     whole = max(1 << max(size - 1, 0).bit_length(), least)
     if not any(dim in unlooped(nest, draft.units) for nest in here):
-        yield from (Cut(dim, 1 << power) for power in range(whole.bit_length()) if 1 << power >= least)
+        powers = range(least.bit_length() - 1, whole.bit_length())
+        yield from (Cut(dim, 1 << power) for power in powers)
     yield Cut(dim, whole, whole=True)
     yield Cut(dim, 2 * whole, whole=True)  # padded, as the rows of dots may be
 

@@ -58,7 +58,8 @@ class Persist(Move):
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The nest has a grid, whose places no fixed number of programs takes yet.
 
-        Beside dots a loop computes nothing else, and stages want loads, and no loop or dot inside the grid.
+        Beside dots a loop computes nothing else. Stages want loads, and no loop or dot inside the
+        grid.
         """
         if site == EVERYWHERE or not nests_at(scheduled.draft, site):
             return no_such_place(self, site)

@@ -50,8 +50,8 @@ class Recut(Move):
         """Other powers of two as lanes of each dim, as far as they can be."""
         nest = nest_at(scheduled.draft, site)
         for block in nest.blocks if nest else ():
-            size = scheduled.sizes[size_class(block.dim)]
-            for lanes in (1 << power for power in range(max(size - 1, block.lanes).bit_length() + 1)):
+            most = max(scheduled.sizes[size_class(block.dim)] - 1, block.lanes).bit_length()
+            for lanes in (1 << power for power in range(most + 1)):
                 if not self.why_not(scheduled, site, dim=block.dim, lanes=lanes):
                     yield {"dim": block.dim, "lanes": lanes}
 

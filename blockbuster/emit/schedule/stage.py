@@ -49,6 +49,9 @@ BY_DESCRIPTORS = ("by", "descriptors")
 
 FEWEST = 2  # stages: the iteration that computes, and one whose loads are on their way
 
+MOST = 6
+"""Stages that are offered, at most: with short steps so many keep enough on its way."""
+
 
 class Stage(Move):
     """Issue the loads of a loop some iterations before they are awaited."""
@@ -64,11 +67,23 @@ class Stage(Move):
                 yield site
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """From two stages to five, by pointers and, where that is legal, by descriptors."""
-        for number in range(FEWEST, 6):
+        """From two stages to six, by pointers and, where that is legal, by descriptors."""
+        for number in range(FEWEST, MOST + 1):
             yield {"stages": number}
             if not self.why_not(scheduled, site, stages=number, described=True):
                 yield {"stages": number, "described": True}
+
+    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Three stages, the fewest with which two loads are on their way."""
+        return (args for args in self.arguments(scheduled, site) if args["stages"] == FEWEST + 1)
+
+    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
+        """One stage more or less, and as many the other way."""
+        described = args.get("described", False)
+        for other in self.arguments(scheduled, site):
+            away = abs(other["stages"] - args["stages"])
+            if away + (other.get("described", False) != described) == 1:
+                yield other
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop is innermost and serial, its arrays do not change, no tile is used otherwise."""
