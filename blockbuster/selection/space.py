@@ -90,7 +90,9 @@ class Space:
         behind = (at for at, rank in enumerate(ranks, start=1) if rank <= RANK[move.name])
         at = max(behind, default=0)
         before = self.after(script[:at])
-        for site in list(move.sites(before)) if before else ():
+        if before is None:
+            return
+        for site in list(move.sites(before)):
             for args in move.first(before, site):
                 line = _line(move, site, args)
                 yield f"insert {line}", self._with(script, at, at, (line,))

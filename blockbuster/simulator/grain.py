@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from blockbuster.costs.phases import Phase
 from blockbuster.costs.work import Work
 
@@ -25,4 +27,4 @@ def iterations_of_group(work: Work) -> int:
 
 def _most(phase: Phase, work: Work) -> int:
     """The iterations of a loop in the program that has most of them."""
-    return max(phase.each, default=-(-phase.runs // work.programs))
+    return ceil(max(phase.each, default=phase.runs / work.programs))

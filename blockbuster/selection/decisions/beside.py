@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blockbuster.costs.footprint import footprint
+from blockbuster.costs.work import loops_before_it_waits
 from blockbuster.emit.schedule.base import Args
 from blockbuster.emit.schedule.persist import STAGES, Persist
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -43,7 +44,7 @@ from blockbuster.ir.ops import Functional
 from blockbuster.ir.types import size_class
 from blockbuster.selection.decisions.combining import programs as places_of
 from blockbuster.selection.decisions.combining import widest
-from blockbuster.selection.decisions.persistent import is_alone, loops_before_it_waits
+from blockbuster.selection.decisions.persistent import is_alone
 
 PERSIST = Persist()
 
