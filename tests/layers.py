@@ -61,6 +61,7 @@ PARTS = {
     "selection": (
         "traffic",
         "cost",
+        "price",
         "ranking",
         "decisions",
         "nearby",

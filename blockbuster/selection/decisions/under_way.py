@@ -17,8 +17,8 @@ from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.tile.program import Issue, statements
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import tiling_of
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.combining import blocks, programs
+from blockbuster.selection.price import priced
 
 ENOUGH = 96 << 10
 """Bytes that a processor has under way, at least, where its memory allows that."""
@@ -85,8 +85,8 @@ def replayed_lines(scheduled: Scheduled, lines: list[Line]) -> Scheduled | None:
             return None
         made = line.move.apply(made, line.site, **line.args)
     try:
-        cost = cost_of(made)
-        worse = cost.microseconds > WORSE * cost_of(scheduled).microseconds
+        cost = priced(made)
+        worse = cost.microseconds > WORSE * priced(scheduled).microseconds
         return None if worse or cost.spills else made
     except ValueError:
         return None
