@@ -32,7 +32,10 @@ from bench.peers.cases import BY_KEY
 from blockbuster.emit.schedule.replays import Replays, Script
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.tile.array_dtypes import given_by
-from blockbuster.errors import EmitError
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.trips import sized
+from blockbuster.errors import BlockbusterError, EmitError
+from blockbuster.ir.sizes import bind_sizes
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.price import priced
 
@@ -78,8 +81,10 @@ def chosen(key: str, target: str) -> tuple[float, int, Scheduled]:
     constant = tuple(name for at, name in enumerate(case.inputs) if at in case.constant)
     given = replace(given_by(dtypes), constants=constant)
     fused = Fused(derivation.start, derivation, constants=bool(constant))
+    program = lower_to_tiles(derivation.start)
+    sizes = bind_sizes((), {}, program.rules, case.sizes, needed=sized(program))
     begin = process_time()
-    considered = fused.consider(dict(case.sizes), given, target)
+    considered = fused.consider(sizes, given, target)
     seconds = process_time() - begin
     words = (one.schedules.split() for one in (considered.best, *considered.others))
     counts = (int(next((word for word in said if word.isdigit()), "1")) for said in words)
@@ -162,7 +167,11 @@ def main() -> int:
     words, found = [word for word in options.only.split(",") if word], list[Times]()
     with options.out.open("w", encoding="utf-8") as file:
         for key in asked_for(words):
-            found.append(times_of(key, options.target))
+            try:
+                found.append(times_of(key, options.target))
+            except (BlockbusterError, ValueError) as error:  # it has no kernel
+                print(f"{key}: {error}", file=sys.stderr)
+                continue
             file.write(json.dumps(asdict(found[-1])) + "\n")
             file.flush()
     print(summary(found), file=sys.stderr)

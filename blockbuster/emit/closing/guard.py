@@ -24,6 +24,7 @@ from blockbuster.emit.tile.dataflow import (
     same_or,
     with_parts,
 )
+from blockbuster.emit.tile.each_nest import Around, naming_body
 from blockbuster.emit.tile.padding import IDENTITY, Lane, LaneState
 from blockbuster.emit.tile.program import (
     Fold,
@@ -54,14 +55,11 @@ def guard(program: TileProgram, ragged: Sequence[Dim]) -> TileProgram:
     return replace(program, nests=tuple(map(writer.nest, program.nests)))
 
 
-def guard_nests(program: TileProgram) -> TileProgram:
-    """``program`` with guards, where the blocks of its nests say that dims are ragged."""
-    names = fresh_names(program)
-    nests = []
-    for nest in program.nests:
-        ragged = [block.dim for block in nest.blocks if block.ragged]
-        nests.append(_Writer(LaneState(ragged), names).nest(nest))
-    return replace(program, nests=tuple(nests))
+@naming_body("blocks")
+def guard_nests(nest: Nest, _: Around, names: Iterator[str]) -> Nest:
+    """A nest with guards, where its blocks say that dims are ragged."""
+    ragged = [block.dim for block in nest.blocks if block.ragged]
+    return _Writer(LaneState(ragged), names).nest(nest)
 
 
 def guarded_stores(program: TileProgram, arrays: Collection[str]) -> TileProgram:

@@ -22,7 +22,14 @@ from __future__ import annotations
 
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.constants import kept_nests, running_nests
-from blockbuster.emit.tile.dataflow import defined, folded, operands, stored
+from blockbuster.emit.tile.dataflow import (
+    defined,
+    folded,
+    operands,
+    same_or,
+    stored,
+    with_parts,
+)
 from blockbuster.emit.tile.program import Buffer, Init, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.verify_waits import touching, unfinished
 from blockbuster.emit.tile.waits import Release, Wait
@@ -41,16 +48,16 @@ def place_waits(program: TileProgram) -> TileProgram:
     )
     kept = kept_nests(program)
     nests = (
-        changed(nest, overlaps=False) if at in kept else next(placed)
+        with_parts(nest, overlaps=False) if at in kept else next(placed)
         for at, nest in enumerate(program.nests)
     )
-    return changed(program, nests=tuple(nests))
+    return with_parts(program, nests=tuple(nests))
 
 
 def _placed(nest: Nest, written: dict[Buffer, None], *, releases: bool) -> Nest:
     release = (Release(),) if releases else ()
     if not nest.overlaps:
-        return changed(nest, body=(*release, *nest.body))
+        return with_parts(nest, body=same_or(nest.body, (*release, *nest.body)))
     early, late = _parted(nest.body, written)
     if nest.programs and all(isinstance(stmt, Init) for stmt in early):
         early, late = (), nest.body

@@ -94,11 +94,6 @@ def arithmetic_of(program: TileProgram) -> str:
     return "float64" if program.dtype == "float64" else FLOAT
 
 
-def is_accurate(program: TileProgram) -> bool:
-    """True if dots take float32 or a result is float32: it shows how often a value is rounded."""
-    return FLOAT in (program.dtype, *(buffer.dtype for buffer in program.outputs))
-
-
 def retyped(program: TileProgram, before: TileProgram | None = None) -> TileProgram:
     """``program`` with the dtypes of its tiles as they follow from those of its arrays.
 
