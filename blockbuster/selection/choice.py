@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.emit.tile.result_dtypes import is_accurate
+from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph

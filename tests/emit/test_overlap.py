@@ -1,6 +1,7 @@
 """The move overlap: nests wait in time, whatever order kernels run in; devices without are left."""
 
 import re
+from dataclasses import replace
 from types import FunctionType, SimpleNamespace
 
 import numpy as np
@@ -298,6 +299,12 @@ MUTANTS = [
 ]
 
 
+def anew(program):
+    """An equal program of other objects: passes remember what became of those they have seen."""
+    nests = (replace(nest, body=(*nest.body,)) for nest in program.nests)
+    return replace(program, nests=tuple(nests))
+
+
 @pytest.mark.parametrize(("module", "old", "new"), MUTANTS, ids=[old for _, old, _ in MUTANTS])
 def test_a_wait_at_another_place_is_caught(monkeypatch, graph, module, old, new):
     made = (scheduled(graph, more) for more in ("overlap", "overlap nest 1"))
@@ -306,7 +313,7 @@ def test_a_wait_at_another_place_is_caught(monkeypatch, graph, module, old, new)
 
     def right():
         found = []
-        for program in drafts:
+        for program in map(anew, drafts):
             try:
                 found.append(prove_tiles(program, place_waits.place_waits(program), trials=2).equal)
             except VerifyError:

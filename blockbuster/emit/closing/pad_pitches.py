@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from blockbuster.emit.closing.guard import guarded_stores
+from blockbuster.emit.tile.other_arrays import with_arrays
 from blockbuster.emit.tile.program import (
     ACCESSES,
     Buffer,
@@ -29,7 +30,6 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.typed import with_arrays
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.types import Dim
 

@@ -18,8 +18,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from blockbuster.emit.tile.dataflow import defined, names_beside, with_parts
 from blockbuster.emit.tile.hashed import HashedOnce
-from blockbuster.emit.tile.program import Nest, Stmt, TileProgram, statements
-from blockbuster.emit.tile.result_dtypes import FLOAT, is_accurate
+from blockbuster.emit.tile.program import Buffer, Nest, Stmt, TileProgram, statements
+from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.ir.types import Dim
 
 KEPT = 512
@@ -49,13 +49,17 @@ class Same(Generic[Kind]):
 class Around(HashedOnce):
     """What a pass over one nest may know of the rest of its program.
 
-    ``units``, ``dtype``: the program's. ``accurate``: its results show how often a value is rounded
-    (``is_accurate``).
+    All are the program's own.
     """
 
     units: tuple[Dim, ...]
     dtype: str
-    accurate: bool
+    outputs: tuple[Buffer, ...]
+
+    @property
+    def accurate(self) -> bool:
+        """True if results show how often a value is rounded (``is_accurate`` of typed.py)."""
+        return FLOAT in (self.dtype, *(buffer.dtype for buffer in self.outputs))
 
     @property
     def arithmetic(self) -> str:
@@ -63,9 +67,9 @@ class Around(HashedOnce):
         return ("float64" if self.dtype == "float64" else FLOAT) if self.dtype else ""
 
 
-def around(program: TileProgram) -> Around:
+def around_nests(program: TileProgram) -> Around:
     """What passes over one nest of ``program`` may know of it."""
-    return Around(program.units, program.dtype, is_accurate(program))
+    return Around(program.units, program.dtype, program.outputs)
 
 
 def each_nest(one: Callable[[Nest, Around], Nest]) -> ProgramPass:
@@ -77,7 +81,7 @@ def each_nest(one: Callable[[Nest, Around], Nest]) -> ProgramPass:
 
     @wraps(one)
     def every(program: TileProgram) -> TileProgram:
-        known = around(program)
+        known = around_nests(program)
         return with_parts(program, nests=tuple(made(Same(nest), known) for nest in program.nests))
 
     return every
@@ -95,7 +99,7 @@ def each_body(*reads: str) -> Callable[[Callable[[Nest, Around], Nest]], Program
 
         @wraps(one)
         def every(program: TileProgram) -> TileProgram:
-            known = around(program)
+            known = around_nests(program)
             nests = (
                 with_parts(nest, body=made(Same(nest.body), _fields(nest, reads), known))
                 for nest in program.nests
@@ -123,7 +127,7 @@ def naming_body(
 
         @wraps(one)
         def every(program: TileProgram) -> TileProgram:
-            known, nests = around(program), list[Nest]()
+            known, nests = around_nests(program), list[Nest]()
             taken = frozenset[str]().union(*(_names(Same(nest.body)) for nest in program.nests))
             for nest in program.nests:
                 body, new = made(Same(nest.body), _fields(nest, reads), known, taken)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from blockbuster.emit.tile.program import TileProgram
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS, TRUTH
 from blockbuster.ir.expr import PREDICATES, Arg, Call, Const, Expr, arguments, functions_of
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
@@ -41,11 +40,6 @@ negation is cast back, and wraps.
 _KEEP_INDICES = ("add", "sub", "maximum", "minimum")
 _KEEP_INTEGERS = (*_KEEP_INDICES, "mul", "neg", "abs", "square", "relu", "floordiv", "mod", "where")
 _EXACT = 1 << 53  # whole numbers below are exact as floats
-
-
-def is_accurate(program: TileProgram) -> bool:
-    """True if dots take float32 or a result is float32: it shows how often a value is rounded."""
-    return FLOAT in (program.dtype, *(buffer.dtype for buffer in program.outputs))
 
 
 def value_dtype(op: Op, operands: Sequence[str], arithmetic: str = FLOAT) -> str:

@@ -17,8 +17,8 @@ from blockbuster.emit.schedule.lets import parts_of, readers_of, replaced
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.spell import Spell, tanhs_of
 from blockbuster.emit.tile.program import Let, Nest, Stmt, Tile, statements
-from blockbuster.emit.tile.result_dtypes import is_accurate
 from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.expr import Call, Const, Expr, arguments
 from blockbuster.ir.ops import Functional, Pointwise

@@ -25,9 +25,9 @@ from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.emit.tile.program import For, Let, Nest, TileProgram, statements
-from blockbuster.emit.tile.result_dtypes import is_accurate
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import dims_in
+from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.base_two import in_base_two
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
