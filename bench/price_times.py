@@ -35,6 +35,7 @@ from blockbuster.emit.tile.array_dtypes import given_by
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import BlockbusterError, EmitError
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.price import priced
@@ -114,6 +115,11 @@ def looked_at(best: Scheduled) -> tuple[list[list[float]], int]:
     return times, refused
 
 
+def _without_collections(best: Scheduled) -> tuple[list[list[float]], int]:
+    with collection_paused():  # as in a choice
+        return looked_at(best)
+
+
 def _priced(scheduled: Scheduled) -> None:
     try:
         priced(scheduled)
@@ -126,7 +132,7 @@ def times_of(key: str, target: str) -> Times:
     with ProcessPoolExecutor(1, _children()) as pool:
         seconds, count, best = pool.submit(chosen, key, target).result()
     with ProcessPoolExecutor(1, _children()) as pool:
-        times, refused = pool.submit(looked_at, best).result()
+        times, refused = pool.submit(_without_collections, best).result()
     medians = [round(statistics.median(column), 3) for column in zip(*times, strict=True)]
     milliseconds = dict(zip(PARTS, medians, strict=False))
     return Times(key, round(seconds, 2), count, len(times), refused, milliseconds)

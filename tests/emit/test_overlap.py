@@ -1,7 +1,6 @@
 """The move overlap: nests wait in time, whatever order kernels run in; devices without are left."""
 
 import re
-from dataclasses import replace
 from types import FunctionType, SimpleNamespace
 
 import numpy as np
@@ -24,7 +23,7 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import EmitError, ParseError, VerifyError
 from blockbuster.runtime.launch import run_interpreted
-from tests.emit.test_move_mutants import mutated
+from tests.emit.test_move_mutants import anew, mutated
 
 SIZES = dict(M=64, K=64, N=128, H=32)
 DIMS = dict(x="M K", w="K N", u="N H")
@@ -297,12 +296,6 @@ MUTANTS = [
     (verify_waits, "written = {**written, **stored(nest.body)}", "written = {}"),
     (verify_waits, "leads = not number and dependent(nest)", "leads = False"),
 ]
-
-
-def anew(program):
-    """An equal program of other objects: passes remember what became of those they have seen."""
-    nests = (replace(nest, body=(*nest.body,)) for nest in program.nests)
-    return replace(program, nests=tuple(nests))
 
 
 @pytest.mark.parametrize(("module", "old", "new"), MUTANTS, ids=[old for _, old, _ in MUTANTS])

@@ -8,15 +8,22 @@ lines cost.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.script import after_line, parsed
+from blockbuster.emit.schedule.script import Line, after_line, parsed
 
 MOST = 4096
 """Schedules that are kept, unless said otherwise: some 20 kB each."""
 
 Script = tuple[str, ...]
 """The lines of a schedule, one move in each."""
+
+
+@lru_cache(maxsize=MOST)
+def _lines(text: str, number: int) -> tuple[Line, ...]:
+    """The moves of one line, as a rule a single one."""
+    return tuple(parsed(text, first=number))
 
 
 class Replays:
@@ -40,7 +47,7 @@ class Replays:
         known = next((n for n in range(len(script), 0, -1) if script[:n] in self._known), 0)
         made = self._kept(script[:known], self._known[script[:known]]) if known else self.bare
         for number in range(known + 1, len(script) + 1):
-            for line in parsed(script[number - 1], first=number):
+            for line in _lines(script[number - 1], number):
                 made = after_line(made, line)
             self._kept(script[:number], made)
         return made

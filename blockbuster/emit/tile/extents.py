@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from blockbuster.emit.tile.each_nest import Same
 from blockbuster.emit.tile.grid_order import programs_in_order
 from blockbuster.emit.tile.known_bounds import KnownBounds, Numbers
 from blockbuster.emit.tile.program import For, Nest
@@ -86,11 +87,24 @@ class Extents:
 
         ``padded``: with all lanes of the blocks of padded dims.
         """
+        key = frozenset(dims), Same(loops), padded
+        if key not in self._counted:
+            self._counted[key] = self._elements(dims, loops, padded=padded)
+        return self._counted[key]
+
+    @cached_property
+    def _counted(self) -> dict[tuple[frozenset[Dim], Same[Loops], bool], int]:
+        """The elements that were counted before: accesses in one loop often have the same dims."""
+        return {}
+
+    def _elements(self, dims: Collection[Dim], loops: Loops, *, padded: bool) -> int:
         tied = {loop.dim for loop in loops if loop.span}
         tied.update(dim for loop in loops for bound in loop.span or () for dim in bound.dims)
         free = [loop.dim for loop in loops if loop.dim not in tied]
         repeated = prod(self.trips(dim) for dim in free if dim not in dims)
         reach = prod(self._reach(dim, padded) for dim in dict.fromkeys(dims) if dim not in tied)
+        if not tied:
+            return repeated * reach
 
         def weights(dim: Dim) -> Numbers:
             if dim not in dims:
