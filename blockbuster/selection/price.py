@@ -1,7 +1,7 @@
 """The price of a schedule: the closed form of each of its kernels, as they are printed.
 
 A search prices thousands of schedules that differ in one kernel, or in one line. What is computed
-of one nest is remembered by that nest (emit/closing/order.py, costs/work.py, costs/cost.py), so
+of one nest is remembered by that nest (emit/tile/each_nest.py, costs/work.py, costs/cost.py), so
 that a change in one nest closes and prices one nest.
 """
 
@@ -18,6 +18,7 @@ from blockbuster.selection.cost import Cost
 
 LAUNCH = "graph"
 """How kernels are launched where schedules are compared: what the host does is not counted."""
+
 
 def priced(scheduled: Scheduled) -> Cost:
     """The cost of a schedule on the machine of its target.

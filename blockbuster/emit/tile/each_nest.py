@@ -47,10 +47,7 @@ class Same(Generic[Kind]):
 
 @dataclass(frozen=True)
 class Around(HashedOnce):
-    """What a pass over one nest may know of the rest of its program.
-
-    All are the program's own.
-    """
+    """What a pass over one nest may know of its program: fields of the program."""
 
     units: tuple[Dim, ...]
     dtype: str

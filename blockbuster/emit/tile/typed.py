@@ -149,10 +149,15 @@ def _settled(program: TileProgram, before: TileProgram) -> tuple[Nest, ...]:
     for nest in program.nests:
         parts[id(nest.body) in bodies].append(nest)
     others, settled = (
-        {tile.name for nest in part for s in statements(nest.body) for tile in folded(s)}
-        for part in parts
+        frozenset[str]().union(*(_sums(Same(nest.body)) for nest in part)) for part in parts
     )
     return tuple(parts[True]) if settled.isdisjoint(others) else ()
+
+
+@lru_cache(maxsize=KEPT)
+def _sums(body: Same[Body]) -> frozenset[str]:
+    """The names of what ``body`` folds."""
+    return frozenset(tile.name for stmt in statements(body.one) for tile in folded(stmt))
 
 
 def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
@@ -193,8 +198,7 @@ def _typed_body(
 ) -> tuple[Body, Items, tuple[tuple[str, Folded], ...]]:
     """A body with dtypes, the dtypes of workspaces behind it, and what it folds."""
     typing = _Typing(arithmetic, dict(known), dict(kept), dict(totals))
-    made = typing.body(body.one)
-    return made, _items(typing.kept), tuple(typing.folds.items())
+    return typing.body(body.one), _items(typing.kept), tuple(typing.folds.items())
 
 
 @dataclass
@@ -215,9 +219,8 @@ class _Typing:
     def typed(self, nest: Nest) -> Nest:
         """``nest`` with dtypes for its tiles."""
         known, kept, totals = map(_items, (self.known, self.kept, self.totals))
-        found = _typed_body(Same(nest.body), self.arithmetic, known, kept, totals)
-        body, now_kept, folds = found
-        self.kept = dict(now_kept)
+        body, kept, folds = _typed_body(Same(nest.body), self.arithmetic, known, kept, totals)
+        self.kept = dict(kept)
         for name, one in folds:
             before = None if one.alone else self.folds.get(name)
             self.folds[name] = before.with_more(one.dtypes) if before else one

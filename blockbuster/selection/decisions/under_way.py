@@ -81,9 +81,10 @@ def replayed_lines(scheduled: Scheduled, lines: list[Line]) -> Scheduled | None:
     """The schedule of these lines; None where it does not fit, or takes longer."""
     made = replace(scheduled, draft=scheduled.start, moves=())
     for line in lines:
-        if line.move.why_not(made, line.site, **line.args):
+        _, after = line.move.tried(made, line.site, **line.args)
+        if after is None:
             return None
-        made = line.move.apply(made, line.site, **line.args)
+        made = after
     try:
         cost = priced(made)
         worse = cost.microseconds > WORSE * priced(scheduled).microseconds
