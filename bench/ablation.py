@@ -40,7 +40,7 @@ from blockbuster.rules import fuse
 from blockbuster.runtime.recorder import Recorder
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.cost import cost_of
+from blockbuster.selection.price import priced
 
 KEYS = (
     "attention/full-4096-128", "attention/causal-4096-64", "attention/causal-2048-64",
@@ -116,7 +116,7 @@ def _variant(key: str, chosen: Scheduled, stable: Any, name: str) -> Variant:
     if reason := not_complete(made):
         return Variant(key, name, fell, made.schedule, reason=reason)
     try:
-        estimate = cost_of(made).microseconds
+        estimate = priced(made).microseconds
         source = written(made, stable).source
     except (EmitError, ValueError) as error:
         return Variant(key, name, fell, made.schedule, reason=str(error))

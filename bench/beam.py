@@ -23,11 +23,10 @@ from pathlib import Path
 import blockbuster as bb
 from bench.ablation import named
 from bench.choices import Chosen, asked_for, read
-from bench.costs.near import priced
 from bench.peers.cases import BY_KEY
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.errors import BlockbusterError
-from blockbuster.selection.search import beam
+from blockbuster.selection.search import beam, microseconds
 
 BUDGET = 400
 LEAST = 0.98
@@ -49,10 +48,10 @@ def beamed(before: Chosen, target: str, budget: int) -> tuple[Chosen, str]:
         kernel = emit(schedule=before.schedule)
         start = kernel.derivation.final if kernel.derivation else None
         assert isinstance(start, Scheduled)
-        found = beam([start], priced, budget=budget)
+        found = beam([start], microseconds, budget=budget)
         best = found[0]
         seconds = time.process_time() - began
-        old = priced(start)
+        old = microseconds(start)
         said = f"{before.key:45} {old:9.2f} {best.microseconds:9.2f} {best.microseconds / old:6.3f}"
         said += f" {len(found):4} prices {seconds:5.1f} s  {'; '.join(best.edits)}"
         if best.microseconds > LEAST * old:

@@ -62,10 +62,11 @@ PARTS = {
     "selection": (
         "traffic",
         "cost",
+        "price",
         "decisions",
+        "nearby",
         "space",
         "search",
-        "nearby",
         "candidates",
         "considered",
         "contest",

@@ -25,8 +25,9 @@ from bench.costs.variations import Pair, scheduled
 from bench.costs.workloads import WORKLOADS, Workload
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.contest import best_schedule, why_default
-from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.cost import Cost
 from blockbuster.selection.nearby.variations import preferred, variations
+from blockbuster.selection.price import priced
 
 FILE = Path(__file__).with_name("choices.jsonl")
 RESULTS = Path(__file__).parents[1] / "results"
@@ -56,7 +57,7 @@ class Chosen:
     @property
     def cost(self) -> Cost:
         """Of the chosen one."""
-        return cost_of(self.best)
+        return priced(self.best)
 
 
 def chosen(workload: Workload) -> list[Chosen]:
@@ -64,7 +65,7 @@ def chosen(workload: Workload) -> list[Chosen]:
     found = []
     for snapshot in dict.fromkeys(snapshot for snapshot, _ in workload.starts):
         default = scheduled(workload, snapshot, None, workload.sizes)
-        varied = not why_default(default, cost_of(default))
+        varied = not why_default(default, priced(default))
         near = preferred(variations(default)) if varied else []
         following = tuple(one.scheduled for one in near[1 : FOLLOWING + 1])
         found.append(Chosen(snapshot, default, best_schedule(default), following))

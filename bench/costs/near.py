@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from functools import partial
-from math import inf
 from pathlib import Path
 
 from bench.costs.variations import TARGET, Pair
@@ -30,10 +29,8 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.errors import BlockbusterError
 from blockbuster.rules import safe
 from blockbuster.selection.contest import best_schedule
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from blockbuster.selection.nearby.settings import is_held
-from blockbuster.selection.search import beam
+from blockbuster.selection.search import beam, microseconds
 from blockbuster.selection.space import Space
 
 FILE = Path(__file__).with_name("near.jsonl")
@@ -42,17 +39,6 @@ BUDGET = 200
 """Schedules that the beam search prices for each workload."""
 WORST = 3.0
 """Times the price of the chosen schedule: what costs more is left out."""
-
-
-def priced(scheduled: Scheduled) -> float:
-    """Microseconds by the closed form; infinite if a program does not fit or spills."""
-    if not is_held(scheduled):
-        return inf
-    try:
-        cost = cost_of(scheduled)
-    except ValueError:
-        return inf
-    return inf if cost.spills else cost.microseconds
 
 
 def pairs_of(name: str, count: int) -> tuple[Pair, ...]:
@@ -64,20 +50,20 @@ def pairs_of(name: str, count: int) -> tuple[Pair, ...]:
         except BlockbusterError:
             continue
         chosen[snapshot] = made
-    first = min(chosen, key=lambda snapshot: priced(chosen[snapshot]))
+    first = min(chosen, key=lambda snapshot: microseconds(chosen[snapshot]))
     start = chosen[first]
-    limit, chance, space = WORST * priced(start), random.Random(name), Space(start)
-    ranked = [one.scheduled for one in beam([start], priced, budget=BUDGET)]
+    limit, chance, space = WORST * microseconds(start), random.Random(name), Space(start)
+    ranked = [one.scheduled for one in beam([start], microseconds, budget=BUDGET)]
     best = {_shape(one): one for one in reversed(ranked)}  # of those that differ in order alone
     found = list(reversed(best.values()))
     near = [one.scheduled for one in space.neighbours(start)]
     chance.shuffle(near)
-    near = [one for one in near if priced(one) <= limit]
+    near = [one for one in near if microseconds(one) <= limit]
     far = []
     for one in near[: count // 4]:
         steps = [other.scheduled for other in space.neighbours(one)]
         chance.shuffle(steps)
-        far += [step for step in steps[:20] if priced(step) <= limit][:1]
+        far += [step for step in steps[:20] if microseconds(step) <= limit][:1]
     kept = [start, *found[: count // 3], *near[: count // 2], *far, *near[count // 2 :]]
     texts = list(dict.fromkeys(one.schedule for one in kept))[:count]
     return tuple(Pair(name, at, first, text) for at, text in enumerate(texts))

@@ -27,9 +27,9 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.rules import safe
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.default_schedule import default_schedule
 from blockbuster.selection.nearby.settings import is_held
+from blockbuster.selection.price import priced
 
 TARGET = "sm_90"
 STAGE = Stage()
@@ -115,7 +115,7 @@ def _typed(name: str, snapshot: int) -> TileProgram:
 def _rough(made: Scheduled) -> float:
     """Microseconds by the closed form; infinite if a program does not fit."""
     try:
-        return cost_of(made).microseconds
+        return priced(made).microseconds
     except ValueError:
         return inf
 

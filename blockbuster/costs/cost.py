@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -11,6 +12,7 @@ from blockbuster.costs.launches import LAUNCHES, launching
 from blockbuster.costs.report import Report, limiting
 from blockbuster.costs.tiered import NestTime, time_of
 from blockbuster.costs.work import Work
+from blockbuster.emit.tile.each_nest import KEPT, Same
 from blockbuster.errors import message
 from blockbuster.machines import Machine, machine
 from blockbuster.machines.machine import Tier
@@ -56,7 +58,7 @@ def cost(
             message(f"unknown launch {launch!r}", hint=f"known: {', '.join(LAUNCHES)}")
         )
     times, held = list[NestTime](), dict[str, int]()
-    timed = [*zip(works, timers or (time_of,) * len(works), strict=True)]
+    timed = [*zip(works, timers or (_known_time,) * len(works), strict=True)]
     timed = [(work, timer) for work, timer in timed if not work.kept]
     works = [work for work, _ in timed]
     if warm:
@@ -70,6 +72,15 @@ def cost(
     launched = _launches(works, [time.seconds for time in times], device, launch)
     hidden = _hidden(works, [time.seconds for time in times], device)
     return _report(times, device, launched, hidden, (*said, *assumed, *others))
+
+
+def _known_time(work: Work, machine: Machine, *, held: Collection[str] = ()) -> NestTime:
+    return _time_of(Same(work), Same(machine), tuple(held))
+
+
+@lru_cache(maxsize=KEPT)  # schedules of several kernels differ in some of them
+def _time_of(work: Same[Work], machine: Same[Machine], held: tuple[str, ...]) -> NestTime:
+    return time_of(work.one, machine.one, held=held)
 
 
 def check_runs_kernels(device: Machine) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from blockbuster.costs.chains import chains_in
 from blockbuster.costs.lines import LINE, SECTOR, pieces
 from blockbuster.costs.operands import LANES, dot_of
-from blockbuster.costs.scalars import Scalar, parts, scalar
+from blockbuster.costs.scalars import Scalar, alone, of_numbered, parts, scalar
 from blockbuster.costs.waits import Waits
 from blockbuster.emit.tile.dataflow import accessed, folded
 from blockbuster.emit.tile.dtypes import MEMORY
@@ -40,7 +40,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
-from blockbuster.ir.expr import Arg, Expr, substitute
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
@@ -321,9 +321,9 @@ class Counting:
                 self._vector(elements, elements, sums)
                 self._folded(stmt, runs, sums)
             case Pointwise(expr):
-                whole = substitute(expr, [Arg(self._number(tile)) for tile in stmt.args])
+                whole = of_numbered(expr, tuple(self._number(tile) for tile in stmt.args))
                 elements, left = runs * self.lanes(stmt.target), scalar(whole, sums.made)
-                self._scalars(scalar(whole), elements, sums, left)
+                self._scalars(alone(expr), elements, sums, left)
                 sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)

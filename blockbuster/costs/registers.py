@@ -8,8 +8,8 @@ quarter of the assembler's number. It only serves to tell how many programs run 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from blockbuster.costs.operands import LANES
@@ -145,8 +145,8 @@ def _peak(layouts: Layouts) -> float:
     none.update(_made_where_read(nest))
     words = {tile: 0.0 if tile in none else _words(tile, tiling) for tile in live.made}
     more = {at: COPIES * sum(words[t] for t in tiles) for at, tiles in _copied(layouts, live)}
-    held = enumerate(live.held())
-    return max((sum(map(words.__getitem__, t)) + more.get(at, 0.0) for at, t in held), default=0.0)
+    held = enumerate(live.held(words))
+    return max((count + more.get(at, 0.0) for at, count in held), default=0.0)
 
 
 def _copied(layouts: Layouts, live: _Lives) -> Iterator[tuple[int, list[Tile]]]:
@@ -217,15 +217,17 @@ class _Lives:
         outside = [loop for loop in loops if loop > self.made.get(tile, at)]
         self.last[tile] = max(self.last.get(tile, 0), self.ends[outside[0]] if outside else at)
 
-    def held(self) -> Iterator[list[Tile]]:
-        """The tiles that are held at each statement."""
+    def held(self, words: Mapping[Tile, float]) -> Iterator[float]:
+        """The words of the tiles that are held at each statement; ``words``: of each tile."""
+        begin, end = defaultdict[int, list[Tile]](list), defaultdict[int, list[Tile]](list)
+        for tile, first in self.made.items():
+            begin[first].append(tile)
+            end[self.last[tile]].append(tile)
+        living = 0.0  # words are multiples of a power of two: sums have no rounding errors
         for at, (stmt, _) in enumerate(self.order):
             made = defined(stmt)
             axes = set(made.axes) if made else None
-            yield [
-                tile
-                for tile, first in self.made.items()
-                if first <= at < self.last[tile]
-                or tile == made
-                or (self.last[tile] == at and first < at and set(tile.axes) != axes)
-            ]
+            living += sum(words[tile] for tile in begin[at])
+            reused = (t for t in end[at] if self.made[t] < at and t != made and {*t.axes} == axes)
+            yield living - sum(words[tile] for tile in reused)
+            living -= sum(words[tile] for tile in end[at])

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
-from blockbuster.ir.expr import Call, Const, Expr, arguments
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, substitute
 
 SPECIAL: dict[str, int] = {
     "exp": 1, "sqrt": 1, "rsqrt": 1, "div": 1, "reciprocal": 1, "recip0": 1, "pow": 1,
@@ -66,6 +67,18 @@ def scalar(expr: Expr, made: Container[Expr] = ()) -> Scalar:
             found += Scalar(1, SPECIAL.get(top.fn, 0), INSTRUCTIONS.get(top.fn, 1))
             stack.extend(top.args)
     return found
+
+
+@lru_cache(maxsize=1024)  # the same statements are in all schedules of a program
+def alone(expr: Expr) -> Scalar:
+    """The same with nothing made before."""
+    return scalar(expr)
+
+
+@lru_cache(maxsize=1024)
+def of_numbered(expr: Expr, numbers: tuple[int, ...]) -> Expr:
+    """``expr`` of operands with other numbers, by which they are known in a whole nest."""
+    return substitute(expr, [Arg(number) for number in numbers])
 
 
 def parts(expr: Expr) -> Iterator[Call]:

@@ -17,7 +17,7 @@ from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.candidates.candidate import Choice, Key, Setting, candidate
 from blockbuster.selection.considered import Refusals, is_tie
-from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.beside import beside
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
 from blockbuster.selection.decisions.finer_steps import finer_steps
@@ -27,6 +27,7 @@ from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.persistent import persistent
 from blockbuster.selection.decisions.under_way import under_way
 from blockbuster.selection.nearby.variations import Variation, preferred, variations
+from blockbuster.selection.price import priced
 
 CONTENDERS = 3
 """Candidates whose schedules are varied, at most."""
@@ -71,7 +72,7 @@ def best_of(choices: Sequence[Choice]) -> Choice:
 def best_schedule(default: Scheduled) -> Scheduled:
     """The best schedule near the default one, or that itself where it is kept."""
     try:
-        cost = cost_of(default)
+        cost = priced(default)
     except ValueError:  # a program does not fit, which its compiler says
         return default
     if why_default(default, cost):
@@ -83,7 +84,7 @@ def best_schedule(default: Scheduled) -> Scheduled:
 def _laid_out(one: Variation) -> Scheduled:
     """A chosen schedule with what the closed form does not tell apart."""
     made = more_warps(finer_steps(under_way(grouped(one.scheduled))))
-    described = by_descriptors(made, cost_of(one.scheduled))  # as it was when it was priced
+    described = by_descriptors(made, priced(one.scheduled))  # as it was when it was priced
     return packed(beside(persistent(described)))
 
 
@@ -134,7 +135,7 @@ def _at_its_best(
     for one in preferred(found)[:TRIED]:
         words = f"the best of {len(found)} schedules by the closed form"
         laid_out = _laid_out(one)
-        made = replace(with_schedule(choice, laid_out, cost_of(laid_out)), schedules=words)
+        made = replace(with_schedule(choice, laid_out, priced(laid_out)), schedules=words)
         if made.key in refused:
             refusals.note_refused(made, refused[made.key])
         elif setting.in_chunks or made.kernels == choice.kernels:
@@ -161,7 +162,7 @@ def at_other_sizes(choice: Choice, sizes: Mapping[Dim, int]) -> Choice | None:
     before = unscheduled(choice.scheduled.start, sizes, choice.scheduled.target)
     try:
         scheduled = packed(replayed(before, choice.scheduled.schedule))
-        return with_schedule(choice, scheduled, cost_of(scheduled))
+        return with_schedule(choice, scheduled, priced(scheduled))
     except (EmitError, ValueError):
         return None
 

@@ -1,4 +1,4 @@
-"""The cost of a schedule: the closed form's microseconds on the machine of its target."""
+"""The cost of a schedule (price.py): the closed form's time on the machine of its target."""
 
 from __future__ import annotations
 
@@ -6,25 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from blockbuster.costs import Report, Work, cost, work
+from blockbuster.costs import Report, Work
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.costs.work import running
-from blockbuster.emit.schedule.on_grid import body_inside_grid
-from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.tile.constants import running_nests
-from blockbuster.emit.tile.dataflow import loaded
-from blockbuster.emit.tile.program import For, Nest, statements
 from blockbuster.emit.tile.traffic import Arithmetic
-from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine, choice_weights
 
 WEIGHTS = choice_weights()
 MATRIX, EXACT, VECTOR = WEIGHTS.matrix, WEIGHTS.exact, WEIGHTS.vector
 """Operations that take as long as moving one element: on matrix units, in dots of float32, which no
 matrix unit takes, and of other units. They bound how much work may be done again."""
-
-LAUNCH = "graph"
-"""How kernels are launched where schedules are compared: what the host does is not counted."""
 
 ROOM = 0.8
 """The part of the registers that a thread can have and an estimate may want. Of 1,297 kernels that
@@ -109,43 +100,6 @@ of products 7.7 by 8.0, and 5.1 by 7.5 in two kernels without chunks.
 OPTIMISM = 3.0
 """How many times faster than a machine's rates the closed form lets matrix units and the cache be,
 at most (``matrix`` and ``cache`` of costs/coefficients.py)."""
-
-
-def cost_of(scheduled: Scheduled) -> Cost:
-    """The cost of a schedule on the machine of its target.
-
-    Raises ValueError if a program does not fit a processor, or the machine lacks a rate.
-    """
-    machine, works = scheduled.target.machine, work(scheduled)
-    for one in works:
-        if reason := one.footprint.misfit(machine):
-            raise ValueError(reason)
-    return Cost(works, cost(works, machine, launch=LAUNCH), machine, _combined(scheduled))
-
-
-def _combined(scheduled: Scheduled) -> int:
-    """The loops of ``scheduled`` in chunks whose partial results some kernel combines first.
-
-    A kernel with a loop of its own combines numbers and rows while its first loads are on their
-    way: attention by random features of 512 positions took an H100 15.4 microseconds with chunks
-    that are combined so, and 18.8 without chunks.
-    """
-    draft = scheduled.draft
-    numbers = {chunks.number for chunks in draft.chunks}
-    found = set[Dim]()
-    for nest in running_nests(draft):
-        meanwhile = bool(_looped(nest) - numbers)
-        for buffer in loaded(nest.body):
-            dims = {axis.dim for axis in buffer.axes if axis.dim is not None}
-            if not meanwhile or len(dims - numbers.union(draft.units)) > 1:
-                found |= dims & numbers
-    return len(found)
-
-
-def _looped(nest: Nest) -> set[Dim]:
-    """The dims over whose blocks each program of a nest runs a loop."""
-    _, inside = body_inside_grid(nest)
-    return {stmt.dim for stmt in statements(inside) if isinstance(stmt, For)}
 
 
 def in_elements(work: Arithmetic, *, exact: bool) -> int:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import inf
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.program import TileProgram
+from blockbuster.selection.nearby.settings import is_held
+from blockbuster.selection.price import priced
 from blockbuster.selection.space import Space
 
 BEAM = 4
@@ -54,6 +57,19 @@ def beam(
                 made = near.scheduled
                 if made.draft not in found and len(found) < budget + len(begun):
                     found[made.draft] = Priced(price(made), made, (*one.edits, near.edit))
+
+
+def microseconds(scheduled: Scheduled) -> float:
+    """The price of a schedule; infinite if a program does not fit, or wants more registers than
+    there are.
+    """
+    if not is_held(scheduled):
+        return inf
+    try:
+        cost = priced(scheduled)
+    except ValueError:  # it does not fit a processor, or the machine lacks a rate
+        return inf
+    return inf if cost.spills else cost.microseconds
 
 
 def _microseconds(one: Priced) -> float:

@@ -22,7 +22,6 @@ from blockbuster.emit.schedule.site import Applied, Site
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.program import Nest
-from blockbuster.errors import EmitError
 from blockbuster.selection.decisions.usual_warps import usual_warps
 
 Script = tuple[Applied, ...]
@@ -49,7 +48,10 @@ class Space:
         """The schedule of a script; None if one of its lines does not apply."""
         if script not in self._made:
             before = self.after(script[:-1])
-            self._made[script] = None if before is None else _applied(before, script[-1])
+            line = script[-1]
+            move = BY_NAME[line.move]
+            made = move.tried(before, line.site, **line.args)[1] if before else None
+            self._made[script] = made
         return self._made[script]
 
     def not_offered(self, script: Script) -> str:
@@ -113,13 +115,6 @@ class Space:
 
 def _line(move: Move, site: Site, args: Args) -> Applied:
     return Applied(move.name, site, move.show(**args), dict(args))
-
-
-def _applied(before: Scheduled, line: Applied) -> Scheduled | None:
-    try:
-        return BY_NAME[line.move].apply(before, line.site, **line.args)
-    except EmitError:
-        return None
 
 
 def _completed(scheduled: Scheduled) -> Scheduled | None:

@@ -17,7 +17,7 @@ from blockbuster.machines.measured import measured_path
 from blockbuster.runtime import machines
 from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.tensors import Arrays
-from blockbuster.selection.cost import cost_of
+from blockbuster.selection.price import priced
 
 SIZES = dict(M=512, N=512, D=64)
 
@@ -122,9 +122,9 @@ def test_shared_memory_is_that_of_the_gpu():
     made = bb.emit(matmul, dict(M=4096, K=4096, N=4096), target="a100", schedule=text)
     scheduled = made.derivation.final
 
-    assert cost_of(scheduled).machine.name == "a100"
+    assert priced(scheduled).machine.name == "a100"
     with pytest.raises(ValueError, match="shared memory"):
-        cost_of(replace(scheduled, target=target_of("rtx3080")))
+        priced(replace(scheduled, target=target_of("rtx3080")))
 
 
 # the present GPU ------------------------------------------------------------------

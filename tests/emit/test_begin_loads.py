@@ -165,4 +165,4 @@ def test_a_load_stays_behind_a_store_to_its_array(monkeypatch):
 
     monkeypatch.setattr(module, "stored", lambda body: {})
     with pytest.raises(Hazard):
-        sums(begin_loads(program))
+        sums(begin_loads(stored_and_loaded()))  # a pass remembers nests that it has seen

@@ -19,8 +19,8 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.default_schedule import default_schedule
+from blockbuster.selection.price import priced
 from tests.emit.cases import FOLDER, fused_of, inputs_for, ragged_blocks, sizes_of
 from tests.emit.counting import tile_traffic
 
@@ -167,4 +167,4 @@ def test_short_columns_are_read_once_but_several_at_a_time():
     assert usual.blocks["M"] < 1024 == best.blocks["M"]
     assert best.blocks["N"] > 1
     assert moved.elements_loaded == 1024 * 1000
-    assert best.cost.microseconds < cost_of(usual).microseconds < cost_of(alone).microseconds
+    assert best.cost.microseconds < priced(usual).microseconds < priced(alone).microseconds

@@ -23,7 +23,7 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import EmitError, ParseError, VerifyError
 from blockbuster.runtime.launch import run_interpreted
-from tests.emit.test_move_mutants import mutated
+from tests.emit.test_move_mutants import anew, mutated
 
 SIZES = dict(M=64, K=64, N=128, H=32)
 DIMS = dict(x="M K", w="K N", u="N H")
@@ -306,7 +306,7 @@ def test_a_wait_at_another_place_is_caught(monkeypatch, graph, module, old, new)
 
     def right():
         found = []
-        for program in drafts:
+        for program in map(anew, drafts):
             try:
                 found.append(prove_tiles(program, place_waits.place_waits(program), trials=2).equal)
             except VerifyError:

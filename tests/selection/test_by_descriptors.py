@@ -4,8 +4,8 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.costs import time_of
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.by_descriptors import IN_TURN, LONG, by_descriptors
+from blockbuster.selection.price import priced
 
 BLOCKS = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
 LARGE = dict(M=2048, K=4096, N=4096)
@@ -21,25 +21,25 @@ def scheduled(graph, text, target="sm_90", **sizes):
 
 
 def test_a_long_product_does(product):
-    made = by_descriptors(start := scheduled(product, BLOCKS, **LARGE), cost_of(start))
+    made = by_descriptors(start := scheduled(product, BLOCKS, **LARGE), priced(start))
 
     assert made.schedule == BLOCKS.replace("K 3\n", "K 3 by descriptors\n")
-    assert cost_of(start).microseconds > LONG
+    assert priced(start).microseconds > LONG
 
 
 def test_a_short_one_does_not(product):
     start = scheduled(product, BLOCKS, M=256, K=256, N=512)
 
-    assert cost_of(start).microseconds < LONG
-    assert by_descriptors(start, cost_of(start)) is start
+    assert priced(start).microseconds < LONG
+    assert by_descriptors(start, priced(start)) is start
 
 
 def test_a_target_without_them_does_not(product):
     text = BLOCKS.replace("N 256", "N 128")
     start = scheduled(product, text, "sm_80", **LARGE)
 
-    assert cost_of(start).microseconds > LONG
-    assert by_descriptors(start, cost_of(start)).schedule == text
+    assert priced(start).microseconds > LONG
+    assert by_descriptors(start, priced(start)).schedule == text
 
 
 def test_of_two_kernels_only_the_long_one_does():
@@ -52,7 +52,7 @@ def test_of_two_kernels_only_the_long_one_does():
         "warps 8; stage nest 1 K 3; stage nest 2 N 3"
     )
     start = scheduled(graph, text, M=2048, K=8192, N=512, H=16)
-    lines = by_descriptors(start, cost_of(start)).schedule.splitlines()
+    lines = by_descriptors(start, priced(start)).schedule.splitlines()
 
     assert lines[-2:] == ["stage nest 1 K 3 by descriptors", "stage nest 2 N 3"]
 
@@ -71,8 +71,8 @@ def test_a_shorter_one_does_if_it_takes_turns_then(warps, stages, does):
     text = f"block M 128, K 64, N 128\nwarps {warps}\nstage nest 1 K {stages}\n"
     start = scheduled(graph, text, B=48, M=512, K=128, N=512)
 
-    assert IN_TURN < time_of(*cost_of(start).works, start.target.machine).seconds * 1e6 < LONG
-    made = by_descriptors(start, cost_of(start))
+    assert IN_TURN < time_of(*priced(start).works, start.target.machine).seconds * 1e6 < LONG
+    made = by_descriptors(start, priced(start))
     assert (made.schedule == f"{text.rstrip()} by descriptors\n") == does
     assert (made is start) == (not does)
 
@@ -82,5 +82,5 @@ def test_the_shortest_do_not_though_they_would_take_turns():
     text = "block M 128, K 64, N 128\nwarps 4\nstage nest 1 K 3\n"
     start = scheduled(graph, text, B=20, M=512, K=128, N=512)
 
-    assert time_of(*cost_of(start).works, start.target.machine).seconds * 1e6 < IN_TURN
-    assert by_descriptors(start, cost_of(start)) is start
+    assert time_of(*priced(start).works, start.target.machine).seconds * 1e6 < IN_TURN
+    assert by_descriptors(start, priced(start)) is start

@@ -3,12 +3,13 @@
 import pytest
 
 import blockbuster as bb
-from blockbuster.selection.cost import COMBINING, _looped, cost_of
+from blockbuster.selection.cost import COMBINING
+from blockbuster.selection.price import _looped, priced
 
 
 def combined(fn, text, dims, sizes):
     graph = bb.fuse(bb.lower(bb.trace(fn, **dims))).final
-    return cost_of(bb.emit(graph, sizes, schedule=text).derivation.final)
+    return priced(bb.emit(graph, sizes, schedule=text).derivation.final)
 
 
 def total(x):
@@ -71,4 +72,4 @@ def test_blocks_count_though_a_loop_follows():
     scheduled = bb.emit(graph, DEEP, schedule=text).derivation.final
 
     assert _looped(scheduled.draft.nests[1]) > {"N"}
-    assert cost_of(scheduled).combined == 1
+    assert priced(scheduled).combined == 1

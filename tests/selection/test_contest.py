@@ -11,8 +11,8 @@ from blockbuster.selection import contest
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import NEAR
 from blockbuster.selection.contest import TRIED, at_other_sizes, best_of
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.nearby.variations import variations
+from blockbuster.selection.price import priced
 from tests.selection.test_variations import PROGRAMS, bare
 
 SIZES = dict(M=2048, K=1024, N=1024)
@@ -33,7 +33,7 @@ def test_the_best_schedule_is_another_than_the_default_one():
     best = chosen()
 
     assert "schedules by the closed form" in best.schedules
-    assert best.price == best.cost.microseconds == cost_of(best.scheduled).microseconds
+    assert best.price == best.cost.microseconds == priced(best.scheduled).microseconds
     text = bb.emit(best.graph, SIZES, tiles={}).schedule
     default = bb.emit(best.graph, SIZES, schedule=text).cost(launch="graph").time_us
     assert best.price < 0.8 * default
@@ -42,7 +42,7 @@ def test_the_best_schedule_is_another_than_the_default_one():
 def test_a_price_is_that_of_the_schedule_that_is_taken():
     best = chosen(M=16, K=4096, N=4096)  # more stages are set than any that was searched has
 
-    assert best.price == cost_of(best.scheduled).microseconds
+    assert best.price == priced(best.scheduled).microseconds
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.machines import machine
 from blockbuster.rules import safe
 from blockbuster.selection.contest import best_schedule
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.default_schedule import default_schedule
 from blockbuster.selection.nearby.jams import JAMMED_ROOM, jams_near, pairs_in, pays, with_jams
+from blockbuster.selection.price import priced
 
 BLOCKS = "block M 128, D' 128 whole, N 64, D 128 whole\nfactor nest 1"
 MATMUL = "block M 128, K 64, N 128"
@@ -75,7 +75,7 @@ def test_sizes_tell_whether_blocks_come_in_pairs():
 def test_they_pay_if_they_are_faster_for_certain_and_load_less():
     settings = "\nwarps 8\nstage nest 1 N 3"
     one, two = (
-        cost_of(replayed(heads(4096), BLOCKS + more + settings)) for more in ("", "\njam nest 1 M")
+        priced(replayed(heads(4096), BLOCKS + more + settings)) for more in ("", "\njam nest 1 M")
     )
     assert pays(two, one, 1.05)
     assert not pays(two, one, one.microseconds / two.microseconds)
@@ -85,7 +85,7 @@ def test_they_pay_if_they_are_faster_for_certain_and_load_less():
 def test_their_room_is_what_compilers_make_do_with():
     """255 registers and 28 bytes spilled, outside of the loop, by the assembler of CUDA 13."""
     made = replayed(heads(4096), f"{BLOCKS}\njam nest 1 M\nwarps 8\nstage nest 1 N 3")
-    (footprint,) = (work.footprint for work in cost_of(made).works)
+    (footprint,) = (work.footprint for work in priced(made).works)
     wanted = footprint.registers / footprint.available(machine("h200"))
     assert 1.0 < wanted < JAMMED_ROOM
 

@@ -15,6 +15,7 @@ from blockbuster.rules import safe
 from blockbuster.selection import cost
 from blockbuster.selection.nearby import variations as module
 from blockbuster.selection.nearby.variations import MOST, Variation, preferred, variations
+from blockbuster.selection.price import priced
 
 
 def matmul(x, w):
@@ -164,8 +165,8 @@ def test_a_product_costs_what_it_does_once_it_takes_its_grid_in_turn():
         for blocks in ("M 256, K 64, N 128\n", "M 128, K 64, N 256\n")
     )
 
-    assert tall.microseconds == cost.cost_of(tall.scheduled).microseconds
-    assert wide.microseconds < cost.cost_of(wide.scheduled).microseconds
+    assert tall.microseconds == priced(tall.scheduled).microseconds
+    assert wide.microseconds < priced(wide.scheduled).microseconds
 
 
 def test_few_are_costed(monkeypatch):

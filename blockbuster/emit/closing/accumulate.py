@@ -11,28 +11,27 @@ turns a plain sum of a dot and an accumulator back into that chain, so the fold 
 from __future__ import annotations
 
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import folded
+from blockbuster.emit.tile.dataflow import folded, same_or, with_parts
+from blockbuster.emit.tile.each_nest import Around, each_body
 from blockbuster.emit.tile.program import (
     Fold,
     For,
     Let,
+    Nest,
     Stmt,
-    TileProgram,
     statements,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT
-from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.tiling import tiling_in
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.workarounds import FROM_ZERO
 
 
-def accumulate(program: TileProgram) -> TileProgram:
-    """``program`` with its dots marked that the matrix units add to sums."""
-    nests = (
-        changed(nest, body=_marked(nest.body, Uses(nest, tiling_of(program, nest))))
-        for nest in program.nests
-    )
-    return changed(program, nests=tuple(nests))
+@each_body()
+def accumulate(nest: Nest, around: Around) -> Nest:
+    """A nest with its dots marked that the matrix units add to sums."""
+    uses = Uses(nest, tiling_in(nest, around.units))
+    return with_parts(nest, body=_marked(nest.body, uses))
 
 
 def not_accumulated(dot: Let, body: tuple[Stmt, ...], uses: Uses) -> str:
@@ -65,7 +64,7 @@ def _marked(body: tuple[Stmt, ...], uses: Uses) -> tuple[Stmt, ...]:
     apart = [let.target for let in lets if let.target in dots and let.args[0].dtype == FLOAT]
     for stmt in body:
         if isinstance(stmt, For):
-            stmt = changed(stmt, body=_marked(stmt.body, uses))
+            stmt = with_parts(stmt, body=_marked(stmt.body, uses))
         elif isinstance(stmt, Let) and stmt.target in dots:
             ((fold, _),) = uses.of(stmt.target)
             assert isinstance(fold, Fold)
@@ -73,4 +72,4 @@ def _marked(body: tuple[Stmt, ...], uses: Uses) -> tuple[Stmt, ...]:
         elif isinstance(stmt, Fold) and stmt.value in apart:
             stmt = changed(stmt, apart=FROM_ZERO)
         out.append(stmt)
-    return tuple(out)
+    return same_or(body, tuple(out))

@@ -15,12 +15,12 @@ stay as they are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from blockbuster.emit.tile.dataflow import same_or, stored, with_parts
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.each_nest import Around, each_body
+from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt, statements
+from blockbuster.emit.tile.tiling import Tiling, tiling_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.ops import Functional
 
@@ -34,13 +34,10 @@ instead of 2.5.
 REDUCTIONS = (Functional("row_sum"), Functional("row_max"), Functional("row_min"))
 
 
-def begin_loads(program: TileProgram) -> TileProgram:
-    """``program`` with loads ahead of the reductions that they stand behind."""
-    return replace(program, nests=tuple(_begun(nest, program) for nest in program.nests))
-
-
-def _begun(nest: Nest, program: TileProgram) -> Nest:
-    tiling = tiling_of(program, nest)
+@each_body("blocks")
+def begin_loads(nest: Nest, around: Around) -> Nest:
+    """A nest with loads ahead of the reductions that they stand behind."""
+    tiling = tiling_in(nest, around.units)
     if any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body)):
         return nest
     if sum(_bytes(nest.body, tiling)) > MOST:

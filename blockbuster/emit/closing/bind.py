@@ -10,13 +10,9 @@ it. A nest without a grid is one program: it has no places that several could ta
 from __future__ import annotations
 
 from blockbuster.emit.tile.changed import changed
+from blockbuster.emit.tile.each_nest import Around, each_nest
 from blockbuster.emit.tile.grid_order import grouped_dims
-from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
-
-
-def bind(program: TileProgram) -> TileProgram:
-    """``program`` with each nest's outermost perfectly nested parallel loops on its grid."""
-    return changed(program, nests=tuple(_bound(nest) for nest in program.nests))
+from blockbuster.emit.tile.program import For, Nest, Stmt
 
 
 def outer_loop(body: tuple[Stmt, ...]) -> For | None:
@@ -25,7 +21,9 @@ def outer_loop(body: tuple[Stmt, ...]) -> For | None:
     return loop if isinstance(loop, For) and loop.parallel and loop.chunk is None else None
 
 
-def _bound(nest: Nest) -> Nest:
+@each_nest
+def bind(nest: Nest, _: Around) -> Nest:
+    """A nest with its outermost perfectly nested parallel loops on its grid."""
     grid, body = nest.grid, nest.body
     while (loop := outer_loop(body)) is not None:
         grid, body = (*grid, loop.dim), loop.body

@@ -23,17 +23,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import defined, mapped, operands
+from blockbuster.emit.tile.dataflow import defined, mapped, operands, with_parts
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import (
     Await,
     Fold,
     Issue,
     Let,
     Load,
-    Nest,
     Stmt,
     Store,
     Tile,
@@ -46,6 +47,7 @@ from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.emit.tile.workarounds import CANCELS
 from blockbuster.ir.expr import COMMUTATIVE, Arg, Call, Const, Expr, functions_of
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.types import Dim
 
 SUMS = ("add", "sub", "sub0")
 PRODUCTS = ("mul", "pow", "silu", "gelu")
@@ -58,19 +60,27 @@ PASSING = (
 
 def cancel_exactly(program: TileProgram) -> TileProgram:
     """``program`` with the products marked that meet values that may be equal products."""
-    marked = _Values(program).marked()
+    bodies = _marked(tuple(Same(nest.body) for nest in program.nests), program.units)
+    pairs = zip(program.nests, bodies, strict=True)
+    return with_parts(program, nests=tuple(with_parts(nest, body=body) for nest, body in pairs))
+
+
+@lru_cache(maxsize=KEPT)
+def _marked(bodies: tuple[Same[Body], ...], units: tuple[Dim, ...]) -> tuple[Body, ...]:
+    """The bodies of all nests: a product may meet what another nest stored."""
+    marked = _Values([body.one for body in bodies], units).marked()
     if not marked:
-        return program
-    nests = []
-    for at, nest in enumerate(program.nests):
+        return tuple(body.one for body in bodies)
+    made = []
+    for at, body in enumerate(bodies):
 
         def mark(stmt: Stmt, at: int = at) -> Stmt:
             if isinstance(stmt, Let) and (at, stmt) in marked and not is_rounded(stmt):
                 return changed(stmt, apart=CANCELS)
             return stmt
 
-        nests.append(changed(nest, body=mapped(nest.body, mark)))
-    return changed(program, nests=tuple(nests))
+        made.append(mapped(body.one, mark))
+    return tuple(made)
 
 
 def is_rounded(let: Let) -> bool:
@@ -132,13 +142,13 @@ class _Numbers:
 class _Values:
     """The values of a program, and the sums among them."""
 
-    def __init__(self, program: TileProgram) -> None:
+    def __init__(self, bodies: Sequence[Body], units: tuple[Dim, ...]) -> None:
         self._numbers = _Numbers()
-        self._units = program.units
+        self._units = units
         self._sums: dict[Sum, None] = {}
         self._zero, self._one, self._two = (self._numbers.of(Const(float(n))) for n in range(3))
-        for at, nest in enumerate(program.nests):
-            self._nest(at, nest)
+        for at, body in enumerate(bodies):
+            self._body(at, body)
 
     def marked(self) -> dict[tuple[int, Let], None]:
         """The statements whose products have to be rounded by themselves, with their nests."""
@@ -156,8 +166,8 @@ class _Values:
 
     # statements ----------------------------------------------------------------------
 
-    def _nest(self, at: int, nest: Nest) -> None:
-        body = [*statements(nest.body)]
+    def _body(self, at: int, whole: Body) -> None:
+        body = [*statements(whole)]
         views = {stmt.token: stmt.view for stmt in body if isinstance(stmt, Issue)}
         tiles: dict[Tile, int] = {}
 

@@ -12,7 +12,7 @@ fixed tile sizes need this pass; it changes nothing where tiles are slices.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -24,6 +24,7 @@ from blockbuster.emit.tile.dataflow import (
     same_or,
     with_parts,
 )
+from blockbuster.emit.tile.each_nest import Around, naming_body
 from blockbuster.emit.tile.padding import IDENTITY, Lane, LaneState
 from blockbuster.emit.tile.program import (
     Fold,
@@ -54,38 +55,31 @@ def guard(program: TileProgram, ragged: Sequence[Dim]) -> TileProgram:
     return replace(program, nests=tuple(map(writer.nest, program.nests)))
 
 
-def guard_nests(program: TileProgram) -> TileProgram:
-    """``program`` with guards, where the blocks of its nests say that dims are ragged."""
-    names = fresh_names(program)
-    nests = []
-    for nest in program.nests:
-        ragged = [block.dim for block in nest.blocks if block.ragged]
-        nests.append(_Writer(LaneState(ragged), names).nest(nest))
-    return replace(program, nests=tuple(nests))
+@naming_body("blocks")
+def guard_nests(nest: Nest, _: Around, names: Iterator[str]) -> Nest:
+    """A nest with guards, where its blocks say that dims are ragged."""
+    ragged = [block.dim for block in nest.blocks if block.ragged]
+    return _Writer(LaneState(ragged), names).nest(nest)
 
 
-def guarded_stores(program: TileProgram, arrays: Collection[str]) -> TileProgram:
-    """``program`` with zeros past the end of the rows of tiles that it stores in ``arrays``."""
-    names = fresh_names(program)
-    nests = []
-    for nest in program.nests:
-        lanes = LaneState([block.dim for block in nest.blocks if block.ragged])
-        body = _with_stores_guarded(nest.body, arrays, lanes, names)
-        nests.append(replace(nest, body=body))
-    return replace(program, nests=tuple(nests))
+@naming_body("blocks")
+def guarded_stores(nest: Nest, _: Around, names: Iterator[str]) -> Nest:
+    """A nest with zeros past the end of the rows that it stores in arrays of padded rows."""
+    lanes = LaneState([block.dim for block in nest.blocks if block.ragged])
+    return with_parts(nest, body=_with_stores_guarded(nest.body, lanes, names))
 
 
 def _with_stores_guarded(
-    body: tuple[Stmt, ...], arrays: Collection[str], lanes: LaneState, names: Iterator[str]
+    body: tuple[Stmt, ...], lanes: LaneState, names: Iterator[str]
 ) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for stmt in body:
         if isinstance(stmt, For):
             with lanes.inside(stmt):
-                inner = _with_stores_guarded(stmt.body, arrays, lanes, names)
-            out.append(replace(stmt, body=inner))
+                inner = _with_stores_guarded(stmt.body, lanes, names)
+            out.append(with_parts(stmt, body=inner))
             continue
-        if isinstance(stmt, Store) and stmt.view.buffer.name in arrays:
+        if isinstance(stmt, Store) and stmt.view.buffer.pitch > 1:
             dim, value = stmt.view.dims[-1], stmt.value
             assert isinstance(dim, str), "rows of a part of an axis have no lanes past their end"
             if dim in lanes.ragged and lanes.lane(value, dim) != 0.0:
@@ -94,7 +88,7 @@ def _with_stores_guarded(
                 stmt = replace(stmt, value=target)
         lanes.step(stmt)
         out.append(stmt)
-    return tuple(out)
+    return same_or(body, tuple(out))
 
 
 def unguarded(stmt: Let | Fold, lanes: LaneState) -> Iterator[tuple[int, Dim, float]]:

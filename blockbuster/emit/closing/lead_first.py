@@ -22,16 +22,25 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import defined, folded, fresh_names, operands, reads, renamed
+from blockbuster.emit.tile.dataflow import (
+    defined,
+    folded,
+    operands,
+    reads,
+    renamed,
+    same_or,
+    with_parts,
+)
+from blockbuster.emit.tile.each_nest import Around, naming_body
 from blockbuster.emit.tile.monoids import LARGER, kept_empty
 from blockbuster.emit.tile.program import (
     Fold,
     For,
     Let,
+    Nest,
     Stmt,
     Store,
     Tile,
-    TileProgram,
 )
 from blockbuster.ir.expr import Arg, Call, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Transpose
@@ -53,11 +62,10 @@ STAYS, SMALLER = Moves(), Moves(scaled=-1.0)
 Known: TypeAlias = Moves | None  # None: nothing is known
 
 
-def lead_first(program: TileProgram) -> TileProgram:
-    """``program`` with its groups folded under a lead that is brought up to date before them."""
-    names = fresh_names(program)
-    nests = (changed(nest, body=_walked(nest.body, names)) for nest in program.nests)
-    return changed(program, nests=tuple(nests))
+@naming_body()
+def lead_first(nest: Nest, _: Around, names: Iterator[str]) -> Nest:
+    """A nest with its groups folded under a lead that is brought up to date before them."""
+    return with_parts(nest, body=_walked(nest.body, names))
 
 
 def not_leading(fold: Fold, body: tuple[Stmt, ...]) -> str:
@@ -89,9 +97,9 @@ def _walked(body: tuple[Stmt, ...], names: Iterator[str]) -> tuple[Stmt, ...]:
             for fold in [s for s in inner if isinstance(s, Fold)]:
                 if not not_leading(fold, inner):
                     inner = _led(fold, inner, names)
-            stmt = changed(stmt, body=inner)
+            stmt = with_parts(stmt, body=inner)
         out.append(stmt)
-    return tuple(out)
+    return same_or(body, tuple(out))
 
 
 def _led(fold: Fold, body: tuple[Stmt, ...], names: Iterator[str]) -> tuple[Stmt, ...]:

@@ -9,18 +9,25 @@ this pass the tile would be transposed in registers on its way from shared memor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import mapped
-from blockbuster.emit.tile.program import Await, Load, Nest, Stmt, Tile, TileProgram
-from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.dataflow import mapped, with_parts
+from blockbuster.emit.tile.each_nest import Around, each_body
+from blockbuster.emit.tile.program import Await, Load, Nest, Stmt, Tile
+from blockbuster.emit.tile.tiling import tiling_in
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 
 
-def load_columns(program: TileProgram) -> TileProgram:
-    """``program`` with the loads marked whose tiles the matrix units want as columns."""
-    return changed(program, nests=tuple(_marked(program)))
+@each_body()
+def load_columns(nest: Nest, around: Around) -> Nest:
+    """A nest with the loads marked whose tiles the matrix units want as columns."""
+    uses = Uses(nest, tiling_in(nest, around.units))
+
+    def mark(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Load | Await) and not not_columns(stmt.target, uses):
+            return changed(stmt, columns=True)
+        return stmt
+
+    return with_parts(nest, body=mapped(nest.body, mark))
 
 
 def not_columns(tile: Tile, uses: Uses) -> str:
@@ -34,15 +41,3 @@ def not_columns(tile: Tile, uses: Uses) -> str:
         if position == 0:
             return f"{tile.name} is the first operand of a dot"
     return ""
-
-
-def _marked(program: TileProgram) -> Iterator[Nest]:
-    for nest in program.nests:
-        uses = Uses(nest, tiling_of(program, nest))
-
-        def mark(stmt: Stmt, uses: Uses = uses) -> Stmt:
-            if isinstance(stmt, Load | Await) and not not_columns(stmt.target, uses):
-                return changed(stmt, columns=True)
-            return stmt
-
-        yield changed(nest, body=mapped(nest.body, mark))

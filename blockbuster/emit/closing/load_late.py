@@ -15,22 +15,20 @@ behind it (116.1 with a program for each place).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from blockbuster.emit.tile.dataflow import defined, folded, operands
-from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt, TileProgram, statements
-
-
-def load_late(program: TileProgram) -> TileProgram:
-    """``program`` with such statements behind the loops of nests that take several places."""
-    nests = tuple(_late(nest) if nest.programs else nest for nest in program.nests)
-    return replace(program, nests=nests)
+from blockbuster.emit.tile.dataflow import defined, folded, operands, same_or, with_parts
+from blockbuster.emit.tile.each_nest import Around, each_body
+from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt, statements
 
 
-def _late(nest: Nest) -> Nest:
-    """Loads, and what is made of them, stay before the first statement of another kind that needs
+@each_body("programs")
+def load_late(nest: Nest, _: Around) -> Nest:
+    """A nest with such statements behind its loops, if its programs take several places.
+
+    Loads, and what is made of them, stay before the first statement of another kind that needs
     them. No nest loads what it stores, so that a load may be made at any time.
     """
+    if not nest.programs:
+        return nest
     body: list[Stmt] = []
     waiting: list[Stmt] = []
     for stmt in nest.body:
@@ -43,7 +41,7 @@ def _late(nest: Nest) -> Nest:
         if isinstance(stmt, For):
             body += waiting
             waiting = []
-    return replace(nest, body=(*body, *waiting))
+    return with_parts(nest, body=same_or(nest.body, (*body, *waiting)))
 
 
 def _needed(stmt: Stmt, waiting: list[Stmt]) -> list[Stmt]:

@@ -14,13 +14,15 @@ guarded operand stays wide. Truth values stay as they are, in a byte.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import lru_cache
 
 from blockbuster.emit.tile.dataflow import operands
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
+from blockbuster.emit.tile.other_arrays import with_dtypes
 from blockbuster.emit.tile.program import Buffer, Let, Stmt, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.rings import arrivals
-from blockbuster.emit.tile.typed import retyped, with_dtypes
+from blockbuster.emit.tile.typed import retyped
 from blockbuster.ir.ops import Cast
 
 
@@ -36,8 +38,9 @@ def narrow_workspaces(program: TileProgram) -> TileProgram:
 def not_narrow(program: TileProgram) -> dict[str, str]:
     """Why each workspace has to stay in its dtype, by name, or ""."""
     readers: dict[str, list[Stmt]] = defaultdict(list)
-    for buffer, stmt in _readers(program):
-        readers[buffer.name].append(stmt)
+    for nest in program.nests:
+        for buffer, stmt in _readers(Same(nest.body)):
+            readers[buffer.name].append(stmt)
     return {b.name: _reason(b, readers[b.name], program.dtype) for b in program.workspaces}
 
 
@@ -51,9 +54,9 @@ def _reason(buffer: Buffer, readers: list[Stmt], dtype: str) -> str:
     return ""
 
 
-def _readers(program: TileProgram) -> Iterator[tuple[Buffer, Stmt]]:
+@lru_cache(maxsize=KEPT)
+def _readers(body: Same[Body]) -> tuple[tuple[Buffer, Stmt], ...]:
     """Each statement that reads a loaded tile, with the tile's array."""
-    for nest in program.nests:
-        held = {tile: view.buffer for tile, view in arrivals(nest.body)}
-        for stmt in statements(nest.body):
-            yield from ((held[tile], stmt) for tile in operands(stmt) if tile in held)
+    held = {tile: view.buffer for tile, view in arrivals(body.one)}
+    every = statements(body.one)
+    return tuple((held[tile], s) for s in every for tile in operands(s) if tile in held)

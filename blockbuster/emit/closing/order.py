@@ -16,6 +16,7 @@ for each other. A schedule cannot change any of this.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from blockbuster.emit.closing.accumulate import accumulate
 from blockbuster.emit.closing.accurate_functions import accurate_functions
@@ -35,8 +36,8 @@ from blockbuster.emit.closing.round_products import round_products
 from blockbuster.emit.closing.share_factors import share_factors
 from blockbuster.emit.closing.sum_together import sum_together
 from blockbuster.emit.closing.work_around_locality import work_around_locality
-from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import conflicts
+from blockbuster.emit.tile.dataflow import conflicts, with_parts
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.typed import retyped
 
@@ -64,7 +65,7 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
         return program
     program, known = retyped(program, before), before.nests if before else ()
     nests = tuple(nest if _is_known(nest, known) else _tidied(nest) for nest in program.nests)
-    return changed(program, nests=nests)
+    return with_parts(program, nests=nests)
 
 
 def _says_the_same(program: TileProgram, before: TileProgram) -> bool:
@@ -81,8 +82,13 @@ def _is_known(nest: Nest, known: Sequence[Nest]) -> bool:
 
 
 def _tidied(nest: Nest) -> Nest:
-    nest = hoisted(nest)
-    return nest if conflicts(nest.body) else merged(nest)
+    return with_parts(nest, body=_tidied_body(Same(nest.body)))
+
+
+@lru_cache(maxsize=KEPT)
+def _tidied_body(body: Same[Body]) -> Body:
+    nest = hoisted(Nest(body.one))
+    return nest.body if conflicts(nest.body) else merged(nest).body
 
 
 def _arrays(program: TileProgram) -> tuple[object, ...]:

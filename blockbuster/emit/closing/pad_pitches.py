@@ -16,9 +16,10 @@ known. A dim whose blocks are all full needs none of this.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from blockbuster.emit.closing.guard import guarded_stores
+from blockbuster.emit.tile.changed import changed
+from blockbuster.emit.tile.other_arrays import with_arrays
 from blockbuster.emit.tile.program import (
     ACCESSES,
     Buffer,
@@ -29,7 +30,6 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.typed import with_arrays
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.types import Dim
 
@@ -44,8 +44,9 @@ def pad_pitches(program: TileProgram) -> TileProgram:
     padded = [buffer for buffer in program.workspaces if not not_padded(program, buffer)]
     if not padded:
         return program
-    zeroed = guarded_stores(program, [buffer.name for buffer in padded])
-    return with_arrays(zeroed, lambda b: replace(b, pitch=PITCH) if b in padded else b)
+    return guarded_stores(
+        with_arrays(program, lambda b: changed(b, pitch=PITCH) if b in padded else b)
+    )
 
 
 def not_padded(program: TileProgram, buffer: Buffer) -> str:

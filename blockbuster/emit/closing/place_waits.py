@@ -20,14 +20,20 @@ Nests that are kept from call to call (``tile/constants.py``) ran before, and ar
 
 from __future__ import annotations
 
-from blockbuster.emit.tile.changed import changed
+from functools import lru_cache
+
 from blockbuster.emit.tile.constants import kept_nests, running_nests
-from blockbuster.emit.tile.dataflow import defined, folded, operands, stored
+from blockbuster.emit.tile.dataflow import (
+    defined,
+    folded,
+    operands,
+    stored,
+    with_parts,
+)
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import Buffer, Init, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.verify_waits import touching, unfinished
 from blockbuster.emit.tile.waits import Release, Wait
-
-Body = tuple[Stmt, ...]
 
 
 def place_waits(program: TileProgram) -> TileProgram:
@@ -36,25 +42,42 @@ def place_waits(program: TileProgram) -> TileProgram:
     following = (*(nest.overlaps for nest in running[1:]), False)
     chains = unfinished(running, lambda nest: nest.overlaps)
     placed = (
-        _placed(nest, written, releases=releases)
+        with_parts(nest, body=_placed(nest, written, releases=releases), overlaps=False)
         for (nest, written), releases in zip(chains, following, strict=True)
     )
     kept = kept_nests(program)
     nests = (
-        changed(nest, overlaps=False) if at in kept else next(placed)
+        with_parts(nest, overlaps=False) if at in kept else next(placed)
         for at, nest in enumerate(program.nests)
     )
-    return changed(program, nests=tuple(nests))
+    return with_parts(program, nests=tuple(nests))
 
 
-def _placed(nest: Nest, written: dict[Buffer, None], *, releases: bool) -> Nest:
-    release = (Release(),) if releases else ()
+def _placed(nest: Nest, written: dict[Buffer, None], *, releases: bool) -> Body:
     if not nest.overlaps:
-        return changed(nest, body=(*release, *nest.body))
-    early, late = _parted(nest.body, written)
-    if nest.programs and all(isinstance(stmt, Init) for stmt in early):
-        early, late = (), nest.body
-    return changed(nest, body=(*early, Wait(), *release, *late), overlaps=False)
+        return _released(Same(nest.body)) if releases else nest.body
+    return _waiting(Same(nest.body), tuple(written), bool(nest.programs), releases)
+
+
+@lru_cache(maxsize=KEPT)
+def _released(body: Same[Body]) -> Body:
+    """``body`` behind a statement that lets the next nest begin."""
+    return (Release(), *body.one)
+
+
+@lru_cache(maxsize=KEPT)
+def _waiting(
+    body: Same[Body], written: tuple[Buffer, ...], in_turn: bool, releases: bool
+) -> Body:
+    """``body`` with a wait for the nests that have ``written`` these arrays.
+
+    ``in_turn``: a program takes several places of the grid.
+    """
+    release = (Release(),) if releases else ()
+    early, late = _parted(body.one, dict.fromkeys(written))
+    if in_turn and all(isinstance(stmt, Init) for stmt in early):
+        early, late = (), body.one
+    return (*early, Wait(), *release, *late)
 
 
 def _parted(body: Body, written: dict[Buffer, None]) -> tuple[Body, Body]:

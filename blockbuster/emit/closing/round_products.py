@@ -12,35 +12,34 @@ with zero. Products of integers are exact, and stay integers.
 from __future__ import annotations
 
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import mapped
+from blockbuster.emit.tile.dataflow import mapped, with_parts
+from blockbuster.emit.tile.each_nest import Around, each_body
 from blockbuster.emit.tile.program import (
     Fold,
     Guard,
     Let,
+    Nest,
     Stmt,
     Tile,
-    TileProgram,
 )
-from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.tiling import tiling_in
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.workarounds import ROUNDED
 from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 
 
-def round_products(program: TileProgram) -> TileProgram:
-    """``program`` with the products marked that lanes add up."""
-    nests = []
-    for nest in program.nests:
-        uses = Uses(nest, tiling_of(program, nest))
+@each_body()
+def round_products(nest: Nest, around: Around) -> Nest:
+    """A nest with the products marked that lanes add up."""
+    uses = Uses(nest, tiling_in(nest, around.units))
 
-        def mark(stmt: Stmt, uses: Uses = uses) -> Stmt:
-            if isinstance(stmt, Let) and not not_summed(stmt, uses):
-                return changed(stmt, apart=ROUNDED)
-            return stmt
+    def mark(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Let) and not not_summed(stmt, uses):
+            return changed(stmt, apart=ROUNDED)
+        return stmt
 
-        nests.append(changed(nest, body=mapped(nest.body, mark)))
-    return changed(program, nests=tuple(nests))
+    return with_parts(nest, body=mapped(nest.body, mark))
 
 
 def not_summed(let: Let, uses: Uses) -> str:

@@ -21,30 +21,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import fresh_names
+from blockbuster.emit.tile.dataflow import same_or, with_parts
+from blockbuster.emit.tile.each_nest import Around, naming_body
 from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.program import (
     Fold,
     For,
     Let,
     Member,
+    Nest,
     Stmt,
     Tile,
-    TileProgram,
 )
-from blockbuster.emit.tile.typed import arithmetic_of
 from blockbuster.ir.expr import Arg, Call, Expr, arguments, substitute
 from blockbuster.ir.ops import Pointwise
 
 PRODUCT = Call("mul", (Arg(0), Arg(1)))
 
 
-def share_factors(program: TileProgram) -> TileProgram:
-    """``program`` without groups: every fold has one target, which is rescaled before it."""
-    dtype = arithmetic_of(program) if program.dtype else ""
-    made = (Tile(name, (), dtype=dtype) for name in fresh_names(program))
-    nests = (changed(nest, body=_walked(nest.body, made)) for nest in program.nests)
-    return changed(program, nests=tuple(nests))
+@naming_body()
+def share_factors(nest: Nest, around: Around, names: Iterator[str]) -> Nest:
+    """A nest without groups: every fold has one target, which is rescaled before it."""
+    made = (Tile(name, (), dtype=around.arithmetic) for name in names)
+    return with_parts(nest, body=_walked(nest.body, made))
 
 
 def not_shared(factor: Expr) -> str:
@@ -69,12 +68,12 @@ def _walked(body: tuple[Stmt, ...], made: Iterator[Tile]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for stmt in body:
         if isinstance(stmt, For):
-            out.append(changed(stmt, body=_walked(stmt.body, made)))
+            out.append(with_parts(stmt, body=_walked(stmt.body, made)))
         elif isinstance(stmt, Fold) and stmt.members:
             out += _Group(stmt, made).statements()
         else:
             out.append(stmt)
-    return tuple(out)
+    return same_or(body, tuple(out))
 
 
 @dataclass

@@ -14,17 +14,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from blockbuster.emit.tile.dataflow import operands, same_or, with_parts
-from blockbuster.emit.tile.program import Guard, Iota, Let, Load, Nest, Stmt, TileProgram
+from blockbuster.emit.tile.each_nest import Around, each_body
+from blockbuster.emit.tile.program import Guard, Iota, Let, Load, Nest, Stmt
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.ir.ops import Functional
 
 SUM = Functional("row_sum")
 PURE = (Let, Load, Guard, Iota)
-
-
-def sum_together(program: TileProgram) -> TileProgram:
-    """``program`` with sums of its programs, outside loops, that are exchanged in pairs."""
-    return replace(program, nests=tuple(map(_paired, program.nests)))
 
 
 def not_together(first: Stmt, second: Stmt, between: tuple[Stmt, ...]) -> str:
@@ -45,7 +41,9 @@ def not_together(first: Stmt, second: Stmt, between: tuple[Stmt, ...]) -> str:
     return ""
 
 
-def _paired(nest: Nest) -> Nest:
+@each_body()
+def sum_together(nest: Nest, _: Around) -> Nest:
+    """A nest with sums of its programs, outside loops, that are exchanged in pairs."""
     body, at = list(nest.body), 0
     while at < len(body):
         behind = body[at + 1 :]

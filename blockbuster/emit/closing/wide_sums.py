@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from blockbuster.emit.tile.dataflow import mapped, retargeted
+from blockbuster.emit.tile.other_arrays import with_dtypes
 from blockbuster.emit.tile.program import (
     Buffer,
     Fold,
@@ -31,7 +32,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
-from blockbuster.emit.tile.typed import retyped, with_dtypes
+from blockbuster.emit.tile.typed import retyped
 from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import Call, Expr, arguments, is_predicate
 from blockbuster.ir.ops import Functional, Pointwise, Relabel, Transpose

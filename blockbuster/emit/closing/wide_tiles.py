@@ -21,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from blockbuster.emit.tile.dataflow import defined, mapped, retargeted
+from blockbuster.emit.tile.other_arrays import with_dtypes
 from blockbuster.emit.tile.program import (
     INPUT,
     WORKSPACE,
@@ -35,7 +36,6 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT, WIDTHS
-from blockbuster.emit.tile.typed import with_dtypes
 from blockbuster.ir.expr import Arg, Call, Const, Expr, is_predicate, without_zeros
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 

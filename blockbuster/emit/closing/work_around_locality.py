@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from blockbuster.emit.tile.changed import changed
+from blockbuster.emit.tile.dataflow import same_or, with_parts
+from blockbuster.emit.tile.each_nest import Around, each_body
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -32,12 +33,11 @@ from blockbuster.emit.tile.program import (
     Stmt,
     Store,
     Tile,
-    TileProgram,
     statements,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
-from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.tiling import tiling_in
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.workarounds import TWO_STEPS
 from blockbuster.ir.ops import Cast, Relabel
@@ -45,10 +45,11 @@ from blockbuster.ir.ops import Cast, Relabel
 THREADS, WARPS = 32, 4  # of a warp; the most that are counted on
 
 
-def work_around_locality(program: TileProgram) -> TileProgram:
-    """``program`` with the folds and loops marked that the pass would break."""
-    nests = (_Nest(program, nest).marked() for nest in program.nests)
-    return changed(program, nests=tuple(nests))
+@each_body("blocks", "warps")
+def work_around_locality(nest: Nest, around: Around) -> Nest:
+    """A nest with the folds and loops marked that the pass would break."""
+    uses = Uses(nest, tiling_in(nest, around.units))
+    return with_parts(nest, body=_marked(nest.body, uses))
 
 
 def not_exchanged(fold: Fold, uses: Uses) -> str:
@@ -93,37 +94,28 @@ def reduces(stmt: Let, uses: Uses) -> bool:
     return fewer and not is_matrix_dot(stmt, uses.tiling)
 
 
-@dataclass
-class _Nest:
-    program: TileProgram
-    nest: Nest
+def _marked(body: tuple[Stmt, ...], uses: Uses) -> tuple[Stmt, ...]:
+    out: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, For):
+            tiles = tuple(_settled(stmt, uses))
+            stmt = with_parts(stmt, body=_marked(stmt.body, uses), settled=tiles)
+        elif isinstance(stmt, Fold) and not not_exchanged(stmt, uses):
+            stmt = changed(stmt, apart=TWO_STEPS)
+        out.append(stmt)
+    return same_or(body, tuple(out))
 
-    def __post_init__(self) -> None:
-        self.uses = Uses(self.nest, tiling_of(self.program, self.nest))
 
-    def marked(self) -> Nest:
-        """The nest with its facts."""
-        return changed(self.nest, body=tuple(self._body(self.nest.body)))
-
-    def _body(self, body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-        for stmt in body:
-            if isinstance(stmt, For):
-                tiles = tuple(self._settled(stmt))
-                stmt = changed(stmt, body=tuple(self._body(stmt.body)), settled=tiles)
-            elif isinstance(stmt, Fold) and not not_exchanged(stmt, self.uses):
-                stmt = changed(stmt, apart=TWO_STEPS)
-            yield stmt
-
-    def _settled(self, loop: For) -> Iterator[Tile]:
-        """The sums that ``loop`` carries, not those that begin anew in each of its iterations."""
-        if loop.parallel:
-            return
-        begun = {s.target for s in loop.body if isinstance(s, Init)}
-        rows = {s.target for s in loop.body if isinstance(s, Let) and reduces(s, self.uses)}
-        for stmt in loop.body:
-            match stmt:
-                case Fold(target, "+", value, members=(), ahead=False, onto=None):
-                    if target in begun or value not in rows:
-                        continue
-                    if not not_settled(target, self.uses):
-                        yield target
+def _settled(loop: For, uses: Uses) -> Iterator[Tile]:
+    """The sums that ``loop`` carries, not those that begin anew in each of its iterations."""
+    if loop.parallel:
+        return
+    begun = {s.target for s in loop.body if isinstance(s, Init)}
+    rows = {s.target for s in loop.body if isinstance(s, Let) and reduces(s, uses)}
+    for stmt in loop.body:
+        match stmt:
+            case Fold(target, "+", value, members=(), ahead=False, onto=None):
+                if target in begun or value not in rows:
+                    continue
+                if not not_settled(target, uses):
+                    yield target

@@ -73,17 +73,27 @@ class Move(ABC):
         reason = self.why_not(scheduled, site, **args)
         return reason, None if reason else self.rewritten(scheduled, site, **args)
 
-    def apply(self, scheduled: Scheduled, site: Site, **args: Any) -> Scheduled:
-        """``scheduled`` after the move. Raises EmitError, with the reason, if it is not legal.
+    def tried(
+        self, scheduled: Scheduled, site: Site, **args: Any
+    ) -> tuple[str, Scheduled | None]:
+        """Why it cannot be applied there, or "" and ``scheduled`` after it.
 
         Loads and invariant operators move out of loops, and repeats are merged, after every move.
         """
-        line = Applied(self.name, site, self.show(**args), args)
         reason, made = self.attempted(scheduled, site, **args)
         if made is None:
-            raise EmitError(message(f"the move '{line}' does not apply: {reason}"))
+            return reason, None
         draft = tidied(made, scheduled.draft if scheduled.moves else None)
-        return changed(scheduled, draft=draft, moves=(*scheduled.moves, line))
+        line = Applied(self.name, site, self.show(**args), args)
+        return "", changed(scheduled, draft=draft, moves=(*scheduled.moves, line))
+
+    def apply(self, scheduled: Scheduled, site: Site, **args: Any) -> Scheduled:
+        """``scheduled`` after the move. Raises EmitError, with the reason, if it is not legal."""
+        reason, made = self.tried(scheduled, site, **args)
+        if made is None:
+            line = Applied(self.name, site, self.show(**args), args)
+            raise EmitError(message(f"the move '{line}' does not apply: {reason}"))
+        return made
 
     def show(self, **args: Any) -> str:
         """Its arguments as words of a schedule's text."""

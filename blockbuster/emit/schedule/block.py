@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, product
 from typing import Any, ClassVar
 
@@ -27,6 +28,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import defined
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, in_float8
 from blockbuster.emit.tile.program import (
     ACCESSES,
@@ -356,11 +358,17 @@ def dims_of_dots(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, None]:
 
 def least_lanes(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, int]:
     """The fewest lanes of each dim that takes part in a matrix dot of ``nest``."""
+    return dict(_least_lanes(Same(nest.body), units))
+
+
+@lru_cache(maxsize=KEPT)
+def _least_lanes(body: Same[Body], units: tuple[Dim, ...]) -> tuple[tuple[Dim, int], ...]:
+    nest = Nest(body.one)
     found = dict.fromkeys(dims_of_dots(nest, units), LEAST)
     for stmt in statements(nest.body):
         if isinstance(stmt, Let) and in_float8(stmt) and is_matrix_dot(stmt, Tiling({}, units)):
             found[stmt.args[0].axes[-1]] = LEAST_DEPTH
-    return found
+    return tuple(found.items())
 
 
 def whole_program_cut(

@@ -12,8 +12,18 @@ lack its axis would count one iteration too many. The same holds for a loop over
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import folded_here, rebound, renamed, views
+from blockbuster.emit.tile.dataflow import (
+    folded_here,
+    rebound,
+    renamed,
+    same_or,
+    views,
+    with_parts,
+)
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -45,7 +55,7 @@ def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram
 def dropped_in(nest: Nest, whole: tuple[Dim, ...]) -> Nest:
     """``nest`` where the dims ``whole`` are one block each."""
     grid = tuple(dim for dim in nest.grid if dim not in whole)
-    return changed(nest, body=_dropped(nest.body, whole), grid=grid)
+    return with_parts(nest, body=_dropped(Same(nest.body), whole), grid=grid)
 
 
 def not_alone(program: TileProgram, dim: Dim, whole: tuple[Dim, ...]) -> str:
@@ -71,10 +81,12 @@ def in_spans(program: TileProgram, dim: Dim) -> str:
     return ""
 
 
-def _dropped(body: tuple[Stmt, ...], whole: tuple[Dim, ...]) -> tuple[Stmt, ...]:
+@lru_cache(maxsize=KEPT)
+def _dropped(nest: Same[Body], whole: tuple[Dim, ...]) -> Body:
+    """The body of a nest without its loops over ``whole`` dims."""
     single = {
         tile
-        for stmt in statements(body)
+        for stmt in statements(nest.one)
         if isinstance(stmt, For) and stmt.dim in whole
         for tile in folded_here(stmt.body)
     }
@@ -85,7 +97,8 @@ def _dropped(body: tuple[Stmt, ...], whole: tuple[Dim, ...]) -> tuple[Stmt, ...]
         for stmt in body:
             if isinstance(stmt, For):
                 loop, inner = rebound(stmt, alias), walk(stmt.body)
-                out += inner if stmt.dim in whole else [changed(loop, body=tuple(inner))]
+                held = same_or(stmt.body, tuple(inner))
+                out += inner if stmt.dim in whole else [with_parts(loop, body=held)]
             elif isinstance(stmt, Fold) and stmt.target in single:
                 stmt = renamed(stmt, alias)
                 assert isinstance(stmt, Fold)
@@ -95,4 +108,4 @@ def _dropped(body: tuple[Stmt, ...], whole: tuple[Dim, ...]) -> tuple[Stmt, ...]
                 out.append(renamed(stmt, alias))
         return out
 
-    return tuple(walk(body))
+    return same_or(nest.one, tuple(walk(nest.one)))

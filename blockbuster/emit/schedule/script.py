@@ -89,9 +89,12 @@ class _Word:
     column: int
 
 
-def parsed(text: str) -> Iterator[Line]:
-    """The moves of a schedule's text. Raises ParseError, with a caret, if one cannot be read."""
-    for number, whole in enumerate(text.split("\n"), start=1):
+def parsed(text: str, *, first: int = 1) -> Iterator[Line]:
+    """The moves of a schedule's text, the ``first`` line of which has this number.
+
+    Raises ParseError, with a caret, if one cannot be read.
+    """
+    for number, whole in enumerate(text.split("\n"), start=first):
         kept = _COMMENT.sub("", whole)
         start = 0
         for part in kept.split(";"):
@@ -138,11 +141,17 @@ def replayed(scheduled: Scheduled, text: str) -> Scheduled:
     line and says why.
     """
     for line in parsed(text):
-        if reason := line.move.why_not(scheduled, line.site, **line.args):
-            what = f"line {line.number} of the schedule, '{line.text}': {reason}"
-            raise EmitError(message(what, hint=_places(scheduled, line)))
-        scheduled = line.move.apply(scheduled, line.site, **line.args)
+        scheduled = after_line(scheduled, line)
     return scheduled
+
+
+def after_line(scheduled: Scheduled, line: Line) -> Scheduled:
+    """``scheduled`` after one more line. Raises EmitError as ``replayed`` does."""
+    reason, made = line.move.tried(scheduled, line.site, **line.args)
+    if made is None:
+        what = f"line {line.number} of the schedule, '{line.text}': {reason}"
+        raise EmitError(message(what, hint=_places(scheduled, line)))
+    return made
 
 
 def checked_complete(scheduled: Scheduled) -> Scheduled:

@@ -17,6 +17,8 @@ it.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.cut import Workspaces, pieces
 from blockbuster.emit.tile.dataflow import (
@@ -26,22 +28,44 @@ from blockbuster.emit.tile.dataflow import (
     stored,
     workspaces_in_order,
 )
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import Buffer, For, Nest, Stmt, TileProgram
 from blockbuster.emit.tile.trips import walked_in
 from blockbuster.ir.types import Dim
 
-Body = tuple[Stmt, ...]
+Buffers = tuple[Buffer, ...]
 
 
 def split_nests(program: TileProgram) -> TileProgram:
     """``program`` whose nests load nothing that they store."""
-    spaces = Workspaces(program.units, fresh_workspace_names(program))
-    nests: list[Nest] = []
-    for nest in program.nests:
-        assert not nest.grid or not conflicts(nest.body), "split nests before binding them"
-        nests += [_part(nest, body) for body in _split(nest.body, nest.grid, spaces)]
-    split = changed(program, nests=tuple(nests), workspaces=(*program.workspaces, *spaces.made))
-    return workspaces_in_order(split)
+    bodies = tuple(Same(nest.body) for nest in program.nests)
+    grids = tuple(nest.grid for nest in program.nests)
+    arrays = program.inputs, program.outputs, program.workspaces
+    workspaces, parts = _parts(bodies, grids, arrays, program.units)
+    nests = tuple(_part(program.nests[at], body) for at, body in parts)
+    return changed(program, nests=nests, workspaces=workspaces)
+
+
+@lru_cache(maxsize=KEPT)
+def _parts(
+    bodies: tuple[Same[Body], ...],
+    grids: tuple[tuple[Dim, ...], ...],
+    arrays: tuple[Buffers, Buffers, Buffers],
+    units: tuple[Dim, ...],
+) -> tuple[Buffers, tuple[tuple[int, Body], ...]]:
+    """The workspaces and the bodies after the split, each with the number of its nest."""
+    program = TileProgram(*arrays, nests=(), units=units)
+    spaces = Workspaces(units, fresh_workspace_names(program))
+    found: list[tuple[int, Body]] = []
+    for at, (body, grid) in enumerate(zip(bodies, grids, strict=True)):
+        assert not grid or not conflicts(body.one), "split nests before binding them"
+        found += [(at, part) for part in _split(body.one, grid, spaces)]
+    nests = tuple(Nest(part) for _, part in found)
+    workspaces = (*program.workspaces, *spaces.made)
+    split = workspaces_in_order(changed(program, nests=nests, workspaces=workspaces))
+    numbers = (at for at, _ in found)
+    parts = zip(numbers, (nest.body for nest in split.nests), strict=True)
+    return split.workspaces, tuple(parts)
 
 
 def _part(nest: Nest, body: Body) -> Nest:

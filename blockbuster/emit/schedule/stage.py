@@ -21,16 +21,21 @@ among operators, all stand where an iteration begins.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place, read_number
 from blockbuster.emit.schedule.descriptors import not_described
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import operands, stored
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import (
     Await,
+    Block,
     For,
     Issue,
     Let,
@@ -43,6 +48,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.ir.types import Dim
 
 BY_DESCRIPTORS = ("by", "descriptors")
 """The words of a schedule that ask for them."""
@@ -102,6 +108,19 @@ class Stage(Move):
             or ""
         )
 
+    def attempted(
+        self, scheduled: Scheduled, site: Site, **args: Any
+    ) -> tuple[str, TileProgram | None]:
+        """The same for all schedules in which the nest has this body and these blocks."""
+        draft = scheduled.draft
+        if loop_at(draft, site) is None:
+            return no_such_place(self, site), None
+        nest = draft.nests[site.nest - 1]
+        alone = Same(nest.body), nest.blocks, draft.units, Same(scheduled.target)
+        described = args.get("described", False)
+        reason, body = _attempted(*alone, replace(site, nest=1), args["stages"], described)
+        return reason, None if reason else with_body(draft, site, body)
+
     def _not_described(self, scheduled: Scheduled, loop: For, tiling: Tiling) -> str:
         """Why no matrix of ``loop`` can use a descriptor, or not all can, or ""."""
         loads = staged_loads(loop, tiling)
@@ -133,6 +152,26 @@ class Stage(Move):
         described = tuple(words[1:]) == BY_DESCRIPTORS
         number = read_number(words[:1] if described else words, "the number of stages")
         return {"stages": number, "described": True} if described else {"stages": number}
+
+
+@lru_cache(maxsize=KEPT)
+def _attempted(
+    body: Same[Body],
+    blocks: tuple[Block, ...],
+    units: tuple[Dim, ...],
+    target: Same[Target],
+    site: Site,
+    stages: int,
+    described: bool,
+) -> tuple[str, Body]:
+    """Why a loop of the only nest of a program cannot have stages, or the body in which it has."""
+    program = TileProgram((), (), (), (Nest(body.one, blocks=blocks),), units)
+    alone, move = Scheduled(program, program, {}, target.one), Stage()
+    reason = move.why_not(alone, site, stages=stages, described=described)
+    if reason:
+        return reason, body.one
+    made = move.rewritten(alone, site, stages=stages, described=described)
+    return "", made.nests[0].body
 
 
 def staged_loads(loop: For, tiling: Tiling) -> tuple[Load, ...]:

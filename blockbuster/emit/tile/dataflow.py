@@ -259,4 +259,9 @@ def fresh_names(program: TileProgram) -> Iterator[str]:
         for stmt in statements(nest.body)
         if (tile := defined(stmt)) is not None
     }
-    yield from (name for number in count(1) if (name := f"t{number}") not in taken)
+    yield from names_beside(taken)
+
+
+def names_beside(taken: Container[str]) -> Iterator[str]:
+    """t1, t2 and so on, without those that are ``taken``."""
+    return (name for number in count(1) if (name := f"t{number}") not in taken)

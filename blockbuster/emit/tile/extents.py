@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from blockbuster.emit.tile.each_nest import Same
 from blockbuster.emit.tile.grid_order import programs_in_order
 from blockbuster.emit.tile.known_bounds import KnownBounds, Numbers
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
@@ -96,11 +97,24 @@ class Extents:
 
     def elements(self, dims: Collection[Dim], loops: Loops) -> int:
         """The elements of all tiles over ``dims`` inside ``loops``; ragged blocks have fewer."""
+        key = frozenset(dims), Same(loops)
+        if key not in self._counted:
+            self._counted[key] = self._elements(dims, loops)
+        return self._counted[key]
+
+    @cached_property
+    def _counted(self) -> dict[tuple[frozenset[Dim], Same[Loops]], int]:
+        """The elements that were counted before: accesses in one loop often have the same dims."""
+        return {}
+
+    def _elements(self, dims: Collection[Dim], loops: Loops) -> int:
         tied = {loop.dim for loop in loops if loop.span}
         tied.update(dim for loop in loops for bound in loop.span or () for dim in bound.dims)
         free = [loop.dim for loop in loops if loop.dim not in tied]
         repeated = prod(self.trips(dim) for dim in free if dim not in dims)
         reach = prod(self.size(dim) for dim in dict.fromkeys(dims) if dim not in tied)
+        if not tied:
+            return repeated * reach
 
         def weights(dim: Dim) -> Numbers:
             return self._bounds.real(dim) if dim in dims else np.ones(self.trips(dim), int)

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from blockbuster.emit.tile.dataflow import defined, operands, same_or, with_parts
 from blockbuster.emit.tile.dtypes import DTYPES
-from blockbuster.emit.tile.program import Buffer, Let, Stmt, Tile, View
+from blockbuster.emit.tile.program import Buffer, For, Let, Stmt, Tile, View, statements
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.ops import Cast
 
@@ -63,3 +64,16 @@ def not_in_float8(operands: Sequence[Tile], views: Mapping[Tile, View]) -> str:
             name = views[tile].buffer.name
             return f"{name} does not lie along the sum: its last axis is not {tile.axes[-1]}"
     return ""
+
+
+def without_unread_casts(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """``body`` without the casts of float8 that no dot reads any more."""
+    if not any(map(is_widening, statements(body))):
+        return body
+    read = {tile for stmt in statements(body) for tile in operands(stmt)}
+
+    def kept(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        parts = (with_parts(s, body=kept(s.body)) if isinstance(s, For) else s for s in body)
+        return same_or(body, tuple(s for s in parts if not is_widening(s) or defined(s) in read))
+
+    return kept(body)

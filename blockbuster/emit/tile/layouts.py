@@ -110,6 +110,7 @@ class Layouts:
         self.nest, self.tiling, self.target = nest, tiling, target
         self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
+        self._blocked: dict[tuple[tuple[Dim, ...], int], Layout] = {}
         self._shared: dict[Tile, tuple[list[Let], bool]] = {}
         views = dict(arrivals(nest.body))
         for _ in range(2):  # accumulators are read before the fold that says how they lie
@@ -212,6 +213,12 @@ class Layouts:
 
     def blocked(self, order: Sequence[Dim], width: int) -> Layout:
         """Elements of so many bytes that lie in memory in this order of dims: the last is dense."""
+        key = tuple(order), width
+        if key not in self._blocked:
+            self._blocked[key] = self._in_blocks(order, width)
+        return self._blocked[key]
+
+    def _in_blocks(self, order: Sequence[Dim], width: int) -> Layout:
         each = min(VECTOR // width, max(1, self.lanes(*order) // (self.number * WARP)))
         registers, warps = frozenset[Bit](), frozenset[Bit]()
         lanes_left, warps_left = _digits(WARP), _digits(self.number)

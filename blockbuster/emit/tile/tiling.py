@@ -46,9 +46,14 @@ class Tiling:
 
 def tiling_of(program: TileProgram, nest: Nest) -> Tiling:
     """The cuts of dims in a nest of ``program``."""
+    return tiling_in(nest, program.units)
+
+
+def tiling_in(nest: Nest, units: tuple[Dim, ...]) -> Tiling:
+    """The same, of a program with these ``units``."""
     return Tiling(
         {block.dim: block.lanes for block in nest.blocks},
-        program.units,
+        units,
         tuple(block.dim for block in nest.blocks if block.whole),
         tuple(block.dim for block in nest.blocks if block.ragged),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from blockbuster.emit.tile.dataflow import defined, operands, views
+from blockbuster.emit.tile.dataflow import defined, operands
+from blockbuster.emit.tile.each_nest import Body, Same
 from blockbuster.emit.tile.program import (
     ACCESSES,
     BlockOf,
@@ -61,12 +62,18 @@ def following(program: TileProgram) -> tuple[Dim, ...]:
 
 def _strided(program: TileProgram) -> set[tuple[str, int]]:
     """The axes of arrays (by name and position) that some access reads strided."""
-    return {
+    return {axis for nest in program.nests for axis in _strided_in(nest)}
+
+
+@lru_cache(maxsize=1024)
+def _strided_in(nest: Nest) -> tuple[tuple[str, int], ...]:
+    views = (stmt.view for stmt in statements(nest.body) if isinstance(stmt, ACCESSES))
+    return tuple(
         (view.buffer.name, at)
-        for view in views(program)
+        for view in views
         for at, axis in enumerate(view.dims)
         if isinstance(axis, Strided)
-    }
+    )
 
 
 def _dims(program: TileProgram) -> Iterator[Dim]:
@@ -76,7 +83,7 @@ def _dims(program: TileProgram) -> Iterator[Dim]:
             if axis.dim is not None and (buffer.name, at) not in strided:
                 yield axis.dim
     for nest in program.nests:
-        yield from _dims_in(nest)
+        yield from dims_in(nest)
 
 
 @lru_cache(maxsize=1024)  # asked of the same nests by several moves
@@ -87,8 +94,12 @@ def dims_in(nest: Nest) -> tuple[Dim, ...]:
 
 def walked_in(nest: Nest) -> tuple[Dim, ...]:
     """The same without those of which only the size is read: they need no blocks."""
-    dims = (dim for stmt in statements(nest.body) for dim in _walked(stmt))
-    return tuple(dict.fromkeys((*nest.grid, *dims)))
+    return tuple(dict.fromkeys((*nest.grid, *_walked_in(Same(nest.body)))))
+
+
+@lru_cache(maxsize=1024)
+def _walked_in(body: Same[Body]) -> tuple[Dim, ...]:
+    return tuple(dict.fromkeys(dim for stmt in statements(body.one) for dim in _walked(stmt)))
 
 
 def _dims_in(nest: Nest) -> Iterator[Dim]:

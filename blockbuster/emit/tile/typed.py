@@ -22,26 +22,37 @@ tile (loaded instead of computed, read before it is folded) call ``retyped`` to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TypeVar
 
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import (
-    defined,
     folded,
-    fresh_names,
     mapped,
-    operands,
     rebound,
     renamed,
     same_or,
     with_parts,
 )
 from blockbuster.emit.tile.dtypes import DTYPES
-from blockbuster.emit.tile.float8_dots import is_widening, not_in_float8, not_precise
+from blockbuster.emit.tile.each_nest import (
+    KEPT,
+    Around,
+    Body,
+    Same,
+    around_nests,
+    naming_body,
+)
+from blockbuster.emit.tile.float8_dots import (
+    is_widening,
+    not_in_float8,
+    not_precise,
+    without_unread_casts,
+)
+from blockbuster.emit.tile.other_arrays import with_dtypes
 from blockbuster.emit.tile.program import (
-    ACCESSES,
     WORKSPACE,
     Await,
     BlockOf,
@@ -96,7 +107,7 @@ def arithmetic_of(program: TileProgram) -> str:
 
 def is_accurate(program: TileProgram) -> bool:
     """True if dots take float32 or a result is float32: it shows how often a value is rounded."""
-    return FLOAT in (program.dtype, *(buffer.dtype for buffer in program.outputs))
+    return around_nests(program).accurate
 
 
 def retyped(program: TileProgram, before: TileProgram | None = None) -> TileProgram:
@@ -116,10 +127,10 @@ def retyped(program: TileProgram, before: TileProgram | None = None) -> TileProg
     totals: dict[str, str] = {}  # only ever more of them
     while True:
         typing = _Typing(arithmetic_of(program), known, dict(kept), totals)
-        nests = tuple(n if n in settled else typing.nest(n) for n in program.nests)
+        nests = tuple(n if n in settled else typing.typed(n) for n in program.nests)
         found = typing.integer_totals()
         if (typing.kept, found) == (kept, totals):
-            return _cast(with_dtypes(changed(program, nests=nests), kept), settled)
+            return cast_for_dots(with_dtypes(with_parts(program, nests=nests), kept))
         kept, totals = typing.kept if found == totals else {}, found
 
 
@@ -138,10 +149,15 @@ def _settled(program: TileProgram, before: TileProgram) -> tuple[Nest, ...]:
     for nest in program.nests:
         parts[id(nest.body) in bodies].append(nest)
     others, settled = (
-        {tile.name for nest in part for s in statements(nest.body) for tile in folded(s)}
-        for part in parts
+        frozenset[str]().union(*(_sums(Same(nest.body)) for nest in part)) for part in parts
     )
     return tuple(parts[True]) if settled.isdisjoint(others) else ()
+
+
+@lru_cache(maxsize=KEPT)
+def _sums(body: Same[Body]) -> frozenset[str]:
+    """The names of what ``body`` folds."""
+    return frozenset(tile.name for stmt in statements(body.one) for tile in folded(stmt))
 
 
 def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
@@ -151,6 +167,38 @@ def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
     if not units:
         return all(len(arg.axes) == 2 for arg in stmt.args)
     return all(sum(size_class(d) not in units for d in arg.axes) == 2 for arg in stmt.args)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """The monoid of an accumulator, and the dtypes of what is folded into it.
+
+    ``alone``: these are all, whatever was folded into it before: it has the lead of a group.
+    """
+
+    monoid: str
+    dtypes: tuple[str, ...] = ()
+    alone: bool = False
+
+    def with_more(self, dtypes: tuple[str, ...]) -> Folded:
+        """The same with more that is folded."""
+        return replace(self, dtypes=(*self.dtypes, *dtypes))
+
+
+Items = tuple[tuple[str, str], ...]
+
+
+def _items(dtypes: Mapping[str, str]) -> Items:
+    return tuple(dtypes.items())
+
+
+@lru_cache(maxsize=KEPT)
+def _typed_body(
+    body: Same[Body], arithmetic: str, known: Items, kept: Items, totals: Items
+) -> tuple[Body, Items, tuple[tuple[str, Folded], ...]]:
+    """A body with dtypes, the dtypes of workspaces behind it, and what it folds."""
+    typing = _Typing(arithmetic, dict(known), dict(kept), dict(totals))
+    return typing.body(body.one), _items(typing.kept), tuple(typing.folds.items())
 
 
 @dataclass
@@ -164,16 +212,24 @@ class _Typing:
     known: Mapping[str, str]
     kept: dict[str, str]
     totals: Mapping[str, str]
-    folds: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
-    """The monoid of each accumulator, and the dtypes of what is folded into it."""
+    folds: dict[str, Folded] = field(default_factory=dict)
     tiles: dict[Tile, Tile] = field(default_factory=dict)
     rings: dict[str, str] = field(default_factory=dict)
 
-    def nest(self, nest: Nest) -> Nest:
+    def typed(self, nest: Nest) -> Nest:
         """``nest`` with dtypes for its tiles."""
-        self.tiles = {}
-        self.rings = {t: self._held(issue.view) for t, issue in issues(nest.body).items()}
-        return with_parts(nest, body=mapped(nest.body, self._stmt))
+        known, kept, totals = map(_items, (self.known, self.kept, self.totals))
+        body, kept, folds = _typed_body(Same(nest.body), self.arithmetic, known, kept, totals)
+        self.kept = dict(kept)
+        for name, one in folds:
+            before = None if one.alone else self.folds.get(name)
+            self.folds[name] = before.with_more(one.dtypes) if before else one
+        return with_parts(nest, body=body)
+
+    def body(self, body: Body) -> Body:
+        """The same for the body of a nest, the first one that is walked."""
+        self.rings = {t: self._held(issue.view) for t, issue in issues(body).items()}
+        return mapped(body, self._stmt)
 
     def _stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
@@ -217,15 +273,16 @@ class _Typing:
             for m in stmt.members
         )
         target, value = self._read(stmt.target), self._read(stmt.value)
-        values = self.folds.setdefault(target.name, (stmt.monoid, []))[1]
-        values.append(self.arithmetic if members else value.dtype)
+        known = self.folds.get(target.name, Folded(stmt.monoid))
+        self.folds[target.name] = known.with_more((self.arithmetic if members else value.dtype,))
         for member in members:
-            self.folds[member.target.name] = member.monoid, [self.arithmetic]
+            self.folds[member.target.name] = Folded(member.monoid, (self.arithmetic,), alone=True)
         return with_parts(stmt, target=target, value=value, members=members)
 
     def integer_totals(self) -> dict[str, str]:
         """The dtypes of accumulators into which integers alone are folded."""
-        found = {name: folded_dtype(monoid, of) for name, (monoid, of) in self.folds.items()}
+        folds = self.folds.items()
+        found = {name: folded_dtype(one.monoid, one.dtypes) for name, one in folds}
         return {name: dtype for name, dtype in found.items() if dtype}
 
     def _made(self, tile: Tile, dtype: str) -> Tile:
@@ -260,34 +317,6 @@ def stored_dtype(value: str, arithmetic: str = FLOAT) -> str:
     return arithmetic if value == INDEX else value
 
 
-def with_dtypes(program: TileProgram, dtypes: Mapping[str, str]) -> TileProgram:
-    """``program`` whose arrays have ``dtypes``, by name; tiles are left alone."""
-    if not dtypes:
-        return program
-
-    def of(buffer: Buffer) -> Buffer:
-        return _of_dtype(buffer, dtypes.get(buffer.name, buffer.dtype))
-
-    return with_arrays(program, of)
-
-
-def with_arrays(program: TileProgram, of: Callable[[Buffer], Buffer]) -> TileProgram:
-    """``program`` with ``of(buffer)`` for each of its arrays."""
-
-    def change(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, ACCESSES):
-            return with_parts(stmt, view=with_parts(stmt.view, buffer=of(stmt.view.buffer)))
-        return stmt
-
-    return replace(
-        program,
-        inputs=tuple(map(of, program.inputs)),
-        outputs=tuple(map(of, program.outputs)),
-        workspaces=tuple(map(of, program.workspaces)),
-        nests=tuple(with_parts(nest, body=mapped(nest.body, change)) for nest in program.nests),
-    )
-
-
 @dataclass
 class _Casts:
     """Adds the casts that dots lack, and drops those that change nothing.
@@ -295,7 +324,7 @@ class _Casts:
     Two dots of one tile share a cast, unless it is among ``changing``: accumulators.
     """
 
-    program: TileProgram
+    around: Around
     names: Iterator[str]
     changing: frozenset[Tile]
     views: Mapping[Tile, View]
@@ -317,18 +346,18 @@ class _Casts:
             if isinstance(stmt, Let) and is_widening(stmt):
                 self.widened[stmt.target] = stmt.args[0]
                 made[stmt.args[0], stmt.target.dtype] = stmt.target
-            if isinstance(stmt, Let) and takes_matrix_units(stmt, self.program.units):
+            if isinstance(stmt, Let) and takes_matrix_units(stmt, self.around.units):
                 stmt = self._dot(stmt, made, out)
             out.append(stmt)
         return same_or(body, tuple(out))
 
     def _dot(self, dot: Let, made: Made, out: list[Stmt]) -> Let:
         """A dot whose operands have the dtype in which the matrix units take them."""
-        args, dtype = dot.args, self.program.dtype
+        args, dtype = dot.args, self.around.dtype
         narrow = tuple(self.widened.get(arg, arg) for arg in args)
         if dtype != "float64" and all(arg.dtype == FLOAT8 for arg in narrow):
             if args == narrow:
-                reason = not_precise(self.program.outputs) or not_in_float8(args, self.views)
+                reason = not_precise(self.around.outputs) or not_in_float8(args, self.views)
                 dtype = HALF if reason else FLOAT8
             elif dtype == FLOAT or all(arg.dtype == HALF for arg in args):
                 args, dtype = narrow, HALF
@@ -349,31 +378,12 @@ def _changes_nothing(stmt: Let) -> bool:
     return stmt.origin.rule == OPERAND and stmt.op == Cast(stmt.args[0].dtype)
 
 
-def _cast(program: TileProgram, settled: Collection[Nest]) -> TileProgram:
-    """``program`` with the casts that dots need; those of ``settled`` nests are there."""
-    names = fresh_names(program)
-    nests = []
-    for nest in program.nests:
-        if nest in settled:
-            nests.append(nest)
-            continue
-        changing = frozenset(tile for stmt in statements(nest.body) for tile in folded(stmt))
-        body = _Casts(program, names, changing, dict(arrivals(nest.body))).body(nest.body, {})
-        nests.append(with_parts(nest, body=_without_unread_casts(body)))
-    return changed(program, nests=tuple(nests))
-
-
-def _without_unread_casts(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """``body`` without the casts of float8 that no dot reads any more."""
-    if not any(map(is_widening, statements(body))):
-        return body
-    read = {tile for stmt in statements(body) for tile in operands(stmt)}
-
-    def kept(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        parts = (with_parts(s, body=kept(s.body)) if isinstance(s, For) else s for s in body)
-        return tuple(s for s in parts if not is_widening(s) or defined(s) in read)
-
-    return kept(body)
+@naming_body()
+def cast_for_dots(nest: Nest, around: Around, names: Iterator[str]) -> Nest:
+    """A nest with the casts that its dots need."""
+    changing = frozenset(tile for stmt in statements(nest.body) for tile in folded(stmt))
+    body = _Casts(around, names, changing, dict(arrivals(nest.body))).body(nest.body, {})
+    return with_parts(nest, body=without_unread_casts(body))
 
 
 def _refuse_wide_casts(program: TileProgram, dtype: str) -> None:

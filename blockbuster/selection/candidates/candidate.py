@@ -26,9 +26,10 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.selection.candidates.again import Repeated
 from blockbuster.selection.candidates.alternatives import Form
-from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.default_schedule import default_schedule
 from blockbuster.selection.decisions.numpy_tiles import numpy_schedule, numpy_tiling
+from blockbuster.selection.price import priced
 
 CPU = "cpu"
 Key = tuple[Any, ...]
@@ -201,7 +202,7 @@ def on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Candidate:
         chunks=None if setting.in_chunks else {},
     )
     try:
-        cost = cost_of(scheduled)
+        cost = priced(scheduled)
     except ValueError:  # it does not fit: compilers say more about that than the closed form
         cost = None
     return candidate(scheduled, cost, form.tiles)

@@ -65,12 +65,10 @@ def _described(scheduled: Scheduled, long: Sequence[int]) -> Scheduled:
         return scheduled
     made = replace(scheduled, draft=scheduled.start, moves=())
     for line in lines:
-        args = line.args
-        if _is_stage(line, long):
-            described = {**args, "described": True}
-            if _are_wide(made, line) and not line.move.why_not(made, line.site, **described):
-                args = described
-        made = line.move.apply(made, line.site, **args)
+        after: Scheduled | None = None
+        if _is_stage(line, long) and _are_wide(made, line):
+            _, after = line.move.tried(made, line.site, **{**line.args, "described": True})
+        made = after or line.move.apply(made, line.site, **line.args)
     return made
 
 

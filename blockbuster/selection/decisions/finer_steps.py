@@ -24,7 +24,6 @@ from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.combining import programs
 from blockbuster.selection.decisions.under_way import (
     ENOUGH,
@@ -33,6 +32,7 @@ from blockbuster.selection.decisions.under_way import (
     iterations,
     replayed_lines,
 )
+from blockbuster.selection.price import priced
 
 SHORTEST = 128
 """Lanes of a step, at least, unless steps are large."""
@@ -94,8 +94,8 @@ def _halved(scheduled: Scheduled, line: Line) -> Scheduled | None:
     for near in _cut_shorter(lines, nest, loop.dim, lanes):
         made = replayed_lines(scheduled, near)
         if made and _cut(scheduled, made) == {(nest, loop.dim): lanes}:
-            cost = cost_of(made).microseconds
-            return made if cost <= EQUAL * cost_of(scheduled).microseconds else None
+            cost = priced(made).microseconds
+            return made if cost <= EQUAL * priced(scheduled).microseconds else None
     return None
 
 

@@ -42,10 +42,10 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.combining import combining_warps, stores_blocks
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.usual_settings import staged, with_warps
+from blockbuster.selection.price import priced
 
 INLINE, RECUT = Inline(), Recut()
 
@@ -132,6 +132,6 @@ def _microseconds(scheduled: Scheduled, kernels: Sequence[int]) -> float:
     nests = tuple(scheduled.draft.nests[at] for at in kernels)
     part = changed(scheduled.draft, nests=nests, constants=())  # none is kept from call to call
     try:
-        return cost_of(overlapped(staged(changed(scheduled, draft=part)))).microseconds
+        return priced(overlapped(staged(changed(scheduled, draft=part)))).microseconds
     except ValueError:
         return inf

@@ -17,10 +17,10 @@ from blockbuster.emit.tile.layouts import WARP
 from blockbuster.emit.tile.program import Let, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.combining import programs
 from blockbuster.selection.decisions.persistent import is_alone
 from blockbuster.selection.decisions.under_way import WORSE
+from blockbuster.selection.price import priced
 
 WARPS = Warps()
 
@@ -55,7 +55,7 @@ def _results(program: TileProgram, nest: Nest) -> int:
 
 def _unless_much_worse(scheduled: Scheduled, made: Scheduled) -> Scheduled:
     try:
-        worse = cost_of(made).microseconds > WORSE * cost_of(scheduled).microseconds
+        worse = priced(made).microseconds > WORSE * priced(scheduled).microseconds
     except ValueError:  # a program does not fit
         return scheduled
     return scheduled if worse else made

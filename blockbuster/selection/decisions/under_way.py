@@ -17,8 +17,8 @@ from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.tile.program import Issue, statements
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import tiling_of
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.decisions.combining import blocks, programs
+from blockbuster.selection.price import priced
 
 ENOUGH = 96 << 10
 """Bytes that a processor has under way, at least, where its memory allows that."""
@@ -81,12 +81,13 @@ def replayed_lines(scheduled: Scheduled, lines: list[Line]) -> Scheduled | None:
     """The schedule of these lines; None where it does not fit, or takes longer."""
     made = replace(scheduled, draft=scheduled.start, moves=())
     for line in lines:
-        if line.move.why_not(made, line.site, **line.args):
+        _, after = line.move.tried(made, line.site, **line.args)
+        if after is None:
             return None
-        made = line.move.apply(made, line.site, **line.args)
+        made = after
     try:
-        cost = cost_of(made)
-        worse = cost.microseconds > WORSE * cost_of(scheduled).microseconds
+        cost = priced(made)
+        worse = cost.microseconds > WORSE * priced(scheduled).microseconds
         return None if worse or cost.spills else made
     except ValueError:
         return None

@@ -11,13 +11,14 @@ and 118 with two programs of 128 x 128 to a processor; without turns the closed 
 from __future__ import annotations
 
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
 from blockbuster.selection.decisions.persistent import may_take_turns, persistent
 from blockbuster.selection.nearby.arrangements import Arrangement
 from blockbuster.selection.nearby.jams import JAMMED_ROOM
 from blockbuster.selection.nearby.settings import is_held
 from blockbuster.selection.nearby.walked_grids import WALKED_ROOM
+from blockbuster.selection.price import priced
 
 
 def fitting(scheduled: Scheduled, arrangement: Arrangement) -> Cost | None:
@@ -27,9 +28,9 @@ def fitting(scheduled: Scheduled, arrangement: Arrangement) -> Cost | None:
     if not is_held(scheduled):
         return None
     try:
-        cost = cost_of(scheduled)
+        cost = priced(scheduled)
         if any(may_take_turns(work, cost.machine) for work in cost.works):
-            cost = cost_of(persistent(by_descriptors(scheduled, cost)))
+            cost = priced(persistent(by_descriptors(scheduled, cost)))
     except ValueError:
         return None
     filled = {number: WALKED_ROOM for number, *_ in arrangement.walks}

@@ -21,8 +21,8 @@ from blockbuster.rules import safe
 from blockbuster.selection.candidates.candidate import Choice, Key, candidate
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.contest import at_other_sizes
-from blockbuster.selection.cost import cost_of
 from blockbuster.selection.plans.size_classes import Sizes
+from blockbuster.selection.price import priced
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def rescheduled(choice: Choice, scheduled: Scheduled, schedules: str = "") -> Ch
     assert choice.scheduled is not None, "a choice for a GPU"
     assert scheduled.start == choice.scheduled.start, "a schedule of the same program"
     try:
-        cost = cost_of(scheduled)
+        cost = priced(scheduled)
     except ValueError:  # the closed form knows no time for it
         cost = None
     made = candidate(scheduled, cost, {})

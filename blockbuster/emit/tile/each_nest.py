@@ -1,0 +1,164 @@
+"""Passes that act on one nest at a time, and remember what became of it.
+
+The schedules that a search looks at differ in one nest, or in one number of it, so that passes meet
+the same nests and bodies again and again. ``each_nest`` and ``each_body`` make a pass over programs
+of a function of one nest. All that such a function may read of the other nests and of the arrays is
+an argument of it: ``Around``, and the names that other tiles have.
+
+Results are remembered by the nest as an object, not by its value: nests that are equal may differ
+in the user's words, which printers print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, wraps
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from blockbuster.emit.tile.dataflow import defined, names_beside, with_parts
+from blockbuster.emit.tile.hashed import HashedOnce
+from blockbuster.emit.tile.program import Buffer, Nest, Stmt, TileProgram, statements
+from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.ir.types import Dim
+
+KEPT = 512
+"""Nests whose results each pass remembers."""
+
+Kind = TypeVar("Kind")
+Body: TypeAlias = tuple[Stmt, ...]
+ProgramPass: TypeAlias = Callable[[TileProgram], TileProgram]
+
+
+class Same(Generic[Kind]):
+    """The key of one object: equal to the keys of that object alone. It keeps the object alive."""
+
+    __slots__ = ("one",)
+
+    def __init__(self, one: Kind) -> None:
+        self.one = one
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.one is other.one
+
+    def __hash__(self) -> int:
+        return id(self.one)
+
+
+@dataclass(frozen=True)
+class Around(HashedOnce):
+    """What a pass over one nest may know of its program: fields of the program."""
+
+    units: tuple[Dim, ...]
+    dtype: str
+    outputs: tuple[Buffer, ...]
+
+    @property
+    def accurate(self) -> bool:
+        """True if results show how often a value is rounded (``is_accurate`` of typed.py)."""
+        return FLOAT in (self.dtype, *(buffer.dtype for buffer in self.outputs))
+
+    @property
+    def arithmetic(self) -> str:
+        """The dtype in which operators compute; none in a program without dtypes."""
+        return ("float64" if self.dtype == "float64" else FLOAT) if self.dtype else ""
+
+
+def around_nests(program: TileProgram) -> Around:
+    """What passes over one nest of ``program`` may know of it."""
+    return Around(program.units, program.dtype, program.outputs)
+
+
+def each_nest(one: Callable[[Nest, Around], Nest]) -> ProgramPass:
+    """The pass that applies ``one`` to each nest of a program."""
+
+    @lru_cache(maxsize=KEPT)
+    def made(nest: Same[Nest], known: Around) -> Nest:
+        return one(nest.one, known)
+
+    @wraps(one)
+    def every(program: TileProgram) -> TileProgram:
+        known = around_nests(program)
+        return with_parts(program, nests=tuple(made(Same(nest), known) for nest in program.nests))
+
+    return every
+
+
+def each_body(*reads: str) -> Callable[[Callable[[Nest, Around], Nest]], ProgramPass]:
+    """The same for passes that change the body of a nest only, and read of its other fields only
+    those named in ``reads``: the nest that they are given has no others.
+    """
+
+    def decorated(one: Callable[[Nest, Around], Nest]) -> ProgramPass:
+        @lru_cache(maxsize=KEPT)
+        def made(body: Same[Body], fields: tuple[Any, ...], known: Around) -> Body:
+            return one(_bare(body.one, reads, fields), known).body
+
+        @wraps(one)
+        def every(program: TileProgram) -> TileProgram:
+            known = around_nests(program)
+            nests = (
+                with_parts(nest, body=made(Same(nest.body), _fields(nest, reads), known))
+                for nest in program.nests
+            )
+            return with_parts(program, nests=tuple(nests))
+
+        return every
+
+    return decorated
+
+
+def naming_body(
+    *reads: str,
+) -> Callable[[Callable[[Nest, Around, Iterator[str]], Nest]], ProgramPass]:
+    """The same for passes that make tiles: they get names that no tile of the program has."""
+
+    def decorated(one: Callable[[Nest, Around, Iterator[str]], Nest]) -> ProgramPass:
+        @lru_cache(maxsize=KEPT)
+        def made(
+            body: Same[Body], fields: tuple[Any, ...], known: Around, taken: frozenset[str]
+        ) -> tuple[Body, frozenset[str]]:
+            names = _Names(taken)
+            changed = one(_bare(body.one, reads, fields), known, names).body
+            return changed, frozenset(names.given)
+
+        @wraps(one)
+        def every(program: TileProgram) -> TileProgram:
+            known, nests = around_nests(program), list[Nest]()
+            taken = frozenset[str]().union(*(_names(Same(nest.body)) for nest in program.nests))
+            for nest in program.nests:
+                body, new = made(Same(nest.body), _fields(nest, reads), known, taken)
+                taken |= new
+                nests.append(with_parts(nest, body=body))
+            return with_parts(program, nests=tuple(nests))
+
+        return every
+
+    return decorated
+
+
+class _Names(Iterator[str]):
+    """Names beside those that are taken; ``given``: those that were asked for."""
+
+    def __init__(self, taken: frozenset[str]) -> None:
+        self._free, self.given = names_beside(taken), list[str]()
+
+    def __next__(self) -> str:
+        self.given.append(next(self._free))
+        return self.given[-1]
+
+
+def _fields(nest: Nest, reads: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple([getattr(nest, name) for name in reads])
+
+
+def _bare(body: Body, reads: tuple[str, ...], fields: tuple[Any, ...]) -> Nest:
+    """A nest with this body, and of other fields only those that are read."""
+    return Nest(body, **dict(zip(reads, fields, strict=True)))
+
+
+@lru_cache(maxsize=4 * KEPT)
+def _names(body: Same[Body]) -> frozenset[str]:
+    """The names of the tiles that ``body`` makes."""
+    made = map(defined, statements(body.one))
+    return frozenset(tile.name for tile in made if tile is not None)
