@@ -34,6 +34,14 @@ def apart():
     return file.considered.best
 
 
+STORED = """for snapshot 2 with operands of dots stored
+block nest 2 M 128, K 64, N 128; block nest 1 M 1, K 4096 whole
+warps nest 1 4; warps nest 2 8
+stage nest 2 K 5 by descriptors
+overlap nest 1; overlap nest 2
+"""
+
+
 def scheduled(choice, text=APART, **sizes):
     return bb.emit(
         choice.stable, SIZES | sizes, "float16", "sm_90", schedule=text, constant=("y",)
@@ -109,8 +117,7 @@ def test_others_keep_theirs(apart, text, sizes):
 
 def test_rows_that_the_loop_reads_keep_a_program_each():
     graph = bb.fuse(bb.lower(bb.trace(lambda x, w: bb.layer_norm(x) @ w, x="M K", w="K N")))
-    kernel = bb.emit(graph, SIZES)
-    start = kernel.derivation.final
+    start = bb.emit(graph, SIZES, schedule=STORED).derivation.final
 
     assert len(start.draft.nests) == 2, "normalized rows are stored, then multiplied"
     assert beside(start) is start

@@ -56,11 +56,14 @@ def test_a_change_in_one_nest_prices_one_nest(best, monkeypatch):
         return phases(program, layouts, extents)
 
     assert len(best.draft.nests) > 1
-    priced(best)
+    space = Space(best)
+    before = space.after(best.moves)
+    assert before is not None
+    priced(before)
     monkeypatch.setattr(module, "phases", noted)
-    near = Space(best).neighbours(best)
+    near = space.neighbours(before)
     made = next(one.scheduled for one in near if "warps nest 1 " in one.edit)
     priced(made)
 
     assert counted == [made.program.nests[0]]
-    assert made.program.nests[1].body is best.program.nests[1].body
+    assert made.program.nests[1].body is before.program.nests[1].body
