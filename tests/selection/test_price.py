@@ -66,4 +66,3 @@ def test_a_change_in_one_nest_prices_one_nest(best, monkeypatch):
     priced(made)
 
     assert counted == [made.program.nests[0]]
-    assert made.program.nests[1].body is before.program.nests[1].body
