@@ -12,9 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
 
+from blockbuster.emit.schedule.jam import Jam
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.walk import Walk
 from blockbuster.emit.tile.program import TileProgram
+from blockbuster.selection.nearby.jams import JAMMED_ROOM
 from blockbuster.selection.nearby.settings import is_held
+from blockbuster.selection.nearby.walked_grids import WALKED_ROOM
 from blockbuster.selection.price import priced
 from blockbuster.selection.space import Space
 
@@ -69,7 +73,14 @@ def microseconds(scheduled: Scheduled) -> float:
         cost = priced(scheduled)
     except ValueError:  # it does not fit a processor, or the machine lacks a rate
         return inf
-    return inf if cost.spills else cost.microseconds
+    return inf if cost.spills_beside(_rooms(scheduled)) else cost.microseconds
+
+
+def _rooms(scheduled: Scheduled) -> dict[int, float]:
+    """The part of the registers that an estimate of each nest may want, where it is not usual."""
+    rooms = {Walk.name: WALKED_ROOM, Jam.name: JAMMED_ROOM}
+    lines = (line for line in scheduled.moves if line.move in rooms)
+    return {line.site.nest: rooms[line.move] for line in lines}
 
 
 def _microseconds(one: Priced) -> float:
