@@ -66,8 +66,11 @@ class _Noting(Recorder):
 
     def start(
         self, kernel: Any, grid: tuple[int, ...], arguments: tuple[Any, ...], options: Any
-    ) -> None:
-        """Note a start. Raises ValueError where the table is for other arguments."""
+    ) -> Any:
+        """Note a start, and return the compiled kernel, of which launchers ask for room.
+
+        Raises ValueError where the table is for other arguments.
+        """
         entry = next(self._entries)
         assert entry["function"] is kernel, "the table lists kernels as they are started"
         given = dict(zip(kernel.arg_names, arguments, strict=False))
@@ -76,6 +79,8 @@ class _Noting(Recorder):
         rest = kernel.arg_names[len(arguments) :]
         plain = [x.data_ptr() if hasattr(x, "data_ptr") else x for x in arguments]
         self.starts.append(Start(compiled, grid[0], (*plain, *(options[name] for name in rest))))
+        compiled._init_handles()
+        return compiled
 
 
 def _check(entry: Mapping[str, Any], given: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.costs.variations import TARGET, Pair
-from bench.costs.workloads import BY_NAME, FIT_WORKLOADS, HELD
+from bench.costs.workloads import BY_NAME, FIT_WORKLOADS, HELD, NEAR
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
@@ -102,7 +102,7 @@ def main() -> int:
     names = [name for name in options.only.split(",") if name]
     if unknown := [name for name in names if name not in BY_NAME]:
         parser.error(f"unknown: {', '.join(unknown)}; workloads: {', '.join(BY_NAME)}")
-    names = names or [workload.name for workload in (*HELD, *FIT_WORKLOADS)]
+    names = names or [workload.name for workload in (*HELD, *NEAR, *FIT_WORKLOADS)]
     choose(names, options.count, options.out, options.workers)
     return 0
 

@@ -1,8 +1,8 @@
 """The workloads to which cost models are fitted, and those that judge them: code, sizes, dtype.
 
 Workloads in ``FIT_WORKLOADS`` may set coefficients; those in ``JUDGED`` take no part in that, and
-those in ``HELD`` judge the price of schedules in their space (near.py) by its regret. The first two
-hold loops of dots limited by arithmetic, dots limited by memory, and programs that only move data,
+those in ``HELD`` judge the price of schedules in their space (near.py) by its regret; what was
+searched near those in ``NEAR`` showed which terms the price lacked. The first two hold loops of dots limited by arithmetic, dots limited by memory, and programs that only move data,
 short and long ones.
 """
 
@@ -24,7 +24,7 @@ from blockbuster.ir.graph import Graph
 
 Array = Any
 TEXTS = Path(__file__).parents[1] / "schedules"
-FIT, JUDGE, HELD_BACK = "fit", "judge", "held back"
+FIT, JUDGE, SEEN, HELD_BACK = "fit", "judge", "seen", "held back"
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,30 @@ def soft_capped_attention(q: Array, k: Array, v: Array) -> Array:
 def group_norm(x: Array) -> Array:
     centered = x - bb.mean(x, axis=-1, keepdims=True)
     return centered * bb.rsqrt(bb.mean(bb.square(centered), axis=-1, keepdims=True) + 1e-5)
+
+
+def scaled_group_norm(x: Array, w: Array) -> Array:
+    return group_norm(x) * w
+
+
+def average_of_pieces(x: Array) -> Array:
+    return bb.mean(x, axis=-1)
+
+
+def middle_softmax(x: Array) -> Array:
+    return bb.softmax(x, axis=1)
+
+
+def middle_max(x: Array) -> Array:
+    return bb.max(x, axis=1)
+
+
+def row_sums(x: Array) -> Array:
+    return bb.sum(bb.abs(x), axis=-1)
+
+
+def gated_experts(x: Array, w: Array, v: Array) -> Array:
+    return bb.silu(x @ w) * (x @ v)
 
 
 def largest_of_pieces(x: Array) -> Array:
@@ -225,43 +249,74 @@ JUDGED = (
 
 EXPERTS = dict(x="B M K", w="B K N")
 LINEAR = dict(x="M K", w="K N", b="N")
-HELD = (
-    Workload("group-norm", HELD_BACK, group_norm, dict(x="M G N"), dict(M=2048, G=16, N=512),
+NEAR = (
+    Workload("group-norm", SEEN, group_norm, dict(x="M G N"), dict(M=2048, G=16, N=512),
              dict(M=20, G=2, N=64)),
-    Workload("instance-norm-odd", HELD_BACK, group_norm, dict(x="M G N"),
+    Workload("instance-norm-odd", SEEN, group_norm, dict(x="M G N"),
              dict(M=64, G=63, N=3136), dict(M=3, G=2, N=49)),
-    Workload("max-of-pieces", HELD_BACK, largest_of_pieces, dict(x="M G N"),
+    Workload("max-of-pieces", SEEN, largest_of_pieces, dict(x="M G N"),
              dict(M=1024, G=1024, N=8), dict(M=20, G=2, N=8)),
-    Workload("middle-sum-odd", HELD_BACK, middle_sum, dict(x="M N G"),
+    Workload("middle-sum-odd", SEEN, middle_sum, dict(x="M N G"),
              dict(M=64, N=511, G=1024), dict(M=3, N=37, G=64)),
-    Workload("middle-rms-odd", HELD_BACK, middle_mean_of_squares, dict(x="M N G"),
+    Workload("middle-rms-odd", SEEN, middle_mean_of_squares, dict(x="M N G"),
              dict(M=128, N=777, G=96), dict(M=3, N=37, G=64)),
-    Workload("first-axis-max", HELD_BACK, first_axis_max, dict(x="M N"), dict(M=4095, N=3000),
+    Workload("first-axis-max", SEEN, first_axis_max, dict(x="M N"), dict(M=4095, N=3000),
              FEW_ROWS),
-    Workload("experts", HELD_BACK, scheduled.matmul, EXPERTS,
+    Workload("experts", SEEN, scheduled.matmul, EXPERTS,
              dict(B=8, M=256, K=1024, N=2048), dict(B=2, M=48, K=64, N=64)),
-    Workload("product-odd", HELD_BACK, scheduled.matmul, MATMUL, dict(M=1000, K=1111, N=999),
+    Workload("product-odd", SEEN, scheduled.matmul, MATMUL, dict(M=1000, K=1111, N=999),
              dict(M=48, K=65, N=63)),
-    Workload("product-float32", HELD_BACK, scheduled.matmul, MATMUL,
+    Workload("product-float32", SEEN, scheduled.matmul, MATMUL,
              dict(M=2048, K=2048, N=2048), dict(M=48, K=64, N=64), dtype="float32"),
-    Workload("attention-float32", HELD_BACK, scheduled.attention, HEADS,
+    Workload("attention-float32", SEEN, scheduled.attention, HEADS,
              dict(H=8, M=1024, N=1024, D=64, L=64), dict(H=2, M=64, N=96, D=64, L=64),
              dtype="float32"),
-    Workload("swish-of-linear", HELD_BACK, swish_of_linear, LINEAR,
+    Workload("swish-of-linear", SEEN, swish_of_linear, LINEAR,
              dict(M=1024, K=8192, N=8192), dict(M=48, K=64, N=64)),
-    Workload("mish-of-linear", HELD_BACK, mish_of_linear, LINEAR,
+    Workload("mish-of-linear", SEEN, mish_of_linear, LINEAR,
              dict(M=1024, K=2048, N=4096), dict(M=48, K=64, N=64)),
-    Workload("matrix-vector", HELD_BACK, programs.matrix_vector, dict(a="M K", x="K"),
+    Workload("matrix-vector", SEEN, programs.matrix_vector, dict(a="M K", x="K"),
              dict(M=8192, K=8192), dict(M=48, K=64), scaled=("a",)),
-    Workload("softmax-columns", HELD_BACK, programs.softmax_columns, dict(x="M N"),
+    Workload("softmax-columns", SEEN, programs.softmax_columns, dict(x="M N"),
              dict(M=2000, N=3000), FEW_ROWS),
-    Workload("long-product-few-rows", HELD_BACK, scheduled.matmul, MATMUL,
+    Workload("long-product-few-rows", SEEN, scheduled.matmul, MATMUL,
              dict(M=33, K=11008, N=1536), dict(M=48, K=64, N=64)),
-    Workload("batched-small-products", HELD_BACK, scheduled.matmul, EXPERTS,
+    Workload("batched-small-products", SEEN, scheduled.matmul, EXPERTS,
              dict(B=192, M=128, K=96, N=128), dict(B=2, M=48, K=64, N=64)),
+)  # fmt: skip
+"""Of other kinds than those: what was searched near their choices showed which terms were missing."""
+
+HELD = (
+    Workload("group-norm-scaled", HELD_BACK, scaled_group_norm, dict(x="M G N", w="N"),
+             dict(M=512, G=32, N=1024), dict(M=20, G=2, N=64), scaled=()),
+    Workload("average-of-pieces", HELD_BACK, average_of_pieces, dict(x="M G N"),
+             dict(M=2048, G=1024, N=4), dict(M=20, G=2, N=4)),
+    Workload("middle-softmax", HELD_BACK, middle_softmax, dict(x="M N G"),
+             dict(M=64, N=300, G=256), dict(M=3, N=37, G=64)),
+    Workload("middle-max-odd", HELD_BACK, middle_max, dict(x="M N G"),
+             dict(M=96, N=1001, G=200), dict(M=3, N=37, G=64)),
+    Workload("row-sums-odd", HELD_BACK, row_sums, dict(x="M N"), dict(M=3000, N=5001), FEW_ROWS),
+    Workload("gated-experts", HELD_BACK, gated_experts, dict(x="B M K", w="B K N", v="B K N"),
+             dict(B=4, M=512, K=1024, N=1408), dict(B=2, M=48, K=64, N=64), scaled=("w", "v")),
+    Workload("product-odd-columns", HELD_BACK, scheduled.matmul, MATMUL,
+             dict(M=777, K=1536, N=2056), _few(MATMUL)),
+    Workload("layer-norm-float32", HELD_BACK, programs.layer_norm, dict(x="M K", g="K", b="K"),
+             dict(M=4096, K=2048), dict(M=20, K=64), dtype="float32"),
+    Workload("linear-relu-float32", HELD_BACK, programs.linear_relu, dict(x="M K", w="N K", b="N"),
+             dict(M=1024, K=512, N=3072), dict(M=48, K=64, N=64), dtype="float32", scaled=()),
+    Workload("attention-odd", HELD_BACK, scheduled.attention, HEADS,
+             dict(H=12, M=1500, N=1500, D=80, L=80), FEW_HEADS),
+    Workload("chain-odd", HELD_BACK, scheduled.chain, CHAIN,
+             dict(M=700, K=200, N=904, H=304), _few(CHAIN)),
+    Workload("logsumexp-odd", HELD_BACK, programs.logsumexp_of_product, MATMUL,
+             dict(M=500, K=304, N=5000), _few(MATMUL)),
+    Workload("column-sums-narrow", HELD_BACK, programs.column_sums, dict(x="M N"),
+             dict(M=10000, N=504), FEW_ROWS),
+    Workload("vector-matrix", HELD_BACK, scheduled.matmul, MATMUL, dict(M=1, K=6000, N=6000),
+             dict(M=16, K=64, N=64)),
 )  # fmt: skip
 """Of other kinds than those to which any term was fitted, and than those of our suites: norms of
 groups and instances, pools, middle axes of odd length, experts, odd sizes, float32."""
 
 WORKLOADS = (*FIT_WORKLOADS, *JUDGED)
-BY_NAME = {workload.name: workload for workload in (*WORKLOADS, *HELD)}
+BY_NAME = {workload.name: workload for workload in (*WORKLOADS, *NEAR, *HELD)}
