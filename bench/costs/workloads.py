@@ -1,9 +1,9 @@
 """The workloads to which cost models are fitted, and those that judge them: code, sizes, dtype.
 
-Workloads in ``FIT_WORKLOADS`` may set coefficients; those in ``JUDGED`` take no part in that, and
-those in ``HELD`` judge the price of schedules in their space (near.py) by its regret; what was
-searched near those in ``NEAR`` showed which terms the price lacked. The first two hold loops of dots limited by arithmetic, dots limited by memory, and programs that only move data,
-short and long ones.
+Workloads in ``FIT_WORKLOADS`` may set coefficients; those in ``JUDGED`` take no part in that. Both
+hold loops of dots limited by arithmetic, dots limited by memory, and programs that only move data,
+short and long ones. What a search found near the choices for those in ``NEAR`` showed which terms
+the price of a schedule lacked; those in ``HELD`` judge it by its regret (near.py).
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ NEAR = (
     Workload("batched-small-products", SEEN, scheduled.matmul, EXPERTS,
              dict(B=192, M=128, K=96, N=128), dict(B=2, M=48, K=64, N=64)),
 )  # fmt: skip
-"""Of other kinds than those: what was searched near their choices showed which terms were missing."""
+"""Workloads of other kinds: schedules near their choices showed which terms were missing."""
 
 HELD = (
     Workload("group-norm-scaled", HELD_BACK, scaled_group_norm, dict(x="M G N", w="N"),

@@ -10,10 +10,9 @@ binaries; with them a second fit of the coefficients ranked the judging programs
 came later, too: eight chains of products on an H200 are ranked better by 70 cycles than by 33 or
 50, and better still by 90, which ranks the judging programs worse. ``between`` is that of
 fourteen products on an H200 whose programs take their places in turn, one or two to a processor
-(bench/results/2026-11-24-h200-pairs). ``held`` came last: the largest of columns of 4095 x 3000
-took an H100 23 microseconds with 128 bytes to a thread, and 46 with 512 (one warp instead of four);
-transposed sums, which fold nothing, take as long with any number
-(bench/results/2026-11-26-h100-space).
+(bench/results/2026-11-24-h200-pairs). ``held`` came last: sums over the middle
+axis of 64 x 511 x 1024 took an H100 36 microseconds with 256 bytes to a thread and 48 with 512, the
+largest of columns of 4095 x 3000 23 with 128 and 46 with 512 (bench/results/2026-11-26-h100-space).
 """
 
 from __future__ import annotations
@@ -41,10 +40,11 @@ class Coefficients:
     ``fold``, of a shuffle by which lanes fold what they have; ``exchange``, of what passes from
     warp to warp through shared memory; ``between``, from the last dot of a place to the first of
     the next one, in which the matrix units of a processor with one program stand still.
-    ``held``: bytes that a thread which folds has under way at once; what it loads beyond them waits
-    for the first. ``unrolled``: iterations without dots that wait for their loads together.
-    ``start``: seconds of a kernel beyond those of its launch. ``spill``: how many times longer a
-    kernel takes for each time that it wants the registers that there are once more.
+    ``held``: bytes that a thread has under way at once where it folds what lies across the rows of
+    memory: what it loads beyond them waits for the first. ``unrolled``: iterations without dots
+    that wait for their loads together. ``start``: seconds of a kernel beyond those of its launch.
+    ``spill``: how many times longer a kernel takes for each time that it wants the registers that
+    there are once more.
     """
 
     matrix: float = 1.0
@@ -64,7 +64,7 @@ class Coefficients:
     fold: float = 18.0
     exchange: float = 196.0
     between: float = 1700.0
-    held: float = 256.0
+    held: float = 64.0
     unrolled: float = 3.1
     start: float = 5e-7
     spill: float = 5.0

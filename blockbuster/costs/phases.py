@@ -61,6 +61,10 @@ and behind a loop, of an iteration (indices, addresses, barriers); of a fold's s
 something from warp to warp. ``python -m bench.costs.instructions`` fits them to machine code.
 """
 
+LEAST_AHEAD = 4
+"""Bytes that a copy which runs ahead takes at once, at least: elements of rows that begin at odd
+multiples of two are loaded one by one, and none is on its way while others are used."""
+
 NEAR = 1 << 14
 """Bytes of an array that a processor keeps by itself (in its L1 cache), where all programs read it.
 """
@@ -85,7 +89,7 @@ class Phase:
     instructions of statements before those of them that are asked for before dots (waits.py);
     ``dots``, ``folds`` and ``exchanges``: dots, shuffles that fold across lanes, and exchanges
     between warps, in sequence; ``chains``: as many sequences of them do not wait for one another
-    (chains.py).
+    (chains.py). ``across``: bytes of tiles whose rows lie across the rows of memory.
     ``each``: the runs of each program in the order of the grid, if they differ and are not too
     many.
     """
@@ -112,6 +116,7 @@ class Phase:
     turns: int = 0
     lines: int = 0
     sectors: int = 0
+    across: int = 0
     each: tuple[float, ...] = ()
 
     def exposed(self, coming: float, own: float) -> float:
@@ -171,6 +176,7 @@ class Counts:
     turns: int = 0
     lines: int = 0
     sectors: int = 0
+    across: int = 0
     made: set[Expr] = field(default_factory=set)
     waiting: Waits = field(default_factory=Waits)
 
@@ -252,15 +258,17 @@ class Counting:
             sums.lines += tiles * pieces(stmt.view, tile, self.extents, LINE)
             sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
-            sums.instructions += COPIED * moved // min(VECTOR, width * self._dense(stmt.view, tile))
+            sums.instructions += COPIED * moved // self._wide(stmt.view, tile)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return
         sums.loaded[buffer.name] += moved
-        if isinstance(stmt, Issue):
+        to_dots = self.through_shared(stmt)[0] > 0
+        sums.across += moved if self._is_across(stmt.view, tile) and not to_dots else 0
+        if isinstance(stmt, Issue) and self._wide(stmt.view, tile) >= LEAST_AHEAD:
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
-            sums.waiting.load(sums.instructions, to_dots=self.through_shared(stmt)[0] > 0)
+            sums.waiting.load(sums.instructions, to_dots=to_dots)
         copied, fetched = self.through_shared(stmt)
         sums.copied += copied * tiles
         sums.fetched += fetched * tiles
@@ -286,6 +294,25 @@ class Counting:
         once = Counts()
         self._count(stmt, (), 1, once)
         return once
+
+    def _wide(self, view: View, tile: Tile) -> int:
+        """Bytes that a lane moves at once: neighbours in memory, from where wide copies can begin.
+
+        Rows of an array of the caller begin where its rows before end.
+        """
+        buffer = view.buffer
+        width = MEMORY[buffer.dtype].bytes
+        wide = min(VECTOR, width * self._dense(view, tile))
+        last = buffer.axes[-1].dim if len(buffer.axes) > 1 and buffer.pitch == 1 else None
+        if last is None or len(self.tiling.lanes(tile)) < 2:
+            return wide
+        row = width * self.extents.size(last)
+        return min(wide, row & -row) or wide
+
+    def _is_across(self, view: View, tile: Tile) -> bool:
+        """True if the lanes of a tile's rows are not neighbours in memory."""
+        lanes = self.tiling.lanes(tile)
+        return len(lanes) == 2 and view.sliced(tile)[-1] != lanes[-1]
 
     def _dense(self, view: View, tile: Tile) -> int:
         """Lanes of a tile that lie next to each other in memory."""

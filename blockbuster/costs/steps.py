@@ -219,14 +219,13 @@ class Rates:
         """
         depth = len(phase.dims)
         holds = any(len(p.dims) > depth and p.dims[:depth] == phase.dims for p in self.work.phases)
-        if not phase.dims or phase.dots or holds:
+        if not phase.dims or phase.dots or phase.across or holds:
             return 1.0
         return max(1.0, min(self.fitted.unrolled, phase.runs / self._entries(phase)))
 
     def _turns(self, phase: Phase) -> float:
-        """How often a thread that folds what it loads in a run waits for loads."""
-        loaded = sum(phase.loaded.values()) / phase.runs
-        each = loaded / (self.work.warps * self.machine.limits.warp)
+        """How often a thread waits for loads in a run in which it folds what lies across rows."""
+        each = phase.across / phase.runs / (self.work.warps * self.machine.limits.warp)
         return max(1.0, each / self.fitted.held) if phase.folds else 1.0
 
     def _copying(self, phase: Phase) -> float:

@@ -56,8 +56,11 @@ class Work:
     that the places of its accesses depend on, those of loops too. ``crowded``: how many warps do
     the same work, if warps have too few rows of chained dots. ``workspaces``: the arrays that users
     do not see. ``target``: the target of the kernel. ``overlaps``: it begins before the kernel
-    before it has ended. ``kept``: it computes of constants, and not in each call. ``in_turn``: a
-    fixed number of programs takes the places of the grid, and the loads of a place run ahead.
+    before it has ended. ``kept``: it computes of constants, and not in each call. ``fixed``: so
+    many programs take the places of the grid, one after the other, and ``programs`` counts places;
+    0: one program for each. Their loads run ``ahead`` by so many places. ``in_turn``: the places
+    and the loop of dots inside are one loop for the compiler, whose loads run ahead across places.
+    ``early``: it runs a loop, with loads ahead, before it waits for the kernel before.
     """
 
     programs: int
@@ -175,7 +178,7 @@ def _of_one(program: TileProgram, sizes: ByDim, blocks: ByDim, target: str) -> W
         in_turn=bool(nest.programs) and flat,
         fixed=nest.programs,
         ahead=max(nest.stages - 1, 0),
-        early=bool(loops_before_it_waits(nest)),
+        early=_begins_with_a_product(nest),
         along=_along(nest),
     )
 
@@ -200,6 +203,15 @@ def loops_before_it_waits(nest: Nest) -> list[For]:
     kinds = [type(stmt) for stmt in nest.body]
     early = nest.body[: kinds.index(Wait)] if Wait in kinds else ()
     return [stmt for stmt in early if isinstance(stmt, For)]
+
+
+def _begins_with_a_product(nest: Nest) -> bool:
+    """True if a closed nest runs a loop before it waits in which loads run ahead.
+
+    Other loops would share with the kernel before what both wait for, the bandwidth of memory.
+    """
+    early = (stmt for loop in loops_before_it_waits(nest) for stmt in statements(loop.body))
+    return any(isinstance(stmt, Issue) for stmt in early)
 
 
 def not_ahead(phase: Phase) -> Phase:

@@ -7,7 +7,10 @@ that a change in one nest closes and prices one nest.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from blockbuster.costs import cost, work
+from blockbuster.emit.schedule.numbered_chunks import is_walked
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.constants import running_nests
@@ -41,9 +44,10 @@ def _combined(scheduled: Scheduled) -> int:
     """
     draft = scheduled.draft
     numbers = {chunks.number for chunks in draft.chunks}
+    walked = {chunks.number for chunks in draft.chunks if is_walked(draft, chunks)}
     found = set[Dim]()
     for nest in running_nests(draft):
-        meanwhile = bool(_looped(nest) - numbers)
+        meanwhile = bool(_looped(nest, walked) - numbers)
         for buffer in loaded(nest.body):
             dims = {axis.dim for axis in buffer.axes if axis.dim is not None}
             if not meanwhile or len(dims - numbers.union(draft.units)) > 1:
@@ -51,7 +55,8 @@ def _combined(scheduled: Scheduled) -> int:
     return len(found)
 
 
-def _looped(nest: Nest) -> set[Dim]:
-    """The dims over whose blocks each program of a nest runs a loop."""
+def _looped(nest: Nest, walked: Collection[Dim]) -> set[Dim]:
+    """The dims over whose blocks each program of a nest runs a loop, but for places in turn."""
     _, inside = body_inside_grid(nest)
-    return {stmt.dim for stmt in statements(inside) if isinstance(stmt, For)}
+    loops = (stmt for stmt in statements(inside) if isinstance(stmt, For))
+    return {loop.dim for loop in loops if loop.chunk not in walked}

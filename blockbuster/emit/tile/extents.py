@@ -21,7 +21,7 @@ import numpy as np
 from blockbuster.emit.tile.each_nest import Same
 from blockbuster.emit.tile.grid_order import programs_in_order
 from blockbuster.emit.tile.known_bounds import KnownBounds, Numbers
-from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
+from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram, statements
 from blockbuster.emit.tile.spanned import Walked, summed, summed_outside
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.types import Dim, size_class
@@ -80,20 +80,31 @@ class Extents:
     def tiles_of_programs(self, loops: Loops) -> Numbers | None:
         """How often such a statement runs in each program, in the order of the grid.
 
-        None if no span depends on the program: then all programs run it equally often. Programs
-        that differ in their chunk of a loop alone are taken to run it equally often, too.
+        None if all programs run it equally often: no span depends on the program, and all chunks
+        of a loop have as many blocks. Each chunk is taken to have its share of what spans leave.
         """
         around = tuple(loop for loop in self.grid if loop in loops)
         inner = loops[len(around) :]
-        if loops[: len(around)] != around or not any(loop.span for loop in inner):
+        if loops[: len(around)] != around:
             return None
         counts = summed_outside(inner, lambda dim: np.ones(self.trips(dim), int))
-        if not counts.dims:
+        grid = self.nest.grid
+        shares = [self._shares(dim) if Walked(dim) not in around else None for dim in grid]
+        if not counts.dims and all(s is None or s.min() == s.max() for s in shares):
             return None
-        shape = [self.trips(dim) for dim in self.nest.grid]
-        chunks = prod(self.trips(loop.dim) for loop in self.grid if loop not in around)
-        each = np.broadcast_to(counts.over(self.nest.grid) / chunks, shape)
+        shape = [self.trips(dim) for dim in grid]
+        each = np.broadcast_to(counts.over(grid), shape)
+        for axis, share in enumerate(shares):
+            if share is not None:
+                each = each * share.reshape([-1 if at == axis else 1 for at in range(len(grid))])
         return np.asarray(each[tuple(programs_in_order(self.nest, shape).T)])
+
+    def _shares(self, chunk: Dim) -> Numbers:
+        """The part of the blocks of a loop that each of its chunks has: the last may have fewer."""
+        loops = (s for s in statements(self.nest.body) if isinstance(s, For) and s.chunk == chunk)
+        blocks, count = max((self.trips(loop.dim) for loop in loops), default=1), self.trips(chunk)
+        each = -(-blocks // count)
+        return np.clip(blocks - each * np.arange(count), 0, each) / blocks
 
     def elements(self, dims: Collection[Dim], loops: Loops) -> int:
         """The elements of all tiles over ``dims`` inside ``loops``; ragged blocks have fewer."""
