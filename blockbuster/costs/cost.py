@@ -161,21 +161,23 @@ def _begins_early(works: Sequence[Work], at: int, device: Machine) -> bool:
 
 
 def _hidden(works: Sequence[Work], seconds: Sequence[float], device: Machine) -> float:
-    """Seconds in which two kernels run side by side: one whose programs all run at once and leave
-    each processor room for the next one, and that one in the loop that it runs before it waits.
+    """Seconds in which two kernels run side by side: one by few programs, which all run at once and
+    leave each processor room for the next one, and that one in the loop that it runs before it
+    waits.
     """
     return sum(
         min(seconds[at - 1 : at + 1])
         for at in range(1, len(works))
         if works[at].early
-        and _run_at_once(works[at - 1], device)
+        and _by_few(works[at - 1], device)
         and _begins_early(works, at, device)
     )
 
 
-def _run_at_once(work: Work, device: Machine) -> bool:
-    """True if all programs of a kernel begin with it."""
-    return (work.fixed or work.programs) <= device.processors * work.footprint.resident(device)
+def _by_few(work: Work, device: Machine) -> bool:
+    """True if fewer programs than places run a kernel, all of them at once."""
+    at_once = device.processors * work.footprint.resident(device)
+    return 0 < work.fixed < work.programs and work.fixed <= at_once
 
 
 def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
