@@ -59,7 +59,8 @@ NEUTRAL = Coefficients(
     exchange=100.0, unrolled=2.0, start=5e-7,
 )  # fmt: skip
 
-FIXED = ("between", "spill")  # fitted to products in turn; pairs that spill take no part
+# fitted to products in turn, and to folds across rows; pairs that spill take no part
+FIXED = ("between", "held", "spill")
 
 Fitted = TypeVar("Fitted", bound=Any)
 Predict = Callable[[Measured, str, Fitted], float]

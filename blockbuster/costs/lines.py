@@ -11,11 +11,49 @@ from math import prod
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.program import Tile, View
+from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import array_dim, dims_along
 
 LINE, SECTOR = 128, 32
 """Bytes of a line, and of the parts of it that are moved if they are asked for."""
+
+
+VECTOR = 16
+"""Bytes that a lane moves at once, at most."""
+
+LEAST_AHEAD = 4
+"""Bytes that a copy which runs ahead takes at once, at least: elements of rows that begin at odd
+multiples of two are loaded one by one, and none is on its way while others are used."""
+
+
+def copied_at_once(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> int:
+    """Bytes of a tile that a lane moves at once: neighbours, from where wide copies can begin.
+
+    Each row of an array of the caller begins where the row before it ends.
+    """
+    buffer = view.buffer
+    width = MEMORY[buffer.dtype].bytes
+    wide = min(VECTOR, width * _dense(view, tile, tiling))
+    last = buffer.axes[-1].dim if len(buffer.axes) > 1 and buffer.pitch == 1 else None
+    if last is None or len(tiling.lanes(tile)) < 2:
+        return wide
+    row = width * extents.size(last)
+    return min(wide, row & -row) or wide
+
+
+def _dense(view: View, tile: Tile, tiling: Tiling) -> int:
+    """Lanes of a tile that lie next to each other in memory."""
+    whole = not view.dims or view.buffer.axes[-1].per_block
+    last = () if whole else dims_along(view.dims[-1])
+    dims = [dim for dim in last if dim in tile.axes]
+    return tiling.block(dims[-1]) if dims else 1
+
+
+def is_across(view: View, tile: Tile, tiling: Tiling) -> bool:
+    """True if the lanes of a tile's rows are not neighbours in memory."""
+    lanes = tiling.lanes(tile)
+    return len(lanes) == 2 and view.sliced(tile)[-1] != lanes[-1]
 
 
 def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:

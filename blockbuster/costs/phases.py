@@ -15,7 +15,14 @@ from math import prod
 from typing import Any
 
 from blockbuster.costs.chains import chains_in
-from blockbuster.costs.lines import LINE, SECTOR, pieces
+from blockbuster.costs.lines import (
+    LEAST_AHEAD,
+    LINE,
+    SECTOR,
+    copied_at_once,
+    is_across,
+    pieces,
+)
 from blockbuster.costs.operands import LANES, dot_of
 from blockbuster.costs.scalars import Scalar, alone, of_numbered, parts, scalar
 from blockbuster.costs.waits import Waits
@@ -35,7 +42,6 @@ from blockbuster.emit.tile.program import (
     Store,
     Tile,
     TileProgram,
-    View,
     statements,
 )
 from blockbuster.emit.tile.rings import issues
@@ -43,7 +49,6 @@ from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import dims_along
 
 Unit = tuple[str, str]
 """A unit and the dtype that it computes in: ("matrix", "float16"), ("vector", "float32")."""
@@ -51,19 +56,12 @@ Unit = tuple[str, str]
 COPIED = 4
 """Instructions of a lane to move what it moves at once, addresses included."""
 
-VECTOR = 16
-"""Bytes that a lane moves at once, at most."""
-
 PROGRAM, WITH_DOTS, LOOP, ITERATION = 50, 110, 120, 24
 SHUFFLE, EXCHANGE = 3, 6
 """Instructions of each warp besides the work itself: of a program, more of one with dots, before
 and behind a loop, of an iteration (indices, addresses, barriers); of a fold's shuffle, and to pass
 something from warp to warp. ``python -m bench.costs.instructions`` fits them to machine code.
 """
-
-LEAST_AHEAD = 4
-"""Bytes that a copy which runs ahead takes at once, at least: elements of rows that begin at odd
-multiples of two are loaded one by one, and none is on its way while others are used."""
 
 NEAR = 1 << 14
 """Bytes of an array that a processor keeps by itself (in its L1 cache), where all programs read it.
@@ -253,19 +251,20 @@ class Counting:
         tile, buffer = accessed(stmt), stmt.view.buffer
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
+        wide = copied_at_once(stmt.view, tile, self.tiling, self.extents)
         tiles = self.extents.tiles(loops)
         if not self._is_near(stmt):
             sums.lines += tiles * pieces(stmt.view, tile, self.extents, LINE)
             sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
-            sums.instructions += COPIED * moved // self._wide(stmt.view, tile)
+            sums.instructions += COPIED * moved // wide
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return
         sums.loaded[buffer.name] += moved
         to_dots = self.through_shared(stmt)[0] > 0
-        sums.across += moved if self._is_across(stmt.view, tile) and not to_dots else 0
-        if isinstance(stmt, Issue) and self._wide(stmt.view, tile) >= LEAST_AHEAD:
+        sums.across += moved if is_across(stmt.view, tile, self.tiling) and not to_dots else 0
+        if isinstance(stmt, Issue) and wide >= LEAST_AHEAD:
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
             sums.waiting.load(sums.instructions, to_dots=to_dots)
@@ -294,32 +293,6 @@ class Counting:
         once = Counts()
         self._count(stmt, (), 1, once)
         return once
-
-    def _wide(self, view: View, tile: Tile) -> int:
-        """Bytes that a lane moves at once: neighbours in memory, from where wide copies can begin.
-
-        Rows of an array of the caller begin where its rows before end.
-        """
-        buffer = view.buffer
-        width = MEMORY[buffer.dtype].bytes
-        wide = min(VECTOR, width * self._dense(view, tile))
-        last = buffer.axes[-1].dim if len(buffer.axes) > 1 and buffer.pitch == 1 else None
-        if last is None or len(self.tiling.lanes(tile)) < 2:
-            return wide
-        row = width * self.extents.size(last)
-        return min(wide, row & -row) or wide
-
-    def _is_across(self, view: View, tile: Tile) -> bool:
-        """True if the lanes of a tile's rows are not neighbours in memory."""
-        lanes = self.tiling.lanes(tile)
-        return len(lanes) == 2 and view.sliced(tile)[-1] != lanes[-1]
-
-    def _dense(self, view: View, tile: Tile) -> int:
-        """Lanes of a tile that lie next to each other in memory."""
-        whole = not view.dims or view.buffer.axes[-1].per_block
-        last = () if whole else dims_along(view.dims[-1])
-        dims = [dim for dim in last if dim in tile.axes]
-        return self.tiling.block(dims[-1]) if dims else 1
 
     def _dot(self, stmt: Let, runs: int, sums: Counts) -> None:
         dot = dot_of(stmt, self.layouts)

@@ -9,7 +9,18 @@ import pytest
 from bench.costs.judge import _rows, judged, spearman
 from bench.costs.pairs import KEPT_FILE, read_pairs
 from bench.costs.variations import pairs_of, scheduled
-from bench.costs.workloads import BY_NAME, FIT, FIT_WORKLOADS, JUDGE, JUDGED, WORKLOADS
+from bench.costs.workloads import (
+    BY_NAME,
+    FIT,
+    FIT_WORKLOADS,
+    HELD,
+    HELD_BACK,
+    JUDGE,
+    JUDGED,
+    NEAR,
+    SEEN,
+    WORKLOADS,
+)
 
 WAY = "cold"
 
@@ -114,14 +125,16 @@ def test_workloads_are_fitted_or_judge():
     assert all(w.part == JUDGE for w in JUDGED)
     assert len(FIT_WORKLOADS) >= 8
     assert len(JUDGED) >= 8
-    assert len(BY_NAME) == len(WORKLOADS)
+    assert all(w.part == SEEN for w in NEAR)
+    assert all(w.part == HELD_BACK for w in HELD)
+    assert len(BY_NAME) == len((*WORKLOADS, *NEAR, *HELD))
 
 
 def test_pairs_are_kept_in_a_file():
     pairs = read_pairs()
     assert len(pairs) >= 400
     assert len({pair.key for pair in pairs}) == len(pairs)
-    assert {pair.workload for pair in pairs} == set(BY_NAME)
+    assert {pair.workload for pair in pairs} == {w.name for w in WORKLOADS}
     (first, *_) = read_pairs(["chain-G12"])
     workload = BY_NAME[first.workload]
     made = scheduled(workload, first.snapshot, first.schedule, workload.sizes)

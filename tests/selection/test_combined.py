@@ -71,5 +71,5 @@ def test_blocks_count_though_a_loop_follows():
     graph = bb.fuse(bb.lower(bb.trace(softmax_of_product, **MATRICES))).snapshots[0]
     scheduled = bb.emit(graph, DEEP, schedule=text).derivation.final
 
-    assert _looped(scheduled.draft.nests[1]) > {"N"}
+    assert _looped(scheduled.draft.nests[1], ()) > {"N"}
     assert priced(scheduled).combined == 1

@@ -62,7 +62,7 @@ def test_a_change_in_one_nest_prices_one_nest(best, monkeypatch):
     priced(before)
     monkeypatch.setattr(module, "phases", noted)
     near = space.neighbours(before)
-    made = next(one.scheduled for one in near if "warps nest 1 " in one.edit)
+    made = next(one.scheduled for one in near if one.edit.endswith("warps nest 1 16"))
     priced(made)
 
     assert counted == [made.program.nests[0]]

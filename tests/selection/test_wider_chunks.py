@@ -46,6 +46,7 @@ def test_long_sums_of_few_rows_run_in_more_chunks(derivation, features, hidden, 
 
 
 HALF = """
+for snapshot 1 with statistics apart
 block nest 2 M 64, D' 64, K 128, D 64
 block nest 1 M 1, D' 2048 whole, D 1024
 split
