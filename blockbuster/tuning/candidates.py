@@ -9,9 +9,8 @@ from math import inf
 from blockbuster.costs import cost, work
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.candidates.candidate import Choice
-from blockbuster.selection.decisions.grouped_grid import grouped
-from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.plans.asked import Asked, rescheduled
+from blockbuster.selection.search import beam, microseconds
 
 BEST = 8
 """Schedules that are measured beside the model's choice."""
@@ -25,9 +24,18 @@ WORST = 2.0
 Nearby = Callable[[Scheduled], Iterable[Scheduled]]
 
 
+BUDGET = 200
+"""Schedules near each of these that are priced, at most."""
+
+
 def nearby(scheduled: Scheduled) -> Iterator[Scheduled]:
-    """Schedules of the same program for the same sizes, the cheapest by the closed form first."""
-    return (grouped(one.scheduled) for one in variations(scheduled))
+    """Schedules in the space of the same program for the same sizes, the cheapest first.
+
+    The search begins at the schedule as it was chosen, with descriptors, fixed numbers of programs
+    and groups, so that what is measured has them, too.
+    """
+    found = beam([scheduled], microseconds, budget=BUDGET)
+    return (one.scheduled for one in found if one.microseconds < inf)
 
 
 def candidates(asked: Asked, *, near: Nearby = nearby) -> list[Choice]:

@@ -211,3 +211,16 @@ def test_a_new_layout_is_started_with_as_many_programs(product):
         sizes = dict(M=m, K=48, N=n)
         *_, ((grid, _),) = relaunch._arithmetic([(48, 1), (n, 1)], sizes)
         assert grid == min(-(-m // 16) * -(-n // 32), 12)
+
+
+def test_a_loop_that_computes_beside_its_dots_has_a_program_for_each_place():
+    """Triton makes one loop of the places and that loop, and gets it wrong."""
+
+    def statistics(q, k):
+        s = q @ k.T
+        return bb.max(s, axis=-1), bb.sum(bb.exp(s), axis=-1)
+
+    graph = bb.fuse(bb.lower(bb.trace(statistics, q="M D", k="N D"))).final
+    blocks = "block M 64, D 64 whole, N 64\nwarps 4\n"
+    with pytest.raises(EmitError, match="the loop over N computes beside its dots"):
+        emit(graph, dict(M=512, D=64, N=512), schedule=f"{blocks}persist nest 1 4\n")

@@ -59,6 +59,7 @@ def test_a_change_in_one_nest_prices_one_nest(best, monkeypatch):
     space = Space(best)
     before = space.after(best.moves)
     assert before is not None
+    module._at_own_sizes.cache_clear()  # whole schedules are remembered, too
     priced(before)
     monkeypatch.setattr(module, "phases", noted)
     near = space.neighbours(before)

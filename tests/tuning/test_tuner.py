@@ -3,6 +3,7 @@
 import time
 import warnings
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
@@ -10,7 +11,7 @@ import blockbuster as bb
 from blockbuster.costs import cost, work
 from blockbuster.errors import LaunchError
 from blockbuster.tuning import setting
-from blockbuster.tuning.candidates import BEST, candidates
+from blockbuster.tuning.candidates import BEST, candidates, nearby
 from blockbuster.tuning.entry import LATE
 from tests.tuning.benches import (
     Benches,
@@ -323,3 +324,15 @@ def test_what_ships_and_does_not_serve_is_measured(tmp_path):
         ours = tuner(tmp_path / warps, benches, entries=[shipped])
         assert best_warps(tuned(ours, product(), SIZES)) == warps
         assert len(benches.checked) == count
+
+
+def test_candidates_have_what_the_choice_has():
+    """Descriptors and a fixed number of programs: what a product of 4096^3 is fastest with."""
+    graph = bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, x="M K", w="K N")))
+    chosen = bb.emit(graph, dict(M=4096, K=4096, N=4096)).derivation.final
+
+    texts = [one.schedule for one in islice(nearby(chosen), 8)]
+
+    assert "by descriptors" in chosen.schedule
+    assert "persist nest 1 132" in chosen.schedule
+    assert all("by descriptors" in text and "persist nest 1" in text for text in texts[:3])
