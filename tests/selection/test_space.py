@@ -158,6 +158,7 @@ BY_NAME_ALONE = [case for case in CASES if " 128" not in " ".join(case.inputs.va
 ONE_OF_EACH = list({(c.suite, c.family, c.dtype): c.key for c in BY_NAME_ALONE}.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ONE_OF_EACH)
 def test_all_that_decisions_reach_is_in_the_space(key):
     """The choice for a program of the committed benchmark, and every schedule that it beat."""
