@@ -54,8 +54,10 @@ def pairs_of(name: str, count: int) -> tuple[Pair, ...]:
     start = chosen[first]
     limit, chance, space = WORST * microseconds(start), random.Random(name), Space(start)
     ranked = [one.scheduled for one in beam([start], microseconds, budget=BUDGET)]
-    best = {_shape(one): one for one in reversed(ranked)}  # of those that differ in order alone
-    found = list(reversed(best.values()))
+    best: dict[tuple[object, ...], Scheduled] = {}
+    for one in ranked:  # of those that differ in order alone the first
+        best.setdefault(_shape(one), one)
+    found = list(best.values())
     near = [one.scheduled for one in space.neighbours(start)]
     chance.shuffle(near)
     near = [one for one in near if microseconds(one) <= limit]

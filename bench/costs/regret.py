@@ -4,8 +4,8 @@
 
 The file has measured pairs (measure.py) of schedules in the space of a workload (near.py). Of each
 workload the table has the best time, that of the schedule that the price ranks first and of the one
-that is chosen today (the first of its pairs), cold; the correlation of ranks, and the predicted
-time over the measured one. Schedules that have become illegal since are left out.
+that was chosen when the pairs were drawn (the first of them), cold; the correlation of ranks, and
+the predicted time over the measured one. Schedules that have become illegal since are left out.
 """
 
 from __future__ import annotations

@@ -214,8 +214,8 @@ class Rates:
         return (own + coming - meanwhile) / phase.ahead
 
     def together(self, phase: Phase) -> float:
-        """How many runs wait for their loads at once: a compiler unrolls loops of loads without
-        dots, and no more runs than one program makes in a row.
+        """How many runs wait for their loads together: compilers unroll loops without dots and
+        other loops in them, at most as far as the loop runs.
         """
         depth = len(phase.dims)
         holds = any(len(p.dims) > depth and p.dims[:depth] == phase.dims for p in self.work.phases)

@@ -127,10 +127,11 @@ def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> tup
 def _one_by_one(work: Work, machine: Machine, rates: Stepping, side: int) -> tuple[float, float]:
     """The same where a fixed number of programs takes the places, and begins each anew.
 
-    What would hide the waits of a place is another program beside it, and of these there are few.
+    Only other programs on a processor hide the waits of a place, and few fit.
     """
-    full, left = divmod(work.programs, work.fixed)
-    steps = rates.steps(min(work.fixed, machine.processors))
+    at_once = min(work.fixed, machine.processors * side)
+    full, left = divmod(work.programs, at_once)
+    steps = rates.steps(min(at_once, machine.processors))
     found = full * begun_at_once(steps, side)
     if not left:
         return found, 0.0
@@ -195,7 +196,7 @@ def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> tuple[f
     Slots are filled processor by processor, so a processor has ``side`` programs until there is
     none left; from then on those that still run share it with fewer others.
     """
-    steps = rates.steps(min(work.programs, machine.processors))
+    steps = rates.steps(min(work.fixed or work.programs, work.programs, machine.processors))
     lengths = [0.0] * work.programs
     for step in steps:
         runs = step.each or (step.runs,) * work.programs

@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
 
-from blockbuster.emit.schedule.jam import Jam
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.walk import Walk
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.selection.nearby.jams import JAMMED_ROOM
+from blockbuster.selection.nearby.fitting import rooms
 from blockbuster.selection.nearby.settings import is_held
-from blockbuster.selection.nearby.walked_grids import WALKED_ROOM
 from blockbuster.selection.price import priced
 from blockbuster.selection.space import Space
 
@@ -58,8 +55,10 @@ def beam(
         for one in left:
             expanded[one.scheduled.draft] = None
             for near in space.neighbours(one.scheduled):
+                if len(found) >= budget + len(begun):
+                    break
                 made = near.scheduled
-                if made.draft not in found and len(found) < budget + len(begun):
+                if made.draft not in found:
                     found[made.draft] = Priced(price(made), made, (*one.edits, near.edit))
 
 
@@ -73,14 +72,7 @@ def microseconds(scheduled: Scheduled) -> float:
         cost = priced(scheduled)
     except ValueError:  # it does not fit a processor, or the machine lacks a rate
         return inf
-    return inf if cost.spills_beside(_rooms(scheduled)) else cost.microseconds
-
-
-def _rooms(scheduled: Scheduled) -> dict[int, float]:
-    """The part of the registers that an estimate of each nest may want, where it is not usual."""
-    rooms = {Walk.name: WALKED_ROOM, Jam.name: JAMMED_ROOM}
-    lines = (line for line in scheduled.moves if line.move in rooms)
-    return {line.site.nest: rooms[line.move] for line in lines}
+    return inf if cost.spills_beside(rooms(scheduled)) else cost.microseconds
 
 
 def _microseconds(one: Priced) -> float:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from math import inf
 
-from blockbuster.costs import cost, work
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.candidates.candidate import Choice
 from blockbuster.selection.plans.asked import Asked, rescheduled
@@ -21,11 +20,10 @@ FORMS = 3
 WORST = 2.0
 """How many times the price of the model's choice another snapshot may have to be varied."""
 
-Nearby = Callable[[Scheduled], Iterable[Scheduled]]
-
-
 BUDGET = 200
-"""Schedules near each of these that are priced, at most."""
+"""The most schedules that are priced near the choice of each snapshot."""
+
+Nearby = Callable[[Scheduled], Iterable[Scheduled]]
 
 
 def nearby(scheduled: Scheduled) -> Iterator[Scheduled]:
@@ -50,21 +48,9 @@ def candidates(asked: Asked, *, near: Nearby = nearby) -> list[Choice]:
     near_best = (one for one in asked.choices() if one.price <= WORST * default.price)
     for choice in islice(near_best, FORMS):
         found |= dict(_near(choice, near, asked))
-    times = {scheduled: closed_form_us(scheduled) for scheduled in found}
+    times = {scheduled: microseconds(scheduled) for scheduled in found}
     ranked = [found[one] for one in sorted(times, key=lambda one: times[one]) if times[one] < inf]
     return [choice for choice in ranked if choice.key != default.key][:BEST]
-
-
-def closed_form_us(scheduled: Scheduled) -> float:
-    """Microseconds in a graph by the closed form; infinite if no program fits its target."""
-    machine = scheduled.target.machine
-    try:
-        works = work(scheduled)
-        if any(each.footprint.misfit(machine) for each in works):
-            return inf
-        return cost(works, machine, launch="graph").time_us
-    except ValueError:
-        return inf
 
 
 def _near(choice: Choice, near: Nearby, asked: Asked) -> Iterator[tuple[Scheduled, Choice]]:

@@ -137,3 +137,11 @@ def test_a_kernel_by_few_programs_is_hidden_beside_a_product():
 
     assert found.microseconds < sum(apart)
     assert time_of(every, TARGET.machine).seconds * 1e6 < apart[0]
+
+
+def test_more_programs_than_run_at_once_are_no_faster(product):
+    """A processor has room for one: the others begin where the first have ended."""
+    text = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\npersist nest 1 {}\n"
+    once, twice = (seconds(product, text.format(n), M=4096, K=512, N=8192)[0] for n in (132, 264))
+
+    assert twice == pytest.approx(once, rel=0.05)

@@ -1,9 +1,13 @@
 """Grids are walked in groups where programs then load much less from memory, and only there."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
 import blockbuster as bb
 from blockbuster.costs import work
+from blockbuster.emit.schedule.script import replayed
 from blockbuster.selection.decisions.grouped_grid import GROUP, SIZES, _walked, grouped
 
 BLOCKS = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
@@ -65,3 +69,22 @@ def test_the_work_of_a_grid_in_groups_is_that_of_the_schedule(product, blocks):
     (made,) = work(GROUP.apply(start, site, blocks=blocks))
 
     assert _walked(alone, nest, site, blocks) == made != alone
+
+
+def causal(q, k, v):
+    seen = bb.arange(q.shape[1])[:, None] >= bb.arange(k.shape[1])
+    return bb.softmax(bb.where(seen, q @ k.swapaxes(-1, -2), -math.inf), axis=-1) @ v
+
+
+def test_no_groups_where_nothing_has_a_price():
+    """A machine may lack a rate that programs of different lengths need."""
+    graph = bb.fuse(bb.lower(bb.trace(causal, q="H M D", k="H N D", v="H N D"))).snapshots[-1]
+    sizes = dict(H=16, M=2048, N=2048, D=64)
+    made = bb.emit(graph, sizes).derivation.final
+    assert "group nest 1 H" in made.schedule
+    lacking = replace(made.target.machine, compute={})
+    bare = replace(made, draft=made.start, moves=(), target=replace(made.target, machine=lacking))
+    lines = [line for line in made.schedule.splitlines() if not line.startswith("group")]
+    start = replayed(bare, "\n".join(lines))
+
+    assert grouped(start) is start

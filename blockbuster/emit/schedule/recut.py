@@ -65,7 +65,7 @@ class Recut(Move):
                 yield args
 
     def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Half and twice the lanes for the same dim."""
+        """Half and twice the lanes for the same dim, and as many for another."""
         return near_numbers(self.arguments(scheduled, site), args, "lanes")
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:

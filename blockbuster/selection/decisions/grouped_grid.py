@@ -47,7 +47,7 @@ nothing of it: 4 x 4096 x 256 x 4096 took an H200 80.8 microseconds in groups an
 
 
 def grouped(scheduled: Scheduled) -> Scheduled:
-    """``scheduled``, complete but for groups, with those of each nest that save most.
+    """``scheduled``, complete but for groups, with the groups of each nest that save most.
 
     The order of programs does not matter for arrays without elements, whose work is not counted.
     """
@@ -74,7 +74,8 @@ def _balanced(scheduled: Scheduled, sites: Sequence[Site]) -> Scheduled:
     tried = [GROUP.apply(scheduled, site, blocks=size) for site in sites for size in ORDERS]
     prices = [_price(one) for one in tried]
     best = min(range(len(tried)), key=prices.__getitem__, default=None)
-    if best is None or prices[best] > SHORTER * _price(scheduled):
+    before = _price(scheduled)
+    if best is None or before == inf or prices[best] > SHORTER * before:
         return scheduled
     return tried[best]
 

@@ -12,19 +12,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from blockbuster.emit.schedule.jam import Jam
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.walk import Walk
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
 from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.persistent import may_take_turns, persistent
-from blockbuster.selection.nearby.arrangements import Arrangement
 from blockbuster.selection.nearby.jams import JAMMED_ROOM
 from blockbuster.selection.nearby.settings import is_held
 from blockbuster.selection.nearby.walked_grids import WALKED_ROOM
 from blockbuster.selection.price import priced
 
 
-def fitting(scheduled: Scheduled, arrangement: Arrangement) -> Cost | None:
+def fitting(scheduled: Scheduled) -> Cost | None:
     """What a schedule costs as it will be laid out; None if a program does not fit, or no rate is
     known for it.
     """
@@ -35,11 +36,16 @@ def fitting(scheduled: Scheduled, arrangement: Arrangement) -> Cost | None:
         if any(may_take_turns(work, cost.machine) for work in cost.works):
             laid = persistent(by_descriptors(scheduled, cost))
             cost = priced(laid)
-        filled = {number: WALKED_ROOM for number, *_ in arrangement.walks}
-        filled |= {number: JAMMED_ROOM for number, _ in arrangement.jams}
-        if cost.spills_beside(filled):
+        if cost.spills_beside(rooms(laid)):
             return None
         copied = packed(laid)
         return cost if copied is laid else replace(cost, report=priced(copied).report)
     except ValueError:
         return None
+
+
+def rooms(scheduled: Scheduled) -> dict[int, float]:
+    """The part of the registers that an estimate of each nest may want, where it is not usual."""
+    known = {Walk.name: WALKED_ROOM, Jam.name: JAMMED_ROOM}
+    lines = (line for line in scheduled.moves if line.move in known)
+    return {line.site.nest: known[line.move] for line in lines}

@@ -368,7 +368,7 @@ class _Search:
         scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
         if text not in self.found and len(self.found) < self.most:
-            cost = fitting(scheduled, arrangement)
+            cost = fitting(scheduled)
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one
