@@ -62,7 +62,11 @@ def divergence(x, y):
 PROVED = (
     (norm, dict(x="M N", g="N", b="N"), "block M 2, N 64 whole\nwarps 1"),
     (gated, dict(x="M N", g="M N"), "block M 1, N 64 whole\nwarps 1"),
-    (divergence, dict(x="M N", y="M N"), "block M 2, N 64 whole\nwarps 1"),
+    (
+        divergence,
+        dict(x="M N", y="M N"),
+        "for the program with N in one block\nblock M 2, N 64 whole\nwarps 1",
+    ),
 )
 
 

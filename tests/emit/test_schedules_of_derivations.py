@@ -85,7 +85,7 @@ def refuse(*_, **__):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_schedule_of_a_kernel_makes_it_again_and_costs_nothing(name, monkeypatch):
     made = kernel(name)
-    for place, asked in ((candidate, "cost_of"), (candidate, "default_schedule")):
+    for place, asked in ((candidate, "priced"), (candidate, "default_schedule")):
         monkeypatch.setattr(place, asked, refuse)
     monkeypatch.setattr(default_schedule, "divided", refuse)
     monkeypatch.setattr(Fused, "__init__", refuse)

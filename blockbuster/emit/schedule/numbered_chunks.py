@@ -16,11 +16,14 @@ from blockbuster.ir.types import Dim, size_class
 
 
 def trips_at(scheduled: Scheduled, site: Site) -> int:
-    """How many blocks the loop at ``site`` runs over, a part of them or not."""
+    """How many blocks the loop at ``site`` runs over, a part of them or not; of a dim that is not
+    cut yet, how many elements.
+    """
     loop = loop_at(scheduled.draft, site)
     assert loop is not None
     tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
-    return -(-scheduled.sizes[size_class(loop.dim)] // tiling.block(loop.dim))
+    lanes = 1 if tiling.is_unit(loop.dim) else tiling.blocks.get(loop.dim, 1)
+    return -(-scheduled.sizes[size_class(loop.dim)] // lanes)
 
 
 def numbered(program: TileProgram, dim: Dim, count: int) -> Chunks:
