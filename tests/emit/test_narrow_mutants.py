@@ -15,7 +15,7 @@ from blockbuster.emit.schedule import (
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import BlockbusterError
-from tests.emit.test_move_mutants import moved, mutated, verdicts
+from tests.emit.test_move_mutants import anew, moved, mutated, verdicts
 from tests.emit.test_narrow import NARROW, both_runs, masked_sum, unscheduled_at
 
 LOOP = """
@@ -106,7 +106,7 @@ def test_a_broken_predicate_skips_too_much(monkeypatch, old, new, programs):
 
     module = span_tiles if old.startswith("len") else dead_iterations
     mutated(monkeypatch, module, old, new)
-    assert False in verdicts(APPLY, programs)
+    assert False in verdicts(APPLY, list(map(anew, programs)))
 
 
 ROWS, COLUMNS = 11, 31
