@@ -21,8 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import blockbuster as bb
-from bench.ablation import named
-from bench.choices import Chosen, asked_for, read
+from bench.choices import Chosen, asked_for, fused, read
 from bench.peers.cases import BY_KEY
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.errors import BlockbusterError
@@ -40,9 +39,7 @@ def beamed(before: Chosen, target: str, budget: int) -> tuple[Chosen, str]:
     """
     began = time.process_time()
     case = BY_KEY[before.key]
-    derivation = bb.fuse(bb.lower(bb.trace(named(case), **case.inputs)))
-    dtypes = {**dict.fromkeys(case.inputs, case.dtype), **case.own} if case.own else case.dtype
-    constant = [name for at, name in enumerate(case.inputs) if at in case.constant]
+    derivation, dtypes, constant = fused(case)
     emit = partial(bb.emit, derivation, dict(case.sizes), dtypes, target, constant=constant)
     try:
         kernel = emit(schedule=before.schedule)

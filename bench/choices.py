@@ -26,6 +26,7 @@ from typing import Any
 
 import blockbuster as bb
 from bench.ablation import Alone, graphed, locked, named, right_launches
+from bench.peers.case import Case
 from bench.peers.cases import BY_KEY
 from bench.timing import Clock, Rounds, Run, cold_calls, in_rounds, warm_calls
 from blockbuster.emit.target.compiler import assembling_here
@@ -54,12 +55,17 @@ class Chosen:
         return self.schedule, self.source.partition('"""')[2].partition('"""')[2]
 
 
+def fused(case: Case) -> tuple[bb.Derivation, str | dict[str, str], list[str]]:
+    """A case's derivation, the dtypes of its arrays and the names of its constant inputs."""
+    derivation = bb.fuse(bb.lower(bb.trace(named(case), **case.inputs)))
+    dtypes = {**dict.fromkeys(case.inputs, case.dtype), **case.own} if case.own else case.dtype
+    return derivation, dtypes, [n for at, n in enumerate(case.inputs) if at in case.constant]
+
+
 def chosen(key: str, target: str) -> Chosen:
     """The choice for a case on a target."""
     case = BY_KEY[key]
-    derivation = bb.fuse(bb.lower(bb.trace(named(case), **case.inputs)))
-    dtypes = {**dict.fromkeys(case.inputs, case.dtype), **case.own} if case.own else case.dtype
-    constant = [name for at, name in enumerate(case.inputs) if at in case.constant]
+    derivation, dtypes, constant = fused(case)
     try:
         kernel = bb.emit(derivation, dict(case.sizes), dtypes, target, constant=constant)
         time = kernel.cost(target_of(target).machine, launch="graph").time_us

@@ -23,9 +23,7 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from time import process_time
 
-import blockbuster as bb
-from bench.ablation import named
-from bench.choices import asked_for
+from bench.choices import asked_for, fused
 from bench.peers.cases import BY_KEY
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.array_dtypes import given_by
@@ -54,15 +52,13 @@ class Times:
 def chosen(key: str, target: str) -> tuple[float, int, Scheduled]:
     """The seconds of a choice, how many schedules it looked at, and the schedule."""
     case = BY_KEY[key]
-    derivation = bb.fuse(bb.lower(bb.trace(named(case), **case.inputs)))
-    dtypes = {**dict.fromkeys(case.inputs, case.dtype), **case.own} if case.own else case.dtype
-    constant = tuple(name for at, name in enumerate(case.inputs) if at in case.constant)
-    given = replace(given_by(dtypes), constants=constant)
-    fused = Fused(derivation.start, derivation, constants=bool(constant))
+    derivation, dtypes, constant = fused(case)
+    given = replace(given_by(dtypes), constants=tuple(constant))
+    choices = Fused(derivation.start, derivation, constants=bool(constant))
     program = lower_to_tiles(derivation.start)
     sizes = bind_sizes((), {}, program.rules, case.sizes, needed=sized(program))
     begin = process_time()
-    considered = fused.consider(sizes, given, target)
+    considered = choices.consider(sizes, given, target)
     seconds = process_time() - begin
     words = (one.schedules.split() for one in (considered.best, *considered.others))
     counts = (int(next((word for word in said if word.isdigit()), "1")) for said in words)

@@ -113,10 +113,7 @@ class ChunkLoop(Move):
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop's results can be combined, and what stands around it can run apart from it."""
-        reason = self._not_here(scheduled, site, **args)
-        if reason or not args.get("at_once"):
-            return reason
-        return not_agreeing(self.rewritten(scheduled, site, **args))
+        return self.attempted(scheduled, site, **args)[0]
 
     def _not_here(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Why not, as far as the draft before it tells."""
