@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,12 +75,24 @@ class _Noting(Recorder):
         assert entry["function"] is kernel, "the table lists kernels as they are started"
         given = dict(zip(kernel.arg_names, arguments, strict=False))
         _check(entry, given)
-        compiled, _ = compiled_entry(entry, target_of(TARGET))
+        without = [name for name, value in options.items() if value is None]
+        compiled, _ = compiled_entry(without_descriptors(entry, without), target_of(TARGET))
         rest = kernel.arg_names[len(arguments) :]
         plain = [x.data_ptr() if hasattr(x, "data_ptr") else x for x in arguments]
         self.starts.append(Start(compiled, grid[0], (*plain, *(options[name] for name in rest))))
         compiled._init_handles()
         return compiled
+
+
+def without_descriptors(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The entry of a kernel that is started with None for these descriptors.
+
+    The launcher has no descriptor of an array whose rows begin at other addresses than multiples of
+    16 numbers. The kernel that Triton compiles for None reads such an array by pointers.
+    """
+    unknown = [name for name in names if name not in entry["signature"]]
+    assert not unknown, f"{unknown} are no arguments of {entry['function'].__name__}"
+    return {**entry, "constants": {**entry["constants"], **dict.fromkeys(names)}}
 
 
 def _check(entry: Mapping[str, Any], given: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
     python -m bench.costs.measure --out $OUT/pairs --seconds 420       all pairs of pairs.jsonl
     python -m bench.costs.measure --out $OUT/pairs --only matmul,decode-8192
-    python -m bench.costs.measure --out $OUT/kept --pairs bench/costs/kept.jsonl
+    python -m bench.costs.measure --out $OUT/held --pairs bench/costs/held2.jsonl
     python -m bench.costs.measure --out $OUT/pairs --smoke             a few, in some 40 seconds
     python -m bench.costs.measure --compile --only matmul              no GPU: binaries alone
     python -m bench.costs.measure --cpu                                few blocks, interpreted
@@ -208,11 +208,11 @@ def main() -> int:
         pairs = [Pair(**data) for data in json.load(sys.stdin)]
         (build_here if options.phase == "build" else time_here)(pairs, Path(options.work))
         return 0
-    names = [n for n in options.only.split(",") if n] or [w.name for w in WORKLOADS]
+    names = [n for n in options.only.split(",") if n]
     if unknown := [n for n in names if n not in BY_NAME]:
         parser.error(f"unknown: {', '.join(unknown)}; workloads: {', '.join(BY_NAME)}")
     if options.cpu:
-        return interpret(names)
+        return interpret(names or [w.name for w in WORKLOADS])
     if not options.compile and not gpu_name():
         parser.error("there is no GPU here; --compile and --cpu need none")
     if options.smoke:

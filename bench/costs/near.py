@@ -1,8 +1,10 @@
 """Choose (workload, schedule) pairs in the space of schedules, near what is chosen for a workload.
 
     python -m bench.costs.near --out bench/costs/near.jsonl         # no GPU; --only, --count
+    python -m bench.costs.near --held                               # those of held2.jsonl
     python -m bench.costs.measure --pairs bench/costs/near.jsonl --out $OUT/near      # on a GPU
 
+Each pair has its price, so that predictions are known to be older than measurements.
 Of each workload: the schedule that is chosen, those that a beam search by the closed form ranks
 first, neighbours of the chosen schedule drawn with a fixed seed, and neighbours of these. A search
 exploits whatever the closed form does not know, so the second kind shows what it has to learn.
@@ -21,7 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.costs.variations import TARGET, Pair
-from bench.costs.workloads import BY_NAME, FIT_WORKLOADS, HELD, NEAR
+from bench.costs.workloads import BY_NAME, FIT_WORKLOADS, HELD, NEAR, ONCE_HELD
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
@@ -34,7 +36,9 @@ from blockbuster.selection.search import beam, microseconds
 from blockbuster.selection.space import Space
 
 FILE = Path(__file__).with_name("near.jsonl")
-COUNT = 24
+HELD_FILE = Path(__file__).with_name("held2.jsonl")
+"""The pairs of ``HELD``."""
+COUNT, HELD_COUNT = 24, 17
 BUDGET = 200
 """Schedules that the beam search prices for each workload."""
 WORST = 3.0
@@ -67,8 +71,9 @@ def pairs_of(name: str, count: int) -> tuple[Pair, ...]:
         chance.shuffle(steps)
         far += [step for step in steps[:20] if microseconds(step) <= limit][:1]
     kept = [start, *found[: count // 3], *near[: count // 2], *far, *near[count // 2 :]]
-    texts = list(dict.fromkeys(one.schedule for one in kept))[:count]
-    return tuple(Pair(name, at, first, text) for at, text in enumerate(texts))
+    texts = {one.schedule: round(microseconds(one), 3) for one in kept}
+    drawn = list(texts.items())[:count]
+    return tuple(Pair(name, at, first, *one) for at, one in enumerate(drawn))
 
 
 def _shape(scheduled: Scheduled) -> tuple[object, ...]:
@@ -96,16 +101,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=FILE)
+    parser.add_argument("--out", type=Path, help="default: near.jsonl, or held2.jsonl")
     parser.add_argument("--only", default="", help="names of workloads, separated by commas")
-    parser.add_argument("--count", type=int, default=COUNT, help="pairs of a workload, at most")
+    parser.add_argument("--held", action="store_true", help="the workloads that are held back")
+    parser.add_argument("--count", type=int, help="pairs of a workload, at most")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     names = [name for name in options.only.split(",") if name]
     if unknown := [name for name in names if name not in BY_NAME]:
         parser.error(f"unknown: {', '.join(unknown)}; workloads: {', '.join(BY_NAME)}")
-    names = names or [workload.name for workload in (*HELD, *NEAR, *FIT_WORKLOADS)]
-    choose(names, options.count, options.out, options.workers)
+    known = HELD if options.held else (*ONCE_HELD, *NEAR, *FIT_WORKLOADS)
+    names = names or [workload.name for workload in known]
+    count = options.count or (HELD_COUNT if options.held else COUNT)
+    out = options.out or (HELD_FILE if options.held else FILE)
+    choose(names, count, out, options.workers)
     return 0
 
 

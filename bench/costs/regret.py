@@ -1,6 +1,7 @@
 """How much slower than the best schedule the first choice by the price is, workload by workload.
 
     python -m bench.costs.regret bench/results/2026-11-26-h100-space/held.jsonl      # no GPU
+    python -m bench.costs.regret --recorded FILE     # by the price of the day of the drawing
 
 The file has measured pairs (measure.py) of schedules in the space of a workload (near.py). Of each
 workload the table has the best time, that of the schedule that the price ranks first and of the one
@@ -63,24 +64,32 @@ class Judged:
         )
 
 
-def judged(file: Path) -> Iterator[Judged]:
-    """The workloads of a file with enough schedules."""
+def judged(file: Path, *, recorded: bool = False) -> Iterator[Judged]:
+    """The workloads of a file with enough schedules.
+
+    ``recorded``: judged are the predictions that were noted when the pairs were drawn.
+    """
     lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
     timed = [one for one in lines if one["state"] == "timed"]
     for name in dict.fromkeys(one["workload"] for one in timed):
-        pairs = [pair for one in timed if one["workload"] == name and (pair := _pair(one))]
+        mine = (one for one in timed if one["workload"] == name)
+        pairs = [pair for one in mine if (pair := _pair(one, recorded))]
         if len(pairs) >= FEWEST:
             measured, predicted = zip(*pairs, strict=True)
             yield Judged(name, BY_NAME[name].part, measured, predicted)
 
 
-def _pair(one: dict[str, Any]) -> tuple[float, float] | None:
+def _pair(one: dict[str, Any], recorded: bool) -> tuple[float, float] | None:
+    """Measured and predicted microseconds; None for a schedule that is no longer legal."""
+    measured = statistics.median(one["cold"])
+    if recorded:
+        return measured, one["predicted"]
     workload = BY_NAME[one["workload"]]
     try:
         made = scheduled(workload, one["snapshot"], one["schedule"], workload.sizes)
     except BlockbusterError:
         return None
-    return statistics.median(one["cold"]), microseconds(made)
+    return measured, microseconds(made)
 
 
 def table(found: Sequence[Judged]) -> str:
@@ -100,7 +109,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", type=Path, help="pairs, as bench.costs.measure writes them")
-    print(table(list(judged(parser.parse_args().file))))
+    parser.add_argument(
+        "--recorded", action="store_true", help="judge the predictions noted before measuring"
+    )
+    options = parser.parse_args()
+    print(table(list(judged(options.file, recorded=options.recorded))))
     return 0
 
 

@@ -47,12 +47,17 @@ Choice = tuple[int, str]
 
 @dataclass(frozen=True)
 class Pair:
-    """A workload with a schedule; ``number`` counts those of the workload."""
+    """A workload with a schedule; ``number`` counts those of the workload.
+
+    ``predicted``: its microseconds by the price of the day on which it was drawn; None if they were
+    not asked for.
+    """
 
     workload: str
     number: int
     snapshot: int
     schedule: str
+    predicted: float | None = None
 
     @property
     def key(self) -> str:

@@ -2,12 +2,14 @@
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import pytest
 
 from bench.costs.judge import _rows, judged, spearman
+from bench.costs.near import HELD_FILE
 from bench.costs.pairs import KEPT_FILE, read_pairs
+from bench.costs.regret import judged as regretted
 from bench.costs.variations import pairs_of, scheduled
 from bench.costs.workloads import (
     BY_NAME,
@@ -18,6 +20,7 @@ from bench.costs.workloads import (
     JUDGE,
     JUDGED,
     NEAR,
+    ONCE_HELD,
     SEEN,
     WORKLOADS,
 )
@@ -125,9 +128,9 @@ def test_workloads_are_fitted_or_judge():
     assert all(w.part == JUDGE for w in JUDGED)
     assert len(FIT_WORKLOADS) >= 8
     assert len(JUDGED) >= 8
-    assert all(w.part == SEEN for w in NEAR)
+    assert all(w.part == SEEN for w in (*NEAR, *ONCE_HELD))
     assert all(w.part == HELD_BACK for w in HELD)
-    assert len(BY_NAME) == len((*WORKLOADS, *NEAR, *HELD))
+    assert len(BY_NAME) == len((*WORKLOADS, *NEAR, *ONCE_HELD, *HELD))
 
 
 def test_pairs_are_kept_in_a_file():
@@ -156,3 +159,28 @@ def test_what_both_stages_are_judged_on_is_fresh():
     assert {pair.workload for pair in kept} <= {workload.name for workload in JUDGED}
     assert known.isdisjoint((pair.workload, pair.snapshot, pair.schedule) for pair in kept)
     assert len({pair.key for pair in kept}) == len(kept) >= 300
+
+
+def test_pairs_that_are_held_back_have_predictions():
+    pairs = read_pairs(file=HELD_FILE)
+    assert {pair.workload for pair in pairs} == {workload.name for workload in HELD}
+    assert len({pair.key for pair in pairs}) == len(pairs) <= 280
+    assert all(pair.predicted for pair in pairs)
+
+
+def test_regret_by_the_predictions_that_were_recorded(tmp_path):
+    pairs = read_pairs([HELD[0].name], HELD_FILE)[:3]
+    predicted, measured = (3.0, 2.0, 4.0), (10.0, 12.0, 11.0)
+    records = [
+        asdict(pair) | {"state": "timed", "predicted": said, "cold": [time]}
+        for pair, said, time in zip(pairs, predicted, measured, strict=True)
+    ]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+    (found,) = regretted(file, recorded=True)
+    (today,) = regretted(file)
+
+    assert found.regret == pytest.approx(0.2)
+    assert (found.measured, found.predicted) == (measured, predicted)
+    assert len(today.predicted) == len(pairs)
