@@ -137,7 +137,46 @@ def vocabulary(x: Array, g: Array, w: Array) -> Array:
     return 30.0 * torch.tanh(F.linear(F.rms_norm(x, (x.shape[-1],), g), w) / 30.0)
 
 
-ATTENTION, LANGUAGE = "attention", "language models"
+# whole blocks ---------------------------------------------------------------------
+
+
+def decoder_block(
+    x: Array, g1: Array, w_q: Array, w_k: Array, w_v: Array, cos: Array, sin: Array, w_out: Array,
+    g2: Array, w_gate: Array, w_up: Array, w_down: Array,
+) -> Array:  # fmt: skip
+    """A layer of Llama: four heads of queries for each head of keys and values."""
+    n = F.rms_norm(x, (x.shape[-1],), g1)
+    count = x.shape[-1] // cos.shape[-1]
+    q, k = heads(F.linear(n, w_q), count), heads(F.linear(n, w_k), count // 4)
+    v = heads(F.linear(n, w_v), count // 4)
+    k, v = rotated(k, cos, sin).repeat_interleave(4, 1), v.repeat_interleave(4, 1)
+    y = F.scaled_dot_product_attention(rotated(q, cos, sin), k, v, is_causal=True)
+    return gated_network(x + F.linear(merged(y), w_out), g2, w_gate, w_up, w_down)
+
+
+def decoder_step(
+    x: Array, g1: Array, w_q: Array, keys: Array, values: Array, w_out: Array,
+    g2: Array, w_gate: Array, w_up: Array, w_down: Array,
+) -> Array:  # fmt: skip
+    """The same for one new position, whose key and value stand with the earlier ones."""
+    n = F.rms_norm(x, (x.shape[-1],), g1)
+    q = F.linear(n, w_q).view(x.shape[0], keys.shape[1], -1, keys.shape[-1])
+    y = grouped_step(q, keys, values).reshape(x.shape)
+    return gated_network(x + F.linear(y, w_out), g2, w_gate, w_up, w_down)
+
+
+def encoder_block(
+    x: Array, g1: Array, h1: Array, w: Array, w_out: Array,
+    g2: Array, h2: Array, w1: Array, b1: Array, w2: Array, b2: Array,
+) -> Array:  # fmt: skip
+    """A layer of a vision transformer."""
+    n = F.layer_norm(x, (x.shape[-1],), g1, h1)
+    q, k, v = F.linear(n, w).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
+    x = x + F.linear(merged(F.scaled_dot_product_attention(q, k, v)), w_out)
+    return network(x, g2, h2, w1, b1, w2, b2)
+
+
+ATTENTION, LANGUAGE, BLOCKS = "attention", "language models", "whole blocks"
 QKV = "B H S D, B H S D, B H S D"
 OTHER_KEYS = "B H S D, B H T D, B H T D"
 
@@ -205,4 +244,19 @@ def _language() -> Iterator[Case]:
     yield case(LANGUAGE, vocabulary, "M E, E, V E", dict(M=512, E=2048, V=32000))
 
 
-CASES = (*_attention(), *_language())
+def _blocks() -> Iterator[Case]:
+    few = dict(E=64, N=16, S=16, D=16, F=48, H=1)
+    decoder = "B S E, E, E E, N E, N E, S D, S D, E E, E, F E, F E, E F"
+    for rows, width in ((128, 2048), (2048, 4096)):
+        sizes = dict(B=1, S=rows, E=width, N=width // 4, D=128, F=width * 11 // 4)
+        yield case(BLOCKS, decoder_block, decoder, sizes, few=few)
+    step = "B E, E, E E, B H T D, B H T D, E E, E, F E, F E, E F"
+    for batch in (1, 16):
+        sizes = dict(B=batch, E=2048, H=4, T=4096, D=128, F=5632)
+        yield case(BLOCKS, decoder_step, step, sizes, few=few)
+    encoder = "B S E, E, E, J E, E E, E, E, F E, F, E F, E"
+    sizes = dict(B=16, S=197, E=768, J=2304, F=3072)
+    yield case(BLOCKS, encoder_block, encoder, sizes, few=few | dict(J=192))
+
+
+CASES = (*_attention(), *_language(), *_blocks())

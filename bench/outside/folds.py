@@ -103,7 +103,7 @@ OF_AXES: tuple[tuple[str, Fold, tuple[int, ...]], ...] = (
     ("length-all", lambda x: torch.linalg.vector_norm(x), (4_000_001,)),
     ("sum-first", along("sum", 0), (4099, 1031)),
     ("mean-middle", along("mean", 1), (128, 4095, 255)),
-    ("sum-middle", along("sum", 1), (128, 4096, 4095)),
+    ("sum-middle", along("sum", 1), (32, 4096, 4095)),
     ("sum-last", along("sum", -1), (64, 513, 2047)),
     ("mean-first", along("mean", 0), (77, 64, 1025)),
     ("amax-middle", along("amax", 1), (128, 1024, 513)),
@@ -147,22 +147,25 @@ OF_POOLS: tuple[tuple[str, Fold, tuple[int, ...]], ...] = (
 )  # fmt: skip
 
 
+def of_one(
+    family: str, name: str, fn: Fold, shape: tuple[int, ...], dtype: str = "float16"
+) -> Case:
+    """A case of one array."""
+    sizes = dict(zip(AXES, shape, strict=False))
+    few = {axis: n // 8 if n > 15 else n for axis, n in sizes.items() if n <= 129}
+    if family == POOLS:
+        few = dict.fromkeys(sizes, 8)
+    return case(family, fn, " ".join(sizes), sizes, name=name, few=few, dtype=dtype)
+
+
 def _cases() -> Iterator[Case]:
-    for family, members in (
-        (SUMS, OF_AXES), (NORMS, OF_NORMS), (SOFTMAX, OF_SOFTMAX), (POOLS, OF_POOLS),
-    ):  # fmt: skip
+    families = {SUMS: OF_AXES, NORMS: OF_NORMS, SOFTMAX: OF_SOFTMAX, POOLS: OF_POOLS}
+    for family, members in families.items():
         for name, fn, shape in members:
-            sizes = dict(zip(AXES, shape, strict=False))
-            few = {axis: n // 8 if n > 15 else n for axis, n in sizes.items() if n <= 129}
-            if family == POOLS:
-                few = dict.fromkeys(sizes, 8)
-            yield case(family, fn, " ".join(sizes), sizes, name=name, few=few)
+            yield of_one(family, name, fn, shape)
     yield from _with_weights()
     for name, fn, shape in (OF_AXES[4], OF_AXES[17], OF_NORMS[3], OF_SOFTMAX[1], OF_SOFTMAX[5]):
-        sizes = dict(zip(AXES, shape, strict=False))
-        yield case(
-            "folds in float32", fn, " ".join(sizes), sizes, name=name, dtype="float32",
-        )  # fmt: skip
+        yield of_one("folds in float32", name, fn, shape, "float32")
 
 
 def _with_weights() -> Iterator[Case]:

@@ -7,7 +7,7 @@
 The file gets a line for each case. A case that takes longer than ``--seconds`` is given up, and so
 is its process. The floor is a roofline: the larger of the bytes of all inputs and results over the
 bandwidth, and the operations of the products, as eager torch computes them, over the peak; plus the
-launch of one kernel.
+launch of one kernel. The peak of float32 is that of three products of tf32 on the matrix units.
 """
 
 from __future__ import annotations
@@ -88,8 +88,9 @@ def floor(case: Case, arrays: Sequence[Any], name: str) -> float:
     with FlopCounterMode(display=False) as counted, torch.no_grad():
         results = as_tuple(case.plain(*given))
     moved = sum(array.numel() * array.element_size() for array in (*given, *results))
-    rates = machine.compute["matrix"].get(case.dtype) or machine.compute["vector"]["float32"]
-    seconds = max(moved / machine.tiers[0].bandwidth, counted.get_total_flops() / rates)
+    matrix, dtype = machine.compute["matrix"], case.dtype
+    peak = matrix["tf32"] / 3 if dtype == "float32" else matrix[dtype]
+    seconds = max(moved / machine.tiers[0].bandwidth, counted.get_total_flops() / peak)
     return float(1e6 * (seconds + machine.launch.graph))
 
 

@@ -37,7 +37,8 @@ BATCH = 4  # cases that a process prepares before all are timed
 def chosen(options: argparse.Namespace) -> list[Case]:
     """The cases of a run; without names those of all suites but ``outside``.
 
-    Raises ValueError for a name that is neither suite nor case, or an unknown family.
+    Raises ValueError for a name that is neither suite nor case, an unknown family, and if no case
+    is left.
     """
     words = [word for word in options.only.split(",") if word]
     known = {*SUITES, *(case.name for case in ALL), *(case.key for case in ALL)}
@@ -49,7 +50,10 @@ def chosen(options: argparse.Namespace) -> list[Case]:
     asked = [family for family in options.families.split(",") if family]
     if unknown := [family for family in asked if family not in families]:
         raise ValueError(f"no family here is named {unknown[0]}; families: {', '.join(families)}")
-    return [case for case in named if not asked or case.family in asked][:: options.every]
+    found = [case for case in named if not asked or case.family in asked][:: options.every]
+    if not found:
+        raise ValueError("no case is left: leave out --quick, or name other suites")
+    return found
 
 
 def add_choice(parser: argparse.ArgumentParser, only: str = "") -> None:
