@@ -71,11 +71,12 @@ def predicted(case: Case, machine: str) -> Record:
     about["seconds"] = round(time.monotonic() - begun, 2)
     about |= {"state": ACCEPTED, "kernels": plan.kernels, "calls": len(plan.calls)}
     try:
-        time_us = plan.cost(machine, launch="graph").time_us
+        price = plan.cost(machine, launch="graph")
     except ValueError as error:  # a function of whole arrays has no price
         return {**about, "reason": str(error)}
-    ratio = round(time_us / about["floor_us"], 2)
-    return {**about, "predicted_us": round(time_us, 2), "ratio": ratio}
+    ratio = round(price.time_us / about["floor_us"], 2)
+    about |= {"predicted_us": round(price.time_us, 2), "limited_by": price.critical}
+    return {**about, "ratio": ratio}
 
 
 def floor(case: Case, arrays: Sequence[Any], name: str) -> float:
@@ -145,10 +146,15 @@ def worst(found: Sequence[Record]) -> str:
     """The cases with the largest ratios."""
     priced = sorted((r for r in found if "ratio" in r), key=lambda r: -r["ratio"])[:WORST]
     rows = [
-        (r["key"], r["kernels"], r["predicted_us"], r["floor_us"], r["ratio"], r["seconds"])
+        (
+            r["key"], r["kernels"], r["predicted_us"], r["floor_us"], r["ratio"], r["limited_by"],
+            r["seconds"],
+        )
         for r in priced
-    ]
-    head = ("case", "kernels", "predicted, us", "floor, us", "ratio", "seconds to choose")
+    ]  # fmt: skip
+    head = (
+        "case", "kernels", "predicted, us", "floor, us", "ratio", "limited by", "seconds to choose",
+    )  # fmt: skip
     return markdown(head, rows)
 
 

@@ -180,7 +180,9 @@ def test_a_case_that_takes_too_long_is_given_up_and_the_next_has_another_process
 
 
 def test_tables_count_what_is_accepted_and_show_what_is_far_from_its_floor():
-    near = dict(family="a", dtype="float16", state="accepted", kernels=1, seconds=0.5)
+    near = dict(
+        family="a", dtype="float16", state="accepted", kernels=1, seconds=0.5, limited_by="hbm"
+    )
     found = [
         {**near, "key": "one", "predicted_us": 4.0, "floor_us": 2.0, "ratio": 2.0},
         {**near, "key": "two", "predicted_us": 8.0, "floor_us": 1.0, "ratio": 8.0},
@@ -189,5 +191,5 @@ def test_tables_count_what_is_accepted_and_show_what_is_far_from_its_floor():
     text = predict.table(found)
     assert "| a | 2 | 2 | 4.00 | 8.0 | 0.5 | 0.5 |" in text
     assert "| all | 3 | 2 | 4.00 | 8.0 | 0.5 | 0.5 |" in text
-    assert text.index("| two | 1 | 8.0 | 1.0 | 8.0 | 0.5 |") < text.index("| one | 1 |")
+    assert text.index("| two | 1 | 8.0 | 1.0 | 8.0 | hbm | 0.5 |") < text.index("| one | 1 |")
     assert "| three | refused | no way |" in text
