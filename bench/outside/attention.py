@@ -52,7 +52,7 @@ def attend_with_bias(q: Array, k: Array, v: Array, bias: Array) -> Array:
 
 
 def linear_attention(q: Array, k: Array, v: Array) -> Array:
-    q, k = F.elu(q) + 1, F.elu(k) + 1
+    q, k = F.elu(q) + 1, (F.elu(k) + 1) / k.shape[2]
     context = torch.einsum("bhnd,bhne->bhde", k, v)
     norm = 1.0 / torch.einsum("bhnd,bhd->bhn", q, k.sum(dim=2))
     return torch.einsum("bhnd,bhde,bhn->bhne", q, context, norm)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bench.outside import attention, folds, linear, losses, networks, products
+from bench.outside import attention, folds, linear, losses, modules, networks, products
 from bench.peers.case import Case
 
 CASES: tuple[Case, ...] = (
     *linear.CASES, *products.CASES, *folds.CASES, *losses.CASES, *attention.CASES, *networks.CASES,
+    *modules.CASES,
 )  # fmt: skip

@@ -47,17 +47,16 @@ PRODUCTS = (
 
 def behind(product: Product, steps: Sequence[Step]) -> tuple[Callable[..., Array], str]:
     """The function that applies steps in turn, and the dims of its parameters."""
-    arrays = dict(product.arrays)
-    names = []
+    arrays, taken = dict(product.arrays), []
     for at, step in enumerate(steps, start=1):
-        names.append([f"{name}{at}" for name in step.arrays])
-        arrays.update(zip(names[-1], step.arrays.values(), strict=True))
+        taken.append((step.apply, len(arrays), len(arrays) + len(step.arrays)))
+        arrays |= {f"{name}{at}": dims for name, dims in step.arrays.items()}
     first = len(product.arrays)
 
     def program(*given: Array) -> Array:
-        y, left = product.apply(*given[:first]), iter(given[first:])
-        for step in steps:
-            y = step.apply(y, *(next(left) for _ in step.arrays))
+        y = product.apply(*given[:first])
+        for apply, start, stop in taken:
+            y = apply(y, *given[start:stop])
         return y
 
     kind = Parameter.POSITIONAL_OR_KEYWORD

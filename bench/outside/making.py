@@ -12,20 +12,57 @@ beginning of its parameter's name:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from inspect import signature
 from typing import Any
 
-from bench.peers.case import Array, Case, Contestant, Draw
+from bench.peers.case import Array, Case, Contestant, Draw, Inputs, Run
 from bench.peers.contestants import ours, usual
 
 SUITE = "outside"
 SMALL = 40  # a size of a dry run is below this
 
 
+class OfModule:
+    """A function that calls a module of torch, made for the dtype and device of its arguments.
+
+    ``build`` makes the module from the arguments; its weights are numbers of float16.
+    """
+
+    def __init__(self, build: Callable[..., Any]) -> None:
+        self._build, self.__signature__ = build, signature(build)
+        self.__name__ = build.__name__
+
+    def __call__(self, *arrays: Array) -> Any:
+        return self.made_for(*arrays)(*arrays)
+
+    def made_for(self, *arrays: Array) -> Any:
+        """The module; equal for equal shapes."""
+        import torch
+
+        with torch.random.fork_rng():
+            torch.manual_seed(1)
+            module = self._build(*arrays)
+        return module.half().to(arrays[0]).eval().requires_grad_(False)
+
+
 def contestants(fn: Callable[..., Any]) -> tuple[Contestant, ...]:
     """Who computes every case: ours as ``bb.jit`` chooses, eager torch, and torch.compile."""
-    return (ours(fn), *usual(fn))
+    if not isinstance(fn, OfModule):
+        return (ours(fn), *usual(fn))
+
+    def of_module(at: int, inputs: Inputs) -> Run:
+        return contestants(fn.made_for(*inputs.values()))[at].make(inputs)
+
+    named = contestants(fn.__call__)
+    return tuple(replace(one, make=partial(of_module, at)) for at, one in enumerate(named))
+
+
+def callable_for(fn: Callable[..., Any], arrays: Sequence[Array]) -> Callable[..., Any]:
+    """What is compiled: the function itself, or the module that it would call."""
+    return fn.made_for(*arrays) if isinstance(fn, OfModule) else fn
 
 
 def case(

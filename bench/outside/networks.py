@@ -128,20 +128,20 @@ def unrolled(x: Array, s: Array, w_in: Array, w_state: Array, b: Array) -> Array
 # aggregation, experts -------------------------------------------------------------
 
 
-def vlad(x: Array, clusters: Array, centers: Array) -> Array:
+def vlad(x: Array, u: Array, centers: Array) -> Array:
     """NetVLAD: residuals to soft clusters, normalized twice."""
-    shares = torch.softmax(x @ clusters, dim=-1)
+    shares = torch.softmax(x @ u, dim=-1)
     sums = shares.sum(dim=-2, keepdim=True) * centers
     v = torch.matmul(shares.transpose(1, 2), x).transpose(1, 2) - sums
     return F.normalize(F.normalize(v, dim=1).flatten(1))
 
 
 def vlad_batch_norm(
-    x: Array, clusters: Array, centers: Array, g: Array, h: Array, mean: Array, var: Array
+    x: Array, u: Array, centers: Array, g: Array, h: Array, mean: Array, var: Array
 ) -> Array:
     """The same with ghost clusters that are dropped, and a norm of the assignments."""
     n, length, depth = x.shape
-    scores = F.batch_norm(x.reshape(-1, depth) @ clusters, mean, var, g, h)
+    scores = F.batch_norm(x.reshape(-1, depth) @ u, mean, var, g, h)
     shares = torch.softmax(scores, dim=1)[:, : centers.shape[1]].view(n, length, -1)
     v = (shares.transpose(1, 2) @ x).transpose(1, 2) - shares.sum(1, keepdim=True) * centers
     return F.normalize(F.normalize(v, dim=1).reshape(n, -1))

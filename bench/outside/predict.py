@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import blockbuster as bb
+from bench.outside.making import callable_for
 from bench.peers.case import Case, as_tuple
 from bench.peers.cases import BY_KEY
 from bench.peers.pool import LOST, READY, Setting, Worker
@@ -63,7 +64,7 @@ def predicted(case: Case, machine: str) -> Record:
     begun = time.monotonic()
     try:
         with torch.no_grad():
-            plan = bb.jit(case.fn, machine=machine).plan_for(*arrays)
+            plan = bb.jit(callable_for(case.fn, arrays), machine=machine).plan_for(*arrays)
     except bb.BlockbusterError as error:
         return {**about, "state": REFUSED, "reason": str(error)}
     except Exception as error:  # a fault of ours: it must not end the list
@@ -86,9 +87,11 @@ def floor(case: Case, arrays: Sequence[Any], name: str) -> float:
 
     machine = bb.machine(name)
     given = [torch.empty_like(array, device="meta") for array in arrays]
+    fn = callable_for(case.plain, given)
+    weights = fn.state_dict().values() if isinstance(fn, torch.nn.Module) else ()
     with FlopCounterMode(display=False) as counted, torch.no_grad():
-        results = as_tuple(case.plain(*given))
-    moved = sum(array.numel() * array.element_size() for array in (*given, *results))
+        results = as_tuple(fn(*given))
+    moved = sum(array.numel() * array.element_size() for array in (*given, *weights, *results))
     matrix, dtype = machine.compute["matrix"], case.dtype
     peak = matrix["tf32"] / 3 if dtype == "float32" else matrix[dtype]
     seconds = max(moved / machine.tiers[0].bandwidth, counted.get_total_flops() / peak)

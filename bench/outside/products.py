@@ -110,8 +110,8 @@ def bilinear(x: Array, u: Array, y: Array) -> Array:
     return torch.einsum("bi,ij,bj->b", x, u, y)
 
 
-def largest_score(x: Array, w: Array) -> Array:
-    return F.linear(x, w).argmax(-1)
+def predicted_class(x: Array, w: Array, b: Array) -> Array:
+    return F.linear(x, w, b).argmax(-1)
 
 
 FORMS = "products"
@@ -136,7 +136,7 @@ def _cases() -> Iterator[Case]:
     yield case(FORMS, covariance, "M N", dict(M=4096, N=768))
     yield case(FORMS, squared_distances, "M K, N K", dict(M=4096, K=128, N=4096))
     yield case(FORMS, cosine_scores, "M K, N K", dict(M=4096, K=512, N=1024))
-    yield case(FORMS, largest_score, "M K, N K", dict(M=1024, K=1024, N=4096))
+    yield case(FORMS, predicted_class, "M K, N K, N", dict(M=8192, K=1024, N=100))
     yield case(FORMS, bilinear, "B I, I J, B J", dict(B=2048, I=512, J=512))
     yield case(FORMS, matmul, "M K, K N", dict(M=2048, K=2048, N=2048), dtype="float32")
     yield case(FORMS, bmm, "B M K, B K N", dict(B=32, M=256, K=256, N=256), dtype="float32")

@@ -11,7 +11,7 @@ from dataclasses import replace  # noqa: E402
 
 from bench.outside import predict  # noqa: E402
 from bench.outside.linear import SEEDS, drawn  # noqa: E402
-from bench.outside.making import SMALL, below, case, shrunk  # noqa: E402
+from bench.outside.making import SMALL, OfModule, below, case, shrunk  # noqa: E402
 from bench.peers.case import error_of  # noqa: E402
 from bench.peers.cases import BY_KEY, CASES, OUTSIDE  # noqa: E402
 from bench.peers.pool import LOST, Setting, taking_part  # noqa: E402
@@ -26,7 +26,7 @@ TRIED = (
     "cross-entropy-of-pixels-16x21x127x129", "argmin-last-16x512x1023",
     "normed-queries-2x1024x2048x2048x64", "squeeze-excite-32x256x56x56x16",
     "gru-cell-16x256x512x1536", "vlad-64x100x512x32", "top-two-gate-4096x1024x16",
-    "rotated-pairs-4x8x512x64x32",
+    "rotated-pairs-4x8x512x64x32", "normed-layer-1024x2048",
 )  # fmt: skip
 
 
@@ -93,6 +93,19 @@ def test_inputs_are_drawn_by_the_names_of_parameters():
     assert made["labels"].unique().tolist() == [0, 1, 2]
     assert made["share"].float().sum(-1).allclose(torch.ones(64), atol=1e-2)
     assert all(shrunk(n) < SMALL for n in (1, 39, 40, 8192))
+
+
+def test_a_module_is_made_of_the_same_weights_for_each_dtype_and_size():
+    one = OfModule(lambda x: torch.nn.Linear(x.shape[-1], 3))
+    x = torch.randn(5, 7)
+    state = torch.random.get_rng_state()
+    wide, half = one.made_for(x.double()), one.made_for(x.half())
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert (wide.weight.dtype, half.weight.dtype) == (torch.float64, torch.float16)
+    assert torch.equal(wide.weight, half.weight.double())
+    assert not wide.weight.requires_grad
+    assert one(x.double()).shape == (5, 3)
+    assert case("f", one, "M K", dict(M=5, K=7), name="layer").key == "outside/layer-5x7"
 
 
 def test_positions_are_compared_one_by_one():
