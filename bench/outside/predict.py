@@ -5,7 +5,8 @@
     python -m bench.outside.predict --out build/outside.jsonl --table          only the tables
 
 The file gets a line for each case. A case that takes longer than ``--seconds`` is given up, and so
-is its process. The floor is a roofline: the larger of the bytes of all inputs and results over the
+is its process; the seconds in the file are those of its processor, so that other work on the
+machine counts less. The floor is a roofline: the larger of the bytes of all inputs and results over the
 bandwidth, and the operations of the products, as eager torch computes them, over the peak; plus the
 launch of one kernel. The peak of float32 is that of three products of tf32 on the matrix units.
 """
@@ -61,7 +62,7 @@ def predicted(case: Case, machine: str) -> Record:
     arrays = [torch.empty(case.shape(n, case.sizes), dtype=dtype) for n, dtype in dtypes.items()]
     about = {"family": case.family, "dtype": case.dtype, "sizes": dict(case.sizes)}
     about["floor_us"] = round(floor(case, arrays, machine), 2)
-    begun = time.monotonic()
+    begun = time.process_time()
     try:
         with torch.no_grad():
             plan = bb.jit(callable_for(case.fn, arrays), machine=machine).plan_for(*arrays)
@@ -69,7 +70,7 @@ def predicted(case: Case, machine: str) -> Record:
         return {**about, "state": REFUSED, "reason": str(error)}
     except Exception as error:  # a fault of ours: it must not end the list
         return {**about, "state": BROKEN, "reason": f"{type(error).__name__}: {error}"[:600]}
-    about["seconds"] = round(time.monotonic() - begun, 2)
+    about["seconds"] = round(time.process_time() - begun, 2)
     about |= {"state": ACCEPTED, "kernels": plan.kernels, "calls": len(plan.calls)}
     try:
         price = plan.cost(machine, launch="graph")
