@@ -210,7 +210,7 @@ def sized(fn: object, dims: str, sizes: dict[str, int], least: int) -> Case:
         if words[0].isdigit():
             times, dim = int(words[0]), words[1:]
             sizes, few = sizes | {words: times * sizes[dim]}, few | {words: times * few[dim]}
-    return case(ATTENTION, fn, dims, sizes, few=few)  # type: ignore[arg-type]
+    return case(ATTENTION, fn, dims, sizes, few=few)
 
 
 def _language() -> Iterator[Case]:

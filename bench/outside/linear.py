@@ -60,7 +60,7 @@ def behind(product: Product, steps: Sequence[Step]) -> tuple[Callable[..., Array
         return y
 
     kind = Parameter.POSITIONAL_OR_KEYWORD
-    program.__signature__ = Signature([Parameter(n, kind) for n in arrays])  # type: ignore[attr-defined]
+    program.__signature__ = Signature([Parameter(n, kind) for n in arrays])
     return program, ", ".join(arrays.values())
 
 

@@ -10,7 +10,7 @@ from bench.outside.making import OfModule, case
 from bench.peers.case import Array, Case
 
 
-class SelfAttention(nn.Module):  # type: ignore[misc]
+class SelfAttention(nn.Module):
     """nn.MultiheadAttention of one sequence with itself."""
 
     def __init__(self, width: int) -> None:
@@ -21,7 +21,7 @@ class SelfAttention(nn.Module):  # type: ignore[misc]
         return self.attention(x, x, x, need_weights=False)[0]
 
 
-class Mixer(nn.Module):  # type: ignore[misc]
+class Mixer(nn.Module):
     """A whole block of MLP-Mixer."""
 
     def __init__(self, tokens: int, width: int) -> None:
@@ -35,7 +35,7 @@ class Mixer(nn.Module):  # type: ignore[misc]
         return x + self.of_channels(self.second(x))
 
 
-class Excited(nn.Module):  # type: ignore[misc]
+class Excited(nn.Module):
     """Squeeze and excitation with nn.Linear."""
 
     def __init__(self, channels: int) -> None:

@@ -5,10 +5,12 @@
     python -m bench.outside.predict --out build/outside.jsonl --table          only the tables
 
 The file gets a line for each case. A case that takes longer than ``--seconds`` is given up, and so
-is its process; the seconds in the file are those of its processor, so that other work on the
-machine counts less. The floor is a roofline: the larger of the bytes of all inputs and results over the
-bandwidth, and the operations of the products, as eager torch computes them, over the peak; plus the
-launch of one kernel. The peak of float32 is that of three products of tf32 on the matrix units.
+is its process. The seconds in the file are those of the processor, so that other work on the
+machine counts less.
+
+The floor is a roofline: the larger of the bytes of all inputs and results over the bandwidth, and
+the operations of the products, as eager torch computes them, over the peak; plus the launch of one
+kernel. The peak of float32 is that of three products of tf32 on the matrix units.
 """
 
 from __future__ import annotations
@@ -182,6 +184,8 @@ def main() -> int:
     options = parser.parse_args()
     try:
         keys = [case.key for case in chosen(options)]
+        if bb.machine(options.machine).kind != "gpu":
+            raise ValueError(f"{options.machine} is no GPU: a floor needs rates of matrix units")
     except ValueError as error:
         parser.error(str(error))
     options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -118,7 +118,7 @@ FORMS = "products"
 BEHIND = "batched product + steps"
 
 
-def _cases() -> Iterator[Case]:
+def _products() -> Iterator[Case]:
     for m, k, n in ((2048, 8192, 2048), (8192, 64, 8192), (16, 8192, 8192), (1021, 2053, 509)):
         yield case(FORMS, matmul, "M K, K N", dict(M=m, K=k, N=n))
     yield case(FORMS, matmul_transposed, "M K, N K", dict(M=2048, K=4096, N=1024))
@@ -141,6 +141,8 @@ def _cases() -> Iterator[Case]:
     yield case(FORMS, matmul, "M K, K N", dict(M=2048, K=2048, N=2048), dtype="float32")
     yield case(FORMS, bmm, "B M K, B K N", dict(B=32, M=256, K=256, N=256), dtype="float32")
 
+
+def _chains() -> Iterator[Case]:
     chains = "chains of products"
     yield case(chains, chain, "M K, K L, L N", dict(M=4096, K=256, L=64, N=1024))
     yield case(chains, low_rank, "M K, N K, R K, N R", dict(M=2048, K=4096, N=4096, R=16))
@@ -155,6 +157,8 @@ def _cases() -> Iterator[Case]:
     yield case(chains, glu, "M K, N K, N", dict(M=1024, K=1024, N=8192))
     yield case(chains, chain_relu, layers, dict(M=128, K=512, L=2048, N=512), dtype="float32")
 
+
+def _batched() -> Iterator[Case]:
     of_tokens = dict(B=32, S=77, K=768, N=768)
     yield case(BEHIND, tokens, "B S K, N K, N", of_tokens)
     yield case(BEHIND, tokens, "B S K, N K, N", dict(B=8, S=1025, K=1024, N=4096))
@@ -162,4 +166,4 @@ def _cases() -> Iterator[Case]:
     yield case(BEHIND, bmm_add_gelu, "B M K, B K N, B M N", dict(B=16, M=512, K=256, N=512))
 
 
-CASES = tuple(_cases())
+CASES = (*_products(), *_chains(), *_batched())

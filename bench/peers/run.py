@@ -37,9 +37,11 @@ BATCH = 4  # cases that a process prepares before all are timed
 def chosen(options: argparse.Namespace) -> list[Case]:
     """The cases of a run; without names those of all suites but ``outside``.
 
-    Raises ValueError for a name that is neither suite nor case, an unknown family, and if no case
-    is left.
+    Raises ValueError for a name that is neither suite nor case, an unknown family, ``every`` below
+    1, and if no case is left.
     """
+    if options.every < 1:
+        raise ValueError(f"--every is {options.every}; 1 takes all cases, 2 every second one")
     words = [word for word in options.only.split(",") if word]
     known = {*SUITES, *(case.name for case in ALL), *(case.key for case in ALL)}
     if unknown := [word for word in words if word not in known]:

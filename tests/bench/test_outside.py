@@ -130,6 +130,8 @@ def test_a_run_takes_programs_from_outside_only_if_it_is_asked():
     assert {BY_KEY[key].family for key in found} == {"mixers", "vision"}
     with pytest.raises(ValueError, match="no family here is named mixer; families: product"):
         keys(families="mixer")
+    with pytest.raises(ValueError, match="--every is 0; 1 takes all cases"):
+        keys(every=0)
 
 
 # predictions ------------------------------------------------------------------------
@@ -158,6 +160,26 @@ def test_a_refusal_is_told():
     assert refused["state"] == "refused"
     assert "linalg.inv" in refused["reason"]
     assert "kernels" not in refused
+
+
+def test_an_error_that_is_not_ours_is_told_and_ends_nothing(monkeypatch):
+    def jit(*_, **__):
+        raise KeyError("tile")
+
+    monkeypatch.setattr(predict.bb, "jit", jit)
+    found = predict.predicted(small(lambda x: x + 1, "M", M=8), "h100")
+    assert (found["state"], found["reason"]) == ("broken", "KeyError: 'tile'")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--machine", "cpu"], "cpu is no GPU"), (["--families", "none"], "no family here is named")],
+)
+def test_a_wrong_option_is_told(words, said, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["predict", *words])
+    with pytest.raises(SystemExit):
+        predict.main()
+    assert said in capsys.readouterr().err
 
 
 class Slow:
