@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -203,13 +204,13 @@ def _attention() -> Iterator[Case]:
     yield case(ATTENTION, attend, QKV, dict(B=8, H=8, S=256, D=64), dtype="float32")
 
 
-def sized(fn: object, dims: str, sizes: dict[str, int], least: int) -> Case:
+def sized(fn: Callable[..., Any], dims: str, sizes: dict[str, int], least: int) -> Case:
     """A case in whose dims a multiple, such as 3E, is a dim of its own."""
     few = {dim: 2 if dim in "BH" else 16 for dim in sizes} | ({"E": least} if least else {})
-    for words in (word for part in dims.split(",") for word in part.split()):
-        if words[0].isdigit():
-            times, dim = int(words[0]), words[1:]
-            sizes, few = sizes | {words: times * sizes[dim]}, few | {words: times * few[dim]}
+    for word in dims.replace(",", " ").split():
+        if word[0].isdigit():
+            times, dim = int(word[0]), word[1:]
+            sizes, few = sizes | {word: times * sizes[dim]}, few | {word: times * few[dim]}
     return case(ATTENTION, fn, dims, sizes, few=few)
 
 
