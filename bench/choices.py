@@ -27,7 +27,7 @@ from typing import Any
 import blockbuster as bb
 from bench.ablation import Alone, graphed, locked, named, right_launches
 from bench.peers.case import Case
-from bench.peers.cases import BY_KEY
+from bench.peers.cases import BY_KEY, CASES
 from bench.timing import Clock, Rounds, Run, cold_calls, in_rounds, warm_calls
 from blockbuster.emit.target.compiler import assembling_here
 from blockbuster.emit.target.targets import target_of
@@ -93,8 +93,12 @@ def read(path: Path) -> dict[str, Chosen]:
 
 
 def asked_for(words: Sequence[str]) -> list[str]:
-    """The cases of these suites, and those of these names; all if there are no words."""
-    return [key for key in BY_KEY if not words or any(w in (key, key.split("/")[0]) for w in words)]
+    """The cases of these suites, and those of these names; those of all suites of bench/peers if
+    there are no words.
+    """
+    if not words:
+        return [case.key for case in CASES]
+    return [key for key in BY_KEY if any(w in (key, key.split("/")[0]) for w in words)]
 
 
 Two = tuple[Chosen, Chosen]

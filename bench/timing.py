@@ -19,6 +19,7 @@ FLUSHED = 256 << 20  # bytes: several times the second-level cache
 COLD_US, WARM_US = 3000.0, 400.0  # what the calls of a round, and those of a graph, take in all
 COLD_CALLS, WARM_CALLS = (5, 15), (2, 20)
 REPLAYS = 3
+SLOW = 50_000.0  # microseconds from which one call is enough for a time
 GRAPHED = 1000.0  # below so many microseconds the host takes a part of the time
 
 
@@ -75,13 +76,19 @@ def _microseconds(pairs: list[tuple[Any, Any]]) -> list[float]:
 
 
 def cold_calls(usual: float) -> int:
-    """How many calls of so many microseconds a cold round takes."""
-    return _within(COLD_US / (usual + 70.0), COLD_CALLS)
+    """How many calls of so many microseconds a cold round takes; one of slow ones."""
+    return 1 if usual >= SLOW else _within(COLD_US / (usual + 70.0), COLD_CALLS)
 
 
 def warm_calls(usual: float) -> int:
     """How many calls of so many microseconds a graph holds."""
     return _within(WARM_US / usual, WARM_CALLS)
+
+
+def usual_time(clock: Clock, run: Run) -> float:
+    """About how long a call takes: the least of a few times, of two calls if those are slow."""
+    first = min(clock.cold(run, 1) for _ in range(2))
+    return first if first >= SLOW else min(clock.cold(run, 3) for _ in range(3))
 
 
 def _within(number: float, limits: tuple[int, int]) -> int:
@@ -118,7 +125,7 @@ def timed(runs: Mapping[str, Run], rounds: int, *, graphed: float) -> Times:
     makes all calls look long.
     """
     clock = Clock()
-    usual = {name: min(clock.cold(run, 3) for _ in range(3)) for name, run in runs.items()}
+    usual = {name: usual_time(clock, run) for name, run in runs.items()}
     cold = {name: partial(clock.cold, run, cold_calls(usual[name])) for name, run in runs.items()}
     warm: dict[str, Callable[[], float]] = {}
     uncaptured: dict[str, str] = {}

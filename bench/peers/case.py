@@ -108,11 +108,17 @@ def as_tuple(result: Any) -> tuple[Array, ...]:
 
 
 def error_of(found: tuple[Array, ...], exact: tuple[Array, ...]) -> float:
-    """The largest error of a result, relative to its norm; infinite for a shape or NaN amiss."""
+    """The largest error of a result, relative to its norm; infinite for a shape or NaN amiss.
+
+    Of whole numbers, such as positions of maxima, the share that differs.
+    """
     worst = 0.0
     for y, right in zip(found, exact, strict=True):
         if y.numel() != right.numel():
             return math.inf
+        if not right.is_floating_point():
+            worst = max(worst, float((y.reshape(right.shape) != right).double().mean()))
+            continue
         error = float((y.double().reshape(right.shape) - right).norm() / right.norm())
         worst = max(worst, error if error == error else math.inf)
     return worst

@@ -1,7 +1,12 @@
-"""All cases, in the order in which they are measured: short selections first."""
+"""All cases, in the order in which they are measured: short selections first.
+
+``CASES`` are those of the suites here, on which choices were tuned; ``OUTSIDE`` are programs of
+other kinds, which a run takes if it is asked for them.
+"""
 
 from __future__ import annotations
 
+from bench.outside.cases import CASES as OUTSIDE
 from bench.peers.case import Case
 from bench.peers.suites import attention, constants, float8, matmuls, rows
 
@@ -11,6 +16,7 @@ CASES: tuple[Case, ...] = tuple(
         key=lambda case: not case.quick,
     )
 )
-BY_KEY = {case.key: case for case in CASES}
-SUITES = tuple(dict.fromkeys(case.suite for case in CASES))
-assert len(BY_KEY) == len(CASES), "two cases have one name"
+ALL = (*CASES, *OUTSIDE)
+BY_KEY = {case.key: case for case in ALL}
+SUITES = tuple(dict.fromkeys(case.suite for case in ALL))
+assert len(BY_KEY) == len(ALL), "two cases have one name"

@@ -3,6 +3,7 @@
     python -m bench.peers.run --out $OUT --quick                 a few shapes a family, <= 300 s
     python -m bench.peers.run --out $OUT --seconds 560           the full list; again to go on
     python -m bench.peers.run --out $OUT --only decode,rows      some suites, or cases by name
+    python -m bench.peers.run --out $OUT --only outside --every 3     a third of bench/outside
     python -m bench.peers.run --out $OUT --quick --ours-only     to compare two commits
     python -m bench.peers.run --dry-run                          no GPU: all agree at small sizes
 
@@ -22,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.peers.case import BOUND, HAND, LARGEST, Case
-from bench.peers.cases import CASES, SUITES
+from bench.peers.cases import ALL, CASES, SUITES
 from bench.peers.pool import Pool, Setting, taking_part, work
 from bench.peers.report import table
 from bench.peers.trial import checked, prepared
@@ -34,17 +35,35 @@ BATCH = 4  # cases that a process prepares before all are timed
 
 
 def chosen(options: argparse.Namespace) -> list[Case]:
-    """The cases of a run. Raises ValueError for a name that is neither suite nor case."""
+    """The cases of a run; without names those of all suites but ``outside``.
+
+    Raises ValueError for a name that is neither suite nor case, an unknown family, ``every`` below
+    1, and if no case is left.
+    """
+    if options.every < 1:
+        raise ValueError(f"--every is {options.every}; 1 takes all cases, 2 every second one")
     words = [word for word in options.only.split(",") if word]
-    known = {*SUITES, *(case.name for case in CASES), *(case.key for case in CASES)}
+    known = {*SUITES, *(case.name for case in ALL), *(case.key for case in ALL)}
     if unknown := [word for word in words if word not in known]:
         raise ValueError(f"no suite or case is named {unknown[0]}; suites: {', '.join(SUITES)}")
-    return [
-        case
-        for case in CASES
-        if (not words or {case.suite, case.name, case.key} & set(words))
-        and (case.quick or not options.quick)
-    ]
+    named = [case for case in ALL if {case.suite, case.name, case.key} & set(words)]
+    named = [case for case in named or CASES if case.quick or not options.quick]
+    families = dict.fromkeys(case.family for case in named)
+    asked = [family for family in options.families.split(",") if family]
+    if unknown := [family for family in asked if family not in families]:
+        raise ValueError(f"no family here is named {unknown[0]}; families: {', '.join(families)}")
+    found = [case for case in named if not asked or case.family in asked][:: options.every]
+    if not found:
+        raise ValueError("no case is left: leave out --quick, or name other suites")
+    return found
+
+
+def add_choice(parser: argparse.ArgumentParser, only: str = "") -> None:
+    """The options that ``chosen`` reads."""
+    parser.add_argument("--only", default=only, help="suites or cases, separated by commas")
+    parser.add_argument("--families", default="", help="families of these, separated by commas")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="every N-th of these")
+    parser.add_argument("--quick", action="store_true", help="few shapes, no max-autotune")
 
 
 def run(cases: Sequence[Case], options: argparse.Namespace) -> int:
@@ -119,9 +138,8 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=Path("build/peers"))
-    parser.add_argument("--only", default="", help="suites or cases, separated by commas")
+    add_choice(parser)
     parser.add_argument("--seconds", type=float, default=300)
-    parser.add_argument("--quick", action="store_true", help="few shapes, no max-autotune")
     parser.add_argument("--ours-only", action="store_true", help="no peers")
     parser.add_argument("--dry-run", action="store_true", help="small sizes on the CPU, untimed")
     parser.add_argument("--workers", type=int, default=0, help="processes; 0: one for each core")

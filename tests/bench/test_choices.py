@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
 from bench.choices import Chosen, asked_for, chosen, differing, lines_of, main, make, read, table
-from bench.peers.cases import BY_KEY
+from bench.peers.cases import BY_KEY, CASES
 
 KEY = "gemm_chain/G1"
 
@@ -52,7 +52,7 @@ def test_choices_are_kept_and_made_once(tmp_path, g1, monkeypatch):
 def test_cases_are_asked_for_by_suite_or_name():
     assert asked_for(["gemm_chain/G1"]) == ["gemm_chain/G1"]
     assert asked_for(["gemm_chain"]) == [key for key in BY_KEY if key.startswith("gemm_chain/")]
-    assert asked_for([]) == list(BY_KEY)
+    assert asked_for([]) == [case.key for case in CASES]
 
 
 def test_only_other_schedules_or_files_differ(g1):

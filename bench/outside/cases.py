@@ -1,0 +1,11 @@
+"""All cases of this folder, in the order in which they are measured."""
+
+from __future__ import annotations
+
+from bench.outside import attention, folds, linear, losses, modules, networks, products
+from bench.peers.case import Case
+
+CASES: tuple[Case, ...] = (
+    *linear.CASES, *products.CASES, *folds.CASES, *losses.CASES, *attention.CASES, *networks.CASES,
+    *modules.CASES,
+)  # fmt: skip
