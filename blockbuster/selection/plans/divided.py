@@ -177,7 +177,9 @@ class _Search:
         unsafe = sum(len(one.best.unsafe) for one in considered)
         calls = [step for step in own.pieces.steps if isinstance(step, Call)]
         copies = sum(map(self._copy, calls))
-        return UNSAFE * unsafe + copies + sum(one.best.price for one in considered)
+        launch = self._machine.launch
+        hosts = sum(one.best.kernels for one in considered) * (launch.plain - launch.graph) * 1e6
+        return UNSAFE * unsafe + copies + hosts + sum(one.best.price for one in considered)
 
     def _copy(self, call: Call) -> float:
         """Microseconds of a copy; functions of the user's take the same in every plan."""
@@ -185,7 +187,7 @@ class _Search:
             return 0.0
         counts = [prod(self._sizes[size_class(d)] for d in axes if d) for axes in call.axes]
         moving = 2 * WIDTH * sum(counts) / self._machine.memory.bandwidth
-        return (self._machine.launch.graph + FITTED.start + moving) * 1e6
+        return (self._machine.launch.plain + FITTED.start + moving) * 1e6
 
 
 def _crosses(units: Units, value: Value, bits: int) -> bool:
