@@ -2,7 +2,7 @@
 
 The bound is admissible for one kernel and for several: a part reads what it is given and writes
 what others read at least once, computes each of its operators at least once, and launches once, which
-counts as a launch from the host: in calls outside of CUDA graphs each kernel costs that.
+counts as a launch from the host: in calls outside of CUDA graphs each kernel costs one.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ needs it, whatever the rest of the program does (parts/units.py, parts/partition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any
@@ -64,8 +64,8 @@ class Divided:
 class Division:
     """The parts of a program, each made once."""
 
-    def __init__(self, program: ArrayProgram, dtypes: Dtypes) -> None:
-        self._program, self._dtypes = program, dtypes
+    def __init__(self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str) -> None:
+        self._program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
         self._parts: dict[tuple[Any, ...], Part] = {}
         self._names = _names(program)
         self._held = held_in(program, dtypes.inputs, dtypes.common)
@@ -77,7 +77,8 @@ class Division:
         As eager execution keeps it where that stores it, too; else as it is computed.
         """
         dtype = self._held[value]
-        return dtype if dtype in OWN or value.node < 0 or value in self._stored else "float32"
+        stored = dtype in OWN or value.node < 0 or value in self._stored
+        return dtype if stored else self._arithmetic
 
     def divided(
         self, sizes: Mapping[Dim, int], machine: Machine, consider: Consider, whole: Part
@@ -88,6 +89,16 @@ class Division:
         if units is None or len(units) < 2:
             return Divided((whole,), tuple(consider(whole)))
         return _Search(self, units, known, machine, consider, whole).found()
+
+    def by_hand(
+        self, sizes: Mapping[Dim, int], choose: Callable[[Units], Sequence[int]], consider: Consider
+    ) -> Divided:
+        """The plan of the parts that ``choose`` names: units as bits, in order."""
+        units = units_of(self._program, {size_class(dim): size for dim, size in sizes.items()})
+        if units is None:
+            raise ValueError("an output is computed by no operator: the program has no parts")
+        parts = tuple(self.part(units, bits) for bits in choose(units))
+        return Divided(parts, tuple(one for own in parts for one in consider(own)))
 
     def part(self, units: Units, bits: int) -> Part:
         """The units in ``bits`` as a part."""

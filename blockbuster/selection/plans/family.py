@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,9 @@ from blockbuster.selection.candidates.candidate import CPU, Choice, Key
 from blockbuster.selection.candidates.in_range import in_range
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.parts.units import Units
 from blockbuster.selection.plans.asked import Asked, Known, Subject
-from blockbuster.selection.plans.divided import Divided, Division
+from blockbuster.selection.plans.divided import Consider, Divided, Division
 from blockbuster.selection.plans.part import Part, dtypes_of
 from blockbuster.selection.plans.pieces import Axes, Call, Piece
 from blockbuster.selection.plans.plan import File, Plan, Sizes, bound
@@ -52,7 +53,7 @@ class Family:
         }
         dtypes = dtypes_of(dtype, target, input_dtypes, constants)
         self._whole = Part(program, dtypes)
-        self._division = Division(program, dtypes)
+        self._division = Division(program, dtypes, self._whole.arithmetic)
         self.rules = tuple(dict.fromkeys((*program.rules, *self._whole.size_rules)))
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
@@ -97,7 +98,26 @@ class Family:
         assert isinstance(plan.divided, Divided), "a plan of this family"
         return plan.divided
 
+    def of_parts(self, sizes: Sizes, choose: Callable[[Units], Sequence[int]]) -> Plan:
+        """The plan of the parts that ``choose`` names, of a program's units at these sizes: each
+        part is a number whose bits are its units, and they come in order.
+
+        Raises ValueError for a program that has no parts.
+        """
+        consider = self._consider(sizes, one_kernel=False)
+        return self._planned(sizes, self._division.by_hand(sizes, choose, consider), False)
+
     def _considered(self, sizes: Sizes, one_kernel: bool) -> Divided:
+        consider = self._consider(sizes, one_kernel)
+        if self.target == CPU or one_kernel:
+            found = Divided((self._whole,), tuple(consider(self._whole)))
+        else:
+            machine = target_of(self.target).machine
+            found = self._division.divided(sizes, machine, consider, self._whole)
+        return self._measured(found, sizes, one_kernel)
+
+    def _consider(self, sizes: Sizes, one_kernel: bool) -> Consider:
+        """What considers the pieces of parts at ``sizes``, each part once."""
         considered: dict[Part, list[Considered]] = {}
 
         def consider(part: Part) -> list[Considered]:
@@ -108,12 +128,7 @@ class Family:
                 ]
             return considered[part]
 
-        if self.target == CPU or one_kernel:
-            found = Divided((self._whole,), tuple(consider(self._whole)))
-        else:
-            machine = target_of(self.target).machine
-            found = self._division.divided(sizes, machine, consider, self._whole)
-        return self._measured(found, sizes, one_kernel)
+        return consider
 
     def _measured(self, found: Divided, sizes: Sizes, one_kernel: bool) -> Divided:
         """What was considered, with measured choices in front where some are known."""
