@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.ir.graph import Value
-from blockbuster.machines import machine
 from blockbuster.runtime.given import family_of
 from blockbuster.runtime.run_plan import OnHost
-from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.partition import Steps
-from blockbuster.selection.parts.units import units_of
 
 
 def group_norm(x, w):
