@@ -1,8 +1,8 @@
 """What a part of a program takes at least, before anything is fused for it; and about how long.
 
 The bound is admissible for one kernel and for several: a part reads what it is given and writes
-what others read at least once, computes each of its operators at least once, and is launched once. A
-launch counts as one by the host: in calls outside of CUDA graphs each kernel costs one.
+what others read at least once, computes each of its operators at least once, and is launched once.
+A launch counts as one by the host: in calls outside of CUDA graphs each kernel costs one.
 """
 
 from __future__ import annotations

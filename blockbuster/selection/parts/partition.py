@@ -70,6 +70,8 @@ class Steps:
             if found is not None or self.cap == CAPS[-1]:
                 break
         self.steps = found or self._singles()
+        if self.cap >= len(before) and self.all not in self.steps[0]:
+            self.steps[0].append(self.all)  # nothing connects it, and yet it may be one part
 
     def _enumerated(self, cap: int) -> dict[int, list[Part]] | None:
         """By state, in an order in which each comes behind those that lead to it."""
