@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from blockbuster.frontend.kinds import MOVES
-from blockbuster.ir.dtypes import met
+from blockbuster.ir.dtypes import OWN, met
 from blockbuster.ir.graph import Value
 
 if TYPE_CHECKING:
     from blockbuster.frontend.array import TracedArray
-    from blockbuster.frontend.program import Equation
+    from blockbuster.frontend.program import ArrayProgram, Equation
 
 
 class Undecided:
@@ -53,6 +53,22 @@ def dtype_name(x: TracedArray) -> str:
         read = equation.operands[equation.op == "where" :]
         made.append(_of_result(equation, [known(o) for o in read if isinstance(o, Value)]))
     return known(x.value)
+
+
+def held_in(program: ArrayProgram, given: Mapping[str, str], common: str) -> dict[Value, str]:
+    """The dtype in which a library would hold each value of a program.
+
+    ``given``: those of inputs that have another dtype than ``common``.
+    """
+    found = {
+        Value(-1, port): given.get(one.name, one.dtype if one.dtype in OWN else common)
+        for port, one in enumerate(program.inputs)
+    }
+    for at, equation in enumerate(program.equations):
+        read = equation.operands[equation.op == "where" :]
+        dtypes = [found[operand] for operand in read if isinstance(operand, Value)]
+        found[Value(at)] = _of_result(equation, dtypes) or common
+    return found
 
 
 def _of_result(equation: Equation, read: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from blockbuster.emit.tile.constants import known_names
 from blockbuster.errors import message
-from blockbuster.frontend import ArrayProgram, lower
+from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.arguments import Leaf, key_of, kind_key
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.program import own_dtypes_of
@@ -103,18 +103,11 @@ def family_of(
     constants: tuple[str, ...] = (),
 ) -> Family:
     """The family of a program's plans; see Family for what is given."""
-    axes = {
-        given.name: tuple(axis if isinstance(axis, str) else None for axis in given.shape)
-        for given in program.inputs
-    }
     return Family(
-        lower(program),
-        axes,
-        name=program.name,
+        program,
         dtype=dtype,
         target=target,
         input_dtypes={**own_dtypes_of(program), **(others or {})},
-        rules=program.rules,
         known=known,
         constants=constants,
     )

@@ -47,7 +47,7 @@ from blockbuster.selection.plans.plan import File, Plan
 
 T = TypeVar("T")
 
-SCHEMA = "blockbuster.runtime.compiled/5"
+SCHEMA = "blockbuster.runtime.compiled/6"
 LARGEST = 1 << 28
 """Bytes: a plan of the largest programs has a hundredth of that."""
 
@@ -184,6 +184,7 @@ def _plan_to_json(plan: Plan, classes: Classes) -> dict[str, Any]:
         "results": [*map(_seen_to_json, plan.results)],
         "dtypes": dict(plan.dtypes), "arithmetic": plan.arithmetic, "notes": plan.notes,
         "rules": [*map(rule_to_json, plan.rules)], "input_dtypes": dict(plan.input_dtypes),
+        "rounded": plan.rounded,
     }  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def _plan(data: Any, classes: Classes) -> Plan:
         steps=items(lambda step: _step(step, classes)), names=_names, results=items(_seen),
         dtypes=mapping(one_of((*dtypes, *OWN))), arithmetic=one_of(("float32", "float64")),
         notes=items(text), rules=items(read_rule),
-        input_dtypes=mapping(one_of((FLOAT8, *dtypes, *OWN))),
+        input_dtypes=mapping(one_of((FLOAT8, *dtypes, *OWN))), rounded=_names,
     )  # fmt: skip
     _names([name for name, _ in found["inputs"]])
     plan = Plan(**{**found, "inputs": dict(found["inputs"])})

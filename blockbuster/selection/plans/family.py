@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from blockbuster.emit.kernel import written
 from blockbuster.emit.print.numpy.text import numpy_text
-from blockbuster.emit.target.targets import architecture
-from blockbuster.emit.tile.array_dtypes import Given
+from blockbuster.emit.target.targets import architecture, target_of
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.emit.tile.value_dtypes import casts, result_dtype
-from blockbuster.ir.graph import Graph, Input, Read
-from blockbuster.ir.lengths import Rule
+from blockbuster.frontend import ArrayProgram
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.selection.candidates.candidate import CPU, Choice, Key
 from blockbuster.selection.candidates.in_range import in_range
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.parts.units import Units
 from blockbuster.selection.plans.asked import Asked, Known, Subject
-from blockbuster.selection.plans.pieces import Axes, Call, Piece, in_pieces, with_integers
+from blockbuster.selection.plans.divided import Consider, Divided, Division
+from blockbuster.selection.plans.part import Part, dtypes_of
+from blockbuster.selection.plans.pieces import Axes, Call, Piece
 from blockbuster.selection.plans.plan import File, Plan, Sizes, bound
 from blockbuster.selection.plans.plan_classes import PlanClasses
-from blockbuster.selection.plans.plan_dtypes import kept_dtypes, written_dtypes
 
 
 class Family:
-    """The plans of one program for one dtype and target: fused once, emitted per class of sizes.
+    """The plans of one program for one dtype and target: divided, fused and emitted per class of
+    sizes; each part is fused once.
 
     ``target``: "cpu", or what ``target_of`` takes: by the numbers of its machine is chosen.
     ``input_dtypes``: those of inputs that have another dtype than ``dtype``, where all meet.
@@ -38,68 +38,29 @@ class Family:
 
     def __init__(
         self,
-        graph: Graph,
-        inputs: Mapping[str, Axes],
+        program: ArrayProgram,
         *,
-        name: str,
         dtype: str,
         target: str | Machine,
         input_dtypes: Mapping[str, str],
-        rules: tuple[Rule, ...] = (),
         known: Known | None = None,
         constants: tuple[str, ...] = (),
     ) -> None:
-        self.name, self.dtype, self.target, self.inputs = name, dtype, target, inputs
-        self.rules = tuple(dict.fromkeys((*rules, *graph.size_rules)))
-        self._pieces = in_pieces(graph)
-        self._dtypes = written_dtypes(self._pieces, dtype, input_dtypes)
-        self._pieces = with_integers(self._pieces, self._dtypes)
-        pieces = [step for step in self._pieces.steps if isinstance(step, Piece)]
-        self.fused = tuple(
-            Fused(piece.graph, constants=bool(constants), on_cpu=target == CPU) for piece in pieces
-        )
-        exact = target == CPU and "float64" in (dtype, *casts(graph))
-        self._arithmetic = "float64" if exact else "float32"
-        self._constants = constants
-        self._given = self._given_dtypes(input_dtypes)
+        self.name, self.dtype, self.target = program.name, dtype, target
+        self.inputs: Mapping[str, Axes] = {
+            given.name: tuple(axis if isinstance(axis, str) else None for axis in given.shape)
+            for given in program.inputs
+        }
+        dtypes = dtypes_of(dtype, target, input_dtypes, constants)
+        self._whole = Part(program, dtypes)
+        self._division = Division(program, dtypes, self._whole.arithmetic)
+        self.rules = tuple(dict.fromkeys((*program.rules, *self._whole.size_rules)))
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._known, self._refused = known, dict[Key, None]()
-        pairs = zip(self.fused, self._given, strict=True)
-        self._subjects = tuple(Subject(fused.graph, given) for fused, given in pairs)
         self._classes = PlanClasses(
             self._considered, self._at_other_sizes, self._planned, self.rules
         )
-
-    def _given_dtypes(self, input_dtypes: Mapping[str, str]) -> tuple[Given, ...]:
-        """What the kernels of each piece are told of the dtypes of their arrays."""
-        steps = self._pieces.steps
-        reads = [
-            tuple(name for given in step.graph.inputs if (name := _source(given)))
-            if isinstance(step, Piece)
-            else ()
-            for step in steps
-        ]
-        pairs = list(zip(steps, reads, strict=True))
-        kept = kept_dtypes(
-            pairs, self._dtypes, common=self.dtype, arithmetic=self._arithmetic, own=input_dtypes
-        )
-        known = {**dict.fromkeys(self.inputs, self.dtype), **input_dtypes, **kept}
-        return tuple(
-            Given(
-                {name: self._read_as(name, known[name]) for name in sources},
-                common=self.dtype,
-                results=tuple(kept[name] for name in step.writes),
-                arithmetic=self._arithmetic,
-                constants=tuple(name for name in sources if name in self._constants),
-            )
-            for step, sources in pairs
-            if isinstance(step, Piece)
-        )
-
-    def _read_as(self, name: str, dtype: str) -> str:
-        """The dtype in which kernels read an array: of what is computed, truths are numbers."""
-        return dtype if name in self.inputs else result_dtype([dtype], self._arithmetic)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
         """The size of every dim for arrays of these shapes; LaunchError if they disagree."""
@@ -118,50 +79,81 @@ class Family:
     def asked(self, plan: Plan, file: File, *, one_kernel: bool = False) -> Asked:
         """The choices considered for a file of a plan of this family."""
         assert file.considered is not None, "a plan of this family"
-        return self._asked(plan.files.index(file), plan.sizes, file.considered, one_kernel)
+        subject = self._divided(plan).subjects[plan.files.index(file)]
+        return self._asked(subject, plan.sizes, file.considered, one_kernel)
 
     def with_choice(self, plan: Plan, file: File, choice: Choice) -> Plan:
         """``plan`` with another choice for one of its files."""
-        chosen = [one.considered for one in plan.files]
-        assert all(chosen), "a plan of this family"
-        found = [one for one in chosen if one is not None]
-        at = plan.files.index(file)
+        divided, at = self._divided(plan), plan.files.index(file)
+        found = list(divided.considered)
         found[at] = replace(found[at], best=choice)
-        return self._plan(plan.sizes, found)
+        return self._plan(plan.sizes, replace(divided, considered=tuple(found)))
 
     def forget(self) -> None:
         """Choose anew for every class of sizes: more is known."""
         self._classes.forget()
 
-    def _considered(self, sizes: Sizes, one_kernel: bool) -> list[Considered]:
-        found = [
-            fused.consider(sizes, given, self.target, one_kernel=one_kernel)
-            for fused, given in zip(self.fused, self._given, strict=True)
-        ]
+    def _divided(self, plan: Plan) -> Divided:
+        """The parts of a plan of this family, with what was considered for its files."""
+        assert isinstance(plan.divided, Divided), "a plan of this family"
+        return plan.divided
+
+    def of_parts(self, sizes: Sizes, choose: Callable[[Units], Sequence[int]]) -> Plan:
+        """The plan of the parts that ``choose`` names, of a program's units at these sizes: each
+        part is a number whose bits are its units, and they come in order.
+
+        Raises ValueError for a program that has no parts.
+        """
+        consider = self._consider(sizes, one_kernel=False)
+        return self._planned(sizes, self._division.by_hand(sizes, choose, consider), False)
+
+    def _considered(self, sizes: Sizes, one_kernel: bool) -> Divided:
+        consider = self._consider(sizes, one_kernel)
+        if self.target == CPU or one_kernel:
+            found = Divided((self._whole,), tuple(consider(self._whole)))
+        else:
+            machine = target_of(self.target).machine
+            found = self._division.divided(sizes, machine, consider, self._whole)
         return self._measured(found, sizes, one_kernel)
 
-    def _measured(
-        self, found: list[Considered], sizes: Sizes, one_kernel: bool
-    ) -> list[Considered]:
+    def _consider(self, sizes: Sizes, one_kernel: bool) -> Consider:
+        """What considers the pieces of parts at ``sizes``, each part once."""
+        considered: dict[Part, list[Considered]] = {}
+
+        def consider(part: Part) -> list[Considered]:
+            if part not in considered:
+                considered[part] = [
+                    fused.consider(sizes, given, self.target, one_kernel=one_kernel)
+                    for fused, given in zip(part.fused, part.given, strict=True)
+                ]
+            return considered[part]
+
+        return consider
+
+    def _measured(self, found: Divided, sizes: Sizes, one_kernel: bool) -> Divided:
         """What was considered, with measured choices in front where some are known."""
         if self._known is None:
             return found
-        asked = [self._asked(at, sizes, one, one_kernel) for at, one in enumerate(found)]
-        return [*map(self._known, asked)]
+        pairs = zip(found.subjects, found.considered, strict=True)
+        asked = [self._asked(subject, sizes, one, one_kernel) for subject, one in pairs]
+        return replace(found, considered=tuple(map(self._known, asked)))
 
-    def _asked(self, at: int, sizes: Sizes, considered: Considered, one_kernel: bool) -> Asked:
-        return Asked(self._subjects[at], sizes, considered, self._refused, one_kernel)
+    def _asked(
+        self, subject: Subject, sizes: Sizes, considered: Considered, one_kernel: bool
+    ) -> Asked:
+        return Asked(subject, sizes, considered, self._refused, one_kernel)
 
-    def _at_other_sizes(
-        self, chosen: Sequence[Considered], sizes: Sizes, one_kernel: bool
-    ) -> list[Considered] | None:
-        pairs = zip(self.fused, chosen, strict=True)
+    def _at_other_sizes(self, chosen: Divided, sizes: Sizes, one_kernel: bool) -> Divided | None:
+        pairs = zip(chosen.fused, chosen.considered, strict=True)
         found = [fused.at_other_sizes(considered, sizes) for fused, considered in pairs]
-        kept = [one for one in found if one is not None]
-        return self._measured(kept, sizes, one_kernel) if len(kept) == len(found) else None
+        kept = tuple(one for one in found if one is not None)
+        if len(kept) != len(found):
+            return None
+        return self._measured(replace(chosen, considered=kept), sizes, one_kernel)
 
-    def _planned(self, sizes: Sizes, chosen: Sequence[Considered], one_kernel: bool) -> Plan:
-        key = (one_kernel, *(considered.best.key for considered in chosen))
+    def _planned(self, sizes: Sizes, chosen: Divided, one_kernel: bool) -> Plan:
+        best = (considered.best.key for considered in chosen.considered)
+        key = (one_kernel, chosen.parts, *best)
         if key not in self._plans:
             self._plans[key] = self._plan(sizes, chosen)
         return self._plans[key]
@@ -173,14 +165,16 @@ class Family:
             assert file.considered is not None, "a plan of this family"
             best = file.considered.best
             self._refused[best.key] = None
-            self.fused[plan.files.index(file)].refuse(best, reason)
+            self._divided(plan).fused[plan.files.index(file)].refuse(best, reason)
 
-    def _plan(self, sizes: Sizes, chosen: Sequence[Considered]) -> Plan:
-        found = iter(zip(self.fused, chosen, strict=True))
+    def _plan(self, sizes: Sizes, chosen: Divided) -> Plan:
+        found = iter(zip(chosen.fused, chosen.considered, strict=True))
         steps: list[File | Call] = []
-        for step in self._pieces.steps:
+        for step in (step for part in chosen.parts for step in part.pieces.steps):
             steps.append(step if isinstance(step, Call) else self._file(step, *next(found), sizes))
-        notes = [note for considered in chosen for note in considered.notes]
+        notes = [note for considered in chosen.considered for note in considered.notes]
+        results = {name: seen for part in chosen.parts for name, seen in part.results}
+        names = self._whole.pieces.names
         return Plan(
             self.name,
             self.dtype,
@@ -188,13 +182,15 @@ class Family:
             self.inputs,
             dict(sizes),
             tuple(steps),
-            self._pieces.names,
-            self._pieces.results,
-            self._dtypes,
-            self._arithmetic,
+            names,
+            tuple(results[name] for name in names),
+            {name: dtype for part in chosen.parts for name, dtype in part.dtypes.items()},
+            self._whole.arithmetic,
             tuple(notes),
             self.rules,
             self._input_dtypes,
+            tuple(name for part in chosen.parts for name in part.rounded),
+            divided=chosen,
         )
 
     def _file(self, piece: Piece, fused: Fused, considered: Considered, sizes: Sizes) -> File:
@@ -231,7 +227,3 @@ class Family:
             considered,
         )
 
-
-def _source(given: Input) -> str:
-    """The array that an input of a program reads, if any."""
-    return given.view.source if isinstance(given.view, Read) else ""

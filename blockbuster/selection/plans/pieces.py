@@ -77,14 +77,18 @@ class Pieces:
     results: tuple[Seen, ...]
 
 
-def in_pieces(graph: Graph) -> Pieces:
-    """``graph`` as pieces and calls; one piece where there is no misc operator at the top level."""
-    return _Cutting(graph).sequence()
+def in_pieces(graph: Graph, *, part: bool = False) -> Pieces:
+    """``graph`` as pieces and calls; one piece where there is no misc operator at the top level.
+
+    ``part``: other graphs read its outputs, so each is an array of its own name, with its axes in
+    order; the names of all other arrays that it writes begin with that of its first output.
+    """
+    return _Cutting(graph, part).sequence()
 
 
 class _Cutting:
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, part: bool) -> None:
+        self._graph, self._part = graph, part
         self._stages = _stages(graph)
         self._inputs: dict[str, Axes] = {}
         for given in graph.inputs:
@@ -97,8 +101,9 @@ class _Cutting:
 
     def sequence(self) -> Pieces:
         """The steps in order."""
+        shown = self._shown_as_they_are() if self._part else {}
         for value in self._crossing():
-            self._arrays[value] = self._name(self._hint(value))
+            self._arrays[value] = shown.get(value) or self._name(self._hint(value))
             if not self._is_misc(value):
                 output = Output(value, axes=whole(self._type(value)))
                 self._write(self._stage(value), self._arrays[value], output)
@@ -167,6 +172,16 @@ class _Cutting:
             found.update((b, None) for b in bases if b.node >= 0 and self._stage(b) != last)
         return iter(sorted(found))
 
+    def _shown_as_they_are(self) -> dict[Value, str]:
+        """The values that are outputs with their axes in order, and the names of those."""
+        found: dict[Value, str] = {}
+        for name, output in zip(self._graph.output_names, self._graph.outputs, strict=True):
+            axes = output.axes if output.axes is not None else whole(self._type(output.value))
+            base, dims = self._base(output.value, tuple(map(array_dim, axes)))
+            if name not in self._parted and dims == whole(self._type(base)):
+                found.setdefault(base, name)
+        return found
+
     def _hint(self, value: Value) -> str:
         if value.node < 0:
             return self._graph.inputs[value.port].hint
@@ -174,11 +189,12 @@ class _Cutting:
         return hints[value.port] if value.port < len(hints) else ""
 
     def _name(self, hint: str) -> str:
-        name, number = hint or "t", 0
+        word = f"{self._graph.output_names[0]}_{hint or 't'}" if self._part else hint or "t"
+        name, number = word, 0
         names = (*self._taken, *self._graph.output_names)
         while name in names:
             number += 1
-            name = f"{hint or 't'}_{number}"
+            name = f"{word}_{number}"
         self._taken[name] = None
         return name
 
@@ -195,7 +211,9 @@ class _Cutting:
             axes = output.axes if output.axes is not None else whole(self._type(output.value))
             base, dims = self._base(output.value, tuple(map(array_dim, axes)))
             if base in self._arrays:
-                return self._seen(self._arrays[base], whole(self._type(base)), dims)
+                seen = self._seen(self._arrays[base], whole(self._type(base)), dims)
+                if not self._part or seen == Seen(name, tuple(range(len(axes)))):
+                    return seen
             outputs = (output,)
         while name in self._taken:
             name += "_out"

@@ -58,7 +58,8 @@ class Plan:
     ``inputs`` are the program's arrays with their axes (None: of extent 1); ``results`` tells where
     its outputs are. ``dtype`` is the common dtype of the inputs, ``input_dtypes`` lists the inputs
     with another dtype. ``dtypes`` are those of all arrays that steps write, and files compute in
-    ``arithmetic``. ``rules`` give the sizes that no input shows.
+    ``arithmetic``. ``rules`` give the sizes that no input shows. ``rounded``: arrays between
+    files that are kept as eager execution would keep them.
     """
 
     name: str
@@ -74,6 +75,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     input_dtypes: Mapping[str, str] = field(default_factory=dict)
+    rounded: tuple[str, ...] = ()
+    divided: Any = field(default=None, compare=False, repr=False)
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -106,7 +109,10 @@ class Plan:
         reads = [() if isinstance(step, Call) else step.reads for step in self.steps]
         pairs = list(zip(self.steps, reads, strict=True))
         own, common = self.input_dtypes, self.dtype
-        return kept_dtypes(pairs, self.dtypes, common=common, arithmetic=self.arithmetic, own=own)
+        return kept_dtypes(
+            pairs, self.dtypes, common=common, arithmetic=self.arithmetic, own=own,
+            rounded=self.rounded,
+        )  # fmt: skip
 
     def taken_as(self, step: File | Call, name: str) -> str:
         """The dtype in which a step reads an array; empty if a file takes an input as it is.

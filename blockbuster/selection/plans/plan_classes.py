@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 from blockbuster.errors import EmitError
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.considered import Considered
 from blockbuster.selection.decisions.packed import told_apart
 from blockbuster.selection.nearby.jams import pairs_in
 from blockbuster.selection.plans.size_classes import (
@@ -22,6 +21,7 @@ from blockbuster.selection.plans.size_classes import (
 
 if TYPE_CHECKING:
     from blockbuster.selection.candidates.candidate import Choice
+    from blockbuster.selection.plans.divided import Divided
     from blockbuster.selection.plans.plan import Plan
 
 _Key = TypeVar("_Key")
@@ -29,9 +29,9 @@ _Entry = TypeVar("_Entry")
 
 KEPT = 4096  # classes, and sizes that stand for themselves, that a family remembers
 
-Consider = Callable[[Sizes, bool], list[Considered]]
-Again = Callable[[Sequence[Considered], Sizes, bool], list[Considered] | None]
-Make = Callable[[Sizes, Sequence[Considered], bool], "Plan"]
+Consider = Callable[[Sizes, bool], "Divided"]
+Again = Callable[["Divided", Sizes, bool], "Divided | None"]
+Make = Callable[[Sizes, "Divided", bool], "Plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,17 +39,18 @@ class _Group:
     """Sizes that round up to the same: the blocks of candidates, and the plans of classes, by which
     of the blocks divide which dims.
 
-    ``stands`` are the sizes for which the candidates were ``considered``.
+    ``stands`` are the sizes for which the program was ``divided``.
     """
 
     stands: Sizes | None = None
-    considered: Sequence[Considered] = ()
+    divided: Divided | None = None
     plans: dict[tuple[bool, ...], Plan | None] = field(default_factory=dict)
 
     @cached_property
     def blocks(self) -> Blocks:
         """By how many lanes candidates cut dims."""
-        return blocks_of([c for one in self.considered for c in (one.best, *one.others)])
+        considered = self.divided.considered if self.divided else ()
+        return blocks_of([c for one in considered for c in (one.best, *one.others)])
 
     @cached_property
     def cuts(self) -> Sequence[tuple[Dim, int]]:
@@ -92,7 +93,7 @@ class PlanClasses:
             _keep(self._groups, key, group)
         return group
 
-    def _tried(self, sizes: Sizes, one_kernel: bool) -> Sequence[Considered] | None:
+    def _tried(self, sizes: Sizes, one_kernel: bool) -> Divided | None:
         try:
             return self._consider(sizes, one_kernel)
         except EmitError:  # the sizes that were asked for may do: they say so themselves
@@ -104,12 +105,12 @@ class PlanClasses:
         if stands is None:
             return None
         if stands == group.stands:
-            chosen: Sequence[Considered] | None = group.considered
+            chosen = group.divided
         else:
-            before = group.considered
+            before = group.divided
             known = self._again(before, stands, one_kernel) if before else None
             chosen = known or self._tried(stands, one_kernel)
-        new = blocks_of([one.best for one in chosen or ()])
+        new = blocks_of([one.best for one in chosen.considered] if chosen else [])
         if any(not {*lanes} <= {*group.blocks.get(dim, ())} for dim, lanes in new.items()):
             return None  # a block that the class does not tell: it may divide some of its sizes
         return self._make(stands, chosen, one_kernel) if chosen else None

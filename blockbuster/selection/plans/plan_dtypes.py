@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from blockbuster.emit.tile.value_dtypes import output_dtypes, result_dtype
@@ -40,12 +40,14 @@ def kept_dtypes(
     common: str,
     arithmetic: str,
     own: Mapping[str, str],
+    rounded: Collection[str] = (),
 ) -> dict[str, str]:
     """The dtypes in which the arrays of ``dtypes`` are kept until the last step has run.
 
     ``steps`` come with the arrays that a file or piece reads. Such an array is kept as it was
     computed, and so is one that is copied, so that numbers do not depend on where a program is cut
-    or copied: only a user's functions of whole arrays, and the user, see it rounded.
+    or copied: only a user's functions of whole arrays, and the user, see it rounded. ``rounded``:
+    values at cuts that eager execution would round, too.
     """
     moves = [step for step, _ in steps if isinstance(step, Call) and step.only_moves]
     computed = {name for _, reads in steps for name in reads}
@@ -56,6 +58,6 @@ def kept_dtypes(
             if isinstance(step, Call) and step.only_moves:
                 kept[name] = met({**own, **kept}.get(s.array, common) for s in step.operands)
             else:
-                wide = name in computed and dtypes[name] not in OWN
+                wide = name in computed and dtypes[name] not in OWN and name not in rounded
                 kept[name] = arithmetic if wide else dtypes[name]
     return kept

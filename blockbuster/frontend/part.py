@@ -1,0 +1,116 @@
+"""A part of an array program: some of its equations as an array program of their own.
+
+What the part reads of others is an input, what others read of it is an output. Arrays of other
+parts have the names that the whole program's listing gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from blockbuster.frontend.final_names import with_names
+from blockbuster.frontend.kinds import dtype_of_kind
+from blockbuster.frontend.program import (
+    ArrayInput,
+    ArrayOutput,
+    ArrayProgram,
+    Equation,
+    Operand,
+    Shape,
+)
+from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
+from blockbuster.ir.extents import Lengths
+from blockbuster.ir.graph import Value
+from blockbuster.ir.lengths import Length
+from blockbuster.ir.types import Dim
+
+
+def part(
+    program: ArrayProgram,
+    equations: Collection[int],
+    outputs: Mapping[str, Value],
+    names: Mapping[Value, str],
+) -> ArrayProgram:
+    """The program of ``equations`` (by position) that gives ``outputs``, by name.
+
+    ``names``: those of the values that it reads of other parts. What neither ``equations`` nor
+    inputs give must not be read.
+    """
+    chosen = sorted(equations)
+    read = (o for at in chosen for o in program.equations[at].operands if isinstance(o, Value))
+    outer = sorted({v for v in read if v.node not in chosen}, key=lambda v: (v.node, v.port))
+    given = [_input(program, value, names) for value in outer]
+    made = {value: Value(-1, port) for port, value in enumerate(outer)}
+    made |= {Value(at): Value(place) for place, at in enumerate(chosen)}
+
+    def taken(operand: Operand) -> Operand:
+        return made[operand] if isinstance(operand, Value) else operand
+
+    inside = [
+        replace(equation, operands=tuple(map(taken, equation.operands)))
+        for equation in (program.equations[at] for at in chosen)
+    ]
+    dims = _dims([one.shape for one in given], inside)
+    return ArrayProgram(
+        program.name,
+        tuple(given),
+        tuple(inside),
+        tuple(ArrayOutput(name, made[value]) for name, value in outputs.items()),
+        tuple((dim, size) for dim, size in program.fixed_sizes if dim in dims),
+        tuple(r for r in program.rules if r.dim in dims and dims.issuperset(r.length.dims)),
+    )
+
+
+def structure(program: ArrayProgram) -> tuple[ArrayProgram, tuple[Dim, ...]]:
+    """``program`` with its arrays and dims renamed in order of appearance, and its own dims in that
+    order. Two parts are one computation if these programs are equal, and their dims' sizes are.
+    """
+    dims = {dim: f"D{number}" for number, dim in enumerate(program.dims)}
+
+    def axes(shape: Shape) -> Shape:
+        return tuple(dims[axis] if isinstance(axis, str) else axis for axis in shape)
+
+    given = enumerate(program.inputs)
+    renamed = ArrayProgram(
+        "",
+        tuple(replace(one, name=f"x{at}", shape=axes(one.shape), value=None) for at, one in given),
+        tuple(
+            replace(one, **with_names(one, dims), shape=axes(one.shape), hint="", where=None)
+            for one in program.equations
+        ),
+        tuple(replace(one, name=f"y{at}") for at, one in enumerate(program.outputs)),
+    )
+    return renamed, tuple(dims)
+
+
+def _input(program: ArrayProgram, value: Value, names: Mapping[Value, str]) -> ArrayInput:
+    if value.node < 0:
+        return program.inputs[value.port]
+    dtype = dtype_of_kind(program.kind_of(value))
+    return ArrayInput(names[value], program.shape_of(value), dtype)
+
+
+def _dims(shapes: Iterable[Shape], equations: Iterable[Equation]) -> set[Dim]:
+    """The dims that inputs and equations name, in shapes, numbers and parameters."""
+    found = {axis for shape in shapes for axis in shape if isinstance(axis, str)}
+    for equation in equations:
+        found |= {axis for axis in equation.shape if isinstance(axis, str)}
+        for value in (*equation.operands, *(value for _, value in equation.params)):
+            if isinstance(value, Length | Lengths):
+                found.update(value.dims)
+            elif isinstance(value, Const | Size | Call):
+                found |= _sizes_in(value)
+    return found
+
+
+def _sizes_in(expr: Expr) -> set[Dim]:
+    found: set[Dim] = set()
+
+    def leaf(own: Expr) -> Expr:
+        if isinstance(own, Size):
+            found.add(own.dim)
+        return own
+
+    rewrite(expr, leaf)
+    return found

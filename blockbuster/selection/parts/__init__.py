@@ -1,0 +1,1 @@
+"""Parts of a program: which of its operators become one kernel, and which plan of them is best."""

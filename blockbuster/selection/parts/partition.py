@@ -1,0 +1,179 @@
+"""The best plan over parts: a shortest path over down-sets of units, which prices what decides.
+
+    {} --part--> {0, 1} --part--> {0, 1, 2, 4} --part--> all units
+
+A state is a set of units that holds what its units read, an edge adds a part, and the length of a
+plan is the sum of its parts' prices. Pricing a part means to fuse and schedule it, so few are
+priced: the best plan is looked for with estimates of the others, the parts on it are priced, and so
+on, until the best plan has priced parts only. With bounds in place of estimates the same path says
+what no plan goes below. Sets are bits of integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from math import inf
+from operator import or_
+
+CAPS = (12, 8, 6, 4, 3, 2, 1)
+"""Units of a part at most: the first for which there are no more steps than ``STEPS``."""
+
+STEPS = 100_000
+"""Pairs of a state and a part that can come next, at most: about a second of enumeration."""
+
+NEAR = 1.1
+"""How many times the best plan the whole program as one part may take: of programs that differ, the
+closed form tells no less apart, and attention of 192 rows in float32 is 1.1 times its three parts.
+"""
+
+Part = int
+Length = Callable[[Part], float]
+Estimate = Callable[[Part, Mapping[Part, float]], float]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The parts of the best plan, in order. ``priced``: how many parts were priced for it.
+
+    ``total`` and ``bound``: what it takes, and what no plan of parts of at most ``cap`` units goes
+    below, in what prices are in. ``whole``: the price of all units as one part, if that was looked
+    at.
+    """
+
+    parts: tuple[Part, ...]
+    total: float
+    bound: float
+    priced: int
+    cap: int
+    whole: float | None = None
+
+    @property
+    def gap(self) -> float:
+        """How far the plan may be above the best one, as a share of the bound."""
+        return self.total / self.bound - 1.0 if self.bound > 0 else 0.0
+
+
+class Steps:
+    """The states of a plan in order, and for each the parts that can come next."""
+
+    def __init__(self, before: Sequence[int], beside: Sequence[int]) -> None:
+        self._beside, self._behind = beside, list[int]()
+        """``behind``: each unit with all units that it needs, as bits."""
+        for at, own in enumerate(before):
+            needed = (self._behind[n] for n in range(at) if own >> n & 1)
+            self._behind.append(reduce(or_, needed, 1 << at))
+        self.all = (1 << len(before)) - 1
+        for self.cap in CAPS:
+            found = self._enumerated(self.cap)
+            if found is not None or self.cap == CAPS[-1]:
+                break
+        self.steps = found or self._singles()
+        if self.cap >= len(before) and self.all not in self.steps[0]:
+            self.steps[0].append(self.all)  # nothing connects it, and yet it may be one part
+
+    def _enumerated(self, cap: int) -> dict[int, list[Part]] | None:
+        """By state, in an order in which each comes behind those that lead to it."""
+        found: dict[int, list[Part]] = {}
+        waiting: list[set[int]] = [set() for _ in range(len(self._behind) + 1)]
+        waiting[0].add(0)
+        count = 0
+        for states in waiting:
+            for state in sorted(states):
+                found[state] = []
+                for part in self._next(state, cap):
+                    found[state].append(part)
+                    waiting[(state | part).bit_count()].add(state | part)
+                    count += 1
+                    if count > STEPS:
+                        return None
+        return found
+
+    def _singles(self) -> dict[int, list[Part]]:
+        """Each unit by itself, in order: the only plan of a program with too many states."""
+        return {(1 << at) - 1: [1 << at] for at in range(len(self._behind))} | {self.all: []}
+
+    def _next(self, state: int, cap: int) -> Iterator[Part]:
+        """The connected parts of at most ``cap`` units that can come behind ``state``."""
+        units = [at for at in range(len(self._behind)) if not state >> at & 1]
+        needs = {at: self._behind[at] & ~state for at in units}  # each with all that it reads
+        seen: set[Part] = set()
+        left = [own for own in needs.values() if own.bit_count() == 1]
+        while left:
+            part = left.pop()
+            if part in seen:
+                continue
+            seen.add(part)
+            yield part
+            for at in units:
+                if self._beside[at] & part and not part >> at & 1:
+                    grown = part | needs[at]
+                    if grown.bit_count() <= cap and grown not in seen:
+                        left.append(grown)
+
+    def best(self, length: Length) -> tuple[float, tuple[Part, ...]]:
+        """The least sum of lengths from no units to all, and the parts that give it."""
+        sums: dict[int, float] = {0: 0.0}
+        came: dict[int, Part] = {}
+        for state, parts in self.steps.items():
+            here = sums.get(state, inf)
+            for part in parts:
+                total = here + length(part)
+                behind = state | part
+                if behind not in came or total < sums[behind]:
+                    sums[behind], came[behind] = total, part
+        path: list[Part] = []
+        state = self.all
+        while state:
+            path.append(came[state])
+            state &= ~came[state]
+        return sums[self.all], tuple(reversed(path))
+
+
+def best_plan(
+    before: Sequence[int],
+    beside: Sequence[int],
+    *,
+    bound: Length,
+    estimate: Estimate,
+    price: Length,
+    budget: int,
+) -> Best:
+    """The best plan of units that read the units ``before`` them and may share a part with those
+    ``beside`` them.
+
+    ``estimate``: about what a part takes, given the prices of others. ``budget``: the parts that
+    are priced, at most; then only units by themselves are. A price of infinity says that there is
+    no such kernel.
+    """
+    steps = Steps(before, beside)
+    priced: dict[Part, float] = {}
+    if steps.cap >= len(before):
+        priced[steps.all] = price(steps.all)
+    while True:
+        total, parts = steps.best(partial(_guess, dict(priced), priced, estimate, budget))
+        new = [part for part in parts if part not in priced]
+        if not new:
+            break
+        for part in new:
+            priced[part] = price(part)
+    whole = priced.get(steps.all)
+    if whole is not None and whole <= NEAR * total:
+        total, parts = whole, (steps.all,)
+    least, _ = steps.best(lambda part: priced[part] if part in priced else bound(part))
+    return Best(parts, total, least, len(priced), steps.cap, whole)
+
+
+def _guess(
+    known: dict[Part, float],
+    priced: Mapping[Part, float],
+    estimate: Estimate,
+    budget: int,
+    part: Part,
+) -> float:
+    """The price of a part, or an estimate if it may still be priced; remembered in ``known``."""
+    if part not in known:
+        alone = not part & (part - 1)
+        known[part] = estimate(part, priced) if alone or len(priced) < budget else inf
+    return known[part]

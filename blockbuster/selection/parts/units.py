@@ -1,0 +1,291 @@
+"""The units of an array program: what a plan puts into one kernel or another, never apart.
+
+    y = x @ w          unit 1: matmul, add, maximum          views, positions and what is computed
+    z = relu(y + b)    unit 2: sum                           of positions alone belong to no unit:
+    s = sum(z.T, 0)                                          each reader has its own
+
+A pointwise operator is glued to its only reader, or to what it reads where nothing else reads that,
+so that plans are few. It is not glued to a product that reads it: the product would compute it once
+for every block of columns. Nor to a smaller array that it reads, so that a fold and what reads the
+folded array again may be two kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from blockbuster.frontend.kinds import FLOAT, MOVES
+from blockbuster.frontend.program import ArrayProgram, Shape
+from blockbuster.ir.expr import FUNCTIONS
+from blockbuster.ir.graph import Value
+from blockbuster.ir.types import Dim
+
+PRODUCT = "matmul"
+OPAQUE = "custom"
+POINTWISE = (*FUNCTIONS, "cast", "concat")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Equations that stay together, by position. ``reads``: inputs, and values of other units."""
+
+    equations: tuple[int, ...]
+    reads: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of a program in an order in which they can run.
+
+    ``bases``: what each value is a view of, or computed of without a unit: inputs and values of
+    units. ``outputs``: the values of units that outputs show.
+    """
+
+    program: ArrayProgram
+    units: tuple[Unit, ...]
+    bases: Mapping[Value, tuple[Value, ...]] = field(repr=False)
+    of: Mapping[int, int] = field(repr=False)
+    """The number of each equation's unit."""
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """For each unit the units that it reads, as bits."""
+        return tuple(
+            sum({1 << self.of[v.node] for v in unit.reads if v.node >= 0}) for unit in self.units
+        )
+
+    @property
+    def beside(self) -> tuple[int, ...]:
+        """For each unit those that it reads, that read it, or that read an array that it reads."""
+        readers: dict[Value, int] = {}
+        for number, unit in enumerate(self.units):
+            for value in unit.reads:
+                readers[value] = readers.get(value, 0) | 1 << number
+        found = list(self.before)
+        for value, read_by in readers.items():
+            maker = 1 << self.of[value.node] if value.node >= 0 else 0
+            for number in range(len(self.units)):
+                if (read_by | maker) >> number & 1:
+                    found[number] |= read_by | maker
+        return tuple(bits & ~(1 << number) for number, bits in enumerate(found))
+
+    def equations(self, part: int) -> tuple[int, ...]:
+        """The equations of the units in ``part``, and those without a unit that they need."""
+        own = [at for n, unit in enumerate(self.units) if part >> n & 1 for at in unit.equations]
+        return _with_free(self.program, own, self.of)
+
+    def with_views(self, equations: Sequence[int], values: Sequence[Value]) -> tuple[int, ...]:
+        """``equations`` with those without a unit that ``values`` need."""
+        free = [v.node for v in values if v.node >= 0 and v.node not in self.of]
+        return _with_free(self.program, [*equations, *free], self.of)
+
+
+def units_of(program: ArrayProgram, sizes: Mapping[Dim, int]) -> Units | None:
+    """The units of ``program`` at ``sizes``; None where an output is computed by none of them."""
+    live = _live(program)
+    free = _free(program)
+    bases = _bases(program, free)
+    for output in program.outputs:
+        if not any(base.node >= 0 for base in bases[output.value]):
+            return None
+    computed = [at for at in live if at not in free]
+    gluing = _Gluing(program, sizes, computed, bases)
+    return _numbered(program, gluing.groups(), bases)
+
+
+def elements(shape: Shape, sizes: Mapping[Dim, int]) -> int:
+    """The number of elements of an array of ``shape``."""
+    return prod(sizes[axis] for axis in shape if isinstance(axis, str))
+
+
+class _Gluing:
+    """Groups of equations that grow by gluing. Groups are named by one of their equations."""
+
+    def __init__(
+        self,
+        program: ArrayProgram,
+        sizes: Mapping[Dim, int],
+        computed: Sequence[int],
+        bases: Mapping[Value, tuple[Value, ...]],
+    ) -> None:
+        self._program, self._sizes, self._bases = program, sizes, bases
+        self._computed = computed
+        self._group = {at: at for at in computed}
+        self._reads = {
+            at: tuple(dict.fromkeys(b for v in _operands(program, at) for b in bases[v]))
+            for at in computed
+        }
+        self._readers: dict[int, list[int]] = {at: [] for at in computed}
+        for at, read in self._reads.items():
+            for base in read:
+                if base.node >= 0:
+                    self._readers[base.node].append(at)
+        ends = [base.node for o in program.outputs for base in bases[o.value]]
+        self._ends = frozenset(ends)
+
+    def groups(self) -> list[list[int]]:
+        """The groups, each in order."""
+        for at in self._computed:
+            if self._is_pointwise(at):
+                self._glue_to_operand(at)
+        for at in reversed(self._computed):
+            if self._is_pointwise(at):
+                self._glue_to_reader(at)
+        for at in self._computed:
+            if self._program.equations[at].kind != FLOAT:
+                self._glue_whole(at)
+        found: dict[int, list[int]] = {}
+        for at in self._computed:
+            found.setdefault(self._group[at], []).append(at)
+        return list(found.values())
+
+    def _is_pointwise(self, at: int) -> bool:
+        return self._program.equations[at].op in POINTWISE
+
+    def _elements(self, at: int) -> int:
+        return elements(self._program.equations[at].shape, self._sizes)
+
+    def _glue_to_operand(self, at: int) -> None:
+        """To an array as large that nothing else reads, the one that is computed last."""
+        for base in sorted(self._reads[at], key=lambda value: -value.node):
+            own = base.node
+            if own < 0 or own in self._ends or self._readers[own] != [at]:
+                continue
+            opaque = self._program.equations[own].op == OPAQUE
+            if not opaque and self._elements(own) == self._elements(at) and self._glue(own, at):
+                return
+
+    def _glue_to_reader(self, at: int) -> None:
+        """Pointwise operators alone, to the group of all their readers, unless one is a product."""
+        own = self._group[at]
+        group = [member for member, name in self._group.items() if name == own]
+        outer = [r for one in group for r in self._readers[one] if self._group[r] != own]
+        ops = [self._program.equations[reader].op for reader in outer]
+        glued = all(map(self._is_pointwise, group)) and self._ends.isdisjoint(group)
+        alike = len({self._group[reader] for reader in outer}) == 1
+        if glued and alike and PRODUCT not in ops and OPAQUE not in ops:
+            self._glue(at, outer[0])
+
+    def _glue_whole(self, at: int) -> None:
+        """To all readers: masks and integers do not cross from one part to another."""
+        for reader in self._readers[at]:
+            self._glue(at, reader)
+
+    def _glue(self, one: int, other: int) -> bool:
+        """Make two groups one, with all that lies between them if they are masks' and integers'."""
+        first, second = self._group[one], self._group[other]
+        if first == second:
+            return True
+        if self._has_detour(first, second):
+            return False
+        for at, group in self._group.items():
+            if group == second:
+                self._group[at] = first
+        return True
+
+    def _has_detour(self, first: int, second: int) -> bool:
+        """True if a way leads from one of two groups through others to one of the two."""
+        both = (first, second)
+        left = [
+            reader
+            for at, group in self._group.items()
+            if group in both
+            for reader in self._readers[at]
+            if self._group[reader] not in both
+        ]
+        seen: set[int] = set()
+        while left:
+            group = self._group[left.pop()]
+            if group in both:
+                return True
+            if group not in seen:
+                seen.add(group)
+                members = [at for at, own in self._group.items() if own == group]
+                left += [reader for at in members for reader in self._readers[at]]
+        return False
+
+
+def _numbered(
+    program: ArrayProgram, groups: Sequence[Sequence[int]], bases: Mapping[Value, tuple[Value, ...]]
+) -> Units:
+    """Groups as units, in an order in which they can run: by what each of them needs."""
+    group_of = {at: n for n, group in enumerate(groups) for at in group}
+    reads = [
+        tuple(
+            dict.fromkeys(
+                base
+                for at in group
+                for value in _operands(program, at)
+                for base in bases[value]
+                if group_of.get(base.node, -1) != n
+            )
+        )
+        for n, group in enumerate(groups)
+    ]
+    needs = [{group_of[v.node] for v in read if v.node >= 0} for read in reads]
+    order: dict[int, None] = {}
+    while len(order) < len(groups):
+        order[next(n for n, own in enumerate(needs) if n not in order and own <= {*order})] = None
+    units = tuple(Unit(tuple(groups[n]), reads[n]) for n in order)
+    of = {at: number for number, unit in enumerate(units) for at in unit.equations}
+    return Units(program, units, bases, of)
+
+
+def _operands(program: ArrayProgram, at: int) -> tuple[Value, ...]:
+    return tuple(o for o in program.equations[at].operands if isinstance(o, Value))
+
+
+def _live(program: ArrayProgram) -> list[int]:
+    """The equations that an output needs, in order."""
+    live: set[int] = set()
+    left = [output.value for output in program.outputs]
+    while left:
+        value = left.pop()
+        if value.node >= 0 and value.node not in live:
+            live.add(value.node)
+            left += _operands(program, value.node)
+    return sorted(live)
+
+
+def _free(program: ArrayProgram) -> set[int]:
+    """Views, positions, and what is computed of positions and numbers alone."""
+    found: set[int] = set()
+    of_positions: set[int] = set()
+    for at, equation in enumerate(program.equations):
+        operands = [v.node for v in _operands(program, at)]
+        alone = equation.op != OPAQUE and all(node in of_positions for node in operands)
+        if alone:
+            of_positions.add(at)
+        if alone or equation.op in MOVES:
+            found.add(at)
+    return found
+
+
+def _bases(program: ArrayProgram, free: set[int]) -> dict[Value, tuple[Value, ...]]:
+    inputs = (Value(-1, port) for port in range(len(program.inputs)))
+    found: dict[Value, tuple[Value, ...]] = {value: (value,) for value in inputs}
+    for at in range(len(program.equations)):
+        if at in free:
+            each = dict.fromkeys(b for v in _operands(program, at) for b in found[v])
+            found[Value(at)] = tuple(each)
+        else:
+            found[Value(at)] = (Value(at),)
+    return found
+
+
+def _with_free(
+    program: ArrayProgram, equations: Sequence[int], of: Mapping[int, int]
+) -> tuple[int, ...]:
+    found = dict.fromkeys(equations)
+    left = list(equations)
+    while left:
+        for value in _operands(program, left.pop()):
+            if value.node >= 0 and value.node not in of and value.node not in found:
+                found[value.node] = None
+                left.append(value.node)
+    return tuple(sorted(found))

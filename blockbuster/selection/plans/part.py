@@ -1,0 +1,132 @@
+"""A part of a program, lowered and fused by itself: what one or more files of a plan compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from blockbuster.emit.tile.array_dtypes import Given
+from blockbuster.emit.tile.value_dtypes import casts, result_dtype
+from blockbuster.frontend import ArrayProgram, lower
+from blockbuster.frontend.part import structure
+from blockbuster.ir.dtypes import OWN
+from blockbuster.ir.graph import Input, Read
+from blockbuster.ir.types import Dim
+from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.choice import Fused
+from blockbuster.selection.plans.asked import Subject
+from blockbuster.selection.plans.pieces import Piece, Seen, in_pieces, with_integers
+from blockbuster.selection.plans.plan_dtypes import kept_dtypes, written_dtypes
+
+
+@dataclass(frozen=True)
+class Dtypes:
+    """The dtypes of a program, or of a part of it.
+
+    ``common``: where inputs meet; ``inputs``: of those that have another. ``read``: in which a part
+    reads what other parts wrote, ``cut``: in which it writes what others read. ``constants``:
+    inputs that stay as they are from call to call. ``on_cpu``: it becomes NumPy text.
+    """
+
+    common: str
+    inputs: Mapping[str, str]
+    read: Mapping[str, str]
+    cut: Mapping[str, str]
+    constants: tuple[str, ...] = ()
+    on_cpu: bool = False
+
+
+class Part:
+    """An array program lowered and cut into pieces, each of them fused once.
+
+    ``whole``: it is no part of another program.
+    """
+
+    def __init__(self, program: ArrayProgram, dtypes: Dtypes, *, whole: bool = True) -> None:
+        graph = lower(program)
+        self._program, self.size_rules = program, graph.size_rules
+        pieces = in_pieces(graph, part=not whole)
+        self.dtypes = written_dtypes(pieces, dtypes.common, dtypes.inputs)
+        self.pieces = with_integers(pieces, self.dtypes)
+        exact = dtypes.on_cpu and "float64" in (dtypes.common, *casts(graph))
+        self.arithmetic = "float64" if exact else "float32"
+        self._of = dtypes
+        self.steps = tuple(step for step in self.pieces.steps if isinstance(step, Piece))
+        self.fused = tuple(
+            Fused(piece.graph, constants=bool(dtypes.constants), on_cpu=dtypes.on_cpu)
+            for piece in self.steps
+        )
+
+    @cached_property
+    def given(self) -> tuple[Given, ...]:
+        """What the kernels of each piece are told of the dtypes of their arrays."""
+        of, steps = self._of, self.pieces.steps
+        reads = [
+            tuple(name for given in step.graph.inputs if (name := _source(given)))
+            if isinstance(step, Piece)
+            else ()
+            for step in steps
+        ]
+        pairs = list(zip(steps, reads, strict=True))
+        own = {**of.inputs, **of.read}
+        kept = kept_dtypes(
+            pairs, self.dtypes, common=of.common, arithmetic=self.arithmetic, own=own
+        )
+        kept |= {name: dtype for name, dtype in of.cut.items() if name in kept}
+        known = {name: of.common for names in reads for name in names} | own | kept
+        return tuple(
+            Given(
+                {name: self._read_as(name, known[name], kept) for name in sources},
+                common=of.common,
+                results=tuple(kept[name] for name in step.writes),
+                arithmetic=self.arithmetic,
+                constants=tuple(name for name in sources if name in of.constants),
+            )
+            for step, sources in pairs
+            if isinstance(step, Piece)
+        )
+
+    @property
+    def given_in_order(self) -> tuple[Any, ...]:
+        """The dtypes of all pieces' arrays, without names."""
+        return tuple((tuple(one.arrays.values()), one.results) for one in self.given)
+
+    def _read_as(self, name: str, dtype: str, kept: Mapping[str, str]) -> str:
+        """The dtype in which kernels read an array: of what is computed, truths are numbers."""
+        computed = name in kept or name in self._of.read
+        return result_dtype([dtype], self.arithmetic) if computed else dtype
+
+    def structure(self, sizes: Mapping[Dim, int]) -> tuple[Any, ...]:
+        """What two parts have in common that take the same time at ``sizes``."""
+        program, dims = structure(self._program)
+        return program, tuple(sizes[dim] for dim in dims), self.given_in_order
+
+    @property
+    def results(self) -> Iterator[tuple[str, Seen]]:
+        """Where each of its outputs is found, by name."""
+        return zip(self.pieces.names, self.pieces.results, strict=True)
+
+    @property
+    def rounded(self) -> tuple[str, ...]:
+        """The arrays for other parts that are not kept as they are computed."""
+        return tuple(n for n, dtype in self._of.cut.items() if dtype not in (self.arithmetic, *OWN))
+
+    @cached_property
+    def subjects(self) -> tuple[Subject, ...]:
+        """What is asked of those who measure schedules: one for each piece."""
+        pairs = zip(self.fused, self.given, strict=True)
+        return tuple(Subject(fused.graph, given) for fused, given in pairs)
+
+
+def dtypes_of(
+    common: str, target: object, inputs: Mapping[str, str], constants: tuple[str, ...]
+) -> Dtypes:
+    """The dtypes of a whole program for a target."""
+    return Dtypes(common, inputs, {}, {}, constants, on_cpu=target == CPU)
+
+
+def _source(given: Input) -> str:
+    """The array that an input of a program reads, if any."""
+    return given.view.source if isinstance(given.view, Read) else ""

@@ -1,0 +1,160 @@
+"""The best plan of parts: against all partitions, on random programs of up to eight units."""
+
+from __future__ import annotations
+
+import random
+from functools import lru_cache
+from math import inf
+
+import pytest
+
+from blockbuster.selection.parts.partition import STEPS, Steps, best_plan
+
+
+def drawn(rng, count):
+    """What each unit reads, and which units are beside each other: some share an input."""
+    before = [
+        sum(1 << other for other in range(at) if rng.random() < 0.35) for at in range(count)
+    ]
+    beside = list(before)
+    for at, own in enumerate(before):
+        for other in range(count):
+            if own >> other & 1:
+                beside[other] |= 1 << at
+    for one in range(count):
+        for other in range(one):
+            if rng.random() < 0.15:
+                beside[one] |= 1 << other
+                beside[other] |= 1 << one
+    return before, beside
+
+
+def connected(part, beside):
+    seen = part & -part
+    while True:
+        grown = seen
+        for at, near in enumerate(beside):
+            if seen >> at & 1:
+                grown |= near & part
+        if grown == seen:
+            return seen == part
+        seen = grown
+
+
+def brute_force(before, beside, price):
+    """The least sum of prices over all sequences of connected parts that can run in their order."""
+    everything = (1 << len(before)) - 1
+
+    @lru_cache(None)
+    def least(done):
+        if done == everything:
+            return 0.0
+        found = inf
+        left = everything & ~done
+        part = left
+        while part:
+            needs = 0
+            for at, own in enumerate(before):
+                if part >> at & 1:
+                    needs |= own
+            alone = connected(part, beside) or part == everything
+            if not needs & ~(done | part) and alone:
+                found = min(found, price(part) + least(done | part))
+            part = (part - 1) & left
+        return found
+
+    return least(0)
+
+
+def random_prices(rng):
+    prices = {}
+    return lambda part: prices.setdefault(part, rng.uniform(1.0, 2.0 + part.bit_count()))
+
+
+@pytest.mark.parametrize("seed", range(500))
+def test_the_best_plan_is_the_best_of_all_partitions(seed):
+    rng = random.Random(seed)
+    before, beside = drawn(rng, rng.randint(1, 7))
+    price = random_prices(rng)
+    everything = (1 << len(before)) - 1
+    expected = brute_force(before, beside, price)
+
+    total, parts = Steps(before, beside).best(price)
+
+    assert total == pytest.approx(expected)
+    assert sum(parts) == everything
+    assert sum(map(price, parts)) == pytest.approx(total)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_bounds_for_estimates_find_the_optimum_and_estimates_a_plan_within_the_gap(seed):
+    rng = random.Random(seed)
+    before, beside = drawn(rng, rng.randint(2, 7))
+    price = random_prices(rng)
+    asked = []
+
+    def counted(part):
+        asked.append(part)
+        return price(part)
+
+    shares = {}
+
+    def bound(part):
+        return price(part) * shares.setdefault(part, rng.uniform(0.3, 1.0))
+
+    optimum = brute_force(before, beside, price)
+    proven = best_plan(
+        before, beside, bound=bound, estimate=lambda part, _: bound(part), price=counted,
+        budget=10_000,
+    )  # fmt: skip
+    assert len(asked) == len({*asked}) == proven.priced
+    chosen = proven.whole if proven.parts == ((1 << len(before)) - 1,) else optimum
+    assert proven.total == pytest.approx(chosen)
+    assert proven.total <= 1.1 * optimum + 1e-9
+
+    steered = best_plan(
+        before, beside, bound=bound, estimate=lambda part, _: 1.4 * bound(part), price=price,
+        budget=4,
+    )  # fmt: skip
+    assert steered.bound <= optimum + 1e-9 <= steered.total + 2e-9
+    assert steered.gap == pytest.approx(steered.total / steered.bound - 1.0)
+    assert sum(steered.parts) == (1 << len(before)) - 1
+
+
+def test_a_part_without_kernels_is_no_part_of_a_plan():
+    before, beside = [0, 1, 2], [2, 5, 2]
+
+    def price(part):
+        return inf if part.bit_count() > 1 else 1.0
+
+    found = best_plan(
+        before, beside, bound=lambda _: 0.5, estimate=lambda *_: 0.6, price=price, budget=24
+    )
+
+    assert found.parts == (1, 2, 4)
+    assert (found.total, found.whole) == (3.0, inf)
+
+
+def test_two_parts_may_each_hold_the_lowest_unit_that_is_left():
+    # 3 reads 0 and 2; 1 reads nothing: {0, 3} can run only behind {1, 2}
+    before, beside = [0, 0, 2, 5], [8, 4, 10, 5]
+
+    def price(part):
+        return 1.0 if part in (0b0110, 0b1001) else 10.0
+
+    total, parts = Steps(before, beside).best(price)
+
+    assert (total, parts) == (2.0, (0b0110, 0b1001))
+
+
+def test_the_cap_falls_where_there_are_many_plans():
+    count = 40
+    before = [0] * count
+    beside = [((1 << count) - 1) & ~(1 << at) for at in range(count)]
+
+    steps = Steps(before, beside)
+
+    assert steps.cap == 1
+    assert sum(map(len, steps.steps.values())) <= STEPS
+    total, parts = steps.best(lambda part: 1.0)
+    assert (total, len(parts)) == (count, count)

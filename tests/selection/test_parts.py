@@ -1,0 +1,112 @@
+"""Parts of programs: their units, the plans of them, and that every plan computes the program."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.runtime.given import family_of
+from blockbuster.runtime.run_plan import OnHost
+from blockbuster.selection.parts.partition import Steps
+
+
+def group_norm(x, w):
+    y = (x @ w).reshape(x.shape[0], 4, w.shape[1] // 4)
+    centred = y - y.mean(-1, keepdims=True)
+    spread = (centred * centred).mean(-1, keepdims=True)
+    return (centred * bb.rsqrt(spread + 1e-5)).reshape(x.shape[0], w.shape[1])
+
+
+def attention(q, k, v):
+    s = (q @ k.T) * q.shape[-1] ** -0.5
+    seen = bb.arange(q.shape[0])[:, None] >= bb.arange(k.shape[0])[None, :]
+    return bb.softmax(bb.where(seen, s, -np.inf)) @ v
+
+
+def gated(x, w, u, d):
+    h = bb.rms_norm(x)
+    return x + (bb.silu(h @ w) * (h @ u)) @ d
+
+
+def several(x, w):
+    y = bb.tanh(x @ w)
+    z = y[:, ::2] + y[:, 1::2]
+    return {"y": y.T, "z": z, "s": z.sum(0), "m": (y > 0.5)}
+
+
+def halves(x, w):
+    y = x @ w
+    n = y.shape[1] // 2
+    turned = bb.concat([-y[:, n:], y[:, :n]], axis=1)
+    return turned.max(-1), (turned * y).sum(-1)
+
+
+def counted(x, n):
+    big = x > x.mean(-1, keepdims=True)
+    return (big * n).sum(-1), bb.where(big, x, 0.0).sum(0)
+
+
+def shared(x, w):
+    a = bb.exp(x)
+    b = a @ w
+    return a.sum(-1), (b / a.sum(-1)[:, None]).max(0), b
+
+
+def sorted_between(x, w):
+    y = np.sort(x @ w, axis=-1)
+    return bb.softmax(y + 1.0), y.sum(-1)
+
+
+CASES = {
+    "group_norm": (group_norm, dict(x=(6, 8), w=(8, 12))),
+    "attention": (attention, dict(q=(7, 4), k=(9, 4), v=(9, 5))),
+    "gated": (gated, dict(x=(5, 8), w=(8, 6), u=(8, 6), d=(6, 8))),
+    "several": (several, dict(x=(5, 4), w=(4, 6))),
+    "halves": (halves, dict(x=(5, 4), w=(4, 6))),
+    "counted": (counted, dict(x=(5, 7), n=(7,))),
+    "shared": (shared, dict(x=(5, 4), w=(4, 6))),
+    "sorted_between": (sorted_between, dict(x=(5, 4), w=(4, 6))),
+}
+
+
+def traced(name, dtype="float64"):
+    fn, shapes = CASES[name]
+    rng = np.random.default_rng(0)
+    inputs = {key: rng.normal(size=shape).astype(dtype) for key, shape in shapes.items()}
+    if "n" in inputs:
+        inputs["n"] = rng.integers(1, 9, shapes["n"])
+    return bb.trace(fn, **inputs), inputs
+
+
+def random_plan(units, rng):
+    """A random way from no units to all."""
+    steps = Steps(units.before, units.beside)
+    state, parts = 0, []
+    while state != steps.all:
+        parts.append(rng.choice(steps.steps[state]))
+        state |= parts[-1]
+    return parts
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_every_plan_computes_the_program(name, seed, dtype):
+    program, inputs = traced(name, dtype)
+    others = {"n": "int64"} if "n" in inputs else {}
+    family = family_of(program, dtype, "cpu", others=others)
+    sizes = program.bind(inputs)
+    rng = random.Random(f"{name} {seed}")
+
+    plan = family.of_parts(sizes, lambda units: random_plan(units, rng))
+
+    results = OnHost(plan, sizes)(list(inputs.values()))
+    expected = program.numpy(inputs)
+    close = dict(rtol=1e-9, atol=1e-9) if dtype == "float64" else dict(rtol=2e-2, atol=2e-2)
+    for name_, result in zip(plan.names, results, strict=True):
+        np.testing.assert_allclose(
+            result.astype(float), expected[name_].astype(float), **close, err_msg=name_
+        )
