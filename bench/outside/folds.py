@@ -16,11 +16,8 @@ AXES = "IJKLM"
 
 def along(name: str, axis: int) -> Fold:
     """A fold of torch along one axis."""
-
-    def fold(x: Array) -> Array:
-        return getattr(torch, name)(x, dim=axis)
-
-    return fold
+    function = getattr(torch, name)
+    return lambda x: function(x, dim=axis)
 
 
 def largest(axis: int) -> Fold:
