@@ -56,7 +56,7 @@ class Primitives:
 def decompose(program: ArrayProgram) -> Primitives:
     """The primitive program of an array program."""
     lengths = {rule.dim: rule.length for rule in program.definitions}
-    recorder = ViewRecorder(program.dims, lengths, program.sizes)
+    recorder = ViewRecorder((*program.dims, *program.taken), lengths, program.sizes)
     made: dict[Value, Ref] = {
         Value(-1, port): recorder.source(given.name, given.shape, dtype_of_kind(given.kind))
         for port, given in enumerate(program.inputs)

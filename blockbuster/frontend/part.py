@@ -17,12 +17,13 @@ from blockbuster.frontend.program import (
     ArrayProgram,
     Equation,
     Operand,
+    Params,
     Shape,
 )
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length
+from blockbuster.ir.lengths import Length, size, whole
 from blockbuster.ir.types import Dim
 
 
@@ -31,11 +32,12 @@ def part(
     equations: Collection[int],
     outputs: Mapping[str, Value],
     names: Mapping[Value, str],
+    taken_dims: Iterable[Dim] = (),
 ) -> ArrayProgram:
     """The program of ``equations`` (by position) that gives ``outputs``, by name.
 
     ``names``: those of the values that it reads of other parts. What neither ``equations`` nor
-    inputs give must not be read.
+    inputs give must not be read. ``taken_dims``: dims of other parts, beside the program's own.
     """
     chosen = sorted(equations)
     read = (o for at in chosen for o in program.equations[at].operands if isinstance(o, Value))
@@ -48,8 +50,8 @@ def part(
         return made[operand] if isinstance(operand, Value) else operand
 
     inside = [
-        replace(equation, operands=tuple(map(taken, equation.operands)))
-        for equation in (program.equations[at] for at in chosen)
+        replace(one, operands=tuple(map(taken, one.operands)), params=_by_result(one))
+        for one in (program.equations[at] for at in chosen)
     ]
     dims = _dims([one.shape for one in given], inside)
     return ArrayProgram(
@@ -58,7 +60,8 @@ def part(
         tuple(inside),
         tuple(ArrayOutput(name, made[value]) for name, value in outputs.items()),
         tuple((dim, size) for dim, size in program.fixed_sizes if dim in dims),
-        tuple(r for r in program.rules if r.dim in dims and dims.issuperset(r.length.dims)),
+        tuple(r for r in program.rules if {r.dim, *r.length.dims} <= {*dims}),
+        tuple(dict.fromkeys((*program.dims, *taken_dims))),
     )
 
 
@@ -66,7 +69,8 @@ def structure(program: ArrayProgram) -> tuple[ArrayProgram, tuple[Dim, ...]]:
     """``program`` with its arrays and dims renamed in order of appearance, and its own dims in that
     order. Two parts are one computation if these programs are equal, and their dims' sizes are.
     """
-    dims = {dim: f"D{number}" for number, dim in enumerate(program.dims)}
+    named = _dims([one.shape for one in program.inputs], program.equations)
+    dims = {dim: f"D{number}" for number, dim in enumerate(named)}
 
     def axes(shape: Shape) -> Shape:
         return tuple(dims[axis] if isinstance(axis, str) else axis for axis in shape)
@@ -84,6 +88,20 @@ def structure(program: ArrayProgram) -> tuple[ArrayProgram, tuple[Dim, ...]]:
     return renamed, tuple(dims)
 
 
+def _by_result(equation: Equation) -> Params:
+    """The parameters of an equation with the extents of its result as the sizes of its own axes.
+
+    Elsewhere they may be in terms of dims that the part does not show.
+    """
+    extents = tuple(size(a) if isinstance(a, str) else whole(a) for a in equation.shape)
+    if equation.op == "reshape":
+        return tuple((k, Lengths(extents) if k == "shape" else v) for k, v in equation.params)
+    if equation.op in ("slice", "strided"):
+        own = extents[equation.param("axis")]
+        return tuple((k, own if k == "length" else v) for k, v in equation.params)
+    return equation.params
+
+
 def _input(program: ArrayProgram, value: Value, names: Mapping[Value, str]) -> ArrayInput:
     if value.node < 0:
         return program.inputs[value.port]
@@ -91,25 +109,25 @@ def _input(program: ArrayProgram, value: Value, names: Mapping[Value, str]) -> A
     return ArrayInput(names[value], program.shape_of(value), dtype)
 
 
-def _dims(shapes: Iterable[Shape], equations: Iterable[Equation]) -> set[Dim]:
-    """The dims that inputs and equations name, in shapes, numbers and parameters."""
-    found = {axis for shape in shapes for axis in shape if isinstance(axis, str)}
+def _dims(shapes: Iterable[Shape], equations: Iterable[Equation]) -> tuple[Dim, ...]:
+    """The dims that inputs and equations name, in shapes, numbers and parameters, each once."""
+    found = [axis for shape in shapes for axis in shape if isinstance(axis, str)]
     for equation in equations:
-        found |= {axis for axis in equation.shape if isinstance(axis, str)}
+        found += [axis for axis in equation.shape if isinstance(axis, str)]
         for value in (*equation.operands, *(value for _, value in equation.params)):
             if isinstance(value, Length | Lengths):
-                found.update(value.dims)
+                found += value.dims
             elif isinstance(value, Const | Size | Call):
-                found |= _sizes_in(value)
-    return found
+                found += _sizes_in(value)
+    return tuple(dict.fromkeys(found))
 
 
-def _sizes_in(expr: Expr) -> set[Dim]:
-    found: set[Dim] = set()
+def _sizes_in(expr: Expr) -> list[Dim]:
+    found: list[Dim] = []
 
     def leaf(own: Expr) -> Expr:
         if isinstance(own, Size):
-            found.add(own.dim)
+            found.append(own.dim)
         return own
 
     rewrite(expr, leaf)

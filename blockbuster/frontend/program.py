@@ -87,7 +87,8 @@ class ArrayProgram:
     """A traced function: equations in the order in which they were recorded.
 
     ``sizes`` holds the dims whose size was fixed when tracing (``"D=64"``), ``rules`` the facts
-    about sizes that follow from slices, heads and concatenations. ``apart`` is a traced program as
+    about sizes that follow from slices, heads and concatenations. ``taken`` are dims of programs
+    beside it, whose names lowering gives to none of its own. ``apart`` is a traced program as
     primitives; it is not an argument, so that ``replace`` does not copy it to another program.
     """
 
@@ -97,6 +98,7 @@ class ArrayProgram:
     outputs: tuple[ArrayOutput, ...]
     fixed_sizes: tuple[tuple[Dim, int], ...] = ()
     rules: tuple[Rule, ...] = ()
+    taken: tuple[Dim, ...] = field(default=(), compare=False, repr=False)
     apart: Primitives | None = field(default=None, init=False, compare=False, repr=False)
 
     def __str__(self) -> str:

@@ -19,6 +19,7 @@ from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis, Product
 from blockbuster.frontend.saved_program import program_to_json
+from blockbuster.ir.lengths import completed
 from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.graphs import Graphed
 from blockbuster.runtime.launch import from_host, new_like, register, to_host
@@ -210,6 +211,7 @@ class Compiled:
 
     def _runner(self, sizes: Sizes, device: Any) -> Run:
         plan = self.plan
+        sizes = completed(sizes, plan.rules)
         if plan.target == CPU:
             known = sizes if all(sizes.values()) else plan.checked(sizes)
             on_host = OnHost(plan, known)

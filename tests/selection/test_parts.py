@@ -60,7 +60,37 @@ def sorted_between(x, w):
     return bb.softmax(y + 1.0), y.sum(-1)
 
 
+def counting_others(x, w):
+    y = (x @ w).max(-1) * w.shape[0] ** -0.5
+    return bb.softmax(y, axis=0) / x.shape[1]
+
+
+def merged_heads(y):
+    d = y.shape[-1] // 3
+    q, k, v = (y[:, i * d : (i + 1) * d].reshape(y.shape[0], 2, d // 2) for i in range(3))
+    s = np.transpose(q, (1, 0, 2)) @ np.transpose(k, (1, 2, 0))
+    a = bb.softmax(s) @ np.transpose(v, (1, 0, 2))
+    return np.transpose(a, (1, 0, 2)).reshape(y.shape[0], d)
+
+
+def pooled(x):
+    rows = x.reshape(x.shape[0], x.shape[1] // 2, 2, x.shape[2]).max(2)
+    return rows.reshape(x.shape[0], x.shape[1] // 2, x.shape[2] // 3, 3).max(-1)
+
+
+def normed_twice(x, g):
+    for pieces in (2, 6):
+        apart = x.reshape(x.shape[0], pieces, x.shape[1] // pieces)
+        apart = apart - apart.mean(-1, keepdims=True)
+        x = apart.reshape(x.shape[0], x.shape[1]) * g
+    return x
+
+
 CASES = {
+    "normed_twice": (normed_twice, dict(x=(3, 12), g=(12,))),
+    "counting_others": (counting_others, dict(x=(5, 4), w=(4, 6))),
+    "merged_heads": (merged_heads, dict(y=(5, 12))),
+    "pooled": (pooled, dict(x=(3, 4, 6))),
     "group_norm": (group_norm, dict(x=(6, 8), w=(8, 12))),
     "attention": (attention, dict(q=(7, 4), k=(9, 4), v=(9, 5))),
     "gated": (gated, dict(x=(5, 8), w=(8, 6), u=(8, 6), d=(6, 8))),
@@ -103,7 +133,7 @@ def test_every_plan_computes_the_program(name, seed, dtype):
 
     plan = family.of_parts(sizes, lambda units: random_plan(units, rng))
 
-    results = OnHost(plan, sizes)(list(inputs.values()))
+    results = OnHost(plan, plan.sizes)(list(inputs.values()))
     expected = program.numpy(inputs)
     close = dict(rtol=1e-9, atol=1e-9) if dtype == "float64" else dict(rtol=2e-2, atol=2e-2)
     for name_, result in zip(plan.names, results, strict=True):

@@ -68,6 +68,7 @@ class Division:
         self._program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
         self._parts: dict[tuple[Any, ...], Part] = {}
         self._names = _names(program)
+        self._taken: dict[Dim, None] = {}  # by what lowering made of parts
         self._held = held_in(program, dtypes.inputs, dtypes.common)
         self._stored = _stored_by_eager(program)
 
@@ -102,20 +103,21 @@ class Division:
 
     def part(self, units: Units, bits: int) -> Part:
         """The units in ``bits`` as a part."""
-        program, made = self._program, dict.fromkeys(given(units, bits))
+        program, own_values = self._program, dict.fromkeys(given(units, bits))
         shown = {
             output.name: output.value
             for output in program.outputs
-            if all(base.node in made for base in units.bases[output.value])
+            if all(base.node in own_values for base in units.bases[output.value])
         }
-        cut = {self._names[v]: v for v in map(Value, made) if _crosses(units, v, bits)}
+        cut = {self._names[v]: v for v in map(Value, own_values) if _crosses(units, v, bits)}
         outputs = {**{n: v for n, v in cut.items() if n not in shown}, **shown}
         equations = units.with_views(units.equations(bits), [*outputs.values()])
         key = equations, tuple(outputs.items())
         if key not in self._parts:
-            own = part(program, equations, outputs, self._names)
-            dtypes = self._part_dtypes(own, outputs)
-            self._parts[key] = Part(own, dtypes, whole=False)
+            own = part(program, equations, outputs, self._names, self._taken)
+            made = Part(own, self._part_dtypes(own, outputs), whole=False)
+            self._taken |= dict.fromkeys(rule.dim for rule in made.size_rules)
+            self._parts[key] = made
         return self._parts[key]
 
     def _part_dtypes(self, own: ArrayProgram, outputs: Mapping[str, Value]) -> Dtypes:

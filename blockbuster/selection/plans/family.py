@@ -11,6 +11,7 @@ from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.target.targets import architecture, target_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.frontend import ArrayProgram
+from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.selection.candidates.candidate import CPU, Choice, Key
@@ -122,8 +123,9 @@ class Family:
 
         def consider(part: Part) -> list[Considered]:
             if part not in considered:
+                known = completed(sizes, part.size_rules)
                 considered[part] = [
-                    fused.consider(sizes, given, self.target, one_kernel=one_kernel)
+                    fused.consider(known, given, self.target, one_kernel=one_kernel)
                     for fused, given in zip(part.fused, part.given, strict=True)
                 ]
             return considered[part]
@@ -144,8 +146,9 @@ class Family:
         return Asked(subject, sizes, considered, self._refused, one_kernel)
 
     def _at_other_sizes(self, chosen: Divided, sizes: Sizes, one_kernel: bool) -> Divided | None:
-        pairs = zip(chosen.fused, chosen.considered, strict=True)
-        found = [fused.at_other_sizes(considered, sizes) for fused, considered in pairs]
+        rules = (rule for part in chosen.parts for rule in part.size_rules)
+        known, pairs = completed(sizes, rules), zip(chosen.fused, chosen.considered, strict=True)
+        found = [fused.at_other_sizes(considered, known) for fused, considered in pairs]
         kept = tuple(one for one in found if one is not None)
         if len(kept) != len(found):
             return None
@@ -175,19 +178,21 @@ class Family:
         notes = [note for considered in chosen.considered for note in considered.notes]
         results = {name: seen for part in chosen.parts for name, seen in part.results}
         names = self._whole.pieces.names
+        own = (rule for part in chosen.parts for rule in part.size_rules)
+        rules = tuple(dict.fromkeys((*self.rules, *own)))
         return Plan(
             self.name,
             self.dtype,
             architecture(self.target),
             self.inputs,
-            dict(sizes),
+            completed(sizes, rules),
             tuple(steps),
             names,
             tuple(results[name] for name in names),
             {name: dtype for part in chosen.parts for name, dtype in part.dtypes.items()},
             self._whole.arithmetic,
             tuple(notes),
-            self.rules,
+            rules,
             self._input_dtypes,
             tuple(name for part in chosen.parts for name in part.rounded),
             divided=chosen,

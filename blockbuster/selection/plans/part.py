@@ -95,6 +95,8 @@ class Part:
 
     def _read_as(self, name: str, dtype: str, kept: Mapping[str, str]) -> str:
         """The dtype in which kernels read an array: of what is computed, truths are numbers."""
+        if name in self._of.read and dtype in OWN:
+            return dtype
         computed = name in kept or name in self._of.read
         return result_dtype([dtype], self.arithmetic) if computed else dtype
 
