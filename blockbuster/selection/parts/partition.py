@@ -23,11 +23,6 @@ CAPS = (12, 8, 6, 4, 3, 2, 1)
 STEPS = 100_000
 """Pairs of a state and a part that can come next, at most: about a second of enumeration."""
 
-NEAR = 1.1
-"""How many times the best plan the whole program as one part may take: of programs that differ, the
-closed form tells no less apart, and attention of 192 rows in float32 is 1.1 times its three parts.
-"""
-
 Part = int
 Length = Callable[[Part], float]
 Estimate = Callable[[Part, Mapping[Part, float]], float]
@@ -158,11 +153,8 @@ def best_plan(
             break
         for part in new:
             priced[part] = price(part)
-    whole = priced.get(steps.all)
-    if whole is not None and whole <= NEAR * total:
-        total, parts = whole, (steps.all,)
     least, _ = steps.best(lambda part: priced[part] if part in priced else bound(part))
-    return Best(parts, total, least, len(priced), steps.cap, whole)
+    return Best(parts, total, least, len(priced), steps.cap, priced.get(steps.all))
 
 
 def _guess(

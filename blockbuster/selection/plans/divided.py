@@ -32,6 +32,10 @@ from blockbuster.selection.plans.pieces import Call
 BUDGET = 24
 """Parts that are priced for a plan, at most: each takes about half a second."""
 
+NEAR = 1.1
+"""How many times the best plan one part of fewer kernels may take: of programs that differ, the
+closed form tells no less apart."""
+
 WIDTH = 4
 """Bytes of an element that a copy reads and writes: values between kernels are mostly float32."""
 
@@ -165,8 +169,20 @@ class _Search:
         )  # fmt: skip
         if any(bits not in self._made for bits in best.parts):
             raise next(iter(self._notes.values()))
+        if self._is_as_good(best):
+            best = replace(best, parts=(self._all,), total=best.whole)
         parts = tuple(self._made[bits] for bits in best.parts)
         return Divided(parts, tuple(one for own in parts for one in self._consider(own)), best)
+
+    def _is_as_good(self, best: Best) -> bool:
+        """True if all units as one part take about as long as a plan, in fewer kernels."""
+        if best.whole is None or best.whole > NEAR * best.total:
+            return False
+        whole, *parts = (self._kernels(bits) for bits in (self._all, *best.parts))
+        return whole < sum(parts)
+
+    def _kernels(self, bits: int) -> int:
+        return sum(one.best.kernels for one in self._consider(self._made[bits]))
 
     def _price(self, bits: int) -> float:
         """Microseconds of a part; infinite if it has no kernels. Equal parts are priced once."""
