@@ -169,14 +169,14 @@ class _Search:
         )  # fmt: skip
         if any(bits not in self._made for bits in best.parts):
             raise next(iter(self._notes.values()))
-        if self._is_as_good(best):
+        if best.whole is not None and self._is_as_good(best.whole, best):
             best = replace(best, parts=(self._all,), total=best.whole)
         parts = tuple(self._made[bits] for bits in best.parts)
         return Divided(parts, tuple(one for own in parts for one in self._consider(own)), best)
 
-    def _is_as_good(self, best: Best) -> bool:
+    def _is_as_good(self, taken: float, best: Best) -> bool:
         """True if all units as one part take about as long as a plan, in fewer kernels."""
-        if best.whole is None or best.whole > NEAR * best.total:
+        if taken > NEAR * best.total:
             return False
         whole, *parts = (self._kernels(bits) for bits in (self._all, *best.parts))
         return whole < sum(parts)
