@@ -15,7 +15,7 @@ from blockbuster.costs.coefficients import FITTED
 from blockbuster.costs.footprint import Footprint
 from blockbuster.costs.report import LATENCY
 from blockbuster.costs.steps import Rates, Step
-from blockbuster.costs.tiered import begun_at_once, passed
+from blockbuster.costs.tiered import passed
 from blockbuster.machines import machine
 
 H200 = machine("h200")
@@ -391,22 +391,3 @@ def test_a_kernel_that_wants_more_registers_than_there_are_is_slower():
 def test_no_kernel_at_all_costs_nothing_that_could_be_told():
     with pytest.raises(ValueError, match="there is no kernel whose cost"):
         cost((), "h200")
-
-
-def test_a_gpu_hands_out_programs_one_after_the_other():
-    (one,) = works("attention")
-    short = replace(one, phases=tuple(replace(phase, runs=0, each=()) for phase in one.phases))
-    few, many = (time_of(replace(short, programs=n), H200).seconds for n in (1, 1 << 20))
-    assert many - few == pytest.approx((1 << 20) * FITTED.handed / H200.clock, rel=1e-3)
-    fixed = time_of(replace(short, programs=1 << 20, fixed=132), H200).seconds
-    assert fixed < many / 1000
-
-
-@pytest.mark.parametrize(
-    ("loop", "runs", "seconds"), [("M", 12.0, 120.0), ("M", 1.0, 20.0), ("", 12.0, 240.0)]
-)
-def test_programs_are_out_of_step_in_a_loop_with_loops_inside(loop, runs, seconds):
-    """Ten programs that compute for a second, and then wait for ten, over and over."""
-    outer = Step(runs, {"issue": 1.0}, 0.0, loop=loop)
-    inner = Step(runs, {"issue": 0.0}, 10.0, loop=loop)
-    assert begun_at_once((outer, inner), 10) == seconds
