@@ -1,7 +1,8 @@
-"""How many cache lines a tile touches: a short row takes a whole line.
+"""How many cache lines a tile touches, and how much of a row a lane moves at once.
 
 Processors ask the cache for lines. A tile whose rows are shorter than a line takes as many requests
-as a tile with whole lines.
+as a tile with whole lines. A lane moves up to 16 bytes at once, but fewer of rows that may begin at
+odd places.
 """
 
 from __future__ import annotations
