@@ -12,7 +12,7 @@ from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.decisions.packed import told_apart
-from blockbuster.selection.nearby.jams import pairs_in
+from blockbuster.selection.decisions.pairs import pairs_in
 from blockbuster.selection.plans.size_classes import (
     Blocks,
     Sizes,
