@@ -30,7 +30,7 @@ from blockbuster.errors import BlockbusterError
 from blockbuster.rules import safe
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from blockbuster.selection.limits import microseconds
+from blockbuster.selection.limits import microseconds, times
 from blockbuster.selection.search import beam
 from blockbuster.selection.space import Space
 

@@ -31,11 +31,11 @@ from blockbuster.selection.starts import starts
 CONTENDERS = 3
 """Candidates whose schedules are searched, at most."""
 
-BUDGET, EACH = 60, 30
+BUDGET, EACH = 20, 40
 """Schedules that a search prices, at most, beside those that it begins with, and more for each
 kernel."""
 
-HOPELESS = 1.15
+HOPELESS = 1.3
 """How many times the price of another candidate all first moves of a search may take for more."""
 
 TRIED = 3

@@ -30,10 +30,11 @@ BEAM = 6
 KINDS = ("chunk", "walk", "persist", "jam", "pack")
 """The moves whose lines make schedules of another kind: they change who computes what."""
 
-COARSE, LOOKED = ("block", "chunk", "recut"), 16
-"""The moves by which the search climbs from each start, and how many schedules it prices there."""
+COARSE, LOOKED = ("block", "chunk", "recut", "warps"), 8
+"""The moves by which the search climbs from each start, and how many schedules of one kernel it
+prices there; half as many more for each kernel more."""
 
-FAR = 1.4
+FAR = 1.25
 """How many times ``hopeless`` all starts may take for a first climb."""
 
 WORTH = 0.997
@@ -74,8 +75,9 @@ def beam(
     """The schedules that a search from ``starts`` has priced, the cheapest first.
 
     All ``starts`` are schedules of one program for the same sizes. ``budget``: the most schedules
-    that are priced beside them. ``moves``: those whose lines are edited, all if there are none. It ends early if after the first moves all take ``hopeless``
-    microseconds or more. Of two that cost the same, the one that was found first is first.
+    that are priced beside them. ``moves``: those whose lines are edited, all if there are none. The
+    search ends early if after the climbs from ``starts`` all take ``hopeless`` microseconds or
+    more. Of two that cost the same, the one that was found first is first.
     """
     begun = tuple({one.draft: one for one in starts}.values())
     search = _Search(Space(begun[0]), price, budget + len(begun))
@@ -84,10 +86,14 @@ def beam(
     found = search.ranked()
     if len(found) > 1 and found[0].microseconds < FAR * hopeless:
         for start in {_blocks(one): one for one in reversed(found)}.values():
-            search.climb(start, COARSE, LOOKED)
+            search.climb(start, COARSE, _looked(start))
     if search.ranked()[0].microseconds < hopeless:
         search.climb_all(moves, width)
     return search.ranked()
+
+
+def _looked(start: Priced) -> int:
+    return LOOKED * (1 + len(start.scheduled.draft.nests)) // 2
 
 
 def _blocks(one: Priced) -> tuple[tuple[Block, ...], ...]:
@@ -96,8 +102,8 @@ def _blocks(one: Priced) -> tuple[tuple[Block, ...], ...]:
 
 @dataclass
 class _Search:
-    """``found``: all that were priced. ``climbed``: those from which a climb began or where it ended;
-    ``looked``: the same of climbs by coarse moves.
+    """``found``: all that were priced. ``climbed``: those where a climb began or ended; ``looked``:
+    the same of climbs by coarse moves.
     """
 
     space: Space

@@ -9,6 +9,7 @@ have dots that wait for others, the search begins with two blocks of rows to a p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -28,6 +29,7 @@ from blockbuster.selection.decisions.own_blocks import Own
 from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.split_tiles import split_tiles
 from blockbuster.selection.decisions.usual_settings import with_settings
+from blockbuster.selection.limits import LONG, times
 
 JAM = Jam()
 
@@ -51,14 +53,17 @@ def starts(default: Scheduled, *, in_chunks: bool) -> Iterator[Scheduled]:
     """``default``, and the schedules of the same program with which its search begins, too."""
     yield default
     bare = replace(default, draft=default.start, moves=())
-    make = partial(_made, bare, None if in_chunks else {})
-    dots, wide = bool(_dots(bare.draft)), _wider(default)
-    made = [make({}, of_dots=False)]
-    made.append(make(wide, of_dots=dots, own=APART) or make(wide, of_dots=dots))
+    make = partial(_apart, bare, None if in_chunks else {})
+    wide = _wider(default)
     rows = {let.target.axes[0] for let in _dots(bare.draft)}
-    tall = make({dim: lanes for dim, lanes in wide.items() if dim in rows}, of_dots=dots)
-    made += (_jammed(tall, site) for site in JAM.sites(tall)) if tall else ()
-    yield from (packed(with_settings(one, STAGES)) for one in made if one is not None)
+    made = [make({}), make(wide)]
+    tall = make({dim: lanes for dim, lanes in wide.items() if dim in rows})
+    made += [_jammed(tall, site) for site in JAM.sites(tall)] if tall else []
+    if default.draft.chunks and rows:
+        made.append(_apart(bare, {}, {}))
+    for described in (False, True) if times(default).microseconds >= LONG else (False,):
+        known = (with_settings(one, STAGES, described=described) for one in made if one is not None)
+        yield from map(packed, known)
 
 
 def _jammed(scheduled: Scheduled, site: Site) -> Scheduled | None:
@@ -86,24 +91,22 @@ def _has_chained_dots(loop: For, tiling: Tiling) -> bool:
     return any(not made.isdisjoint(operands(dot)) for dot in dots)
 
 
-def _made(
-    bare: Scheduled,
-    chunks: Mapping[Dim, int] | None,
-    wide: Mapping[Dim, int],
-    *,
-    of_dots: bool,
-    own: Own = NONE,
+def _apart(
+    bare: Scheduled, chunks: Mapping[Dim, int] | None, wide: Mapping[Dim, int]
 ) -> Scheduled | None:
     """The schedule without warps and stages that has these lanes, and for other dims default ones.
 
-    None if they do not go together, or there is one kernel alone where blocks are its ``own``.
+    Kernels that one nest becomes have lines for their own blocks. None if lanes do not go together.
     """
     asked = dict.fromkeys((d for n in bare.draft.nests for d in dims_in(n)), 0) if wide else {}
-    tiles, dots = ({}, {**asked, **wide}) if of_dots else ({**asked, **wide}, {})
-    try:
-        return arranged(bare, tiles=tiles, of_dots=dots, chunks=chunks, own=own)
-    except EmitError:
-        return None
+    lanes = {**asked, **wide}
+    tiles, of_dots = ({}, lanes) if _dots(bare.draft) else (lanes, {})
+    for own in (APART, NONE):
+        with suppress(EmitError):
+            made = arranged(bare, tiles=tiles, of_dots=of_dots, chunks=chunks, own=own)
+            if own is NONE or len(made.draft.nests) > 1:
+                return made
+    return None
 
 
 def _wider(default: Scheduled) -> Mapping[Dim, int]:

@@ -8,8 +8,8 @@ from math import inf
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.candidates.candidate import Choice
-from blockbuster.selection.plans.asked import Asked, rescheduled
 from blockbuster.selection.limits import microseconds, times
+from blockbuster.selection.plans.asked import Asked, rescheduled
 from blockbuster.selection.search import beam
 
 BEST = 8

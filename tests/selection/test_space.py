@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
+from blockbuster.selection.nearby.variations import variations
 
 import blockbuster as bb
 from bench.ablation import named
@@ -18,7 +19,6 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.rules import safe
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.space import Space
 
 H100 = target_of("sm_90")

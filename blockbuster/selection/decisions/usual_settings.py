@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from blockbuster.emit.schedule.base import Args
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
 from blockbuster.emit.schedule.stage import Stage
@@ -23,10 +24,13 @@ def with_usual_settings(scheduled: Scheduled, warps: int | None = None) -> Sched
     return overlapped(grouped(staged(with_warps(scheduled, warps))))
 
 
-def with_settings(scheduled: Scheduled, stages: int) -> Scheduled:
-    """``scheduled``, which has none of them, complete, with the warps that searches begin with."""
+def with_settings(scheduled: Scheduled, stages: int, *, described: bool) -> Scheduled:
+    """``scheduled``, which has none of them, complete, with the warps that searches begin with.
+
+    ``described``: loads run ahead by descriptors where they can.
+    """
     counts = [warps_of_rows(scheduled, nest) for nest in scheduled.draft.nests]
-    return overlapped(grouped(staged(_with_counts(scheduled, counts), stages)))
+    return overlapped(grouped(staged(_with_counts(scheduled, counts), stages, described)))
 
 
 def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
@@ -43,12 +47,15 @@ def _with_counts(scheduled: Scheduled, counts: Sequence[int]) -> Scheduled:
     return scheduled
 
 
-def staged(scheduled: Scheduled, stages: int = STAGES) -> Scheduled:
+def staged(scheduled: Scheduled, stages: int = STAGES, described: bool = False) -> Scheduled:
     """``scheduled`` with the loads of dots running ahead, wherever they can."""
     for site in list(STAGE.sites(scheduled)):
         loop = loop_at(scheduled.draft, site)
         assert loop is not None
         tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
         if any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
-            scheduled = STAGE.apply(scheduled, site, stages=stages)
+            args: Args = {"stages": stages}
+            if described and not STAGE.why_not(scheduled, site, **args, described=True):
+                args = {**args, "described": True}
+            scheduled = STAGE.apply(scheduled, site, **args)
     return scheduled
