@@ -31,7 +31,7 @@ from blockbuster.selection.starts import starts
 CONTENDERS = 3
 """Candidates whose schedules are searched, at most."""
 
-BUDGET, EACH = 20, 40
+BUDGET, EACH = 60, 40
 """Schedules that a search prices, at most, beside those that it begins with, and more for each
 kernel."""
 
@@ -168,7 +168,7 @@ def _at_its_best(
         elif search.in_chunks or made.kernels == choice.kernels:
             return made
     words = "the default schedule: those near it are estimated to want more than a program can have"
-    return replace(choice, schedules=words)
+    return choice if any(one.times.cost for one in found) else replace(choice, schedules=words)
 
 
 def at_other_sizes(choice: Choice, sizes: Mapping[Dim, int]) -> Choice | None:

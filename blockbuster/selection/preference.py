@@ -9,6 +9,7 @@ from blockbuster.costs import Work
 from blockbuster.emit.schedule.jam import Jam
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.usual_warps import warps_of_rows
+from blockbuster.selection.limits import is_early
 from blockbuster.selection.search import Priced
 
 NEAR = 1.02
@@ -43,7 +44,7 @@ def preferred(found: Sequence[Priced]) -> list[Priced]:
     took an H200 111 microseconds for 4096 positions instead of 101; by the closed form 126.1 and
     126.7.
     """
-    fit = _without_vain_pairs([one for one in found if one.times.cost is not None])
+    fit = _without_vain_pairs([one for one in found if one.times.cost and not _is_early(one)])
     if not fit:
         return []
     limit = _limit(_cost(fit[0]))
@@ -62,6 +63,10 @@ def _without_vain_pairs(found: Sequence[Priced]) -> list[Priced]:
         for one in found
         if not _has_pairs(one) or (one.microseconds < most and _cost(one).moved < moved)
     ]
+
+
+def _is_early(one: Priced) -> bool:
+    return is_early(one.scheduled, _cost(one))
 
 
 def _has_pairs(one: Priced) -> bool:

@@ -7,9 +7,9 @@ and so is what was in vain for a kernel until another line of it changes.
 
 From each start it climbs by ``COARSE`` moves alone, ``LOOKED`` schedules at most; then, with all
 moves, from the best of all. Some lines pay only together with others, such as two blocks of rows to
-a program with larger blocks. So then it climbs, by ``COARSE`` moves again, from the cheapest
-schedule of each other *kind*, which has another number of lines of some of the moves ``KINDS``;
-from all ``BEAM`` best kinds, or until a budget of prices is spent. The budget counts schedules, not
+a program with larger blocks. So then it climbs, a few steps each, from the cheapest schedule of
+each other *kind*, which has another number of lines of some of the moves ``KINDS``; from all
+``BEAM`` best kinds, or until a budget of prices is spent. The budget counts schedules, not
 seconds, so the same program gives the same schedule on every computer.
 """
 
@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 from math import inf
 
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.stage import BY_DESCRIPTORS
 from blockbuster.emit.tile.program import Block, TileProgram
 from blockbuster.selection.price import Times
-from blockbuster.selection.space import Space, Spot
+from blockbuster.selection.space import DROP, INSERT, Space, Spot
 
 BEAM = 6
 """Kinds of schedules from which the search climbs."""
@@ -38,7 +39,8 @@ FAR = 1.25
 """How many times ``hopeless`` all starts may take for a first climb."""
 
 WORTH = 0.997
-"""The part of the price up to which an edit is worth a step: edits that matter gain more."""
+"""The part of the price up to which an edit is worth a step: edits that matter gain more. Only
+descriptors may gain less, for they let places take turns, which another line says."""
 
 
 Price = Callable[[Scheduled], Times]
@@ -74,7 +76,8 @@ def beam(
 ) -> tuple[Priced, ...]:
     """The schedules that a search from ``starts`` has priced, the cheapest first.
 
-    All ``starts`` are schedules of one program for the same sizes. ``budget``: the most schedules
+    All ``starts`` are schedules of one program for the same sizes; if there are several, the first
+    is only priced. ``budget``: the most schedules
     that are priced beside them. ``moves``: those whose lines are edited, all if there are none. The
     search ends early if after the climbs from ``starts`` all take ``hopeless`` microseconds or
     more. Of two that cost the same, the one that was found first is first.
@@ -85,7 +88,8 @@ def beam(
         search.add(Priced(price(one), one))
     found = search.ranked()
     if len(found) > 1 and found[0].microseconds < FAR * hopeless:
-        for start in {_blocks(one): one for one in reversed(found)}.values():
+        others = (one for one in reversed(found) if one.scheduled is not begun[0])
+        for start in {_blocks(one): one for one in others}.values():
             search.climb(start, COARSE, _looked(start))
     if search.ranked()[0].microseconds < hopeless:
         search.climb_all(moves, width)
@@ -103,7 +107,7 @@ def _blocks(one: Priced) -> tuple[tuple[Block, ...], ...]:
 @dataclass
 class _Search:
     """``found``: all that were priced. ``climbed``: those where a climb began or ended; ``looked``:
-    the same of climbs by coarse moves.
+    the same of climbs that price few.
     """
 
     space: Space
@@ -129,7 +133,7 @@ class _Search:
             if best.scheduled.draft not in self.climbed:
                 self.climb(best, moves)
             elif here is not None:
-                self.climb(here, COARSE, LOOKED)
+                self.climb(here, moves, 2 * LOOKED)
             else:
                 break
 
@@ -165,7 +169,11 @@ class _Search:
     def _spots(self, here: Priced, moves: Collection[str]) -> Iterator[Spot]:
         """The spots that are worth a look, those of the slowest kernels first."""
         spots = [s for s in self.space.spots(here.scheduled) if not moves or s.move in moves]
-        worth = (spot for spot in spots if here.share(spot.site.nest) > 1.0 - WORTH)
+        worth = (
+            spot
+            for spot in spots
+            if here.share(spot.site.nest) > 1.0 - WORTH and not _is_told(spot, here.scheduled)
+        )
         yield from sorted(worth, key=lambda s: (s.tier, -here.share(s.site.nest)))
 
     def _best_at(self, here: Priced, spot: Spot, until: int) -> Priced | None:
@@ -178,9 +186,20 @@ class _Search:
                     break
                 self.add(Priced(self.price(made), made, (*here.edits, near.edit)))
             one = self.found[made.draft]
-            least = best.microseconds if best else WORTH * here.microseconds
+            worth = 1.0 if near.edit.endswith(" ".join(BY_DESCRIPTORS)) else WORTH
+            least = best.microseconds if best else worth * here.microseconds
             best = one if one.microseconds < least else best
         return best
+
+
+def _is_told(spot: Spot, scheduled: Scheduled) -> bool:
+    """True if lines of ``block`` say already what one more line of ``recut`` would, or a nest would
+    get its usual warps, which is an edit of its line.
+    """
+    alone = [line for line in scheduled.moves if line.move == "block" and line.site == spot.site]
+    one = len(scheduled.draft.nests) == 1 or bool(alone)
+    recut = spot.move == "recut" and spot.kind == INSERT and one and not scheduled.draft.chunks
+    return recut or (spot.kind == DROP and spot.move == "warps")
 
 
 def _from(spots: Iterable[Spot], first: Spot) -> Sequence[Spot]:

@@ -15,8 +15,10 @@ from functools import partial
 
 from blockbuster.emit.schedule.block import least_lanes
 from blockbuster.emit.schedule.jam import Jam
+from blockbuster.emit.schedule.persist import Persist
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at
+from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import defined, operands
 from blockbuster.emit.tile.program import Await, For, Let, Load, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
@@ -29,9 +31,9 @@ from blockbuster.selection.decisions.own_blocks import Own
 from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.split_tiles import split_tiles
 from blockbuster.selection.decisions.usual_settings import with_settings
-from blockbuster.selection.limits import LONG, times
+from blockbuster.selection.limits import IN_TURN, times
 
-JAM = Jam()
+JAM, PERSIST, WARPS = Jam(), Persist(), Warps()
 
 STAGES = 3
 """Stages of loops of dots: two steps are on their way."""
@@ -61,9 +63,39 @@ def starts(default: Scheduled, *, in_chunks: bool) -> Iterator[Scheduled]:
     made += [_jammed(tall, site) for site in JAM.sites(tall)] if tall else []
     if default.draft.chunks and rows:
         made.append(_apart(bare, {}, {}))
-    for described in (False, True) if times(default).microseconds >= LONG else (False,):
-        known = (with_settings(one, STAGES, described=described) for one in made if one is not None)
-        yield from map(packed, known)
+    known = [one for one in made if one is not None]
+    yield from (packed(with_settings(one, STAGES, described=False)) for one in known)
+    if times(default).microseconds >= IN_TURN:
+        yield from (packed(with_settings(one, STAGES, described=True)) for one in known)
+        columns = {let.target.axes[-1] for let in _dots(bare.draft)} - rows
+        wider = {dim: lanes * (1 + (dim in columns)) for dim, lanes in wide.items()}
+        yield from _in_turn((make(wide), 2, 4), (make(wider), 1, 8))
+
+
+def _in_turn(*asked: tuple[Scheduled | None, int, int]) -> Iterator[Scheduled]:
+    """Schedules whose products have so many programs to a processor, of so many warps.
+
+    Of a product with large tiles, one program fills a processor's memory. While it stores its
+    results and waits for its first loads, its matrix units stand still, unless the loads of the
+    next place run ahead meanwhile. Two programs begin at once, so both store at once, and both
+    wait. If they take their places in turn, one computes while the other stores: a product of
+    8192 x 256 x 4096 in tiles of 128 x 128 took an H200 37.3 microseconds by two programs to a
+    processor in turn and 44.3 by one for each tile; with 128 x 256 results 39.7 by one to a
+    processor in turn and 48.5 by one for each. That takes descriptors, warps and blocks at once,
+    none of which is worth a step alone.
+    """
+    for one, side, warps in asked:
+        made = with_settings(one, STAGES, described=True) if one else None
+        for site in list(PERSIST.sites(made)) if made else ():
+            assert made is not None
+            count = side * made.target.processors
+            nest = made.draft.nests[site.nest - 1]
+            if least_lanes(nest, made.draft.units):
+                if nest.warps != warps:
+                    made = WARPS.apply(made, site, count=warps)
+                made = PERSIST.apply(made, site, programs=count)
+        if made is not None and any(nest.programs for nest in made.draft.nests):
+            yield packed(made)
 
 
 def _jammed(scheduled: Scheduled, site: Site) -> Scheduled | None:
@@ -83,12 +115,12 @@ def _jammed(scheduled: Scheduled, site: Site) -> Scheduled | None:
 
 
 def _has_chained_dots(loop: For, tiling: Tiling) -> bool:
-    """True if a dot of the loop's body takes what is computed there. Else two blocks of rows are no
-    more than one of twice the rows.
+    """True if a dot of the loop's body takes what is computed there of another one. Else two blocks
+    of rows are no more than one of twice the rows.
     """
     made = {defined(s) for s in loop.body if not isinstance(s, Load | Await)} - {None}
-    dots = (s for s in loop.body if isinstance(s, Let) and is_matrix_dot(s, tiling))
-    return any(not made.isdisjoint(operands(dot)) for dot in dots)
+    dots = [s for s in loop.body if isinstance(s, Let) and is_matrix_dot(s, tiling)]
+    return len(dots) > 1 and any(not made.isdisjoint(operands(dot)) for dot in dots)
 
 
 def _apart(

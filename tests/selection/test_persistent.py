@@ -86,7 +86,7 @@ def test_pairs_are_found_for_shallow_products_though_walks_are_the_best_else(inp
     """An H200 took 23.9 and 15.9 microseconds by pairs, 29.9 and 21.0 by walks."""
     kernel = bb.emit(bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, **inputs))), sizes)
 
-    assert kernel.schedule == (
-        "block M 128, K 64, N 128\nwarps 4\nstage nest 1 K 3 by descriptors\noverlap nest 1\n"
-        "persist nest 1 264\n"
-    )
+    lines = kernel.schedule.splitlines()
+    assert lines[0] == "block M 128, K 64, N 128"
+    assert {"stage nest 1 K 3 by descriptors", "persist nest 1 264"} < set(lines)
+    assert kernel.tile_program.nests[0].warps == 4
