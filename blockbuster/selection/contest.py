@@ -31,7 +31,7 @@ from blockbuster.selection.starts import starts
 CONTENDERS = 3
 """Candidates whose schedules are searched, at most."""
 
-BUDGET, EACH = 60, 40
+BUDGET, EACH = 40, 60
 """Schedules that a search prices, at most, beside those that it begins with, and more for each
 kernel."""
 

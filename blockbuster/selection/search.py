@@ -31,7 +31,7 @@ BEAM = 6
 KINDS = ("chunk", "walk", "persist", "jam", "pack")
 """The moves whose lines make schedules of another kind: they change who computes what."""
 
-COARSE, LOOKED = ("block", "chunk", "recut", "warps"), 8
+COARSE, LOOKED = ("block", "chunk", "recut", "warps"), 12
 """The moves by which the search climbs from each start, and how many schedules of one kernel it
 prices there; half as many more for each kernel more."""
 
@@ -133,7 +133,7 @@ class _Search:
             if best.scheduled.draft not in self.climbed:
                 self.climb(best, moves)
             elif here is not None:
-                self.climb(here, moves, 2 * LOOKED)
+                self.climb(here, moves, LOOKED)
             else:
                 break
 
