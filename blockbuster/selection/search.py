@@ -77,10 +77,10 @@ def beam(
     """The schedules that a search from ``starts`` has priced, the cheapest first.
 
     All ``starts`` are schedules of one program for the same sizes; if there are several, the first
-    is only priced. ``budget``: the most schedules
-    that are priced beside them. ``moves``: those whose lines are edited, all if there are none. The
-    search ends early if after the climbs from ``starts`` all take ``hopeless`` microseconds or
-    more. Of two that cost the same, the one that was found first is first.
+    is only priced. ``budget``: the most schedules that are priced beside them. ``moves``: those
+    whose lines are edited, all if there are none. The search ends early if after the climbs from
+    ``starts`` all take ``hopeless`` microseconds or more. Of two that cost the same, the one that
+    was found first is first.
     """
     begun = tuple({one.draft: one for one in starts}.values())
     search = _Search(Space(begun[0]), price, budget + len(begun))
@@ -97,10 +97,12 @@ def beam(
 
 
 def _looked(start: Priced) -> int:
+    """How many schedules are priced in the climb from a start."""
     return LOOKED * (1 + len(start.scheduled.draft.nests)) // 2
 
 
 def _blocks(one: Priced) -> tuple[tuple[Block, ...], ...]:
+    """Of starts with the same blocks, only the cheapest is climbed from."""
     return tuple(nest.blocks for nest in one.scheduled.draft.nests)
 
 
