@@ -23,6 +23,7 @@ from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.cost import Cost
+from blockbuster.selection.decisions.beside import ends_late
 from blockbuster.selection.decisions.combining import combining_warps
 from blockbuster.selection.decisions.default_tiles import THREADS, widest_computed
 from blockbuster.selection.price import Times, priced
@@ -129,8 +130,8 @@ def times(scheduled: Scheduled, limits: Limits | None = None) -> Times:
         cost = priced(scheduled)
     except ValueError:  # it does not fit a processor, or the machine lacks a rate
         return Times(inf)
-    slow = limits is not None and (is_early(scheduled, cost, IN_TURN) or waits_in_turn(scheduled))
-    if slow or cost.spills_beside(rooms(scheduled)):
+    slow = is_early(scheduled, cost, IN_TURN) or waits_in_turn(scheduled) or ends_late(scheduled)
+    if (limits and slow) or cost.spills_beside(rooms(scheduled)):
         return Times(inf)
     return Times(cost.microseconds, cost.each, cost)
 

@@ -1,0 +1,112 @@
+"""Which kernels may run beside the next one, by few programs: statistics of what a product reads.
+
+A product that needs the statistics of rows behind its loop alone (``closing/place_waits.py``) may
+begin with the kernel that makes them, if that takes a part of each processor: its programs all run
+at once, two to a processor, and take the rows in turn. Otherwise the product's programs begin where
+those of the rows have ended.
+
+On an H200 RMSNorm and a product of 2048 x 4096 x 1024 took 26.5 microseconds instead of 29.9 (the
+product alone: 24.1), of 8192 x 4096 x 1024 99.4 instead of 111 (91.9), of 4096 x 2048 x 2048 51.5
+instead of 56.0 (47.3), of 8192 x 1024 x 1024 32.4 instead of 34.3 (25.9), of 2048 x 4096 x 4096
+93.0 instead of 95.5 (90.2). With 132 programs LayerNorm and a product of 2048 x 4096 x 1024 took
+29.5 instead of 27.3, for the rows took longer than the product; with 528 27.6, with 1056 31.7.
+
+Warps that meet several times a row have the next rows on their way meanwhile, if that leaves the
+product its shared memory: LayerNorm and a product of 8192 x 4096 x 1024, 128 x 256 results to a
+program, took 102 instead of 112, and 115 without few programs (where sums of the weight's columns
+are kept). RMSNorm, one sum a row, took as long with as without.
+
+Not where the rows take longer than the first round of the product: the same by 128 x 128 results to
+a program took 131 instead of 122. Nor where programs of the product share a processor: gated
+networks of 512 features and 8192 rows took 4 to 6% longer. Nor where the rows' programs meet more
+often than a short product takes: LayerNorm, three sums for each place, and a product of 2048 x 1024
+x 1024 took 11.9 instead of 11.4 (with the next rows on their way 11.8), RMSNorm, one sum, 10.3
+instead of 10.9.
+"""
+
+from __future__ import annotations
+
+from blockbuster.costs.footprint import footprint
+from blockbuster.costs.work import loops_before_it_waits
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.layouts import layouts_of
+from blockbuster.emit.tile.program import For, Issue, Let, Nest, statements
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.ops import Functional
+from blockbuster.ir.types import size_class
+from blockbuster.selection.decisions.combining import programs as places_of
+from blockbuster.selection.decisions.combining import widest
+
+DEPTH, ELEMENTS, RESULTS = 256, 4096, 128 * 128
+"""Lanes that the product sums over, at least, for each ``ELEMENTS`` that a program of the rows
+reads, if a program of the product has so many ``RESULTS``.
+"""
+
+FOLD, AHEAD = 96, 8
+"""The same for each sum, or maximum, of a row: the warps of a program meet there. Where loads run
+ahead, warps do not wait for them: that is this part of what the loads take.
+"""
+
+
+def ends_late(scheduled: Scheduled) -> bool:
+    """True if a kernel by few programs takes longer than the product beside it before that waits.
+
+    The price hides one of the two behind the other, however long both take.
+    """
+    nests = scheduled.draft.nests
+    return any(
+        nest.programs
+        and loops_before_it_waits(scheduled.program.nests[at + 1])
+        and _lanes_in_all(scheduled, at) > _work_before_it_waits(scheduled, at + 1)
+        for at, nest in enumerate(nests[:-1])
+    )
+
+
+def _lanes_in_all(scheduled: Scheduled, at: int) -> int:
+    """The lanes of a product, times its results, that take as long as all places of a program."""
+    nest = scheduled.draft.nests[at]
+    turns = -(-places_of(scheduled, nest) // nest.programs)
+    return turns * _lanes(scheduled, at, ahead=nest.stages > 1) * RESULTS
+
+
+def _lanes(scheduled: Scheduled, at: int, *, ahead: bool) -> int:
+    """The lanes of a product that take as long as a place of a nest of rows."""
+    nest = scheduled.draft.nests[at]
+    loads = DEPTH * widest(scheduled.draft, nest) // ELEMENTS
+    return max(loads, FOLD * _folds(nest) - (loads // AHEAD if ahead else 0))
+
+
+def _folds(nest: Nest) -> int:
+    """Sums and maxima along the rows of a place."""
+    lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
+    return sum(isinstance(let.op, Functional) for let in lets)
+
+
+def _work_before_it_waits(scheduled: Scheduled, at: int) -> int:
+    """Multiplications of a program in the loop whose loads run ahead, before its nest waits.
+
+    0 if there is none, or if programs that take several rounds share a processor.
+    """
+    nest, count = scheduled.program.nests[at], places_of(scheduled, scheduled.draft.nests[at])
+    at_once = count <= scheduled.target.processors
+    loops = loops_before_it_waits(nest)
+    ahead = [loop for loop in loops if any(isinstance(s, Issue) for s in statements(loop.body))]
+    if not ahead or not (at_once or _is_alone(scheduled, at)):
+        return 0
+    tiling = tiling_of(scheduled.program, nest)
+    return max(scheduled.sizes[size_class(loop.dim)] * _results(loop, tiling) for loop in ahead)
+
+
+def _results(loop: For, tiling: Tiling) -> int:
+    """The results of all dots of a loop, in a program."""
+    lets = (stmt for stmt in statements(loop.body) if isinstance(stmt, Let))
+    dots = (let.target for let in lets if is_matrix_dot(let, tiling))
+    return sum(map(tiling.elements, dots))
+
+
+def _is_alone(scheduled: Scheduled, at: int) -> bool:
+    """True if a processor has room for one program of a nest, and no more."""
+    program, machine = scheduled.program, scheduled.target.machine
+    room = footprint(layouts_of(program, program.nests[at], scheduled.target.name))
+    return not room.misfit(machine) and room.resident(machine) == 1
