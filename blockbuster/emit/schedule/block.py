@@ -100,11 +100,15 @@ class BlockDims(Move):
                 yield {"cuts": cuts}
 
     def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """The cut of one dim with half or twice the lanes, or in one block instead of several."""
+        """The cut of one dim with half or twice the lanes, or in one block instead of several.
+
+        That block may have four times the lanes: without a loop over it, other lines apply.
+        """
         cuts: tuple[Cut, ...] = args["cuts"]
         for at, cut in enumerate(cuts):
             for other in _ways(cut.dim, scheduled, site):
-                if other != cut and other.lanes in (cut.lanes // 2, cut.lanes, 2 * cut.lanes):
+                near = (cut.lanes // 2, cut.lanes, 2 * cut.lanes, 4 * cut.lanes)
+                if other != cut and other.lanes in near[: 4 if other.whole else 3]:
                     made = (*cuts[:at], other, *cuts[at + 1 :])
                     if not self.why_not(scheduled, site, cuts=made):
                         yield {"cuts": made}

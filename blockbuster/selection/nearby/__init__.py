@@ -1,1 +1,0 @@
-"""Schedules near the default one: other blocks, warps, stages, and kernels jammed."""
