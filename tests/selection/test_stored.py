@@ -10,8 +10,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.target.load import load_module
 from blockbuster.runtime.relaunch import Relaunch
-from blockbuster.selection.plans.report import what_is_stored
-from blockbuster.selection.plans.stored import stored
+from blockbuster.selection.plans.stored import stored, what_is_stored
 from tests.parameters import one_in
 
 WIDTH = {"float16": 2, "float32": 4, "bool": 1}

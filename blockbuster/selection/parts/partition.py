@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from math import inf
 from operator import or_
+from typing import NamedTuple
 
 CAPS = (12, 8, 6, 4, 3, 2, 1)
 """Units of a part at most: the first for which there are no more steps than ``STEPS``."""
@@ -28,26 +29,43 @@ NEAR = 1.1
 closed form tells no less apart, and attention of 192 rows in float32 is 1.1 times its three parts.
 """
 
+UNSAFE = 1e9
+"""Microseconds that an exponential counts that can overflow: no plan that has fewer is worse."""
+
 Part = int
 Length = Callable[[Part], float]
 Estimate = Callable[[Part, Mapping[Part, float]], float]
 
 
+class Price(NamedTuple):
+    """What a part takes: microseconds, infinite if it has no kernels, and how many exponentials
+    in it can overflow.
+    """
+
+    us: float
+    unsafe: int = 0
+
+    @property
+    def length(self) -> float:
+        """Both as one number, by which plans are compared."""
+        return self.us + UNSAFE * self.unsafe
+
+
 @dataclass(frozen=True)
 class Best:
-    """The parts of the best plan, in order. ``priced``: how many parts were priced for it.
+    """The parts of the best plan, in order.
 
-    ``total`` and ``bound``: what it takes, and what no plan of parts of at most ``cap`` units goes
-    below, in what prices are in. ``whole``: the price of all units as one part, if that was looked
-    at.
+    ``total``: the microseconds that it takes; ``bound``: what no plan of parts of at most ``cap``
+    units goes below; ``smaller``: what no such plan of several parts goes below. ``prices``: those
+    of all parts that were priced.
     """
 
     parts: tuple[Part, ...]
     total: float
     bound: float
-    priced: int
+    smaller: float
     cap: int
-    whole: float | None = None
+    prices: Mapping[Part, Price]
 
     @property
     def gap(self) -> float:
@@ -135,32 +153,37 @@ def best_plan(
     *,
     bound: Length,
     estimate: Estimate,
-    price: Length,
+    price: Callable[[Part], Price],
     budget: int,
 ) -> Best:
     """The best plan of units that read the units ``before`` them and may share a part with those
     ``beside`` them.
 
-    ``estimate``: about what a part takes, given the prices of others. ``budget``: the parts that
-    are priced, at most; then only units by themselves are. A price of infinity says that there is
-    no such kernel.
+    ``estimate``: about what a part takes, given the lengths of others. ``budget``: the parts that
+    are priced, at most; then only units by themselves are.
     """
     steps = Steps(before, beside)
-    priced: dict[Part, float] = {}
-    if steps.cap >= len(before):
-        priced[steps.all] = price(steps.all)
+    prices: dict[Part, Price] = {}
+    lengths: dict[Part, float] = {}
+    new: Sequence[Part] = [steps.all] if steps.cap >= len(before) else []
     while True:
-        total, parts = steps.best(partial(_guess, dict(priced), priced, estimate, budget))
-        new = [part for part in parts if part not in priced]
+        for part in new:
+            prices[part] = price(part)
+            lengths[part] = prices[part].length
+        total, parts = steps.best(partial(_guess, dict(lengths), lengths, estimate, budget))
+        new = [part for part in parts if part not in prices]
         if not new:
             break
-        for part in new:
-            priced[part] = price(part)
-    whole = priced.get(steps.all)
-    if whole is not None and whole <= NEAR * total:
-        total, parts = whole, (steps.all,)
-    least, _ = steps.best(lambda part: priced[part] if part in priced else bound(part))
-    return Best(parts, total, least, len(priced), steps.cap, whole)
+    if steps.all in prices and lengths[steps.all] <= NEAR * total:
+        parts = (steps.all,)
+
+    def least(part: Part) -> float:
+        return prices[part].us if part in prices else bound(part)
+
+    smaller, _ = steps.best(lambda part: inf if part == steps.all else least(part))
+    bounded, _ = steps.best(least)
+    taken = sum(prices[part].us for part in parts)
+    return Best(parts, taken, bounded, smaller, steps.cap, prices)
 
 
 def _guess(
