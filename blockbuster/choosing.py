@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from blockbuster.errors import message
 from blockbuster.frontend import ArrayProgram
 from blockbuster.runtime.given import asked_for, family_of
 from blockbuster.selection.plans.plan import Plan
@@ -23,8 +24,8 @@ def select(
     and how much better any plan could be. ``machine`` is a GPU's name or architecture, "cpu" or
     "auto", as ``compile`` takes them; no time is predicted for the CPU.
 
-    Raises ValueError for unknown or missing dims, dtypes and machines, EmitError where no kernel
-    can be written.
+    Raises ValueError for unknown or missing dims, dtypes and machines and for sizes of 0, EmitError
+    where no kernel can be written.
 
     >>> import blockbuster as bb
     >>> program = bb.trace(lambda x, w: bb.gelu(x @ w), x="M K", w="K N")
@@ -33,4 +34,8 @@ def select(
     (1, True)
     """
     device, bound = asked_for(program, sizes, dtype, machine)
+    empty = [dim for dim, size in bound.items() if not size]
+    if empty:
+        what = f"{empty[0]} is 0: arrays without elements take no time, so nothing can be chosen"
+        raise ValueError(message(what, hint="bb.compile compiles for such sizes, too"))
     return family_of(program, dtype, device).at(bound)

@@ -33,7 +33,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "runtime": ("errors", "machines", "ir", "frontend", "emit", "selection"),
     "check": ("errors", "ir", "frontend", "emit", "selection", "runtime"),
     "emission": ("errors", "machines", "ir", "rules", "interp", "emit", "selection"),
-    "choosing": ("frontend", "runtime", "selection"),
+    "choosing": ("errors", "frontend", "runtime", "selection"),
     "simulation": ("errors", "machines", "emit", "costs", "simulator", "selection"),
     "examples": ("errors", "ir", "frontend"),
     "tiling": (

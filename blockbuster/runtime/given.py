@@ -79,13 +79,26 @@ def sizes_given(program: ArrayProgram, sizes: Mapping[str, int]) -> dict[str, in
     no whole numbers.
     """
     bound = completed({**program.sizes, **whole(sizes)}, program.rules)
-    wrong = [d for d in bound if d not in program.dims] or [
-        d for d in program.dims if d not in bound
-    ]
-    if wrong or any(bound[d] != n for d, n in program.sizes.items()):
-        what = f"sizes and dims differ in {', '.join(wrong)}" if wrong else "a fixed size differs"
-        raise ValueError(message(what, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
+    wrong = _wrong_sizes(program, bound)
+    if wrong:
+        raise ValueError(message(wrong, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
     return bound
+
+
+def _wrong_sizes(program: ArrayProgram, sizes: Mapping[Dim, int]) -> str:
+    """What is wrong with sizes, in words; empty if they are those of the program's dims."""
+    unknown = [dim for dim in sizes if dim not in program.dims]
+    if unknown:
+        return f"unknown dim {unknown[0]!r} in sizes"
+    missing = [dim for dim in program.dims if dim not in sizes]
+    derived = {rule.dim for rule in program.definitions}
+    if missing:
+        asked = [dim for dim in missing if dim not in derived] or missing
+        return f"no size given for {', '.join(asked)}"
+    for dim, fixed in program.sizes.items():
+        if sizes[dim] != fixed:
+            return f"{dim} is {sizes[dim]}, but the program was traced for {fixed}"
+    return ""
 
 
 def asked_for(

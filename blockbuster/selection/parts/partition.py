@@ -57,7 +57,8 @@ class Best:
 
     ``total``: the microseconds that it takes; ``bound``: what no plan of parts of at most ``cap``
     units goes below; ``smaller``: what no such plan of several parts goes below. ``prices``: those
-    of all parts that were priced.
+    of all parts that were priced. ``near``: the microseconds of the best plan, if that has several
+    parts and the whole program, as one part, took its place because it takes about the same.
     """
 
     parts: tuple[Part, ...]
@@ -66,6 +67,7 @@ class Best:
     smaller: float
     cap: int
     prices: Mapping[Part, Price]
+    near: float | None = None
 
     @property
     def gap(self) -> float:
@@ -174,7 +176,9 @@ def best_plan(
         new = [part for part in parts if part not in prices]
         if not new:
             break
+    near = None
     if steps.all in prices and lengths[steps.all] <= NEAR * total:
+        near = None if len(parts) == 1 else sum(prices[part].us for part in parts)
         parts = (steps.all,)
 
     def least(part: Part) -> float:
@@ -183,7 +187,7 @@ def best_plan(
     smaller, _ = steps.best(lambda part: inf if part == steps.all else least(part))
     bounded, _ = steps.best(least)
     taken = sum(prices[part].us for part in parts)
-    return Best(parts, taken, bounded, smaller, steps.cap, prices)
+    return Best(parts, taken, bounded, smaller, steps.cap, prices, near)
 
 
 def _guess(

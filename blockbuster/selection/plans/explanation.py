@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import isfinite
+from math import inf, isfinite
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.program import Equation
 from blockbuster.ir.types import size_class
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.parts.partition import NEAR
+from blockbuster.selection.parts.partition import NEAR, Best
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.stored import reads_of_parts, sizes_in_words, what_is_stored
@@ -54,9 +54,13 @@ class Told:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The parts of a plan, what is stored between its kernels and why, and how it was found."""
+    """The parts of a plan, what is stored between its kernels and why, and how it was found.
+
+    ``machine``: the one by whose numbers times are predicted; empty for the CPU.
+    """
 
     head: str
+    machine: str
     parts: tuple[Told, ...]
     stored: tuple[str, ...]
     search: tuple[str, ...]
@@ -71,13 +75,15 @@ def explanation(plan: Plan) -> Explanation:
     """Why a program became these kernels. Raises ValueError for a plan from a file."""
     divided = divided_of(plan)
     parts = tuple(_told(plan, divided))
-    times = [told.us for told in parts if told.us is not None]
     number = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
     head = f"{plan.name}: {number} for {plan.target}, {plan.dtype}, {sizes_in_words(plan.sizes)}"
-    if divided.machine is not None:
-        head += f"; {in_us(sum(times))} predicted on {divided.machine.name}"
+    machine = divided.machine.name if divided.machine is not None else ""
+    total = sum(price.us for price in divided.prices(plan.sizes)) if machine else inf
+    head += f"; {in_us(total)} predicted on {machine}" if isfinite(total) else ""
+    calls = dict.fromkeys(call.name for call in plan.calls if not call.only_moves)
+    head += f", without {', '.join(calls)}" if calls and machine else ""
     stored = what_is_stored(plan, plan.sizes)
-    return Explanation(head, parts, stored, tuple(_search(plan, divided)))
+    return Explanation(head, machine, parts, stored, tuple(_search(plan, divided)))
 
 
 def divided_of(plan: Plan) -> Divided:
@@ -129,10 +135,12 @@ def _limits(considered: Iterable[Considered]) -> Iterator[str]:
 
 def computes(equations: Sequence[Equation]) -> str:
     """The operators of equations in order, views left out, and the lines of the user's file."""
-    own = [one for one in equations if one.op not in MOVES]
+    own = [one for one in equations if one.op not in MOVES] or equations
     words = (str(one.param("name")) if one.op == "custom" else one.op for one in own)
     counted = ((word, len([*same])) for word, same in groupby(words))
-    text = ", ".join(word if count == 1 else f"{count} {word}" for word, count in counted)
+    text = (
+        ", ".join(word if count == 1 else f"{count} {word}" for word, count in counted) or "a copy"
+    )
     lines = sorted({(one.where.file, one.where.line) for one in own if one.where is not None})
     if not lines or len({file for file, _ in lines}) > 1:
         return text
@@ -150,19 +158,24 @@ def _search(plan: Plan, divided: Divided) -> Iterator[str]:
     best, count = found.best, len(found.units)
     if not _is_for(plan, found):
         yield f"the parts were chosen for {sizes_in_words(found.sizes)}"
-    if len(best.parts) == 1 and isfinite(best.smaller):
-        near = ""
-        if best.smaller < best.total:
-            near = f"; a time within {NEAR - 1.0:.0%} of that of several parts is no worse"
-        apart = f"divided, it takes at least {in_us(best.smaller)}"
-        yield f"one part for {in_us(best.total)}: {apart}{near}"
+    if len(best.parts) == 1:
+        yield f"one part for {in_us(best.total)}: {_whole(best)}"
     yield from _refused(found)
     number = "1 part was" if len(best.prices) == 1 else f"{len(best.prices)} parts were"
     limit = "" if count <= best.cap else f", of at most {best.cap} groups"
-    least = f"no plan takes less than {in_us(best.bound)}"
+    least = f"no plan takes less than {in_us(best.bound)}" if isfinite(best.bound) else "no bound"
     gap = f": this one is at most {best.gap:.1%} above" if best.gap >= SMALL else ""
     groups = f"the operators are {count} groups that stay together"
     yield f"search: {groups}; {number} priced{limit}; {least}{gap}"
+
+
+def _whole(best: Best) -> str:
+    """Why a program that could be divided is one part."""
+    if best.smaller >= best.total:
+        return f"divided, it takes at least {in_us(best.smaller)}"
+    if best.near is not None:
+        return f"divided, it takes {in_us(best.near)}, and {NEAR - 1.0:.0%} more counts as the same"
+    return "divided, it is not estimated to take less"
 
 
 def _refused(found: Found) -> Iterator[str]:

@@ -119,7 +119,8 @@ class Plan:
     @property
     def gap(self) -> float:
         """How far the plan may be above the best one, as a share of ``lower_bound_us``."""
-        return self.total_us / self.lower_bound_us - 1.0
+        least = self.lower_bound_us
+        return self.total_us / least - 1.0 if least > 0 else 0.0
 
     def explain(self) -> str:
         """Why the program became these kernels.
