@@ -1,4 +1,4 @@
-"""``bb.select``: which kernels a program becomes on a machine, without one."""
+"""``bb.select``: which kernels a program becomes on a machine that need not be here."""
 
 from __future__ import annotations
 

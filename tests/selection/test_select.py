@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import cache
 from math import inf
 
 import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.runtime.given import family_of
 from blockbuster.selection.parts.partition import NEAR, UNSAFE, Price, best_plan
 from tests.parameters import rest_slow
 
@@ -62,12 +65,13 @@ CASES = {
 }  # fmt: skip
 
 
-def selected(name, **options):
+@cache
+def selected(name, machine="h200", dtype="float16"):
     function, dims, sizes = CASES[name]
-    return bb.select(bb.trace(function, **dims), sizes, **options)
+    return bb.select(bb.trace(function, **dims), sizes, machine, dtype)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def two_kernels():
     return selected("group_norm")
 
@@ -155,9 +159,31 @@ def test_one_operator_is_one_part():
     assert plan.total_us == plan.lower_bound_us
 
 
-def test_a_loaded_plan_has_forgotten_why(tmp_path):
+def test_a_plan_at_other_sizes_says_for_which_it_was_chosen(two_kernels):
+    other = replace(two_kernels, sizes={**two_kernels.sizes, "M": 500})
+
+    assert "\n  the parts were chosen for A = 4, M = 512, K = 512, " in other.explain()
+    assert other.total_us > 0.0
+    with pytest.raises(ValueError, match="this plan: its parts were chosen for A = 4, M = 512"):
+        _ = other.gap
+
+
+def test_parts_that_were_given_have_no_bound():
     function, dims, sizes = CASES["group_norm"]
-    compiled = bb.compile(bb.trace(function, **dims), sizes, machine="h200")
+    family = family_of(bb.trace(function, **dims), "float16", "sm_90")
+    plan = family.of_parts(
+        {**sizes, "A": 4, "B": 1024}, lambda units: [1 << at for at in range(len(units))]
+    )
+
+    assert plan.explain().endswith("no parts were searched for: its parts were given\n")
+    assert "hands on 512 x 4096 (y: float16; 4.2 MB) from kernel to kernel" in plan.explain()
+    with pytest.raises(ValueError, match="no bound is known for this plan: its parts were given"):
+        _ = plan.lower_bound_us
+
+
+def test_a_loaded_plan_has_forgotten_why(tmp_path):
+    program = bb.trace(lambda x: bb.exp(x), x="M N")
+    compiled = bb.compile(program, dict(M=64, N=64), machine="h200")
     plan = bb.load(compiled.save(tmp_path / "plan.json")).plan
 
     for ask in (plan.explain, plan.draw, lambda: plan.total_us):

@@ -138,9 +138,8 @@ def computes(equations: Sequence[Equation]) -> str:
     own = [one for one in equations if one.op not in MOVES] or equations
     words = (str(one.param("name")) if one.op == "custom" else one.op for one in own)
     counted = ((word, len([*same])) for word, same in groupby(words))
-    text = (
-        ", ".join(word if count == 1 else f"{count} {word}" for word, count in counted) or "a copy"
-    )
+    text = ", ".join(word if count == 1 else f"{count} {word}" for word, count in counted)
+    text = text or "a copy"
     lines = sorted({(one.where.file, one.where.line) for one in own if one.where is not None})
     if not lines or len({file for file, _ in lines}) > 1:
         return text
