@@ -13,6 +13,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.runtime.given import family_of
 from blockbuster.selection.parts.partition import NEAR, UNSAFE, Price, best_plan
+from blockbuster.selection.plans.stored import what_is_stored
 from tests.parameters import rest_slow
 
 
@@ -166,6 +167,29 @@ def test_a_plan_at_other_sizes_says_for_which_it_was_chosen(two_kernels):
     assert other.total_us > 0.0
     with pytest.raises(ValueError, match="this plan: its parts were chosen for A = 4, M = 512"):
         _ = other.gap
+
+
+def test_parts_without_kernels_are_told_with_the_reason(two_kernels):
+    refused = {3: "no tiles fit", **dict.fromkeys(range(4, 8), "no schedule")}
+    found = replace(two_kernels.divided.found, refused=refused)
+    divided = replace(two_kernels.divided, found=found)
+    text = replace(two_kernels, divided=divided).explain()
+
+    assert "\n  no kernel for matmul, mean (test_select.py:" in text
+    assert "): no tiles fit\n" in text
+    assert "\n  no kernel for 1 other part\n" in text
+
+
+def test_what_no_kernel_can_hold_is_not_stored_by_choice(two_kernels):
+    both = sum(two_kernels.divided.found.best.parts)
+    found = replace(two_kernels.divided.found, refused={both: "no tiles fit"})
+    plan = replace(two_kernels, divided=replace(two_kernels.divided, found=found))
+
+    (line,) = what_is_stored(plan, plan.sizes)
+    assert line == (
+        "NOT FUSED: writes 512 x 4096 (y: float16; 4.2 MB) because one kernel for y and out cannot"
+        " be written: no tiles fit"
+    )
 
 
 def test_parts_that_were_given_have_no_bound():

@@ -27,6 +27,10 @@ def two_products(x, w, u):
     return a @ u
 
 
+def three_in_a_row(x, w, u):
+    return x @ w @ u @ w
+
+
 def sorted_rows(x, w):
     return np.sort(x @ w, axis=-1)
 
@@ -76,6 +80,15 @@ def test_where_an_estimate_is_less_too_many_were_priced(products):
     text = found(products, parts_of(products), {}).why_apart(0, 1, NAMES)
 
     assert text == "one kernel for a and b was not priced: 24 parts are, at most"
+
+
+def test_a_part_that_can_overflow_makes_no_kernel_worth_a_price():
+    program = bb.trace(three_in_a_row, x="M K", w="K K", u="K K")
+    search = found(program, (1, 6), {3: Price(1.0, 1)})
+
+    assert search.why_apart(0, 1, NAMES) == (
+        "one kernel for a and b would hold a part in which exponentials could overflow"
+    )
 
 
 def test_an_overflow_a_refusal_and_a_limit_are_reasons(products):

@@ -184,8 +184,9 @@ def _refused(found: Found) -> Iterator[str]:
         equations = found.units.program.equations
         own = [equations[at] for at in found.units.equations(bits)]
         yield f"no kernel for {computes(own)}: {reason}"
-    if len(refused) > MOST:
-        yield f"no kernel for {len(refused) - MOST} other parts"
+    left = len(refused) - MOST
+    if left > 0:
+        yield f"no kernel for {left} other part{'s' * (left > 1)}"
 
 
 def _wrapped(mark: str, text: str) -> list[str]:

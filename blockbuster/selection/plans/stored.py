@@ -123,12 +123,13 @@ def _from_part_to_part(plan: Plan, shapes: Shapes) -> Iterator[tuple[int, str]]:
                 alike.setdefault((at, readers, shapes[name], plan.kept[name]), []).append(name)
     first = [own[0] for own in writes]
     for (at, readers, shape, dtype), names in alike.items():
-        found = divided.found
-        why = [found.why_apart(at, n, first) for n in readers[:REASONS]] if found else []
+        found, told_of = divided.found, readers[:REASONS]
+        why = [found.why_apart(at, n, first) for n in told_of] if found else []
+        chosen = found is not None and not any(found.must_be_apart(at, n) for n in told_of)
         words = (*names[:-1], f"{names[-1]}: {dtype}")
         size = prod(shape) * width(dtype) * len(names)
         written_there = Between(frozenset(), words, shape, size)
-        yield size, str(Stored(written_there, "; and ".join(why), chosen=bool(why)))
+        yield size, str(Stored(written_there, "; and ".join(why), chosen=chosen))
 
 
 def reads_of_parts(plan: Plan, divided: Divided) -> list[tuple[str, ...]]:

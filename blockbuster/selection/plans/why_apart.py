@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 from blockbuster.selection.parts.bounds import Bounds
-from blockbuster.selection.parts.partition import Best
+from blockbuster.selection.parts.partition import UNSAFE, Best
 from blockbuster.selection.parts.units import OPAQUE, Units
 
 
@@ -25,6 +25,11 @@ class Found:
     best: Best
     refused: Mapping[int, str]
     budget: int
+
+    def must_be_apart(self, one: int, other: int) -> bool:
+        """True if there is no kernel that is two parts of the plan, given by their positions."""
+        own, behind = self.best.parts[one], self.best.parts[other]
+        return bool((own | behind) in self.refused or self._opaque(own) or self._opaque(behind))
 
     def why_apart(self, one: int, other: int, names: Sequence[str]) -> str:
         """Why a part of the plan is not one kernel with a later one that reads what it writes.
@@ -44,20 +49,24 @@ class Found:
             return f"one kernel for {both} cannot be written: {self.refused[together]}"
         apart = prices[parts[one]].us + prices[parts[other]].us
         if together not in prices:
-            return self._not_priced(together, both, apart)
+            return self._not_priced(parts[one], parts[other], both)
         unsafe = prices[together].unsafe - prices[parts[one]].unsafe - prices[parts[other]].unsafe
         if unsafe > 0:
             return f"in one kernel for {both}, {unsafe} more exponentials could overflow"
         return f"one kernel for {both} takes {in_us(prices[together].us)}, apart {in_us(apart)}"
 
-    def _not_priced(self, together: int, both: str, apart: float) -> str:
+    def _not_priced(self, one: int, other: int, both: str) -> str:
         """Why two parts are two if the search had no price for the kernel of both."""
+        together, prices = one | other, self.best.prices
         count = together.bit_count()
         if count > self.best.cap:
             limit = f"more than {self.best.cap} were not tried"
             return f"one kernel for {both} would be {count} groups of operators; {limit}"
-        prices = {part: price.length for part, price in self.best.prices.items()}
-        estimate = self.bounds.estimate(together, prices)
+        lengths = {part: price.length for part, price in prices.items()}
+        if self.bounds.estimate(together, lengths) - lengths[one] - lengths[other] >= UNSAFE / 2:
+            return f"one kernel for {both} would hold a part in which exponentials could overflow"
+        estimate = self.bounds.estimate(together, {part: own.us for part, own in prices.items()})
+        apart = prices[one].us + prices[other].us
         if estimate < apart:
             return f"one kernel for {both} was not priced: {self.budget} parts are, at most"
         times = self.bounds.again(together)
