@@ -3,6 +3,7 @@
 from .check.kernel import check_kernel as check_kernel
 from .check.loading import load as load
 from .check.report import KernelReport as KernelReport
+from .choosing import select as select
 from .compile import Jitted as Jitted, compile as compile, jit as jit, tune as tune
 from .emission import check_schedule as check_schedule, emit as emit
 from .emit.kernel import Kernel as Kernel

@@ -17,7 +17,6 @@ from typing import Any, overload
 from blockbuster.check.loading import comparison
 from blockbuster.emit.target.targets import architecture
 from blockbuster.emit.tile.constants import known_names, names_given
-from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.errors import FusionError, a_kind
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.arguments import (
@@ -30,7 +29,6 @@ from blockbuster.frontend.arguments import (
     shape_from_names,
     trace_call,
 )
-from blockbuster.frontend.program import check_program
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.trees import holds
@@ -40,6 +38,7 @@ from blockbuster.machines import AUTO
 from blockbuster.runtime.compiled import Compiled, keep
 from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.given import (
+    asked_for,
     beside,
     call_key,
     constants_of,
@@ -47,14 +46,12 @@ from blockbuster.runtime.given import (
     in_common_of,
     is_traced,
     kind_of_call,
-    sizes_given,
     sizes_of,
 )
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import device_for, known_machine
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
-from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.plans.family import Family
 from blockbuster.selection.plans.plan import Plan, Sizes
 from blockbuster.selection.plans.report import Report, not_one_kernel
@@ -346,11 +343,7 @@ def compile(
     ``graph`` and ``constant`` have the meaning that they have in ``jit``.
     """
     check_tune(tune)
-    check_program(program)
-    device = device_for(machine)
-    if device != CPU or dtype != "float64":
-        dtype_of(dtype)
-    bound = sizes_given(program, sizes)
+    device, bound = asked_for(program, sizes, dtype, machine)
     tuning = tuning_for(tune, machine, architecture(device))
     constants = known_names(constant, [one.name for one in program.inputs])
     family = family_of(program, dtype, device, tuning.known, constants=constants)
@@ -383,12 +376,10 @@ def tune(
     ``limit``: seconds for a kernel, about; ``tell`` hears of progress. Raises LaunchError if there
     is no GPU, and the errors of ``compile``.
     """
-    check_program(program)
-    dtype_of(dtype)
-    device = device_for(AUTO)
+    device, bound = asked_for(program, sizes, dtype, AUTO)
     tuning = tuning_for(MEASURE, AUTO, architecture(device), limit=limit, tell=tell)
     family = family_of(program, dtype, device, tuning.known)
     shape = shape_from_names([output.name for output in program.outputs])
-    at = functools.partial(family.at, sizes_given(program, sizes))
+    at = functools.partial(family.at, bound)
     plan = tuning.plan(family, at, saved_with(shape, program), one=False)
     return tuple(filter(None, (tuning.entry(family.asked(plan, file)) for file in plan.files)))

@@ -80,6 +80,7 @@ CONTENTS = {
         "docs/safety",
         "docs/proofs",
         "docs/tile_programs",
+        "docs/choosing",
         "docs/costs",
         "docs/simulator",
         "docs/tiling",

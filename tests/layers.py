@@ -3,7 +3,7 @@
 # Who may import whom. A package may always import itself.
 EVERYTHING_BELOW = (
     "errors", "machines", "ir", "frontend", "rules", "interp", "emit", "testing", "costs",
-    "simulator", "selection", "runtime", "check", "emission", "simulation", "examples",
+    "simulator", "selection", "runtime", "check", "emission", "choosing", "simulation", "examples",
     "tiling", "calibration", "tuning", "version", "extras",
 )  # fmt: skip
 ARROWS: dict[str, tuple[str, ...]] = {
@@ -33,6 +33,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "runtime": ("errors", "machines", "ir", "frontend", "emit", "selection"),
     "check": ("errors", "ir", "frontend", "emit", "selection", "runtime"),
     "emission": ("errors", "machines", "ir", "rules", "interp", "emit", "selection"),
+    "choosing": ("errors", "frontend", "runtime", "selection"),
     "simulation": ("errors", "machines", "emit", "costs", "simulator", "selection"),
     "examples": ("errors", "ir", "frontend"),
     "tiling": (
@@ -105,6 +106,7 @@ LAZY = {
     ("emit/kernel.py", "blockbuster.view"),  # Kernel._repr_html_
     ("interp/proof.py", "blockbuster.view"),  # Proof._repr_html_
     ("interp/report.py", "blockbuster.view"),  # ProofReport._repr_html_
+    ("selection/plans/plan.py", "blockbuster.view"),  # Plan.draw, _repr_html_
     ("selection/plans/report.py", "blockbuster.view"),  # Report._repr_html_
     ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
 }

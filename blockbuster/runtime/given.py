@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 
 from blockbuster.emit.tile.constants import known_names
+from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.errors import message
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.arguments import Leaf, key_of, kind_key
 from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.program import own_dtypes_of
+from blockbuster.frontend.program import check_program, own_dtypes_of
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.sizes import whole
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
 from blockbuster.runtime.launch import from_host
+from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
+from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.plans.asked import Known
 from blockbuster.selection.plans.family import Family
 
@@ -76,13 +79,41 @@ def sizes_given(program: ArrayProgram, sizes: Mapping[str, int]) -> dict[str, in
     no whole numbers.
     """
     bound = completed({**program.sizes, **whole(sizes)}, program.rules)
-    wrong = [d for d in bound if d not in program.dims] or [
-        d for d in program.dims if d not in bound
-    ]
-    if wrong or any(bound[d] != n for d, n in program.sizes.items()):
-        what = f"sizes and dims differ in {', '.join(wrong)}" if wrong else "a fixed size differs"
-        raise ValueError(message(what, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
+    wrong = _wrong_sizes(program, bound)
+    if wrong:
+        raise ValueError(message(wrong, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
     return bound
+
+
+def _wrong_sizes(program: ArrayProgram, sizes: Mapping[Dim, int]) -> str:
+    """What is wrong with sizes, in words; empty if they are those of the program's dims."""
+    unknown = [dim for dim in sizes if dim not in program.dims]
+    if unknown:
+        return f"unknown dim {unknown[0]!r} in sizes"
+    missing = [dim for dim in program.dims if dim not in sizes]
+    derived = {rule.dim for rule in program.definitions}
+    if missing:
+        asked = [dim for dim in missing if dim not in derived] or missing
+        return f"no size given for {', '.join(asked)}"
+    for dim, fixed in program.sizes.items():
+        if sizes[dim] != fixed:
+            return f"{dim} is {sizes[dim]}, but the program was traced for {fixed}"
+    return ""
+
+
+def asked_for(
+    program: ArrayProgram, sizes: Mapping[str, int], dtype: str, machine: str
+) -> tuple[str | Machine, dict[str, int]]:
+    """The target and all sizes of what is compiled ahead of time.
+
+    Raises TypeError for what is no array program, ValueError for unknown or missing dims, dtypes
+    and machines, LaunchError for a GPU that is older than all targets.
+    """
+    check_program(program)
+    device = device_for(machine)
+    if device != CPU or dtype != "float64":
+        dtype_of(dtype)
+    return device, sizes_given(program, sizes)
 
 
 def constants_of(names: Sequence[str], arrays: Sequence[Leaf]) -> tuple[str, ...]:

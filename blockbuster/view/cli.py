@@ -20,6 +20,7 @@ COMMANDS = {
     "fuse": "show the derivation of a program",
     "explain": "say why the fused program still stores intermediate values",
     "prove": "prove every step, snapshot and safe form equal to what it came from",
+    "select": "say which kernels the program becomes on a machine, and why",
     "emit": "write the fused program as a stand-alone Triton file",
     "draw": "draw the fused program, or one step",
     "check-rule": "check a rule of yours on random programs",

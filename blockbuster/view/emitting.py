@@ -43,15 +43,20 @@ def add_rules(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_kernel(command: argparse.ArgumentParser) -> None:
-    """Add the arguments for emitting a kernel."""
+def add_sizes(command: argparse.ArgumentParser) -> None:
+    """Add the sizes and the dtype."""
     command.add_argument(
         "--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="the size of every dim"
     )
-    command.add_argument("--tiles", nargs="+", default=[], metavar="DIM=SIZE", help="tile sizes")
     command.add_argument(
         "--dtype", default="float16", help="float16 (default), float32 or bfloat16"
     )
+
+
+def add_kernel(command: argparse.ArgumentParser) -> None:
+    """Add the arguments for emitting a kernel."""
+    add_sizes(command)
+    command.add_argument("--tiles", nargs="+", default=[], metavar="DIM=SIZE", help="tile sizes")
     command.add_argument(
         "--snapshot",
         type=int,

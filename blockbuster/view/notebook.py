@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from blockbuster.interp import Proof
     from blockbuster.interp.report import ProofReport
     from blockbuster.rules import Derivation
+    from blockbuster.selection.plans.plan import Plan
     from blockbuster.selection.plans.report import Report
 
 GOOD, BAD, OPEN = "#18794e", "#b42318", "#b97a00"
@@ -97,6 +98,13 @@ def report_html(report: Report) -> str:
     """A report as HTML: the first line in bold, the others below it."""
     first, *rest = shown_lines(report.text)
     return _block(f"<b>{escape(first)}</b>", _text("\n".join(rest)))
+
+
+def plan_html(plan: Plan) -> str:
+    """A plan: its picture where one can be drawn, and below it why it became these kernels."""
+    first, *rest = shown_lines(plan.explain())
+    picture = plan.draw()._repr_svg_() or ""
+    return _block(f"<b>{escape(first)}</b>", picture, _text("\n".join(rest)))
 
 
 def _block(*parts: str) -> str:

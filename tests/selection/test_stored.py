@@ -9,9 +9,10 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.target.load import load_module
+from blockbuster.runtime.given import family_of
 from blockbuster.runtime.relaunch import Relaunch
-from blockbuster.selection.plans.report import what_is_stored
-from blockbuster.selection.plans.stored import stored
+from blockbuster.selection.plans.report import report
+from blockbuster.selection.plans.stored import stored, what_is_stored
 from tests.parameters import one_in
 
 WIDTH = {"float16": 2, "float32": 4, "bool": 1}
@@ -86,7 +87,12 @@ def test_the_bytes_are_those_that_a_launcher_allocates(name):
 
 
 def test_a_report_begins_with_what_did_not_fuse():
-    lines = str(compiled("both").report).splitlines()
+    function, dims, extents = CASES["both"]
+    family = family_of(bb.trace(function, **dims), "float16", "sm_90")
+    undivided = family.of_parts(
+        dict(zip("MN", extents, strict=True)), lambda units: [(1 << len(units)) - 1]
+    )
+    lines = str(report(undivided)).splitlines()
 
     assert lines[0] == "both: 4 kernels for sm_90, float16, M = 8192, N = 40000"
     assert lines[1].startswith("  NOT FUSED: writes 8192 x 40000 (e; 2.6 GB) because ")
@@ -94,6 +100,15 @@ def test_a_report_begins_with_what_did_not_fuse():
     assert 'bb.fuse(graph, whole=("N",))' in lines[1]
     assert lines[2].startswith(("  stores 40000 (", "  NOT FUSED: writes 40000 (r; 320.0 kB) "))
     assert lines[3] == "  hands on 8192 (I5[M], I6[M]; 65.5 kB) from kernel to kernel"
+
+
+def test_what_goes_from_part_to_part_is_stored_by_choice():
+    (line,) = compiled("both").report.stored
+
+    assert line.startswith("stores 8192 x 40000 (t0: float32; 1.3 GB), by choice: one kernel for")
+    times = re.search(r"one kernel for t0 and out takes ([\d,]+) us, apart ([\d,]+) us$", line)
+    together, apart = (int(time.replace(",", "")) for time in times.groups())
+    assert together > 1.1 * apart
 
 
 def test_what_is_stored_by_choice_is_said_to_be():
@@ -131,7 +146,7 @@ def test_a_report_is_for_the_sizes_of_the_call():
     lines = str(jitted.report_for(x)).splitlines()
 
     assert "A = 9000, B = 17000" in lines[0]
-    assert "writes 9000 x 17000 (" in lines[1]
+    assert "stores 9000 x 17000 (" in lines[1]
     assert any(line.startswith("  chosen for sizes of this class: A = ") for line in lines)
 
 

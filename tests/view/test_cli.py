@@ -234,7 +234,8 @@ def test_a_program_that_fails_to_import_is_reported_with_its_line(capsys, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "fuse", "explain", "emit", "draw", "view", "calibrate", "doctor"]
+    "command",
+    ["demo", "fuse", "explain", "select", "emit", "draw", "view", "calibrate", "doctor"],
 )
 def test_every_command_has_help(capsys, command):
     with pytest.raises(SystemExit) as stopped:

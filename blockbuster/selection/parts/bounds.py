@@ -83,6 +83,20 @@ class Bounds:
             longer = max(longer, excess)
         return usual + longer
 
+    def again(self, part: int) -> dict[int, int]:
+        """How often one kernel computes each equation of a part."""
+        program, bases = self.units.program, self.units.bases
+        own, stored = self._own(part), given(self.units, part)
+        times = dict.fromkeys(own, 1)
+        for at in sorted(own, reverse=True):
+            equation = program.equations[at]
+            for place, operand in enumerate(equation.operands):
+                for base in bases[operand] if isinstance(operand, Value) else ():
+                    if base.node in times and base.node not in stored:
+                        often = times[at] * self._blocks(at, place, times)
+                        times[base.node] = max(times[base.node], often)
+        return times
+
     def _by_units(self, part: int, priced: Mapping[int, float]) -> float:
         """The same from the units alone."""
         units = [1 << n for n in range(len(self.units)) if part >> n & 1]
@@ -92,7 +106,7 @@ class Bounds:
             for unit in units
         )
         times = taken / least if least else USUAL
-        return max(self.least(part), self._launched(*self._work(part, self._again(part)))) * times
+        return max(self.least(part), self._launched(*self._work(part, self.again(part)))) * times
 
     def _least(self, part: int) -> float:
         program = self.units.program
@@ -119,20 +133,6 @@ class Bounds:
                 other += OPERATIONS.get(one.op, 1) * often * elements(one.shape, self.sizes)
         matrix = products * (SEEN if masked else 1.0) / self._rate()
         return matrix, other / self.machine.rate("vector", "float32")
-
-    def _again(self, part: int) -> dict[int, int]:
-        """How often one kernel computes each equation of a part."""
-        program, bases = self.units.program, self.units.bases
-        own, stored = self._own(part), given(self.units, part)
-        times = dict.fromkeys(own, 1)
-        for at in sorted(own, reverse=True):
-            equation = program.equations[at]
-            for place, operand in enumerate(equation.operands):
-                for base in bases[operand] if isinstance(operand, Value) else ():
-                    if base.node in times and base.node not in stored:
-                        often = times[at] * self._blocks(at, place, times)
-                        times[base.node] = max(times[base.node], often)
-        return times
 
     def _blocks(self, at: int, place: int, own: Collection[int]) -> int:
         """How often an equation has an operand computed that is not stored."""

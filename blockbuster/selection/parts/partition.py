@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from math import inf
 from operator import or_
+from typing import NamedTuple
 
 CAPS = (12, 8, 6, 4, 3, 2, 1)
 """Units of a part at most: the first for which there are no more steps than ``STEPS``."""
@@ -23,26 +24,51 @@ CAPS = (12, 8, 6, 4, 3, 2, 1)
 STEPS = 100_000
 """Pairs of a state and a part that can come next, at most: about a second of enumeration."""
 
+NEAR = 1.1
+"""How many times the best plan the whole program as one part may take, if it has fewer kernels: of
+programs that differ, the closed form tells no less apart."""
+
+UNSAFE = 1e9
+"""Microseconds that an exponential counts that can overflow: no plan that has fewer is worse."""
+
 Part = int
 Length = Callable[[Part], float]
 Estimate = Callable[[Part, Mapping[Part, float]], float]
 
 
+class Price(NamedTuple):
+    """What a part takes: microseconds, infinite if it has no kernels, in so many kernels, and how
+    many exponentials in it can overflow. ``weight``: a factor on the microseconds.
+    """
+
+    us: float
+    unsafe: int = 0
+    kernels: int = 1
+    weight: float = 1.0
+
+    @property
+    def length(self) -> float:
+        """All as one number, by which plans are compared."""
+        return self.us * self.weight + UNSAFE * self.unsafe
+
+
 @dataclass(frozen=True)
 class Best:
-    """The parts of the best plan, in order. ``priced``: how many parts were priced for it.
+    """The parts of the best plan, in order.
 
-    ``total`` and ``bound``: what it takes, and what no plan of parts of at most ``cap`` units goes
-    below, in what prices are in. ``whole``: the price of all units as one part, if that was looked
-    at.
+    ``total``: the microseconds that it takes; ``bound``: what no plan of parts of at most ``cap``
+    units goes below; ``smaller``: what no such plan of several parts goes below. ``prices``: those
+    of all parts that were priced. ``near``: the microseconds of the best plan, if that has several
+    parts and the whole program, as one part, took its place because it takes about the same.
     """
 
     parts: tuple[Part, ...]
     total: float
     bound: float
-    priced: int
+    smaller: float
     cap: int
-    whole: float | None = None
+    prices: Mapping[Part, Price]
+    near: float | None = None
 
     @property
     def gap(self) -> float:
@@ -132,29 +158,49 @@ def best_plan(
     *,
     bound: Length,
     estimate: Estimate,
-    price: Length,
+    price: Callable[[Part], Price],
     budget: int,
 ) -> Best:
     """The best plan of units that read the units ``before`` them and may share a part with those
     ``beside`` them.
 
-    ``estimate``: about what a part takes, given the prices of others. ``budget``: the parts that
-    are priced, at most; then only units by themselves are. A price of infinity says that there is
-    no such kernel.
+    ``estimate``: about what a part takes, given the lengths of others. ``budget``: the parts that
+    are priced, at most; then only units by themselves are.
     """
     steps = Steps(before, beside)
-    priced: dict[Part, float] = {}
-    if steps.cap >= len(before):
-        priced[steps.all] = price(steps.all)
+    prices: dict[Part, Price] = {}
+    lengths: dict[Part, float] = {}
+    new: Sequence[Part] = [steps.all] if steps.cap >= len(before) else []
     while True:
-        total, parts = steps.best(partial(_guess, dict(priced), priced, estimate, budget))
-        new = [part for part in parts if part not in priced]
+        for part in new:
+            prices[part] = price(part)
+            lengths[part] = prices[part].length
+        total, parts = steps.best(partial(_guess, dict(lengths), lengths, estimate, budget))
+        new = [part for part in parts if part not in prices]
         if not new:
             break
-        for part in new:
-            priced[part] = price(part)
-    least, _ = steps.best(lambda part: priced[part] if part in priced else bound(part))
-    return Best(parts, total, least, len(priced), steps.cap, priced.get(steps.all))
+    near = None
+    if _is_as_good(steps.all, parts, prices, total):
+        near = None if len(parts) == 1 else sum(prices[part].us for part in parts)
+        parts = (steps.all,)
+
+    def least(part: Part) -> float:
+        return prices[part].us if part in prices else bound(part)
+
+    smaller, _ = steps.best(lambda part: inf if part == steps.all else least(part))
+    bounded, _ = steps.best(least)
+    taken = sum(prices[part].us for part in parts)
+    return Best(parts, taken, bounded, smaller, steps.cap, prices, near)
+
+
+def _is_as_good(
+    whole: Part, parts: Sequence[Part], prices: Mapping[Part, Price], total: float
+) -> bool:
+    """True if all units as one part take about as long as a plan, in fewer kernels."""
+    if whole not in prices or prices[whole].length > NEAR * total:
+        return False
+    fewer = prices[whole].kernels < sum(prices[part].kernels for part in parts)
+    return fewer or prices[whole].length <= total
 
 
 def _guess(

@@ -6,12 +6,12 @@ needs it, whatever the rest of the program does (parts/units.py, parts/partition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, prod
+from itertools import islice
+from math import inf
 from typing import Any
 
-from blockbuster.costs.coefficients import FITTED
 from blockbuster.errors import EmitError, TraceError, shown_lines
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.dtype_names import held_in
@@ -20,27 +20,26 @@ from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
+from blockbuster.selection.candidates.candidate import LARGE
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.bounds import Bounds, given
-from blockbuster.selection.parts.partition import Best, best_plan
-from blockbuster.selection.parts.units import PRODUCT, Units, units_of
+from blockbuster.selection.parts.partition import Price, best_plan
+from blockbuster.selection.parts.units import PRODUCT, Units, elements, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.part import Dtypes, Part
-from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.prices import price
+from blockbuster.selection.plans.why_apart import Found
 
 BUDGET = 24
 """Parts that are priced for a plan, at most: each takes about half a second."""
 
-NEAR = 1.1
-"""How many times the best plan one part of fewer kernels may take: of programs that differ, the
-closed form tells no less apart."""
+MUCH = 4
+"""How many times as large as every input and output an array between two parts is before it counts
+``LARGE`` times: scores of attention are, which grow with the product of two sizes until memory is
+full; hidden layers of networks, four times as wide as their rows, are not."""
 
-WIDTH = 4
-"""Bytes of an element that a copy reads and writes: values between kernels are mostly float32."""
-
-UNSAFE = 1e9
-"""Microseconds that an exponential counts that can overflow: no plan that has fewer is worse."""
+ONE_UNIT = "its operators are one group that stays together"
 
 Consider = Callable[[Part], list[Considered]]
 """The choice for each piece of a part. Raises EmitError where a piece has none."""
@@ -48,11 +47,31 @@ Consider = Callable[[Part], list[Considered]]
 
 @dataclass(frozen=True)
 class Divided:
-    """A plan's parts in order, what was considered for their pieces, and how the plan was found."""
+    """A plan's parts in order, and what was considered for their pieces.
+
+    ``machine``: the one whose numbers price parts; None for the CPU. ``found``: by the search for
+    the parts; where there was none, ``why`` says why.
+    """
 
     parts: tuple[Part, ...]
     considered: tuple[Considered, ...]
-    best: Best | None = None
+    machine: Machine | None
+    found: Found | None = None
+    why: str = ""
+
+    @property
+    def by_part(self) -> Iterator[tuple[Part, tuple[Considered, ...]]]:
+        """Each part with what was considered for its pieces."""
+        left = iter(self.considered)
+        for own in self.parts:
+            yield own, tuple(islice(left, len(own.fused)))
+
+    def prices(self, sizes: Mapping[Dim, int]) -> tuple[Price, ...]:
+        """What each part takes at ``sizes``. Raises ValueError for the CPU."""
+        if self.machine is None:
+            raise ValueError("no time is predicted for NumPy: select for a GPU")
+        known = {size_class(dim): size for dim, size in sizes.items()}
+        return tuple(price(own, found, known, self.machine) for own, found in self.by_part)
 
     @property
     def fused(self) -> tuple[Fused, ...]:
@@ -92,18 +111,23 @@ class Division:
         known = {size_class(dim): size for dim, size in sizes.items()}
         units = units_of(self._program, known)
         if units is None or len(units) < 2:
-            return Divided((whole,), tuple(consider(whole)))
+            return Divided((whole,), tuple(consider(whole)), machine, why=ONE_UNIT)
         return _Search(self, units, known, machine, consider, whole).found()
 
     def by_hand(
-        self, sizes: Mapping[Dim, int], choose: Callable[[Units], Sequence[int]], consider: Consider
+        self,
+        sizes: Mapping[Dim, int],
+        machine: Machine | None,
+        choose: Callable[[Units], Sequence[int]],
+        consider: Consider,
     ) -> Divided:
         """The plan of the parts that ``choose`` names: units as bits, in order."""
         units = units_of(self._program, {size_class(dim): size for dim, size in sizes.items()})
         if units is None:
             raise ValueError("an output is computed by no operator: the program has no parts")
         parts = tuple(self.part(units, bits) for bits in choose(units))
-        return Divided(parts, tuple(one for own in parts for one in consider(own)))
+        considered = tuple(one for own in parts for one in consider(own))
+        return Divided(parts, considered, machine, why="its parts were given")
 
     def part(self, units: Units, bits: int) -> Part:
         """The units in ``bits`` as a part."""
@@ -152,8 +176,8 @@ class _Search:
         self._machine, self._consider, self._whole = machine, consider, whole
         self._all = (1 << len(units)) - 1
         self._made: dict[int, Part] = {}
-        self._prices: dict[Any, float] = {}
-        self._notes: dict[str, EmitError] = {}
+        self._prices: dict[Any, Price | EmitError] = {}
+        self._refused: dict[int, EmitError] = {}
         program = units.program
         values = [Value(-1, port) for port in range(len(program.inputs))]
         values += [Value(at) for at in range(len(program.equations))]
@@ -168,55 +192,45 @@ class _Search:
             bound=bounds.least, estimate=bounds.estimate, price=self._price,
         )  # fmt: skip
         if any(bits not in self._made for bits in best.parts):
-            raise next(iter(self._notes.values()))
-        if best.whole is not None and self._is_as_good(best.whole, best):
-            best = replace(best, parts=(self._all,), total=best.whole)
+            raise next(iter(self._refused.values()))
         parts = tuple(self._made[bits] for bits in best.parts)
-        return Divided(parts, tuple(one for own in parts for one in self._consider(own)), best)
+        considered = tuple(one for own in parts for one in self._consider(own))
+        refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
+        found = Found(units, self._sizes, bounds, best, refused, BUDGET)
+        return Divided(parts, considered, self._machine, found)
 
-    def _is_as_good(self, taken: float, best: Best) -> bool:
-        """True if all units as one part take about as long as a plan, in fewer kernels."""
-        if taken > NEAR * best.total:
-            return False
-        whole, *parts = (self._kernels(bits) for bits in (self._all, *best.parts))
-        return whole < sum(parts)
-
-    def _kernels(self, bits: int) -> int:
-        return sum(one.best.kernels for one in self._consider(self._made[bits]))
-
-    def _price(self, bits: int) -> float:
-        """Microseconds of a part; infinite if it has no kernels. Equal parts are priced once."""
+    def _price(self, bits: int) -> Price:
+        """What a part takes. Equal parts are priced once."""
         try:
             own = self._whole if bits == self._all else self._division.part(self._units, bits)
         except TraceError as error:
-            self._notes.setdefault(shown_lines(str(error))[0], EmitError(str(error)))
-            return inf
+            self._refused[bits] = EmitError(str(error))
+            return Price(inf)
         self._made[bits] = own
         key = own.structure(self._sizes)
         if key not in self._prices:
             self._prices[key] = self._priced(own)
-        return self._prices[key]
+        found = self._prices[key]
+        if isinstance(found, EmitError):
+            self._refused[bits] = found
+            return Price(inf)
+        return found._replace(weight=LARGE) if self._stores_much(bits) else found
 
-    def _priced(self, own: Part) -> float:
+    def _stores_much(self, bits: int) -> bool:
+        """True if others read an array of the part that is far larger than all that is given."""
+        units, program = self._units, self._units.program
+        shapes = [one.shape for one in program.inputs]
+        shapes += [program.shape_of(output.value) for output in program.outputs]
+        largest = max(elements(shape, self._sizes) for shape in shapes)
+        values = (Value(at) for at in given(units, bits))
+        cut = (program.shape_of(value) for value in values if _crosses(units, value, bits))
+        return any(elements(shape, self._sizes) > MUCH * largest for shape in cut)
+
+    def _priced(self, own: Part) -> Price | EmitError:
         try:
-            considered = self._consider(own)
+            return price(own, self._consider(own), self._sizes, self._machine)
         except EmitError as error:
-            self._notes.setdefault(shown_lines(str(error))[0], error)
-            return inf
-        unsafe = sum(len(one.best.unsafe) for one in considered)
-        calls = [step for step in own.pieces.steps if isinstance(step, Call)]
-        copies = sum(map(self._copy, calls))
-        launch = self._machine.launch
-        hosts = sum(one.best.kernels for one in considered) * (launch.plain - launch.graph) * 1e6
-        return UNSAFE * unsafe + copies + hosts + sum(one.best.price for one in considered)
-
-    def _copy(self, call: Call) -> float:
-        """Microseconds of a copy; functions of the user's take the same in every plan."""
-        if not call.only_moves:
-            return 0.0
-        counts = [prod(self._sizes[size_class(d)] for d in axes if d) for axes in call.axes]
-        moving = 2 * WIDTH * sum(counts) / self._machine.memory.bandwidth
-        return (self._machine.launch.plain + FITTED.start + moving) * 1e6
+            return error
 
 
 def _crosses(units: Units, value: Value, bits: int) -> bool:

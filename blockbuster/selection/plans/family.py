@@ -26,6 +26,8 @@ from blockbuster.selection.plans.pieces import Axes, Call, Piece
 from blockbuster.selection.plans.plan import File, Plan, Sizes, bound
 from blockbuster.selection.plans.plan_classes import PlanClasses
 
+NOT_ON_CPU = "programs for the CPU are not divided"
+
 
 class Family:
     """The plans of one program for one dtype and target: divided, fused and emitted per class of
@@ -48,6 +50,7 @@ class Family:
         constants: tuple[str, ...] = (),
     ) -> None:
         self.name, self.dtype, self.target = program.name, dtype, target
+        self._machine = None if target == CPU else target_of(target).machine
         self.inputs: Mapping[str, Axes] = {
             given.name: tuple(axis if isinstance(axis, str) else None for axis in given.shape)
             for given in program.inputs
@@ -106,15 +109,16 @@ class Family:
         Raises ValueError for a program that has no parts.
         """
         consider = self._consider(sizes, one_kernel=False)
-        return self._planned(sizes, self._division.by_hand(sizes, choose, consider), False)
+        divided = self._division.by_hand(sizes, self._machine, choose, consider)
+        return self._planned(sizes, divided, False)
 
     def _considered(self, sizes: Sizes, one_kernel: bool) -> Divided:
         consider = self._consider(sizes, one_kernel)
-        if self.target == CPU or one_kernel:
-            found = Divided((self._whole,), tuple(consider(self._whole)))
+        if self._machine is None or one_kernel:
+            why = "one kernel was asked for" if one_kernel else NOT_ON_CPU
+            found = Divided((self._whole,), tuple(consider(self._whole)), self._machine, why=why)
         else:
-            machine = target_of(self.target).machine
-            found = self._division.divided(sizes, machine, consider, self._whole)
+            found = self._division.divided(sizes, self._machine, consider, self._whole)
         return self._measured(found, sizes, one_kernel)
 
     def _consider(self, sizes: Sizes, one_kernel: bool) -> Consider:
@@ -231,4 +235,3 @@ class Family:
             best.kernels,
             considered,
         )
-

@@ -46,7 +46,7 @@ class Part:
 
     def __init__(self, program: ArrayProgram, dtypes: Dtypes, *, whole: bool = True) -> None:
         graph = lower(program)
-        self._program, self.size_rules = program, graph.size_rules
+        self.program, self.size_rules = program, graph.size_rules
         pieces = in_pieces(graph, part=not whole)
         self.dtypes = written_dtypes(pieces, dtypes.common, dtypes.inputs)
         self.pieces = with_integers(pieces, self.dtypes)
@@ -102,7 +102,7 @@ class Part:
 
     def structure(self, sizes: Mapping[Dim, int]) -> tuple[Any, ...]:
         """What two parts have in common that take the same time at ``sizes``."""
-        program, dims = structure(self._program)
+        program, dims = structure(self.program)
         return program, tuple(sizes[dim] for dim in dims), self.given_in_order
 
     @property

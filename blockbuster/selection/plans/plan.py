@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,13 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.plans.explanation import divided_of, explanation, lower_bound
 from blockbuster.selection.plans.pieces import Axes, Call, Seen
 from blockbuster.selection.plans.plan_cost import plan_cost
 from blockbuster.selection.plans.plan_dtypes import kept_dtypes
+
+if TYPE_CHECKING:
+    from blockbuster.view.draw import Drawing
 
 Array = NDArray[Any]
 Sizes = Mapping[Dim, int]
@@ -92,6 +96,54 @@ class Plan:
     def kernels(self) -> int:
         """How many kernels run, the functions of whole arrays not counted."""
         return sum(file.kernels for file in self.files)
+
+    @property
+    def total_us(self) -> float:
+        """The predicted microseconds of its kernels, each launched by the host, and of copies.
+
+        That is what the search for the plan added up; ``cost`` has the time with other launches.
+        Functions of whole arrays are not counted. Raises ValueError for a plan for the CPU, and for
+        one from a file.
+        """
+        return sum(price.us for price in divided_of(self).prices(self.sizes))
+
+    @property
+    def lower_bound_us(self) -> float:
+        """Microseconds that no plan goes below, by the prices and bounds of the search.
+
+        That is of plans whose parts are as large as those that were looked at: ``explain`` says how
+        large. Raises ValueError as ``total_us``, and for a plan that was chosen at other sizes.
+        """
+        return lower_bound(self)
+
+    @property
+    def gap(self) -> float:
+        """How far the plan may be above the best one, as a share of ``lower_bound_us``."""
+        least = self.lower_bound_us
+        return self.total_us / least - 1.0 if least > 0 else 0.0
+
+    def explain(self) -> str:
+        """Why the program became these kernels.
+
+        For each part of the program: its operators, its arrays, its time and what limits it; for
+        each array that is stored between kernels: why; then how the parts were found. Raises
+        ValueError for a plan from a file.
+        """
+        return str(explanation(self))
+
+    def draw(self) -> Drawing:
+        """A picture of the parts, and of the arrays that go from one to another.
+
+        Raises ValueError for a plan from a file.
+        """
+        from blockbuster.view.plan_picture import draw_plan
+
+        return draw_plan(self)
+
+    def _repr_html_(self) -> str | None:
+        from blockbuster.view.notebook import plan_html
+
+        return plan_html(self) if self.divided is not None else None
 
     @property
     def source(self) -> str:

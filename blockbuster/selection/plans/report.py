@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 
 from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.numbered_chunks import is_walked
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.steps import derived
-from blockbuster.emit.tile.between import in_bytes, width
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import message, shown, shown_lines
-from blockbuster.ir.types import size_class
 from blockbuster.rules import explain
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.plans.masked_loops import narrowed_loops, whole_loops
 from blockbuster.selection.plans.plan import File, Plan, Sizes
-from blockbuster.selection.plans.stored import stored
-
-MOST = 8  # values that are told one by one
+from blockbuster.selection.plans.stored import sizes_in_words, what_is_stored
 
 
 @dataclass(frozen=True)
@@ -61,14 +55,14 @@ def report(
     """
     at_hand = sizes or plan.sizes
     kernels = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
-    lines = [f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {_in_words(at_hand)}"]
+    lines = [f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {sizes_in_words(at_hand)}"]
     apart = what_is_stored(plan, at_hand)
     lines += [f"  {line}" for line in apart]
     if not apart and all(file.considered for file in plan.files):
         number = "one kernel" if plan.kernels == 1 else kernels
         lines.append(f"  {number}, no intermediate in memory")
     if any(plan.sizes.get(dim) != size for dim, size in at_hand.items()):
-        lines.append(f"  chosen for sizes of this class: {_in_words(plan.sizes)}")
+        lines.append(f"  chosen for sizes of this class: {sizes_in_words(plan.sizes)}")
     for step in plan.steps:
         if isinstance(step, File):
             lines += _file(step, plan)
@@ -80,44 +74,6 @@ def report(
     lines += [f"  note: {note}" for note in said]
     misc = tuple(call.name for call in plan.calls)
     return Report(plan.kernels, misc, said, "\n".join(map(shown, lines)) + "\n", apart)
-
-
-def _in_words(sizes: Sizes) -> str:
-    return ", ".join(f"{dim} = {size}" for dim, size in sizes.items())
-
-
-def what_is_stored(plan: Plan, sizes: Sizes) -> tuple[str, ...]:
-    """One line for each value that a step writes for a later one, the largest first.
-
-    Of a plan from a file only functions of whole arrays are known.
-    """
-    found = [*_around_calls(plan, sizes)]
-    for file in plan.files:
-        if file.considered is not None:
-            found += [(one.written.bytes, str(one)) for one in stored(file.considered, sizes)]
-    ordered = [line for _, line in sorted(found, key=lambda entry: -entry[0])]
-    if len(ordered) > MOST:
-        left = sum(sorted((number for number, _ in found), reverse=True)[MOST:])
-        ordered[MOST:] = [f"{len(ordered) - MOST} smaller values: {in_bytes(left)} in all"]
-    return tuple(ordered)
-
-
-def _around_calls(plan: Plan, sizes: Sizes) -> Iterator[tuple[int, str]]:
-    """The arrays that functions of whole arrays read from kernels, or write for them."""
-    axes = {n: a for step in plan.steps for n, a in zip(step.writes, step.axes, strict=True)}
-    results = [seen.array for seen in plan.results]
-    for call in plan.calls:
-        read = [seen.array for seen in call.operands if seen.array in axes]
-        names = dict.fromkeys((*read, *call.writes))
-        shapes = {n: [1 if d is None else sizes[size_class(d)] for d in axes[n]] for n in names}
-        inner = [n for n in names if n not in results]
-        total = sum(prod(shapes[n]) * width(plan.kept[n]) for n in inner)
-        where = f" ({call.where})" if call.where else ""
-        sizes_of = dict.fromkeys(" x ".join(map(str, shapes[n])) or "1" for n in inner)
-        what = f"{' and '.join(sizes_of)} ({', '.join(inner)}; {in_bytes(total)})"
-        written = f"writes {what}" if inner else "runs by itself"
-        reason = f"{call.name}{where} is a function of whole arrays: rules do not look inside it"
-        yield total, f"NOT FUSED: {written} because {reason}"
 
 
 def _with_groups(scheduled: Scheduled) -> TileProgram:

@@ -1,0 +1,196 @@
+"""Why a program became the kernels of a plan, in words: ``Plan.explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import inf, isfinite
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from blockbuster.errors import message, shown
+from blockbuster.frontend.kinds import MOVES
+from blockbuster.frontend.program import Equation
+from blockbuster.ir.types import size_class
+from blockbuster.selection.considered import Considered
+from blockbuster.selection.parts.partition import NEAR, Best
+from blockbuster.selection.plans.divided import Divided
+from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.stored import reads_of_parts, sizes_in_words, what_is_stored
+from blockbuster.selection.plans.why_apart import Found, in_us
+
+if TYPE_CHECKING:
+    from blockbuster.selection.plans.plan import Plan
+
+WIDTH = 118
+SMALL = 0.0005  # a gap that is not worth telling
+MOST = 4  # refused parts that are told one by one
+
+
+@dataclass(frozen=True)
+class Told:
+    """A part of a plan in words.
+
+    ``computes``: its operators with their lines; ``us``: its predicted microseconds, None if there
+    is no prediction; ``limited_by``: what limits each of its files.
+    """
+
+    computes: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    kernels: int
+    us: float | None
+    limited_by: tuple[str, ...]
+
+    def __str__(self) -> str:
+        count = "no kernel" if not self.kernels else f"{self.kernels} kernels"
+        number = f" in {count}" if self.kernels != 1 else ""
+        limits = f", limited by {' and '.join(self.limited_by)}" if self.limited_by else ""
+        time = f"{in_us(self.us)}{limits}; " if self.us is not None else ""
+        arrays = f"reads {', '.join(self.reads)}; writes {', '.join(self.writes)}"
+        return f"{self.computes}{number}: {time}{arrays}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The parts of a plan, what is stored between its kernels and why, and how it was found.
+
+    ``machine``: the one by whose numbers times are predicted; empty for the CPU.
+    """
+
+    head: str
+    machine: str
+    parts: tuple[Told, ...]
+    stored: tuple[str, ...]
+    search: tuple[str, ...]
+
+    def __str__(self) -> str:
+        numbered = [(f"  {at}. ", str(told)) for at, told in enumerate(self.parts, 1)]
+        lines = [("", self.head), *numbered, *(("  ", one) for one in (*self.stored, *self.search))]
+        return "".join(f"{line}\n" for mark, text in lines for line in _wrapped(mark, text))
+
+
+def explanation(plan: Plan) -> Explanation:
+    """Why a program became these kernels. Raises ValueError for a plan from a file."""
+    divided = divided_of(plan)
+    parts = tuple(_told(plan, divided))
+    number = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
+    head = f"{plan.name}: {number} for {plan.target}, {plan.dtype}, {sizes_in_words(plan.sizes)}"
+    machine = divided.machine.name if divided.machine is not None else ""
+    total = sum(price.us for price in divided.prices(plan.sizes)) if machine else inf
+    head += f"; {in_us(total)} predicted on {machine}" if isfinite(total) else ""
+    calls = dict.fromkeys(call.name for call in plan.calls if not call.only_moves)
+    head += f", without {', '.join(calls)}" if calls and machine else ""
+    stored = what_is_stored(plan, plan.sizes)
+    return Explanation(head, machine, parts, stored, tuple(_search(plan, divided)))
+
+
+def divided_of(plan: Plan) -> Divided:
+    """The parts of a plan. Raises ValueError for a plan from a file, which has forgotten them."""
+    if not isinstance(plan.divided, Divided):
+        what = "a plan that was loaded has forgotten how its kernels were chosen"
+        raise ValueError(message(what, hint="bb.select chooses again"))
+    return plan.divided
+
+
+def lower_bound(plan: Plan) -> float:
+    """Microseconds that no plan of the same program goes below; see ``Plan.lower_bound_us``."""
+    divided = divided_of(plan)
+    found = divided.found
+    if found is not None and _is_for(plan, found):
+        return found.best.bound
+    if len(divided.parts) == 1 and found is None:
+        return sum(price.us for price in divided.prices(plan.sizes))
+    why = divided.why or f"its parts were chosen for {sizes_in_words(found.sizes if found else {})}"
+    raise ValueError(message(f"no bound is known for this plan: {why}", hint="bb.select finds one"))
+
+
+def _is_for(plan: Plan, found: Found) -> bool:
+    """True if the parts were chosen for the very sizes of a plan."""
+    return {size_class(dim): size for dim, size in plan.sizes.items()} == dict(found.sizes)
+
+
+def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
+    reads = reads_of_parts(plan, divided)
+    prices = divided.prices(plan.sizes) if divided.machine else [None] * len(reads)
+    for (part, considered), read, price in zip(divided.by_part, reads, prices, strict=True):
+        steps = part.pieces.steps
+        kernels = sum(one.best.kernels for one in considered)
+        copies = any(isinstance(step, Call) and step.only_moves for step in steps)
+        timed = price is not None and isfinite(price.us) and bool(kernels or copies)
+        yield Told(
+            computes(part.program.equations),
+            read,
+            tuple(name for step in steps for name in step.writes),
+            kernels,
+            price.us if price is not None and timed else None,
+            tuple(dict.fromkeys(_limits(considered))),
+        )
+
+
+def _limits(considered: Iterable[Considered]) -> Iterator[str]:
+    return (one.best.cost.report.critical for one in considered if one.best.cost is not None)
+
+
+def computes(equations: Sequence[Equation]) -> str:
+    """The operators of equations in order, views left out, and the lines of the user's file."""
+    own = [one for one in equations if one.op not in MOVES] or equations
+    words = (str(one.param("name")) if one.op == "custom" else one.op for one in own)
+    counted = ((word, len([*same])) for word, same in groupby(words))
+    text = ", ".join(word if count == 1 else f"{count} {word}" for word, count in counted)
+    text = text or "a copy"
+    lines = sorted({(one.where.file, one.where.line) for one in own if one.where is not None})
+    if not lines or len({file for file, _ in lines}) > 1:
+        return text
+    (file, first), (_, last) = lines[0], lines[-1]
+    where = shown(file.rsplit("/", 1)[-1])
+    return f"{text} ({where}:{first})" if first == last else f"{text} ({where}:{first} to {last})"
+
+
+def _search(plan: Plan, divided: Divided) -> Iterator[str]:
+    """How the parts were found, and how much better others could be."""
+    found = divided.found
+    if found is None:
+        yield f"no parts were searched for: {divided.why}"
+        return
+    best, count = found.best, len(found.units)
+    if not _is_for(plan, found):
+        yield f"the parts were chosen for {sizes_in_words(found.sizes)}"
+    if len(best.parts) == 1:
+        yield f"one part for {in_us(best.total)}: {_whole(best)}"
+    yield from _refused(found)
+    number = "1 part was" if len(best.prices) == 1 else f"{len(best.prices)} parts were"
+    limit = "" if count <= best.cap else f", of at most {best.cap} groups"
+    least = f"no plan takes less than {in_us(best.bound)}" if isfinite(best.bound) else "no bound"
+    gap = f": this one is at most {best.gap:.1%} above" if best.gap >= SMALL else ""
+    groups = f"the operators are {count} groups that stay together"
+    yield f"search: {groups}; {number} priced{limit}; {least}{gap}"
+
+
+def _whole(best: Best) -> str:
+    """Why a program that could be divided is one part."""
+    if best.smaller >= best.total:
+        return f"divided, it takes at least {in_us(best.smaller)}"
+    if best.near is not None:
+        return f"divided, it takes {in_us(best.near)}, and {NEAR - 1.0:.0%} more counts as the same"
+    return "divided, it is not estimated to take less"
+
+
+def _refused(found: Found) -> Iterator[str]:
+    """The parts that have no kernels, and why."""
+    refused = [*found.refused.items()]
+    for bits, reason in refused[:MOST]:
+        equations = found.units.program.equations
+        own = [equations[at] for at in found.units.equations(bits)]
+        yield f"no kernel for {computes(own)}: {reason}"
+    left = len(refused) - MOST
+    if left > 0:
+        yield f"no kernel for {left} other part{'s' * (left > 1)}"
+
+
+def _wrapped(mark: str, text: str) -> list[str]:
+    behind = " " * len(mark) + ("  " if mark else "")
+    return wrap(
+        shown(text), WIDTH, initial_indent=mark, subsequent_indent=behind, break_on_hyphens=False
+    )

@@ -1,0 +1,120 @@
+"""Why two parts of a plan are not one kernel, by what the search for the parts found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from blockbuster.ir.graph import Value
+from blockbuster.ir.types import Dim
+from blockbuster.selection.parts.bounds import Bounds
+from blockbuster.selection.parts.partition import UNSAFE, Best
+from blockbuster.selection.parts.units import OPAQUE, Units
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search for the parts of a plan found at ``sizes``, by size class.
+
+    ``refused``: why parts have no kernels. ``budget``: how many parts were priced at most.
+    """
+
+    units: Units
+    sizes: Mapping[Dim, int]
+    bounds: Bounds
+    best: Best
+    refused: Mapping[int, str]
+    budget: int
+
+    def must_be_apart(self, one: int, other: int) -> bool:
+        """True if there is no kernel that is two parts of the plan, given by their positions."""
+        own, behind = self.best.parts[one], self.best.parts[other]
+        return bool((own | behind) in self.refused or self._opaque(own) or self._opaque(behind))
+
+    def why_apart(self, one: int, other: int, names: Sequence[str]) -> str:
+        """Why a part of the plan is not one kernel with a later one that reads what it writes.
+
+        Both are given by their positions, and ``names`` is an array that each part writes.
+        """
+        parts, prices = self.best.parts, self.best.prices
+        both = f"{names[one]} and {names[other]}"
+        opaque = self._opaque(parts[one]) or self._opaque(parts[other])
+        if opaque:
+            return f"{opaque} is a function of whole arrays: no kernel can contain it"
+        between = [names[at] for at in self._between(one, other)]
+        if between:
+            return f"{both} cannot be one kernel without {between[0]}"
+        together = parts[one] | parts[other]
+        if together in self.refused:
+            return f"one kernel for {both} cannot be written: {self.refused[together]}"
+        apart = prices[parts[one]].us + prices[parts[other]].us
+        if together not in prices:
+            return self._not_priced(parts[one], parts[other], both)
+        unsafe = prices[together].unsafe - prices[parts[one]].unsafe - prices[parts[other]].unsafe
+        if unsafe > 0:
+            return f"in one kernel for {both}, {unsafe} more exponentials could overflow"
+        return f"one kernel for {both} takes {in_us(prices[together].us)}, apart {in_us(apart)}"
+
+    def _not_priced(self, one: int, other: int, both: str) -> str:
+        """Why two parts are two if the search had no price for the kernel of both."""
+        together, prices = one | other, self.best.prices
+        count = together.bit_count()
+        if count > self.best.cap:
+            limit = f"more than {self.best.cap} were not tried"
+            return f"one kernel for {both} would be {count} groups of operators; {limit}"
+        lengths = {part: price.length for part, price in prices.items()}
+        if self.bounds.estimate(together, lengths) - lengths[one] - lengths[other] >= UNSAFE / 2:
+            return f"one kernel for {both} would hold a part in which exponentials could overflow"
+        estimate = self.bounds.estimate(together, {part: own.us for part, own in prices.items()})
+        apart = prices[one].us + prices[other].us
+        if estimate < apart:
+            return f"one kernel for {both} was not priced: {self.budget} parts are, at most"
+        times = self.bounds.again(together)
+        at, often = max(times.items(), key=lambda item: item[1])
+        again = ""
+        if often > 1:
+            again = f"; {self.units.program.names()[Value(at)]} would be computed {often} times"
+        return (
+            f"one kernel for {both} is estimated at {in_us(estimate)}, apart {in_us(apart)}{again}"
+        )
+
+    def _opaque(self, part: int) -> str:
+        """The name of a function of whole arrays in a part, if it holds one."""
+        equations = self.units.program.equations
+        own = (equations[at] for at in self.units.equations(part))
+        return next((str(one.param("name")) for one in own if one.op == OPAQUE), "")
+
+    def _between(self, one: int, other: int) -> list[int]:
+        """The parts that read of ``one``, directly or not, and of which ``other`` reads."""
+        parts, before = self.best.parts, self.units.before
+        reads = [
+            [n for n, given in enumerate(parts) if n != at and given & _needed(before, own)]
+            for at, own in enumerate(parts)
+        ]
+        behind = {one}
+        for at in range(one + 1, other):
+            if behind.intersection(reads[at]):
+                behind.add(at)
+        needed = {other}
+        for at in range(other, one, -1):
+            if at in needed:
+                needed.update(reads[at])
+        return sorted((behind & needed) - {one, other})
+
+
+def _needed(before: Sequence[int], part: int) -> int:
+    """The units that the units of a part read, as bits."""
+    found = 0
+    for number, own in enumerate(before):
+        if part >> number & 1:
+            found |= own
+    return found
+
+
+def in_us(microseconds: float) -> str:
+    """A time in words.
+
+    >>> in_us(12190.6), in_us(31.42)
+    ('12,191 us', '31.4 us')
+    """
+    return f"{microseconds:,.{0 if microseconds >= 100 else 1}f} us"

@@ -1,0 +1,267 @@
+"""``bb.select``: a plan tells what it takes, how far it may be from the best, and why."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from math import inf
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.runtime.given import family_of
+from blockbuster.selection.parts.partition import NEAR, UNSAFE, Price, best_plan
+from blockbuster.selection.plans.stored import what_is_stored
+from tests.parameters import rest_slow
+
+
+def group_norm(x, w):
+    y = x @ w
+    y = y.reshape(x.shape[0], 4, w.shape[1] // 4)
+    centred = y - y.mean(-1, keepdims=True)
+    spread = (centred * centred).mean(-1, keepdims=True)
+    return (centred * bb.rsqrt(spread + 1e-5)).reshape(x.shape[0], w.shape[1])
+
+
+def attention(q, k, v):
+    return bb.softmax((q @ k.T) * q.shape[-1] ** -0.5) @ v
+
+
+def gated(x, w, u, d):
+    h = bb.rms_norm(x)
+    return x + (bb.silu(h @ w) * (h @ u)) @ d
+
+
+def block(x, wq, wk, wv, wo, w, u, d):
+    h = bb.rms_norm(x)
+    q, k, v = (bb.split_heads(h @ one, 8) for one in (wq, wk, wv))
+    scores = (q @ k.swapaxes(-1, -2)) * 0.125
+    seen = bb.arange(x.shape[0])[:, None] >= bb.arange(x.shape[0])[None, :]
+    y = x + bb.merge_heads(bb.softmax(bb.where(seen, scores, -np.inf)) @ v) @ wo
+    return gated(y, w, u, d)
+
+
+def sorted_between(x, w):
+    y = np.sort(x @ w, axis=-1)
+    return bb.softmax(y + 1.0)
+
+
+PRODUCT = dict(x="M K", w="K N")
+WIDE = dict(M=512, K=512, N=4096)
+CASES = {
+    "group_norm": (group_norm, PRODUCT, WIDE),
+    "attention": (attention, dict(q="M D", k="N D", v="N L"), dict(M=4096, N=4096, D=128, L=128)),
+    "gated": (
+        gated, dict(x="M D", w="D F", u="D F", d="F D"), dict(M=4096, D=1024, F=4096)
+    ),
+    "sorted_between": (sorted_between, PRODUCT, dict(M=256, K=64, N=256)),
+    "block": (
+        block,
+        {"x": "M D", **dict.fromkeys(("wq", "wk", "wv", "wo"), "D D"), "w": "D F", "u": "D F",
+         "d": "F D"},
+        dict(M=2048, D=2048, F=5504),
+    ),
+}  # fmt: skip
+
+
+@cache
+def selected(name, machine="h200", dtype="float16"):
+    function, dims, sizes = CASES[name]
+    return bb.select(bb.trace(function, **dims), sizes, machine, dtype)
+
+
+@pytest.fixture
+def two_kernels():
+    return selected("group_norm")
+
+
+def test_a_cut_tells_what_is_stored_and_what_one_kernel_would_take(two_kernels):
+    head, *lines = two_kernels.explain().splitlines()
+
+    assert head.startswith("group_norm: 2 kernels for sm_90, float16, ")
+    assert head.endswith(" us predicted on h200")
+    assert re.match(r"  1\. matmul \(test_select.py:\d+\): [\d.]+ us, limited by \w+; ", lines[0])
+    assert lines[0].endswith("; reads x, w; writes y")
+    assert lines[1].startswith("  2. mean, sub, mul, mean, add, rsqrt, mul (test_select.py:")
+    stored = re.match(
+        r"  stores 512 x 4096 \(y: float16; 4.2 MB\), by choice:"
+        r" one kernel for y and out takes ([\d,]+) us, apart ([\d.]+) us",
+        lines[2],
+    )
+    assert int(stored[1]) > 10 * float(stored[2])
+    assert lines[3].startswith("  search: the operators are ")
+
+
+def test_what_a_plan_takes_is_what_its_parts_take(two_kernels):
+    shown = [float(us) for us in re.findall(r"\): ([\d.]+) us, limited", two_kernels.explain())]
+
+    assert two_kernels.total_us == pytest.approx(sum(shown), abs=0.11)
+    assert 0.0 < two_kernels.lower_bound_us <= two_kernels.total_us
+    assert two_kernels.gap == pytest.approx(
+        two_kernels.total_us / two_kernels.lower_bound_us - 1.0
+    )
+    assert two_kernels.total_us > two_kernels.cost("h200", launch="graph").time_us
+
+
+def test_of_one_part_it_is_said_what_several_would_take():
+    plan = selected("attention")
+    text = plan.explain()
+
+    assert len(plan.divided.parts) == 1
+    assert "  1. matmul, mul, softmax, matmul (test_select.py:" in text
+    assert re.search(r"\n  one part for [\d.]+ us: divided, it takes at least [\d.]+ us\n", text)
+    assert plan.gap == 0.0
+
+
+@pytest.mark.parametrize("name", rest_slow([*CASES], ["group_norm", "attention"]))
+def test_an_explanation_is_short_and_tells_of_every_kernel(name):
+    plan = selected(name)
+    lines = plan.explain().splitlines()
+    drawn = plan.draw()
+
+    assert max(map(len, lines)) <= 120
+    assert len(lines) <= 30
+    parts = [line for line in lines if re.match(r"  \d+\. ", line)]
+    assert len(parts) == len(plan.divided.parts)
+    for at in range(1, len(parts) + 1):
+        assert f'id="k-{at}"' in drawn.dot
+        assert f">{at}: " in drawn.svg()
+    for name in (*plan.inputs, *plan.names):
+        assert f">{name}</text>" in drawn.svg()
+    assert "<svg" in plan._repr_html_()
+    assert plan.total_us >= plan.lower_bound_us > 0.0
+
+
+def test_functions_of_whole_arrays_are_named():
+    text = selected("sorted_between").explain()
+
+    assert "us predicted on h200, without np.sort" in text.splitlines()[0]
+    assert "np.sort[-1], add, softmax (test_select.py:" in text
+    assert "is a function of whole arrays" in text
+
+
+def test_a_plan_for_the_cpu_has_no_times():
+    plan = selected("group_norm", machine="cpu", dtype="float64")
+
+    assert plan.explain().endswith(
+        "  no parts were searched for: programs for the CPU are not divided\n"
+    )
+    assert "digraph" in plan.draw().dot
+    with pytest.raises(ValueError, match="no time is predicted for NumPy: select for a GPU"):
+        _ = plan.total_us
+
+
+def test_one_operator_is_one_part():
+    plan = bb.select(bb.trace(lambda x: bb.exp(x), x="M N"), dict(M=64, N=64))
+
+    assert "its operators are one group that stays together" in plan.explain()
+    assert plan.total_us == plan.lower_bound_us
+
+
+def test_a_plan_at_other_sizes_says_for_which_it_was_chosen(two_kernels):
+    other = replace(two_kernels, sizes={**two_kernels.sizes, "M": 500})
+
+    assert "\n  the parts were chosen for A = 4, M = 512, K = 512, " in other.explain()
+    assert other.total_us > 0.0
+    with pytest.raises(ValueError, match="this plan: its parts were chosen for A = 4, M = 512"):
+        _ = other.gap
+
+
+def test_parts_without_kernels_are_told_with_the_reason(two_kernels):
+    refused = {3: "no tiles fit", **dict.fromkeys(range(4, 8), "no schedule")}
+    found = replace(two_kernels.divided.found, refused=refused)
+    divided = replace(two_kernels.divided, found=found)
+    text = replace(two_kernels, divided=divided).explain()
+
+    assert "\n  no kernel for matmul, mean (test_select.py:" in text
+    assert "): no tiles fit\n" in text
+    assert "\n  no kernel for 1 other part\n" in text
+
+
+def test_what_no_kernel_can_hold_is_not_stored_by_choice(two_kernels):
+    both = sum(two_kernels.divided.found.best.parts)
+    found = replace(two_kernels.divided.found, refused={both: "no tiles fit"})
+    plan = replace(two_kernels, divided=replace(two_kernels.divided, found=found))
+
+    (line,) = what_is_stored(plan, plan.sizes)
+    assert line == (
+        "NOT FUSED: writes 512 x 4096 (y: float16; 4.2 MB) because one kernel for y and out cannot"
+        " be written: no tiles fit"
+    )
+
+
+def test_parts_that_were_given_have_no_bound():
+    function, dims, sizes = CASES["group_norm"]
+    family = family_of(bb.trace(function, **dims), "float16", "sm_90")
+    plan = family.of_parts(
+        {**sizes, "A": 4, "B": 1024}, lambda units: [1 << at for at in range(len(units))]
+    )
+
+    assert plan.explain().endswith("no parts were searched for: its parts were given\n")
+    assert "hands on 512 x 4096 (y: float16; 4.2 MB) from kernel to kernel" in plan.explain()
+    with pytest.raises(ValueError, match="no bound is known for this plan: its parts were given"):
+        _ = plan.lower_bound_us
+
+
+def test_a_loaded_plan_has_forgotten_why(tmp_path):
+    program = bb.trace(lambda x: bb.exp(x), x="M N")
+    compiled = bb.compile(program, dict(M=64, N=64), machine="h200")
+    plan = bb.load(compiled.save(tmp_path / "plan.json")).plan
+
+    for ask in (plan.explain, plan.draw, lambda: plan.total_us):
+        with pytest.raises(ValueError, match="has forgotten how its kernels were chosen"):
+            ask()
+    assert plan._repr_html_() is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options", "error"),
+    [
+        (WIDE, {"machine": "h300"}, "unknown machine 'h300'\n  hint: did you mean 'h200'"),
+        (WIDE, {"dtype": "float12"}, "no kernel is written for dtype 'float12'"),
+        (WIDE, {"dtype": "float64"}, "no kernel is written for dtype 'float64'"),
+        ({"M": 8, "K": 8}, {}, "no size given for N\n"),
+        ({**WIDE, "M": 0}, {}, "M is 0: arrays without elements take no time"),
+        ({**WIDE, "M": -1}, {}, "sizes: M is -1, expected a whole number"),
+        ({**WIDE, "M": 2.5}, {}, "sizes: M is 2.5, expected a whole number"),
+        ({**WIDE, "Z": 1}, {}, "unknown dim 'Z' in sizes"),
+        ({**WIDE, "A": 3}, {}, "A"),
+    ],
+)
+def test_bad_input_is_named(sizes, options, error):
+    with pytest.raises(ValueError, match=re.escape(error)):
+        bb.select(bb.trace(group_norm, **PRODUCT), sizes, **options)
+
+
+def test_a_function_is_no_program():
+    with pytest.raises(TypeError, match="expected an array program, got a function"):
+        bb.select(group_norm, WIDE)
+
+
+def chain(prices, **options):
+    """The best plan of three units in a row, with bounds of 1 for each part."""
+    return best_plan(
+        (0, 1, 2), (2, 5, 2), bound=lambda part: 1.0, estimate=lambda part, _: 1.0,
+        price=lambda part: prices[part], budget=24, **options,
+    )  # fmt: skip
+
+
+def test_the_whole_program_takes_the_place_of_what_is_as_fast():
+    prices = {part: Price(10.0) for part in (1, 2, 4, 3, 6)} | {7: Price(20.0 * NEAR)}
+    best = chain(prices)
+    assert (best.parts, best.total, best.near) == ((7,), 20.0 * NEAR, 20.0)
+
+    best = chain({**prices, 7: Price(20.1 * NEAR)})
+    assert (len(best.parts), best.total, best.near) == (2, 20.0, None)
+
+
+def test_an_overflow_is_worse_than_any_time_and_counts_as_none():
+    prices = {part: Price(10.0, 1) for part in (1, 2, 4, 3, 6)} | {7: Price(500.0)}
+    best = chain(prices)
+    assert (best.parts, best.total) == ((7,), 500.0)
+
+    best = chain({**prices, 7: Price(inf)})
+    assert len(best.parts) == 2
+    assert best.bound <= best.total == 20.0 < UNSAFE
