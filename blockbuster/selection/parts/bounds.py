@@ -16,6 +16,7 @@ from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
+from blockbuster.selection.candidates.candidate import LARGE
 from blockbuster.selection.parts.units import OPAQUE, PRODUCT, Units, elements
 
 BYTES = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "int8": 1, "uint8": 1, "bool": 1,
@@ -40,6 +41,11 @@ ROWS, COLUMNS, HELD = 128, 256, 512
 """Rows and columns of a block of a product, and elements of a row that a program can hold: what a
 kernel computes of its operands it computes again for each other block, or each time that it reads
 a longer row."""
+
+MUCH = 4
+"""How many times as large as every input and output an array between two parts is before it counts
+``LARGE`` times: scores of attention are, which grow with the product of two sizes until memory is
+full; hidden layers of networks, four times as wide as their rows, are not."""
 
 SHARED = 0.3
 """Of its own estimate, what a part takes longer at most for units that took longer in another: a
@@ -66,7 +72,7 @@ class Bounds:
         return self._known[part]
 
     def estimate(self, part: int, priced: Mapping[int, float]) -> float:
-        """About what a kernel of the part takes, where some parts have prices.
+        """About what a kernel of the part takes, times its weight, where some parts have prices.
 
         As many times its bound as its units take theirs. If it holds a part that took longer than
         that, as much longer; if it shares units with one, somewhat longer, in proportion to them.
@@ -77,11 +83,26 @@ class Bounds:
             shared = (own & part).bit_count()
             if own == part or shared < 2 or taken == inf:
                 continue
-            excess = taken - self._by_units(own, priced)
+            excess = taken - self._by_units(own, priced) * self.weight(own)
             if own & ~part:
                 excess = min(excess * shared / own.bit_count(), SHARED * usual)
             longer = max(longer, excess)
-        return usual + longer
+        return usual * self.weight(part) + longer
+
+    def weight(self, part: int) -> float:
+        """``LARGE`` for a part that reads or gives an array far larger than all that the program
+        is given or gives; else 1.
+        """
+        program, units = self.units.program, self.units
+        shapes = [one.shape for one in program.inputs]
+        shapes += [program.shape_of(output.value) for output in program.outputs]
+        largest = max(elements(shape, self.sizes) for shape in shapes)
+        members = [unit for number, unit in enumerate(units.units) if part >> number & 1]
+        own = {at for unit in members for at in unit.equations}
+        outer = {v for unit in members for v in unit.reads if v.node >= 0 and v.node not in own}
+        outer |= {Value(at) for at in given(units, part)}
+        many = any(elements(program.shape_of(v), self.sizes) > MUCH * largest for v in outer)
+        return LARGE if many else 1.0
 
     def again(self, part: int) -> dict[int, int]:
         """How often one kernel computes each equation of a part."""

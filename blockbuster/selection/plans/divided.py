@@ -20,24 +20,19 @@ from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
-from blockbuster.selection.candidates.candidate import LARGE
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.bounds import Bounds, given
 from blockbuster.selection.parts.partition import Price, best_plan
-from blockbuster.selection.parts.units import PRODUCT, Units, elements, units_of
+from blockbuster.selection.parts.units import PRODUCT, Units, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.part import Dtypes, Part
 from blockbuster.selection.plans.prices import price
 from blockbuster.selection.plans.why_apart import Found
 
-BUDGET = 24
-"""Parts that are priced for a plan, at most: each takes about half a second."""
-
-MUCH = 4
-"""How many times as large as every input and output an array between two parts is before it counts
-``LARGE`` times: scores of attention are, which grow with the product of two sizes until memory is
-full; hidden layers of networks, four times as wide as their rows, are not."""
+BUDGET = 16
+"""Parts that are priced for a plan, at most, beside single units: a product takes a third of a
+second, attention with what is before and behind it up to ten. A decoder block prices 11."""
 
 ONE_UNIT = "its operators are one group that stays together"
 
@@ -214,17 +209,7 @@ class _Search:
         if isinstance(found, EmitError):
             self._refused[bits] = found
             return Price(inf)
-        return found._replace(weight=LARGE) if self._stores_much(bits) else found
-
-    def _stores_much(self, bits: int) -> bool:
-        """True if others read an array of the part that is far larger than all that is given."""
-        units, program = self._units, self._units.program
-        shapes = [one.shape for one in program.inputs]
-        shapes += [program.shape_of(output.value) for output in program.outputs]
-        largest = max(elements(shape, self._sizes) for shape in shapes)
-        values = (Value(at) for at in given(units, bits))
-        cut = (program.shape_of(value) for value in values if _crosses(units, value, bits))
-        return any(elements(shape, self._sizes) > MUCH * largest for shape in cut)
+        return found._replace(weight=self._bounds.weight(bits))
 
     def _priced(self, own: Part) -> Price | EmitError:
         try:
