@@ -25,8 +25,7 @@ from bench.choices import Chosen, asked_for, fused, read
 from bench.peers.cases import BY_KEY
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.errors import BlockbusterError
-from blockbuster.selection.limits import microseconds, times
-from blockbuster.selection.search import beam
+from blockbuster.selection.search import beam, microseconds
 
 BUDGET = 400
 LEAST = 0.98
@@ -46,7 +45,7 @@ def beamed(before: Chosen, target: str, budget: int) -> tuple[Chosen, str]:
         kernel = emit(schedule=before.schedule)
         start = kernel.derivation.final if kernel.derivation else None
         assert isinstance(start, Scheduled)
-        found = beam([start], times, budget=budget)
+        found = beam([start], microseconds, budget=budget)
         best = found[0]
         seconds = time.process_time() - began
         old = microseconds(start)

@@ -24,9 +24,9 @@ from bench.costs.measured import WAYS, Record, records_of
 from bench.costs.variations import Pair, scheduled
 from bench.costs.workloads import WORKLOADS, Workload
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.selection.contest import best_schedule, searched, why_default
+from blockbuster.selection.contest import best_schedule, why_default
 from blockbuster.selection.cost import Cost
-from blockbuster.selection.preference import preferred
+from blockbuster.selection.nearby.variations import preferred, variations
 from blockbuster.selection.price import priced
 
 FILE = Path(__file__).with_name("choices.jsonl")
@@ -66,7 +66,7 @@ def chosen(workload: Workload) -> list[Chosen]:
     for snapshot in dict.fromkeys(snapshot for snapshot, _ in workload.starts):
         default = scheduled(workload, snapshot, None, workload.sizes)
         varied = not why_default(default, priced(default))
-        near = preferred(searched(default)) if varied else []
+        near = preferred(variations(default)) if varied else []
         following = tuple(one.scheduled for one in near[1 : FOLLOWING + 1])
         found.append(Chosen(snapshot, default, best_schedule(default), following))
     return sorted(found, key=lambda one: one.cost.microseconds)

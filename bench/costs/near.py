@@ -32,8 +32,7 @@ from blockbuster.errors import BlockbusterError
 from blockbuster.rules import safe
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from blockbuster.selection.limits import microseconds, times
-from blockbuster.selection.search import beam
+from blockbuster.selection.search import beam, microseconds
 from blockbuster.selection.space import Space
 
 FILE = Path(__file__).with_name("near.jsonl")
@@ -58,7 +57,7 @@ def pairs_of(name: str, count: int) -> tuple[Pair, ...]:
     first = min(chosen, key=lambda snapshot: microseconds(chosen[snapshot]))
     start = chosen[first]
     limit, chance, space = WORST * microseconds(start), random.Random(name), Space(start)
-    ranked = [one.scheduled for one in beam([start], times, budget=BUDGET)]
+    ranked = [one.scheduled for one in beam([start], microseconds, budget=BUDGET)]
     best: dict[tuple[object, ...], Scheduled] = {}
     for one in ranked:  # of those that differ in order alone the first
         best.setdefault(_shape(one), one)

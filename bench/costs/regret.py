@@ -25,7 +25,7 @@ import numpy as np
 from bench.costs.variations import scheduled
 from bench.costs.workloads import BY_NAME
 from blockbuster.errors import BlockbusterError
-from blockbuster.selection.limits import microseconds
+from blockbuster.selection.search import microseconds
 
 FEWEST = 3  # schedules of a workload that is judged
 

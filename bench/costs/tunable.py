@@ -22,7 +22,7 @@ from blockbuster.examples import GEMM_CHAINS, SELF_ATTENTIONS, Example
 from blockbuster.rules import safe
 from blockbuster.selection.decisions.default_schedule import default_schedule
 from blockbuster.selection.decisions.default_tiles import THREADS
-from blockbuster.selection.limits import HELD
+from blockbuster.selection.nearby.settings import HELD
 from blockbuster.tiling import (
     Candidate,
     Chain,

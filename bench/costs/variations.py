@@ -28,7 +28,7 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.rules import safe
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from blockbuster.selection.limits import is_held
+from blockbuster.selection.nearby.settings import is_held
 from blockbuster.selection.price import priced
 
 TARGET = "sm_90"

@@ -135,7 +135,6 @@ def _report(
         assumed=assumed,
         waves=tuple(time.waves for time in times),
         tail=tuple(time.tail for time in times),
-        each_us=tuple(time.seconds * 1e6 for time in times),
     )
 
 

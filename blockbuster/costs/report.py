@@ -41,8 +41,8 @@ class Report:
     limits the time, or "latency". ``timeline``: events in order of their starts. ``use``: for each
     resource the working fraction in each of equal parts of the time; both are empty for the closed
     form. ``assumed``: the assumptions, in words. For each kernel, ``waves``: how many times its
-    programs fill all processors, ``tail``: the part of the processors' time that passes after the
-    last program of each, and ``each_us``: its microseconds without the launch (closed form alone).
+    programs fill all processors, and ``tail``: the part of the processors' time that passes after
+    the last program of each.
     """
 
     machine: str
@@ -55,7 +55,6 @@ class Report:
     assumed: tuple[str, ...] = ()
     waves: tuple[float, ...] = ()
     tail: tuple[float, ...] = ()
-    each_us: tuple[float, ...] = field(default=(), repr=False)
 
     def plot(self) -> Figure:
         """A figure of matplotlib: each processor over time, and the use of each resource.

@@ -1,45 +1,39 @@
 """The contest: the best few candidates get the schedules that suit them best; then the best wins.
 
 With default schedules, candidates are further apart, or in another order, than with their best
-ones. But a search for a schedule (search.py) takes some tenths of a second, so only candidates that
-may win are searched, and those that look hopeless after its first moves no further.
+ones. But a search for a schedule takes a tenth of a second or two, so only candidates that may win
+are varied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from math import inf
 
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
-from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.candidates.candidate import Choice, Key, Setting, candidate
 from blockbuster.selection.considered import Refusals, is_tie
 from blockbuster.selection.cost import Cost
+from blockbuster.selection.decisions.beside import beside
+from blockbuster.selection.decisions.by_descriptors import by_descriptors
+from blockbuster.selection.decisions.finer_steps import finer_steps
+from blockbuster.selection.decisions.grouped_grid import grouped
+from blockbuster.selection.decisions.more_warps import more_warps
 from blockbuster.selection.decisions.packed import packed
-from blockbuster.selection.limits import Limits, times
-from blockbuster.selection.preference import preferred
+from blockbuster.selection.decisions.persistent import persistent
+from blockbuster.selection.decisions.under_way import under_way
+from blockbuster.selection.nearby.variations import Variation, preferred, variations
 from blockbuster.selection.price import priced
-from blockbuster.selection.search import Priced, beam
-from blockbuster.selection.space import FIRST
-from blockbuster.selection.starts import starts
 
 CONTENDERS = 3
-"""Candidates whose schedules are searched, at most."""
-
-BUDGET, EACH = 40, 60
-"""Schedules that a search prices, at most, beside those that it begins with, and more for each
-kernel."""
-
-HOPELESS = 1.3
-"""How many times the price of another candidate all first moves of a search may take for more."""
+"""Candidates whose schedules are varied, at most."""
 
 TRIED = 3
-"""Schedules of a candidate that are tried where compilers refuse them, one by one."""
+"""Schedules near a candidate's own that are tried where compilers refuse them, one by one."""
 
 MODELLED = ("sm_80", "sm_90")
 """Targets whose matrix units the closed form knows: others keep the default schedule."""
@@ -58,12 +52,11 @@ def contest(
     for, loops in chunks stay out too.
     """
     found = {choice.key: choice for choice in choices}
-    search = Searches(setting.in_chunks)
     best: Choice | None = None
     for choice in sorted(choices, key=lambda one: one.rank)[:CONTENDERS]:
         if best is not None and not _may_win(choice, best):
             continue
-        made = _at_its_best(choice, search, refused, best, refusals)
+        made = _at_its_best(choice, setting, refused, best, refusals)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
@@ -84,38 +77,15 @@ def best_schedule(default: Scheduled) -> Scheduled:
         return default
     if why_default(default, cost):
         return default
-    found = preferred(searched(default))
-    return found[0].scheduled if found else default
+    found = preferred(variations(default))
+    return _laid_out(found[0]) if found else by_descriptors(default, cost)
 
 
-def searched(
-    default: Scheduled, *, in_chunks: bool = True, other: float = inf, budget: int = 0
-) -> tuple[Priced, ...]:
-    """What a search from the default schedule has priced, the cheapest first.
-
-    ``in_chunks``: loops may be run in chunks. ``other``: the price of another program, which is the
-    better one if the first moves are ``HOPELESS``: then these are all.
-    """
-    price = partial(times, limits=Limits.of(default, in_chunks=in_chunks))
-    begun = starts(default, in_chunks=in_chunks)
-    budget = budget or BUDGET + EACH * len(default.draft.nests)
-    return beam(begun, price, budget=budget, moves=FIRST, hopeless=HOPELESS * other)
-
-
-@dataclass
-class Searches:
-    """What was searched, by program: several candidates may be one program, made otherwise."""
-
-    in_chunks: bool
-    known: dict[TileProgram, tuple[Priced, ...]] = field(default_factory=dict)
-
-    def near(self, default: Scheduled, other: float) -> tuple[Priced, ...]:
-        """What ``searched`` finds; the first answer for a program stands."""
-        if default.start not in self.known:
-            self.known[default.start] = searched(
-                default, in_chunks=self.in_chunks, other=other
-            )
-        return self.known[default.start]
+def _laid_out(one: Variation) -> Scheduled:
+    """A chosen schedule with what the closed form does not tell apart."""
+    made = more_warps(finer_steps(under_way(grouped(one.scheduled))))
+    described = by_descriptors(made, priced(one.scheduled))  # as it was when it was priced
+    return packed(beside(persistent(described)))
 
 
 def why_default(scheduled: Scheduled, cost: Cost | None) -> str:
@@ -145,7 +115,7 @@ def _may_win(choice: Choice, best: Choice) -> bool:
 
 def _at_its_best(
     choice: Choice,
-    search: Searches,
+    setting: Setting,
     refused: Mapping[Key, str],
     best: Choice | None,
     refusals: Refusals,
@@ -159,16 +129,27 @@ def _at_its_best(
     if reason := why_default(choice.scheduled, choice.cost):
         return replace(choice, schedules=f"the default schedule: {reason}")
     other = best.price / choice.weight if best else inf
-    found = search.near(choice.scheduled, other)
+    found = variations(choice.scheduled, in_chunks=setting.in_chunks, other=other)
+    if not found:
+        return _described(choice, refused)
     for one in preferred(found)[:TRIED]:
         words = f"the best of {len(found)} schedules by the closed form"
-        made = replace(with_schedule(choice, one.scheduled, priced(one.scheduled)), schedules=words)
+        laid_out = _laid_out(one)
+        made = replace(with_schedule(choice, laid_out, priced(laid_out)), schedules=words)
         if made.key in refused:
             refusals.note_refused(made, refused[made.key])
-        elif search.in_chunks or made.kernels == choice.kernels:
+        elif setting.in_chunks or made.kernels == choice.kernels:
             return made
+    return choice
+
+
+def _described(choice: Choice, refused: Mapping[Key, str]) -> Choice:
+    """``choice`` by descriptors, where no schedule near its own is estimated to fit."""
+    if choice.cost is None or choice.scheduled is None:
+        return choice
+    made = with_schedule(choice, by_descriptors(choice.scheduled, choice.cost), choice.cost)
     words = "the default schedule: those near it are estimated to want more than a program can have"
-    return choice if any(one.times.cost for one in found) else replace(choice, schedules=words)
+    return replace(choice if made.key in refused else made, schedules=words)
 
 
 def at_other_sizes(choice: Choice, sizes: Mapping[Dim, int]) -> Choice | None:

@@ -56,12 +56,6 @@ class Cost:
         return running(self.works)
 
     @cached_property
-    def each(self) -> tuple[float, ...]:
-        """The microseconds of each kernel without its launch; of those of constants none."""
-        times = iter(self.report.each_us)
-        return tuple(0.0 if one.kept else next(times) for one in self.works)
-
-    @cached_property
     def moved(self) -> int:
         """Bytes that programs load and store."""
         return sum(one.moved for one in self.running)

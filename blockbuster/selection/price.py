@@ -8,7 +8,6 @@ that a change in one nest closes and prices one nest.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from blockbuster.costs import cost, work
 from blockbuster.emit.schedule.numbered_chunks import is_walked
@@ -22,19 +21,6 @@ from blockbuster.selection.cost import Cost
 
 LAUNCH = "graph"
 """How kernels are launched where schedules are compared: what the host does is not counted."""
-
-
-@dataclass(frozen=True)
-class Times:
-    """The microseconds of a schedule, infinite if its programs do not fit; and of ``each`` kernel.
-
-    A search looks first at the slowest kernels, at all alike if none is known. ``cost``: the
-    details.
-    """
-
-    microseconds: float
-    each: tuple[float, ...] = ()
-    cost: Cost | None = None
 
 
 def priced(scheduled: Scheduled) -> Cost:

@@ -18,38 +18,15 @@ from dataclasses import dataclass, replace
 from blockbuster.emit.schedule.base import Args, Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME, MOVES, missing_blocks, not_complete
-from blockbuster.emit.schedule.site import Applied, Site, nests_at
+from blockbuster.emit.schedule.site import Applied, Site
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.program import Nest
-from blockbuster.selection.decisions.usual_warps import warps_of_rows
+from blockbuster.selection.decisions.usual_warps import usual_warps
 
 Script = tuple[Applied, ...]
 RANK = {move.name: rank for rank, move in enumerate(MOVES)}
 WARPS = Warps()
-
-FIRST = (
-    "block", "chunk", "recut", "warps", "stage", "persist", "group", "jam", "walk", "pack",
-)  # fmt: skip
-"""The moves whose lines are edited first: those with numbers, on which most of the time depends."""
-
-CHANGE, INSERT, DROP = "change", "insert", "drop"
-
-
-@dataclass(frozen=True)
-class Spot:
-    """Where a script can be edited: a line to ``CHANGE`` or ``DROP``, or a nest of the program for
-    which a line of a move is to ``INSERT``. It means the same in scripts that differ elsewhere.
-    """
-
-    kind: str
-    move: str
-    site: Site
-
-    @property
-    def tier(self) -> int:
-        """The less, the more depends on it: moves of ``FIRST``, others, and lines that go."""
-        return 2 if self.kind == DROP else int(self.move not in FIRST)
 
 
 @dataclass(frozen=True)
@@ -66,7 +43,6 @@ class Space:
     def __init__(self, start: Scheduled) -> None:
         self.bare = replace(start, draft=start.start, moves=())
         self._made: dict[Script, Scheduled | None] = {(): self.bare}
-        self._sites: dict[tuple[Script, str], tuple[Site, ...]] = {}
 
     def after(self, script: Script) -> Scheduled | None:
         """The schedule of a script; None if one of its lines does not apply."""
@@ -89,59 +65,37 @@ class Space:
     def neighbours(self, scheduled: Scheduled) -> Iterator[Neighbour]:
         """The complete schedules one edit away, in a fixed order; of equal programs the first."""
         seen = {scheduled.draft}
-        for spot in self.spots(scheduled):
-            for near in self.edited(scheduled, spot):
-                if near.scheduled.draft not in seen:
-                    seen.add(near.scheduled.draft)
-                    yield near
+        for edit, made in self._edited(scheduled.moves):
+            if made is not None and made.draft not in seen:
+                seen.add(made.draft)
+                yield Neighbour(edit, made)
 
-    def spots(self, scheduled: Scheduled) -> tuple[Spot, ...]:
-        """Where the script of a schedule can be edited: first where most depends on it."""
-        script, nests = scheduled.moves, range(len(scheduled.draft.nests) + 1)
-        changed = [Spot(CHANGE, line.move, line.site) for line in script]
-        inserted = [Spot(INSERT, move.name, Site(nest)) for move in MOVES for nest in nests]
-        dropped = [Spot(DROP, line.move, line.site) for line in script]
-        return tuple(sorted(dict.fromkeys((*changed, *inserted, *dropped)), key=_order))
-
-    def edited(self, scheduled: Scheduled, spot: Spot) -> Iterator[Neighbour]:
-        """The complete schedules whose script differs at a spot."""
-        script = scheduled.moves
-        if spot.kind == INSERT:
-            found = self._inserted(script, BY_NAME[spot.move], spot.site.nest)
-        else:
-            lines = ((line.move, line.site) == (spot.move, spot.site) for line in script)
-            at = next((at for at, here in enumerate(lines) if here), len(script))
-            found = self._dropped(script, at) if spot.kind == DROP else self._changed(script, at)
-        return (Neighbour(edit, made) for edit, made in found if made is not None)
-
-    def _dropped(self, script: Script, at: int) -> Iterator[tuple[str, Scheduled | None]]:
-        if at < len(script):
+    def _edited(self, script: Script) -> Iterator[tuple[str, Scheduled | None]]:
+        for at in reversed(range(len(script))):
+            yield from self._changed(script, at)
+        for move in MOVES:
+            yield from self._inserted(script, move)
+        for at in reversed(range(len(script))):
             yield f"drop {script[at]}", self._with(script, at, at + 1, ())
 
     def _changed(self, script: Script, at: int) -> Iterator[tuple[str, Scheduled | None]]:
         """The line at a position with other arguments near its own."""
-        if at == len(script):
-            return
         before, line = self.after(script[:at]), script[at]
         move = BY_NAME[line.move]
         for args in move.near(before, line.site, line.args) if before else ():
             other = _line(move, line.site, args)
             yield f"{line} -> {other}", self._with(script, at, at + 1, (other,))
 
-    def _inserted(
-        self, script: Script, move: Move, nest: int
-    ) -> Iterator[tuple[str, Scheduled | None]]:
-        """A line more for a nest, behind those that usually come before it."""
+    def _inserted(self, script: Script, move: Move) -> Iterator[tuple[str, Scheduled | None]]:
+        """A line more, behind those that usually come before it."""
         ranks = [RANK[line.move] for line in script]
         behind = (at for at, rank in enumerate(ranks, start=1) if rank <= RANK[move.name])
         at = max(behind, default=0)
         before = self.after(script[:at])
         if before is None:
             return
-        if (script[:at], move.name) not in self._sites:
-            self._sites[script[:at], move.name] = tuple(move.sites(before))
-        for site in self._sites[script[:at], move.name]:
-            for args in move.first(before, site) if site.nest == nest else ():
+        for site in list(move.sites(before)):
+            for args in move.first(before, site):
                 line = _line(move, site, args)
                 yield f"insert {line}", self._with(script, at, at, (line,))
 
@@ -154,43 +108,13 @@ class Space:
             old, line = self.after(script[:number]), script[number]
             assert old is not None, "it is a prefix of a schedule"
             site = _followed(line.site, old.draft.nests, here.draft.nests)
-            for one in _usual(replace(line, site=site), old, here) if site is not None else ():
-                here = self.after((*here.moves, one)) or here
+            made = None if site is None else self.after((*here.moves, replace(line, site=site)))
+            here = made or here
         return _completed(here)
-
-
-def _order(spot: Spot) -> tuple[int, int, bool]:
-    """By which spots are looked at: lines that go, last; else by move, changes first."""
-    rank = FIRST.index(spot.move) if spot.move in FIRST else len(FIRST) + RANK[spot.move]
-    return spot.tier, rank, spot.kind == INSERT
 
 
 def _line(move: Move, site: Site, args: Args) -> Applied:
     return Applied(move.name, site, move.show(**args), dict(args))
-
-
-def _usual(line: Applied, old: Scheduled, new: Scheduled) -> Script:
-    """``line``, which stands behind ``old``, as it is behind ``new``: one that gives nests their
-    usual warps does so there, too.
-    """
-    if line.move != WARPS.name or len(old.draft.nests) != len(new.draft.nests):
-        return (line,)
-    count = line.args["count"]
-    there, here = (nests_at(one.draft, line.site) for one in (old, new))
-    pairs = zip(there, here, strict=True)
-    counts = [_like(old, before, new, after, count) for before, after in pairs]
-    if len(set(counts)) == 1:
-        return (_line(WARPS, line.site, {"count": counts[0]}),)
-    each = zip(here, counts, strict=True)
-    return tuple(_line(WARPS, Site(at + 1), {"count": number}) for at, number in each)
-
-
-def _like(old: Scheduled, before: int, new: Scheduled, after: int, count: int) -> int:
-    """The warps of a nest of ``new``, if a nest of ``old`` has so many."""
-    one, other = old.draft.nests[before], new.draft.nests[after]
-    if one == other or missing_blocks(other, new.draft.units) or warps_of_rows(old, one) != count:
-        return count
-    return warps_of_rows(new, other)
 
 
 def _completed(scheduled: Scheduled) -> Scheduled | None:
@@ -200,7 +124,7 @@ def _completed(scheduled: Scheduled) -> Scheduled | None:
         return None
     for number, nest in enumerate(draft.nests, start=1):
         if not nest.warps:
-            count = warps_of_rows(scheduled, nest)
+            count = usual_warps(scheduled, nest)
             if WARPS.why_not(scheduled, Site(number), count=count):
                 return None  # its tiles are too large for the most warps
             scheduled = WARPS.apply(scheduled, Site(number), count=count)

@@ -8,9 +8,8 @@ from math import inf
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.candidates.candidate import Choice
-from blockbuster.selection.limits import microseconds, times
 from blockbuster.selection.plans.asked import Asked, rescheduled
-from blockbuster.selection.search import beam
+from blockbuster.selection.search import beam, microseconds
 
 BEST = 8
 """Schedules that are measured beside the model's choice."""
@@ -33,7 +32,7 @@ def nearby(scheduled: Scheduled) -> Iterator[Scheduled]:
     The search begins at the schedule as it was chosen, with descriptors, fixed numbers of programs
     and groups, so that what is measured has them, too.
     """
-    found = beam([scheduled], times, budget=BUDGET)
+    found = beam([scheduled], microseconds, budget=BUDGET)
     return (one.scheduled for one in found if one.microseconds < inf)
 
 

@@ -10,7 +10,7 @@ from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.costs.steps import Rates
 from blockbuster.machines import machine
-from blockbuster.selection.limits import LONG
+from blockbuster.selection.decisions.by_descriptors import LONG
 
 H200 = machine("h200")
 SIZES = dict(M=8192, K=1024, N=4096)

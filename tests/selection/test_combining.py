@@ -20,7 +20,8 @@ from blockbuster.selection.decisions.combining import (
     rows_spread,
     widest,
 )
-from blockbuster.selection.decisions.usual_warps import warps_of_rows
+from blockbuster.selection.nearby.roles import NARROWEST, RUNNING, Roles
+from blockbuster.selection.nearby.settings import usual
 from tests.emit.cases import SAFE_ATTENTION, scheduled_of
 from tests.emit.test_defer_lane_sums import ROWS
 
@@ -118,7 +119,7 @@ def test_as_few_warps_combine_as_hold_the_tile(chunks, warps):
 
     assert combining_warps(made.draft, combining) == warps
     assert combining_warps(made.draft, parts) == 0
-    assert warps_of_rows(made, combining) == warps
+    assert [setting.warps for setting in usual(made)][1] == warps
 
 
 @pytest.mark.parametrize(
@@ -133,6 +134,15 @@ def test_warps_that_share_no_results_when_there_are_results_for_them(rows, warps
 
     assert lanes_of(made, 2, "M") == rows
     assert combining_warps(made.draft, combining) == warps
+
+
+def test_a_running_exponent_is_rescaled_for_64_lanes_at_least():
+    """Of other dims that dots sum over, half as many may be tried."""
+    roles = Roles.of(cut(SAFE_ATTENTION, M=64, N=4096, D=128, L=128))
+    product = Roles.of(cut(TWO_LOOPS, M=64, N=4096, D=128, L=512))
+
+    assert (roles.running, roles.least("N")) == (("N",), RUNNING)
+    assert (product.running, product.least("N")) == ((), NARROWEST)
 
 
 LARGEST = """

@@ -11,8 +11,9 @@ from blockbuster.selection import contest
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import NEAR
 from blockbuster.selection.contest import TRIED, at_other_sizes, best_of
+from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.price import priced
-from tests.selection.test_searched import PROGRAMS
+from tests.selection.test_variations import PROGRAMS, bare
 
 SIZES = dict(M=2048, K=1024, N=1024)
 
@@ -39,7 +40,7 @@ def test_the_best_schedule_is_another_than_the_default_one():
 
 
 def test_a_price_is_that_of_the_schedule_that_is_taken():
-    best = chosen(M=16, K=4096, N=4096)
+    best = chosen(M=16, K=4096, N=4096)  # more stages are set than any that was searched has
 
     assert best.price == priced(best.scheduled).microseconds
 
@@ -109,6 +110,10 @@ def test_of_equals_the_more_fused_is_best():
     assert best_of([one, unsafe]) is one
 
 
+def test_no_more_is_tried_of_what_is_much_slower_than_another_program():
+    assert len(variations(bare("matmul"), other=1.0)) == 2
+
+
 def test_a_schedule_is_the_same_at_other_sizes_of_a_class():
     best = chosen()
     other = at_other_sizes(best, {**SIZES, "M": 1999})
@@ -126,8 +131,8 @@ def test_what_does_not_apply_at_other_sizes_is_chosen_anew():
     assert at_other_sizes(best, dict(M=256, N=4096)) is None
 
 
-def test_where_no_schedule_is_estimated_to_fit_the_default_one_is_kept(monkeypatch):
-    monkeypatch.setattr(contest, "searched", lambda *args, **options: ())
+def test_where_no_schedule_is_estimated_to_fit_the_default_one_goes_by_descriptors(monkeypatch):
+    monkeypatch.setattr(contest, "variations", lambda *args, **options: ())
 
     def attention(q, k, v):
         return bb.softmax(q @ k.T, axis=-1) @ v
@@ -137,3 +142,4 @@ def test_where_no_schedule_is_estimated_to_fit_the_default_one_is_kept(monkeypat
     best = Fused(program).consider(sizes, "float16", "sm_90").best
 
     assert best.schedules.startswith("the default schedule: those near it are estimated")
+    assert "by descriptors" in best.scheduled.schedule

@@ -8,7 +8,7 @@ from blockbuster.emission import check_schedule, emit
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection.decisions import inlined
 from blockbuster.selection.decisions.inlined import combines_few
-from blockbuster.selection.starts import starts
+from blockbuster.selection.nearby.variations import variations
 
 ROWS, FEW = dict(x="M N"), dict(M=4096, N=64)
 
@@ -45,12 +45,14 @@ def test_a_number_for_all_is_made_in_each_program():
     assert len(kernel.tile_program.nests) == 2
 
 
-def test_searches_begin_without_it_too():
+def test_schedules_near_the_default_one_have_none_of_it_either():
+    """They have other chunks, and are priced as they are."""
     start = usual(largest, dict(M=1024, N=1024)).derivation.final
-    texts = [one.schedule for one in starts(start, in_chunks=True)]
+    near = [one.scheduled.schedule for one in variations(start)]
+    chunked = [text for text in near if "chunk nest 1" in text]
 
-    assert any("chunk nest 1" in text for text in texts)
-    assert all(inlines(text) for text in texts if "chunk nest 1" in text)
+    assert len({line for text in chunked for line in text.splitlines() if "chunk" in line}) > 2
+    assert all(inlines(text) for text in chunked)
 
 
 def test_rows_are_made_in_the_blocks_of_their_reader():

@@ -1,14 +1,13 @@
 """Kernels that take two blocks of rows: which could, when that pays, and for which sizes."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.schedule.jam import Jam
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
-from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -16,16 +15,19 @@ from blockbuster.machines import machine
 from blockbuster.rules import safe
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from blockbuster.selection.decisions.pairs import pairs_in
-from blockbuster.selection.limits import ROOMS
+from blockbuster.selection.nearby.jams import JAMMED_ROOM, jams_near, pairs_in, pays, with_jams
 from blockbuster.selection.price import priced
 
 BLOCKS = "block M 128, D' 128 whole, N 64, D 128 whole\nfactor nest 1"
-JAM = Jam()
+MATMUL = "block M 128, K 64, N 128"
 
 
 def attention(q, k, v):
     return bb.softmax(q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5, axis=-1) @ v
+
+
+def matmul(x, w):
+    return x @ w
 
 
 @cache
@@ -55,12 +57,29 @@ def test_two_blocks_where_they_are_faster_on_an_h200(m, d, two):
     assert ("jam nest 1 M" in chosen(m, d).schedule) == two
 
 
+def test_a_product_alone_has_no_use_for_them():
+    program = replayed(bare(matmul, (("x", "M K"), ("w", "K N")), M=4096, K=4096, N=4096), MATMUL)
+    assert list(jams_near(program)) == []
+    assert list(jams_near(replayed(heads(4096), BLOCKS))) == [((1, "M"),)]
+
+
 def test_sizes_tell_whether_blocks_come_in_pairs():
     program = replayed(heads(4096), BLOCKS)
+    two = with_jams(program, ((1, "M"),))
 
     assert list(pairs_in(program)) == []
-    assert list(pairs_in(JAM.apply(program, Site(1, "M")))) == [("M", 256)]
-    assert JAM.why_not(replayed(heads(4096 + 128), BLOCKS), Site(1, "M"))
+    assert list(pairs_in(two)) == [("M", 256)]
+    assert with_jams(replayed(heads(4096 + 128), BLOCKS), ((1, "M"),)) is None
+
+
+def test_they_pay_if_they_are_faster_for_certain_and_load_less():
+    settings = "\nwarps 8\nstage nest 1 N 3"
+    one, two = (
+        priced(replayed(heads(4096), BLOCKS + more + settings)) for more in ("", "\njam nest 1 M")
+    )
+    assert pays(two, one, 1.05)
+    assert not pays(two, one, one.microseconds / two.microseconds)
+    assert not pays(replace(two, works=one.works), one, 1.05)
 
 
 def test_their_room_is_what_compilers_make_do_with():
@@ -68,7 +87,7 @@ def test_their_room_is_what_compilers_make_do_with():
     made = replayed(heads(4096), f"{BLOCKS}\njam nest 1 M\nwarps 8\nstage nest 1 N 3")
     (footprint,) = (work.footprint for work in priced(made).works)
     wanted = footprint.registers / footprint.available(machine("h200"))
-    assert 1.0 < wanted < ROOMS["jam"]
+    assert 1.0 < wanted < JAMMED_ROOM
 
 
 def test_a_class_of_sizes_has_pairs_or_not():

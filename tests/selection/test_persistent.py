@@ -3,12 +3,17 @@
 import pytest
 
 import blockbuster as bb
-from blockbuster.costs.work import loops_before_it_waits
 from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.tile.shared_memory import shared_bytes
+from blockbuster.selection.decisions.persistent import (
+    is_alone,
+    loops_before_it_waits,
+    persistent,
+)
 
 LARGE, SQUARE = dict(M=8192, K=1024, N=1024), dict(M=2048, K=4096, N=4096)
 ALONE = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3 by descriptors\n"
+SMALL = "block M 128, K 64, N 128\nwarps 4\nstage nest 1 K 3 by descriptors\n"
 
 
 @pytest.fixture(scope="module")
@@ -20,12 +25,71 @@ def scheduled(graph, text, target="sm_90", **sizes):
     return bb.emit(graph, sizes, "float16", target, schedule=text).derivation.final
 
 
+def test_two_programs_to_a_processor_do(product):
+    start = scheduled(product, SMALL, **LARGE)
+    made = persistent(start)
+
+    assert made.schedule == f"{SMALL}persist nest 1 {2 * start.target.processors}\n"
+
+
+def test_a_product_of_several_rounds_does(product):
+    start = scheduled(product, ALONE, **LARGE)
+    made = persistent(start)
+
+    assert made.schedule == f"{ALONE}persist nest 1 {start.target.processors}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        pytest.param(ALONE, LARGE | dict(M=2048), id="no more programs than processors"),
+        pytest.param(ALONE.replace(" by descriptors", ""), LARGE, id="pointers"),
+        pytest.param(SMALL, LARGE | dict(M=4096), id="no more programs than two to a processor"),
+        pytest.param(SMALL, LARGE | dict(K=4096), id="two at once with a long loop"),
+        pytest.param(SMALL.replace("N 128", "N 64"), LARGE, id="three at once"),
+        pytest.param(
+            SMALL.replace("warps 4", "warps 8"), LARGE, id="one of two would have no registers"
+        ),
+        pytest.param(
+            ALONE.replace("N 256", "N 128").replace("M 128", "M 256"), LARGE, id="too many rows"
+        ),
+    ],
+)
+def test_others_do_not(product, text, sizes):
+    start = scheduled(product, text, **sizes)
+
+    assert persistent(start) is start
+
+
+def test_a_loop_that_computes_between_its_dots_does_not():
+    def attention(q, k, v):
+        return bb.softmax(q @ k.T) @ v
+
+    graph = bb.fuse(bb.lower(bb.trace(attention, q="M D", k="N D", v="N D"))).final
+    text = "block M 128, D whole, N 64, D' whole\nwarps 8\nstage nest 1 N 2 by descriptors\n"
+    text = text.replace("D whole", "D 256 whole").replace("D' whole", "D' 256 whole")
+    start = scheduled(graph, text, M=1 << 16, N=4096, D=256)
+
+    assert persistent(start) is start
+
+
+def test_a_loop_of_two_dots_does_not():
+    def gated(x, w, v):
+        return (x @ w) * (x @ v)
+
+    graph = bb.fuse(bb.lower(bb.trace(gated, x="M K", w="K N", v="K N"))).final
+    text = ALONE.replace("N 256", "N 128")
+
+    start = scheduled(graph, text, **LARGE)
+
+    assert persistent(start) is start
+
+
 def test_the_ring_is_there_while_results_are_stored(product):
     """Triton takes as much and 24 bytes for barriers: a ring of 3 slots, and a quarter of the
     results as float16."""
-    before, after = (
-        scheduled(product, text, **LARGE).program for text in (ALONE, f"{ALONE}persist nest 1 132")
-    )
+    start = scheduled(product, ALONE, **LARGE)
+    before, after = (one.program for one in (start, persistent(start)))
 
     assert shared_bytes(before, before.nests[0]) == 3 * 49152
     assert shared_bytes(after, after.nests[0]) == 3 * 49152 + 32768
@@ -50,9 +114,14 @@ def test_a_product_that_waits_behind_its_loop_does_not():
 
     program = bb.trace(fn, x="M K", w="K N")
     (file,) = bb.compile(program, SQUARE, machine="h200").plan.files
-    for choice in (file.considered.best, *file.considered.others):
-        nests = choice.scheduled.program.nests
-        assert not any(nest.programs and loops_before_it_waits(nest) for nest in nests)
+    start = file.considered.best.scheduled
+    apart, product = start.program.nests
+
+    assert "persist nest 2" not in start.schedule
+    assert len(loops_before_it_waits(product)) == 1
+    assert not loops_before_it_waits(apart)
+    assert persistent(start) is start
+    assert is_alone(start, 2), "so it would, if it did not wait"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +152,7 @@ def test_pairs_are_found_for_shallow_products_though_walks_are_the_best_else(inp
     """An H200 took 23.9 and 15.9 microseconds by pairs, 29.9 and 21.0 by walks."""
     kernel = bb.emit(bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, **inputs))), sizes)
 
-    lines = kernel.schedule.splitlines()
-    assert lines[0] == "block M 128, K 64, N 128"
-    assert {"stage nest 1 K 3 by descriptors", "persist nest 1 264"} < set(lines)
-    assert kernel.tile_program.nests[0].warps == 4
+    assert kernel.schedule == (
+        "block M 128, K 64, N 128\nwarps 4\nstage nest 1 K 3 by descriptors\noverlap nest 1\n"
+        "persist nest 1 264\n"
+    )

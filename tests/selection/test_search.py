@@ -11,7 +11,6 @@ from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.rules import safe
-from blockbuster.selection.price import Times
 from blockbuster.selection.search import beam
 from blockbuster.selection.space import Space
 
@@ -30,16 +29,15 @@ def distance(scheduled):
     (nest, *others) = scheduled.draft.nests
     wanted, lanes = dict(M=128, K=64, N=256), {b.dim: b.lanes for b in nest.blocks}
     far = [abs(lanes.get(dim, 1).bit_length() - n.bit_length()) for dim, n in wanted.items()]
-    far.append(abs(nest.warps.bit_length() - (8).bit_length()))
-    return Times(sum(far) + 9.0 * len(others))
+    return sum(far) + abs(nest.warps.bit_length() - (8).bit_length()) + 9.0 * len(others)
 
 
 def test_it_steps_to_the_best_schedule(start):
-    best, *_ = beam([start], distance, budget=900)
+    best, *_ = beam([start], distance, budget=900, width=2)
 
     assert best.microseconds == 0.0
     assert "block M 128, K 64, N 256\nwarps 8\n" in best.scheduled.schedule
-    assert len(best.edits) >= 5, "two, one and three doublings of blocks; warps follow"
+    assert len(best.edits) >= 5, "two, one and three doublings of blocks, one of warps"
 
 
 def test_it_prices_no_more_than_its_budget(start):
@@ -60,13 +58,13 @@ def test_no_result_is_worse_than_a_start(start):
 
     found = beam([start, other], distance, budget=10)
 
-    assert found[0].microseconds <= min(distance(start).microseconds, distance(other).microseconds)
+    assert found[0].microseconds <= min(distance(start), distance(other))
     assert [one.microseconds for one in found] == sorted(one.microseconds for one in found)
 
 
 def test_schedules_that_do_not_fit_are_last(start):
     def price(scheduled):
-        return Times(inf) if scheduled.draft.nests[0].warps == 8 else distance(scheduled)
+        return inf if scheduled.draft.nests[0].warps == 8 else distance(scheduled)
 
     found = beam([start], price, budget=60)
 
@@ -78,10 +76,3 @@ def test_two_searches_find_the_same(start):
     first, second = (beam([start], distance, budget=60) for _ in range(2))
 
     assert [one.scheduled.moves for one in first] == [one.scheduled.moves for one in second]
-
-
-def test_it_ends_early_where_all_is_hopeless(start):
-    other = replayed(Space(start).bare, START.replace("warps 4", "warps 8"))
-    found = beam([start, other], distance, budget=200, hopeless=0.5)
-
-    assert len(found) == 2

@@ -100,15 +100,11 @@ class BlockDims(Move):
                 yield {"cuts": cuts}
 
     def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """The cut of one dim with half or twice the lanes, or in one block instead of several.
-
-        That block may have four times the lanes: without a loop over it, other lines apply.
-        """
+        """The cut of one dim with half or twice the lanes, or in one block instead of several."""
         cuts: tuple[Cut, ...] = args["cuts"]
         for at, cut in enumerate(cuts):
             for other in _ways(cut.dim, scheduled, site):
-                near = (cut.lanes // 2, cut.lanes, 2 * cut.lanes, 4 * cut.lanes)
-                if other != cut and other.lanes in near[: 4 if other.whole else 3]:
+                if other != cut and other.lanes in (cut.lanes // 2, cut.lanes, 2 * cut.lanes):
                     made = (*cuts[:at], other, *cuts[at + 1 :])
                     if not self.why_not(scheduled, site, cuts=made):
                         yield {"cuts": made}

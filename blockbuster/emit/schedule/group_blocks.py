@@ -15,14 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import (
-    LOOP,
-    Args,
-    Move,
-    near_numbers,
-    no_such_place,
-    read_number,
-)
+from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place, read_number
 from blockbuster.emit.schedule.on_grid import body_inside_grid, not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_nest
@@ -48,14 +41,6 @@ class GroupBlocks(Move):
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two from two to sixteen."""
         yield from ({"blocks": 1 << power} for power in range(1, 5))
-
-    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Small groups and large ones."""
-        yield from ({"blocks": blocks} for blocks in (4, 16))
-
-    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Half and twice as many."""
-        return near_numbers(self.arguments(scheduled, site), args, "blocks")
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The grid runs the loop and another one in it, and has no groups yet."""

@@ -13,7 +13,6 @@ from blockbuster.emit.schedule.base import (
     NEST,
     Args,
     Move,
-    near_numbers,
     no_such_place,
     not_a_power_of_two,
     read_number,
@@ -40,10 +39,6 @@ class Warps(Move):
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two."""
         yield from ({"count": 1 << power} for power in range(MOST.bit_length()))
-
-    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Half and twice as many."""
-        return near_numbers(self.arguments(scheduled, site), args, "count")
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The nest is there, and the count is a power of two up to ``MOST``."""

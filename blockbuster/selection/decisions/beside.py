@@ -1,4 +1,4 @@
-"""Which kernels may run beside the next one, by few programs: statistics of what a product reads.
+"""Which kernels run beside the next one, by few programs: statistics of what a product reads.
 
 A product that needs the statistics of rows behind its loop alone (``closing/place_waits.py``) may
 begin with the kernel that makes them, if that takes a part of each processor: its programs all run
@@ -26,17 +26,30 @@ instead of 10.9.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from blockbuster.costs.footprint import footprint
 from blockbuster.costs.work import loops_before_it_waits
+from blockbuster.emit.schedule.base import Args
+from blockbuster.emit.schedule.persist import STAGES, Persist
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import For, Issue, Let, Nest, statements
+from blockbuster.emit.tile.room import leaving_room
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.types import size_class
 from blockbuster.selection.decisions.combining import programs as places_of
 from blockbuster.selection.decisions.combining import widest
+from blockbuster.selection.decisions.persistent import is_alone
+
+PERSIST = Persist()
+
+BESIDE = 2
+"""Programs to a processor that run beside a product."""
 
 DEPTH, ELEMENTS, RESULTS = 256, 4096, 128 * 128
 """Lanes that the product sums over, at least, for each ``ELEMENTS`` that a program of the rows
@@ -48,26 +61,53 @@ FOLD, AHEAD = 96, 8
 ahead, warps do not wait for them: that is this part of what the loads take.
 """
 
+MEETINGS = 2
+"""Sums and maxima of a row from which on the next rows are loaded ahead."""
 
-def ends_late(scheduled: Scheduled) -> bool:
-    """True if a kernel by few programs takes longer than the product beside it before that waits.
 
-    The price hides one of the two behind the other, however long both take.
+def beside(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with few programs for kernels that can run beside the next one."""
+    nests = scheduled.program.nests
+    kept = kept_nests(scheduled.program)
+    running = [at for at in range(len(nests)) if at not in kept]
+    rooms = leaving_room([nests[at] for at in running])
+    pairs = zip(running, running[1:], rooms, strict=False)
+    for at, after in [(at, after) for at, after, room in pairs if room]:
+        tried = (_by_few(scheduled, at, after, **args) for args in _arguments(scheduled, at))
+        scheduled = next(filter(None, tried), scheduled)
+    return scheduled
+
+
+def _arguments(scheduled: Scheduled, at: int) -> Iterator[Args]:
+    """How few programs may take the places of a nest, the best way first."""
+    count = BESIDE * scheduled.target.processors
+    if _folds(scheduled.draft.nests[at]) >= MEETINGS:
+        yield {"programs": count, "stages": STAGES}
+    yield {"programs": count}
+
+
+def _by_few(
+    scheduled: Scheduled, rows: int, product: int, *, programs: int, **ahead: int
+) -> Scheduled | None:
+    """``scheduled`` with so many programs for the rows; None if they do not run beside the product,
+    or longer than it does before it waits.
     """
-    nests = scheduled.draft.nests
-    return any(
-        nest.programs
-        and loops_before_it_waits(scheduled.program.nests[at + 1])
-        and _lanes_in_all(scheduled, at) > _work_before_it_waits(scheduled, at + 1)
-        for at, nest in enumerate(nests[:-1])
-    )
+    site, places = Site(rows + 1), places_of(scheduled, scheduled.draft.nests[rows])
+    lanes = -(-places // programs) * _lanes(scheduled, rows, ahead=bool(ahead)) * RESULTS
+    if places <= programs or lanes > _work_before_it_waits(scheduled, product):
+        return None
+    if PERSIST.why_not(scheduled, site, programs=programs, **ahead):
+        return None
+    made = PERSIST.apply(scheduled, site, programs=programs, **ahead)
+    return made if not ahead or _have_room(made, rows, product) else None
 
 
-def _lanes_in_all(scheduled: Scheduled, at: int) -> int:
-    """The lanes of a product, times its results, that take as long as all places of a program."""
-    nest = scheduled.draft.nests[at]
-    turns = -(-places_of(scheduled, nest) // nest.programs)
-    return turns * _lanes(scheduled, at, ahead=nest.stages > 1) * RESULTS
+def _have_room(scheduled: Scheduled, rows: int, product: int) -> bool:
+    """True if a program of the product fits a processor beside those of the rows."""
+    program, target = scheduled.program, scheduled.target
+    nests = (program.nests[at] for at in (rows, product))
+    few, one = (footprint(layouts_of(program, nest, target.name)) for nest in nests)
+    return one.fits_beside(few, BESIDE, target.machine)
 
 
 def _lanes(scheduled: Scheduled, at: int, *, ahead: bool) -> int:
@@ -92,7 +132,7 @@ def _work_before_it_waits(scheduled: Scheduled, at: int) -> int:
     at_once = count <= scheduled.target.processors
     loops = loops_before_it_waits(nest)
     ahead = [loop for loop in loops if any(isinstance(s, Issue) for s in statements(loop.body))]
-    if not ahead or not (at_once or _is_alone(scheduled, at)):
+    if not ahead or not (at_once or is_alone(scheduled, at + 1)):
         return 0
     tiling = tiling_of(scheduled.program, nest)
     return max(scheduled.sizes[size_class(loop.dim)] * _results(loop, tiling) for loop in ahead)
@@ -103,10 +143,3 @@ def _results(loop: For, tiling: Tiling) -> int:
     lets = (stmt for stmt in statements(loop.body) if isinstance(stmt, Let))
     dots = (let.target for let in lets if is_matrix_dot(let, tiling))
     return sum(map(tiling.elements, dots))
-
-
-def _is_alone(scheduled: Scheduled, at: int) -> bool:
-    """True if a processor has room for one program of a nest, and no more."""
-    program, machine = scheduled.program, scheduled.target.machine
-    room = footprint(layouts_of(program, program.nests[at], scheduled.target.name))
-    return not room.misfit(machine) and room.resident(machine) == 1

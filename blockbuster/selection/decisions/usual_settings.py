@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from blockbuster.emit.schedule.base import Args
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
 from blockbuster.emit.schedule.stage import Stage
@@ -14,7 +11,7 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.selection.decisions.default_tiles import STAGES
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.overlapping import overlapped
-from blockbuster.selection.decisions.usual_warps import usual_warps, warps_of_rows
+from blockbuster.selection.decisions.usual_warps import usual_warps
 
 STAGE, WARPS = Stage(), Warps()
 
@@ -24,38 +21,22 @@ def with_usual_settings(scheduled: Scheduled, warps: int | None = None) -> Sched
     return overlapped(grouped(staged(with_warps(scheduled, warps))))
 
 
-def with_settings(scheduled: Scheduled, stages: int, *, described: bool) -> Scheduled:
-    """``scheduled``, which has none of them, complete, with the warps that searches begin with.
-
-    ``described``: loads run ahead by descriptors where they can.
-    """
-    counts = [warps_of_rows(scheduled, nest) for nest in scheduled.draft.nests]
-    return overlapped(grouped(staged(_with_counts(scheduled, counts), stages, described)))
-
-
 def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
     """``scheduled`` with so many warps in all kernels, or as many as each usually has."""
-    nests = scheduled.draft.nests
-    return _with_counts(scheduled, [warps or usual_warps(scheduled, nest) for nest in nests])
-
-
-def _with_counts(scheduled: Scheduled, counts: Sequence[int]) -> Scheduled:
-    if len(set(counts)) == 1:
-        return WARPS.apply(scheduled, EVERYWHERE, count=counts[0])
-    for number, count in enumerate(counts, start=1):
+    usual = [warps or usual_warps(scheduled, nest) for nest in scheduled.draft.nests]
+    if len(set(usual)) == 1:
+        return WARPS.apply(scheduled, EVERYWHERE, count=usual[0])
+    for number, count in enumerate(usual, start=1):
         scheduled = WARPS.apply(scheduled, Site(number), count=count)
     return scheduled
 
 
-def staged(scheduled: Scheduled, stages: int = STAGES, described: bool = False) -> Scheduled:
+def staged(scheduled: Scheduled, stages: int = STAGES) -> Scheduled:
     """``scheduled`` with the loads of dots running ahead, wherever they can."""
     for site in list(STAGE.sites(scheduled)):
         loop = loop_at(scheduled.draft, site)
         assert loop is not None
         tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
         if any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
-            args: Args = {"stages": stages}
-            if described and not STAGE.why_not(scheduled, site, **args, described=True):
-                args = {**args, "described": True}
-            scheduled = STAGE.apply(scheduled, site, **args)
+            scheduled = STAGE.apply(scheduled, site, stages=stages)
     return scheduled

@@ -19,10 +19,9 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.warps import MOST
 from blockbuster.emit.tile.program import Let, Load, Nest, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.selection.decisions.combining import combining_warps, programs, widest
-from blockbuster.selection.decisions.default_tiles import ROWS, THREADS, WARPS, choose_warps
-from blockbuster.selection.decisions.split_tiles import split_tiles
+from blockbuster.selection.decisions.default_tiles import THREADS, WARPS, choose_warps
 
 LANES = 16
 """Lanes of a row to a thread, at least, where warps are doubled."""
@@ -39,21 +38,6 @@ def usual_warps(scheduled: Scheduled, nest: Nest) -> int:
     if _reads_across(nest, tiling):
         return max(warps // 2, WARPS)
     return min(2 * warps, MOST) if _has_few_rows(scheduled, nest, 2 * warps) else warps
-
-
-def warps_of_rows(scheduled: Scheduled, nest: Nest) -> int:
-    """The same with twice the warps if each then has rows for two dots.
-
-    With four warps there, a gated network of 2048 rows took an H200 1285 microseconds instead of
-    1113; attention of depth 64 169 instead of 181. Split products of float32 keep four: each warp
-    takes apart what it shares with the others.
-    """
-    warps = usual_warps(scheduled, nest)
-    rows = Uses(nest, tiling_of(scheduled.draft, nest)).fewest_rows()
-    if rows < 2 * WARPS * ROWS:
-        return warps
-    split = split_tiles(scheduled.draft, scheduled.sizes, scheduled.target.processors)
-    return warps if split else max(warps, 2 * WARPS)
 
 
 def _reads_across(nest: Nest, tiling: Tiling) -> bool:

@@ -11,7 +11,7 @@ from blockbuster.errors import EmitError
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.packed import told_apart
-from blockbuster.selection.decisions.pairs import pairs_in
+from blockbuster.selection.nearby.jams import pairs_in
 from blockbuster.selection.plans.size_classes import (
     Blocks,
     Sizes,

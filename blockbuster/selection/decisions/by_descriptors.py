@@ -1,0 +1,86 @@
+"""Which kernels load the operands of dots by descriptors: those that run long enough to pay.
+
+On an H200 descriptors took attention of 4096 positions from 298 to 265 microseconds, a product of
+2048 x 4096 x 4096 from 99.5 to 95.1, and two products of one operand from 245 to 236
+(bench/results/2026-11-22-h200-kernels). But the host makes one descriptor for each array and
+launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from blockbuster.costs import time_of
+from blockbuster.emit.schedule.descriptors import not_described
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.script import Line, parsed
+from blockbuster.emit.schedule.site import loop_at
+from blockbuster.emit.schedule.stage import Stage, staged_loads
+from blockbuster.emit.tile.shared_memory import tile_bytes
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.ir.dtypes import FLOAT8
+from blockbuster.selection.cost import Cost
+from blockbuster.selection.decisions.persistent import may_take_turns, persistent
+
+LONG = 20.0
+"""Microseconds of a kernel from which on the host is ready before the kernel before it has ended:
+a launch of three arrays takes it 6.7, as many more as descriptors take it longer."""
+
+IN_TURN = 12.0
+"""The same for a product that would take its places in turn, which only descriptors allow. An H200
+took 15.9 microseconds for 64 x 512 x 128 x 512 so, with nothing in the cache 19.6, and 21.0 and
+24.4 by pointers.
+"""
+
+WIDE = 1 << 14
+"""Bytes of a tile from which on descriptors help: attention of depth 64 in steps of 64 keys, 8 kB
+each, took 160 microseconds by pointers and 176 by descriptors. Of float8 half as many bytes count:
+a product of 4096^3 with tiles of 8 kB took 149 by pointers and 143 by descriptors, and 454 and 279
+where operands become float16 first."""
+
+
+def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
+    """``scheduled``, which costs ``cost``, with the stages of long kernels by descriptors.
+
+    Loops of which no descriptor takes an array keep their pointers.
+    """
+    times = [time_of(work, cost.machine).seconds * 1e6 for work in cost.works]
+    long = [number for number, time in enumerate(times, start=1) if time >= LONG]
+    shorter = [
+        number
+        for number, (time, work) in enumerate(zip(times, cost.works, strict=True), start=1)
+        if IN_TURN <= time < LONG and may_take_turns(work, cost.machine)
+    ]
+    if shorter:
+        turned = persistent(_described(scheduled, [*long, *shorter])).draft.nests
+        long += [number for number in shorter if turned[number - 1].programs]
+    return _described(scheduled, long)
+
+
+def _described(scheduled: Scheduled, long: Sequence[int]) -> Scheduled:
+    """``scheduled`` with the stages of these kernels by descriptors, where they can be."""
+    lines = tuple(parsed(scheduled.schedule))
+    if not any(_is_stage(line, long) for line in lines):
+        return scheduled
+    made = replace(scheduled, draft=scheduled.start, moves=())
+    for line in lines:
+        after: Scheduled | None = None
+        if _is_stage(line, long) and _are_wide(made, line):
+            _, after = line.move.tried(made, line.site, **{**line.args, "described": True})
+        made = after or line.move.apply(made, line.site, **line.args)
+    return made
+
+
+def _is_stage(line: Line, nests: Sequence[int]) -> bool:
+    return line.move.name == Stage.name and line.site.nest in nests
+
+
+def _are_wide(scheduled: Scheduled, line: Line) -> bool:
+    """True if the tiles that the loop of ``line`` loads ahead by descriptors are wide enough."""
+    loop = loop_at(scheduled.draft, line.site)
+    assert loop is not None
+    tiling = tiling_of(scheduled.draft, scheduled.draft.nests[line.site.nest - 1])
+    loads = staged_loads(loop, tiling)
+    taken = (load.target for load in loads if not not_described(load, tiling, scheduled.target))
+    return all(tile_bytes(t, tiling) >= (WIDE // 2 if t.dtype == FLOAT8 else WIDE) for t in taken)

@@ -1,0 +1,115 @@
+"""Which kernels have a fixed number of programs: products of which a processor runs one or two.
+
+Of a product with large tiles, one program fills a processor's memory. While it stores its results
+and waits for its first loads, its matrix units stand still, unless the loads of the next place run
+ahead meanwhile. Two programs begin at once, so both store at once, and both wait. If they take
+their places in turn, one computes while the other stores: a product of 8192 x 256 x 4096 in tiles
+of 128 x 128 took an H200 37.3 microseconds by two programs to a processor in turn and 44.3 by one
+for each tile; with 128 x 256 results 39.7 by one to a processor in turn and 48.5 by one for each.
+
+Not where a product waits behind its loop for the kernel before: Triton 3.9 lets no loads run ahead
+in a loop over places with a wait in it, Triton 3.6 did. The kernel before runs beside it then
+(``beside.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from blockbuster.costs.footprint import footprint
+from blockbuster.costs.work import Work, is_product, loops_before_it_waits
+from blockbuster.emit.schedule.persist import Persist
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.tile.layouts import layouts_of
+from blockbuster.emit.tile.program import For, Issue, Nest, TileProgram, statements
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.uses import Uses
+from blockbuster.machines import Machine
+from blockbuster.selection.decisions.combining import blocks, programs
+from blockbuster.selection.decisions.default_tiles import ROWS
+
+PERSIST = Persist()
+
+TWO = 2
+"""Programs on a processor, at most: none was measured with more."""
+
+MOST_BLOCKS = 32
+"""Iterations of a loop up to which two programs to a processor take their places in turn. Of 32
+they took 98.8 instead of 101.0 microseconds; of 128, where it matters little, with tiles of 128 x
+64 2780 instead of 2544.
+"""
+
+FEWEST_AHEAD = 2
+"""Iterations that loads run ahead, at least, where they do. A product of 64 x 512 x 128 x 512 took
+19.4 microseconds with one and 15.9 with two, by one program to a processor 20.9 and 18.3.
+"""
+
+
+def persistent(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with as many programs as run at once for products that take several rounds."""
+    for number in range(1, len(scheduled.draft.nests) + 1):
+        side = residents(scheduled, number)
+        if _takes_turns(scheduled, number, side):
+            count = side * scheduled.target.processors
+            made = PERSIST.apply(scheduled, Site(number), programs=count)
+            scheduled = made if residents(made, number) == side else scheduled
+    return scheduled
+
+
+def may_take_turns(work: Work, machine: Machine) -> bool:
+    """True if a kernel may get a fixed number of programs, as far as its work tells."""
+    side = work.footprint.resident(machine)
+    several = side <= TWO and work.programs > side * machine.processors
+    return several and any(phase.ahead and phase.dots == 1 for phase in work.phases)
+
+
+def may_run_in_pairs(works: Sequence[Work], machine: Machine) -> bool:
+    """True if two programs of one of these kernels share a processor, and may take turns."""
+    return any(w.footprint.resident(machine) == TWO and may_take_turns(w, machine) for w in works)
+
+
+def _takes_turns(scheduled: Scheduled, number: int, side: int) -> bool:
+    """True for a loop of described loads in a grid of more programs than run at a time, which are
+    ``side`` on a processor.
+    """
+    nest, count = scheduled.draft.nests[number - 1], side * scheduled.target.processors
+    if not 1 <= side <= TWO or PERSIST.why_not(scheduled, Site(number), programs=count):
+        return False
+    if programs(scheduled, nest) <= count:
+        return False
+    program = scheduled.program
+    closed = program.nests[number - 1]
+    if not is_product(program, closed) or loops_before_it_waits(closed):
+        return False
+    if side == TWO:
+        (loop,) = (stmt for stmt in statements(closed.body) if isinstance(stmt, For))
+        short = blocks(scheduled, nest, loop.dim) <= MOST_BLOCKS
+        return short and _ahead(closed) >= FEWEST_AHEAD
+    return _has_rows_at_once(program, closed)
+
+
+def _ahead(nest: Nest) -> int:
+    """How many iterations ahead the loads of a product's loop run."""
+    return min(stmt.ahead for stmt in statements(nest.body) if isinstance(stmt, Issue))
+
+
+def _has_rows_at_once(program: TileProgram, nest: Nest) -> bool:
+    """True if each four warps multiply no more rows than they do at once.
+
+    With twice the rows, 256 x 128 results, a product of 2048 x 4096 x 4096 took an H200 110
+    microseconds instead of 104; with 128 x 256 results 99.7 instead of 101.4.
+    """
+    return Uses(nest, tiling_of(program, nest)).fewest_rows() <= ROWS * nest.warps
+
+
+def is_alone(scheduled: Scheduled, number: int) -> bool:
+    """True if a processor has room for one program, and no more."""
+    return residents(scheduled, number) == 1
+
+
+def residents(scheduled: Scheduled, number: int) -> int:
+    """How many programs of a nest a processor has room for; 0 if one does not fit."""
+    program, machine = scheduled.program, scheduled.target.machine
+    room = footprint(layouts_of(program, program.nests[number - 1], scheduled.target.name))
+    return 0 if room.misfit(machine) else room.resident(machine)

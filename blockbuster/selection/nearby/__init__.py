@@ -1,0 +1,1 @@
+"""Schedules near the default one: other blocks, warps, stages, and kernels jammed."""

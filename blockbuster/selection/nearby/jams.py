@@ -1,0 +1,85 @@
+"""Kernels of dots whose programs could take two blocks of rows that share a loop's loads.
+
+A program of one block waits for its dots, computes with their results, and waits again; others on
+the processor fill in, and each loads for itself what all blocks read. Two blocks in one program
+read half as much and fill in for each other. On an H200 full attention of depth 128 took 4723
+microseconds for 16384 positions with a block of 64 rows, 252.6 for 4096; with two blocks of 128
+rows 3866 and 237. There the power of the device is the limit, so fewer loads are more clock cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from blockbuster.emit.schedule.jam import PAIR, Jam
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, loop_at
+from blockbuster.emit.tile.dataflow import defined, operands
+from blockbuster.emit.tile.program import Await, For, Let, Load
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.lengths import share_of, size
+from blockbuster.ir.types import Dim
+from blockbuster.selection.cost import Cost
+
+JAM = Jam()
+
+JAMMED_ROOM = 1.1
+"""The part of the registers that a thread can have and an estimate of such a kernel may want.
+"""
+
+FEWER = 0.9
+"""The part of the bytes between memory and processors that two blocks to a program move, at most.
+"""
+
+Jams = tuple[tuple[int, Dim], ...]
+"""Kernels by number, from 1, with a dim of their grid of which programs take two blocks."""
+
+
+def with_jams(scheduled: Scheduled, jams: Jams) -> Scheduled | None:
+    """``scheduled`` with two blocks to a program; None where they cannot be."""
+    for number, dim in jams:
+        if JAM.why_not(scheduled, Site(number, dim)):
+            return None
+        scheduled = JAM.apply(scheduled, Site(number, dim))
+    return scheduled
+
+
+def jams_near(scheduled: Scheduled) -> Iterator[Jams]:
+    """Each kernel with a loop of dots that wait for one another, with two blocks to a program."""
+    for site in JAM.sites(scheduled):
+        loop, nest = loop_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1]
+        tiling = tiling_of(scheduled.draft, nest)
+        assert loop is not None
+        if any(has_chained_dots(s, tiling) for s in loop.statements if isinstance(s, For)):
+            yield ((site.nest, site.loop),)
+
+
+def has_chained_dots(loop: For, tiling: Tiling) -> bool:
+    """True if a dot of the loop's body takes what is computed there. Else two blocks of rows are no
+    more than one of twice the rows.
+    """
+    made = {defined(s) for s in loop.body if not isinstance(s, Load | Await)} - {None}
+    dots = (s for s in loop.body if isinstance(s, Let) and is_matrix_dot(s, tiling))
+    return any(not made.isdisjoint(operands(dot)) for dot in dots)
+
+
+def pays(two: Cost, one: Cost, near: float) -> bool:
+    """True if two blocks to a program are better than ``one`` for certain, and load less.
+
+    Programs side by side overlap better than two blocks in one: with depth 64, where 128 rows are
+    one block of eight warps, two blocks of 64 rows by four warps took an H200 159 microseconds for
+    4096 positions instead of 154.
+    """
+    faster = near * two.microseconds < one.microseconds
+    return faster and two.moved < FEWER * one.moved
+
+
+def pairs_in(scheduled: Scheduled) -> Iterator[tuple[Dim, int]]:
+    """Dims whose blocks a schedule takes in pairs, and the elements of a pair: they divide them."""
+    for nest in scheduled.draft.nests:
+        lanes = {block.dim: block.lanes for block in nest.blocks}
+        for rule in scheduled.made:
+            dims = rule.length.dims
+            if rule.dim in lanes and dims and rule.length == size(dims[0]) * share_of(PAIR):
+                yield dims[0], PAIR * lanes[rule.dim]

@@ -1,0 +1,67 @@
+"""Blocks of single kernels of programs that are several nests from the start: cut anew at the end.
+
+Programs that are one nest get such blocks before they are split (own_blocks.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+
+from blockbuster.emit.schedule.block import least_lanes
+from blockbuster.emit.schedule.recut import Recut
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.tile.tiling import power_of_two
+from blockbuster.ir.types import Dim, size_class
+
+RECUT = Recut()
+
+WIDEST = 256
+"""Lanes of a dim, at most."""
+
+Recuts = tuple[tuple[int, Dim, int], ...]
+"""Kernels by number, from 1, with the lanes of a dim."""
+
+
+def kernels_of_dots(scheduled: Scheduled) -> tuple[int, ...]:
+    """The numbers of the kernels with dots, if there are several; else none."""
+    draft = scheduled.draft
+    numbered = enumerate(draft.nests, start=1)
+    found = tuple(number for number, nest in numbered if least_lanes(nest, draft.units))
+    return found if len(found) > 1 else ()
+
+
+def with_recuts(scheduled: Scheduled, recuts: Recuts) -> Scheduled | None:
+    """``scheduled`` with these blocks; None where one of them cannot be."""
+    for number, dim, lanes in recuts:
+        if RECUT.why_not(scheduled, Site(number), dim=dim, lanes=lanes):
+            return None
+        scheduled = RECUT.apply(scheduled, Site(number), dim=dim, lanes=lanes)
+    return scheduled
+
+
+def joined(recuts: Recuts, more: Recuts) -> Recuts:
+    """Blocks of single kernels, with others instead or besides."""
+    known = {(number, dim): lanes for number, dim, lanes in (*recuts, *more)}
+    return tuple((number, dim, lanes) for (number, dim), lanes in known.items())
+
+
+def others_near(scheduled: Scheduled, number: int, recuts: Recuts) -> list[Recuts]:
+    """``recuts``, which ``scheduled`` has, with each change of ``near``."""
+    return [joined(recuts, changed) for changed in near(scheduled, number)]
+
+
+def near(scheduled: Scheduled, number: int) -> Iterator[Recuts]:
+    """One dim of a kernel doubled or halved, or one doubled and another halved."""
+    nest = scheduled.draft.nests[number - 1]
+    dots = least_lanes(nest, scheduled.draft.units)
+    lanes = {b.dim: b.lanes for b in nest.blocks if b.dim in dots and not b.whole}
+    most = {d: min(WIDEST, power_of_two(scheduled.sizes[size_class(d)], dots[d])) for d in lanes}
+    wider = {d: 2 * count for d, count in lanes.items() if 2 * count <= most[d]}
+    fewer = {d: count // 2 for d, count in lanes.items() if count // 2 >= dots[d]}
+    for changed in (wider, fewer):
+        yield from (((number, dim, count),) for dim, count in changed.items())
+    for one, other in permutations(lanes, 2):
+        if one in wider and other in fewer:
+            yield (number, one, wider[one]), (number, other, fewer[other])

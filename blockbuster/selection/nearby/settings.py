@@ -1,0 +1,141 @@
+"""Warps and stages of a schedule's kernels: the defaults, the alternatives, and those that fit.
+
+Each kernel has its own setting. It changes neither other kernels nor what its kernel loads and
+stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
+from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.warps import Warps
+from blockbuster.emit.tile.program import For, Nest, TileProgram, statements
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.selection.decisions.combining import combining_warps
+from blockbuster.selection.decisions.default_tiles import ROWS, THREADS, WARPS, widest_computed
+from blockbuster.selection.decisions.split_tiles import split_tiles
+from blockbuster.selection.decisions.usual_warps import usual_warps
+
+WARPS_MOVE, STAGE = Warps(), Stage()
+
+STAGES = (3, 4, 2, 0)
+"""Stages of loops of dots, the usual number first; 0: their loads do not run ahead."""
+
+DEEP = 4
+"""Stages of loops in fewer chunks than usual."""
+
+HELD = 128
+"""Elements of a tile to a thread, at most: what has more spills, whatever else there is."""
+
+HELD_ALONE = 64
+"""The same where no dot is, whose loads are what keeps memory busy: by the closed form warps with
+twice as many take as long. What combines chunks has warps of its own (combining.py). The largest
+element of 256 normed rows of 131072 took an H200 39.3 microseconds with 128 elements to a thread,
+27.0 with 64, LayerNorm of such rows 64.5 and 59.8.
+"""
+
+FEW, MANY = 1, 16
+"""Warps of a kernel without dots, at least and at most."""
+
+
+@dataclass(frozen=True)
+class KernelSetting:
+    """``warps`` of a kernel's programs; ``stages`` of its loops of dots, 0 for none."""
+
+    warps: int
+    stages: int
+
+
+def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
+    """The default setting of each kernel: twice the warps if each then has rows for two dots.
+
+    With four warps there, a gated network of 2048 rows took an H200 1285 microseconds instead of
+    1113; attention of depth 64 169 instead of 181. Split products of float32 keep four: each warp
+    takes apart what it shares with the others.
+    """
+    draft, found = scheduled.draft, []
+    split = split_tiles(draft, scheduled.sizes, scheduled.target.processors)
+    for nest in draft.nests:
+        tiling = tiling_of(draft, nest)
+        warps = usual_warps(scheduled, nest)
+        if not split and Uses(nest, tiling).fewest_rows() >= 2 * WARPS * ROWS:
+            warps = max(warps, 2 * WARPS)
+        found.append(KernelSetting(warps, STAGES[0]))
+    return tuple(found)
+
+
+def others(setting: KernelSetting, program: TileProgram, nest: Nest) -> Iterator[KernelSetting]:
+    """The alternatives for a kernel: other stages, and half and twice the warps.
+
+    Threads without an element of their own do what others do: they make no kernel faster. What
+    combines chunks in one tile keeps its warps, whose meeting is not in the closed form.
+    """
+    if combining_warps(program, nest):
+        return
+    tiling = tiling_of(program, nest)
+    dots = Uses(nest, tiling).fewest_rows() > 0
+    busy = max(setting.warps, min(MANY, widest_computed(nest, tiling) // THREADS))
+    least, most = (WARPS, 2 * WARPS) if dots else (FEW, busy)
+    counts = (setting.warps, 2 * setting.warps, setting.warps // 2)
+    for warps in (count for count in counts if least <= count <= most):
+        for stages in STAGES if dots else (setting.stages,):
+            if (found := KernelSetting(warps, stages)) != setting:
+                yield found
+
+
+def deeper(scheduled: Scheduled, settings: Sequence[KernelSetting]) -> tuple[KernelSetting, ...]:
+    """``settings`` with one more stage where a kernel runs a loop in chunks.
+
+    Fewer chunks are fewer programs, of which each has to wait for more. The second product of a
+    gated network took an H200 14 microseconds longer in 4 chunks than in 8 by three stages, and 6
+    less by five.
+    """
+    chunked = [
+        any(isinstance(stmt, For) and stmt.chunk is not None for stmt in statements(nest.body))
+        for nest in scheduled.draft.nests
+    ]
+    return tuple(
+        replace(setting, stages=DEEP) if long and setting.stages else setting
+        for setting, long in zip(settings, chunked, strict=True)
+    )
+
+
+def with_stages(
+    settings: Sequence[KernelSetting], other: Sequence[KernelSetting]
+) -> tuple[KernelSetting, ...]:
+    """``settings`` with the stages of ``other``."""
+    return tuple(replace(a, stages=b.stages) for a, b in zip(settings, other, strict=True))
+
+
+def with_settings(scheduled: Scheduled, settings: Sequence[KernelSetting]) -> Scheduled:
+    """``scheduled``, which has neither, with the warps and stages of its kernels."""
+    counts = [setting.warps for setting in settings]
+    if len(set(counts)) == 1:
+        scheduled = WARPS_MOVE.apply(scheduled, EVERYWHERE, count=counts[0])
+    else:
+        for number, count in enumerate(counts, start=1):
+            scheduled = WARPS_MOVE.apply(scheduled, Site(number), count=count)
+    for site in list(STAGE.sites(scheduled)):
+        loop, stages = loop_at(scheduled.draft, site), settings[site.nest - 1].stages
+        assert loop is not None
+        tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
+        if stages and any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
+            scheduled = STAGE.apply(scheduled, site, stages=stages)
+    return scheduled
+
+
+def is_held(scheduled: Scheduled) -> bool:
+    """True if the threads of every kernel can hold its largest tile; it has warps."""
+    draft = scheduled.draft
+    for nest in draft.nests:
+        tiling = tiling_of(draft, nest)
+        alone = Uses(nest, tiling).fewest_rows() == 0 and not combining_warps(draft, nest)
+        held = HELD_ALONE if alone else HELD
+        if widest_computed(nest, tiling) > held * THREADS * nest.warps:
+            return False
+    return True

@@ -1,0 +1,399 @@
+"""Schedules near the default one, in the order of their closed-form cost.
+
+Lanes of blocks, chunks, warps and stages vary. The default schedule is built anew for each choice
+of lanes, because lanes decide which loops are cut into chunks, narrowed or kept. From the default
+lanes, and from wider ones, the search moves to the best neighbour with one dim halved or doubled,
+as long as that is cheaper. Then it varies chunks, and last the warps and stages of each kernel;
+these and the lanes once more where programs take several blocks in turn. The order is fixed: the
+same program and sizes give the same schedules on any computer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice, zip_longest
+from math import inf
+
+from blockbuster.costs import Work, time_of
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.ir.types import Dim
+from blockbuster.selection.cost import Cost
+from blockbuster.selection.decisions.grouped_grid import grouped
+from blockbuster.selection.decisions.overlapping import overlapped
+from blockbuster.selection.decisions.persistent import TWO, may_run_in_pairs
+from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near
+from blockbuster.selection.nearby.fitting import fitting
+from blockbuster.selection.nearby.jams import jams_near, pays
+from blockbuster.selection.nearby.recut_blocks import (
+    Recuts,
+    joined,
+    kernels_of_dots,
+    others_near,
+)
+from blockbuster.selection.nearby.roles import Roles
+from blockbuster.selection.nearby.settings import (
+    STAGES,
+    KernelSetting,
+    deeper,
+    others,
+    usual,
+    with_settings,
+    with_stages,
+)
+from blockbuster.selection.nearby.walked_grids import AHEAD, Walks, walks_near
+from blockbuster.selection.nearby.wider_chunks import wider_in_chunks
+
+MOST = 96
+"""Schedules that are costed, at most."""
+
+WALKED = 24
+"""Of these, at most so many before chunks, warps and stages are varied."""
+
+OWN_WALKED = 40
+"""And at most so many more with lanes of single kernels."""
+
+RECUT = 16
+"""And so many more for each kernel of dots whose blocks are recut."""
+
+REFINED = 2
+"""Arrangements whose chunks, warps and stages are varied: the best ones."""
+
+HOPELESS = 1.6
+"""How many times as long as another program the first schedules may take for more to be tried."""
+
+@dataclass(frozen=True)
+class Variation:
+    """A schedule with its cost, and what it was made from. ``unusual``: kernels whose number of
+    warps is not the usual one."""
+
+    scheduled: Scheduled
+    cost: Cost
+    arrangement: Arrangement
+    settings: tuple[KernelSetting, ...]
+    unusual: int = 0
+
+    @property
+    def microseconds(self) -> float:
+        """The cost in microseconds."""
+        return self.cost.microseconds
+
+
+NEAR = 1.05
+"""How many times the least cost counts as equal: the closed form tells no less apart, except that
+it was fitted to products whose programs take places in turn, two to a processor or one.
+Without dots launches do not count, which are most of a short kernel's time and the same for all:
+LayerNorm of 256 rows of 1024 takes 3.7 by the closed form with two rows to a program and 3.5 with
+one, and 2.0 and 1.8 microseconds on an H200.
+"""
+
+
+def preferred(found: Sequence[Variation]) -> list[Variation]:
+    """Variations, the cheapest of which is the first, in the order in which they are taken.
+
+    First those that cost about as little: of them, those whose warps multiply together, four by
+    four, then the one that moves least between memory and processors, in tenths of the least, then
+    the one with the more usual numbers of warps, then the one whose dots read least, in tenths too,
+    if it has as many programs as the cheapest, then the cheapest. Of two that cost the same, the
+    one whose dots read less: 128 x 256 results rather than 256 x 128. By 64 keys a step instead of
+    128, causal attention of depth 64 took an H200 111 microseconds for 4096 positions instead of
+    101; by the closed form 126.1 and 126.7.
+    """
+    limit = _limit(found[0].cost) if found else 0.0
+    near = [one for one in found if one.microseconds <= limit]
+    return [*sorted(near, key=partial(_preference, near)), *found[len(near) :]]
+
+
+def _limit(least: Cost) -> float:
+    """The most microseconds that count as equal to those of ``least``."""
+    dots = any(phase.dots for work in least.works for phase in work.phases)
+    began = 0.0 if dots else least.launching
+    near = 1.0 if any(_are_two_in_turn(work, least) for work in least.works) else NEAR
+    return began + near * (least.microseconds - began)
+
+
+def _are_two_in_turn(work: Work, cost: Cost) -> bool:
+    return work.in_turn and work.footprint.resident(cost.machine) == TWO
+
+
+def _preference(
+    near: Sequence[Variation], one: Variation
+) -> tuple[bool, int, int, int, float, int, int]:
+    """What the order of ``near`` schedules, the cheapest first, goes by."""
+    least = max(min(other.cost.moved for other in near), 1)
+    fewest = max(min(map(_read, near)), 1)
+    like = one if _programs(one) == _programs(near[0]) else max(one, near[0], key=_read)
+    stages = sum(STAGES.index(setting.stages) for setting in one.settings)
+    moved, tenths = 10 * one.cost.moved // least, 10 * _read(like) // fewest
+    return _apart(one), moved, one.unusual, tenths, one.microseconds, _read(one), stages
+
+
+def _programs(one: Variation) -> list[int]:
+    """How many programs each kernel has."""
+    return [work.programs for work in one.cost.works]
+
+
+def _read(one: Variation) -> int:
+    """Bytes that dots read from shared memory."""
+    return sum(phase.fetched for work in one.cost.works for phase in work.phases)
+
+
+def _apart(one: Variation) -> bool:
+    """True if warps multiply alone that could do so together, with more rows."""
+    return any(phase.apart for work in one.cost.works for phase in work.phases)
+
+
+def variations(
+    scheduled: Scheduled, *, in_chunks: bool = True, other: float = inf
+) -> tuple[Variation, ...]:
+    """At most ``MOST`` schedules of the program of ``scheduled``, the cheapest first.
+
+    ``in_chunks``: loops may be run in chunks. ``other``: the microseconds of another program, which
+    is the better one if the first schedules are much slower: then these are all. None of the
+    schedules wants more registers or shared memory than a program can have; there are none at all
+    if none that was looked at fits, or the machine lacks a rate that the program needs.
+    """
+    search = _Search(replace(scheduled, draft=scheduled.start, moves=()), in_chunks)
+    starts = search.starts()
+    if min((one.microseconds for one in starts), default=0.0) > HOPELESS * other:
+        return search.ranked()
+    for start in starts:
+        search.walk(start)
+    search.vary_chunks()
+    search.vary_kernels()
+    search.recut_kernels()
+    search.widen_in_chunks()
+    search.vary_settings()
+    search.vary_chunks()
+    if search.walk_grids():
+        search.vary_kernels()
+        search.vary_settings()
+    search.jam_kernels()
+    return search.ranked()
+
+
+class _Search:
+    """What was costed, by the text of its schedule; None: it does not fit. ``texts``: by the text
+    of the moves before warps and stages, and by these."""
+
+    def __init__(self, bare: Scheduled, in_chunks: bool) -> None:
+        self.bare = bare
+        self.default = Arrangement(chunks=None if in_chunks else ())
+        self.roles, self.most = Roles.of(bare), MOST
+        self.arranged = Arrangements(bare, self.roles)
+        self.texts: dict[tuple[str, tuple[KernelSetting, ...], bool], str] = {}
+        self.found: dict[str, Variation | None] = {}
+
+    def ranked(self) -> tuple[Variation, ...]:
+        """All that fit, the cheapest first; of equals, the one that was found first."""
+        fit = (one for one in self.found.values() if one is not None)
+        return tuple(sorted(fit, key=lambda one: one.microseconds))
+
+    def starts(self) -> list[Variation]:
+        """The default arrangement and a wider one, as far as they fit."""
+        first = self._costed(self.default)
+        lanes = dict(self.arranged.lanes(self.default))
+        wide = {dim: self.roles.wider(dim, count) for dim, count in lanes.items()}
+        second = self._costed(replace(self.default, lanes=tuple(wide.items())))
+        return [one for one in (first, second) if one is not None]
+
+    def walk(self, here: Variation | None) -> None:
+        """From a start to better lanes, one dim at a time."""
+        while here is not None and len(self.found) < WALKED:
+            near = [self._costed(one) for one in self.arranged.neighbours(here.arrangement)]
+            better = [one for one in near if one and one.microseconds < here.microseconds]
+            here = min(better, key=lambda one: one.microseconds, default=None)
+
+    def vary_chunks(self) -> None:
+        """Half and twice the chunks of the best, and none, with the settings of the best."""
+        if self.default.chunks is not None:
+            return
+        for one in self.ranked()[:REFINED]:
+            counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
+            for chunks in _other_chunks(counts):
+                for settings in (one.settings, deeper(one.scheduled, one.settings)):
+                    self._costed(replace(one.arrangement, chunks=chunks), settings)
+
+    def vary_kernels(self) -> None:
+        """From the best to other lanes for single kernels: one dim of each kernel at a time, and
+        when none is left that helps, two dims, one wider and another narrower.
+        """
+        for near in (self.roles.alone, self.roles.traded)[: 2 if self.roles.dots else 1]:
+            self._vary_kernels(near)
+
+    def _vary_kernels(self, near: Near) -> None:
+        here, limit = next(iter(self.ranked()), None), len(self.found) + OWN_WALKED
+        while here is not None and len(self.found) < limit:
+            better: dict[int, Variation] = {}
+            for number, arrangement in self.arranged.with_own(here.arrangement, near):
+                one, best = self._costed(arrangement), better.get(number, here)
+                if one is not None and one.microseconds < best.microseconds:
+                    better[number] = one
+            own = dict(here.arrangement.own)
+            own |= {at: dict(one.arrangement.own)[at] for at, one in better.items()}
+            together = replace(here.arrangement, own=tuple(sorted(own.items())))
+            found = [*better.values(), self._costed(together)] if better else []
+            here = min((one for one in found if one), key=_microseconds, default=None)
+
+    def recut_kernels(self) -> None:
+        """Other blocks for each kernel of dots, of programs that have several from the start."""
+        best = next(iter(self.ranked()), None)
+        several = best is not None and len(self.bare.draft.nests) > 1
+        for number in kernels_of_dots(best.scheduled) if best and several else ():
+            self.most += RECUT
+            assert best is not None
+            stages = best.settings
+            here = self._costed(best.arrangement, stages, in_groups=True)
+            while here:
+                best, recuts = here, others_near(here.scheduled, number, here.arrangement.recut)
+                tried = (replace(here.arrangement, recut=recut) for recut in recuts)
+                costed = [self._costed(one, stages, in_groups=True) for one in tried]
+                better = [o for o in costed if o and o.microseconds < best.microseconds]
+                here = min(better, key=_microseconds, default=None)
+
+    def widen_in_chunks(self) -> None:
+        """From the best to wider blocks with more chunks for kernels of few programs, of the same
+        programs, as long as that is cheaper.
+        """
+        here = next(iter(self.ranked()), None)
+        if here is None or self.default.chunks is not None or len(self.bare.draft.nests) == 1:
+            return
+        while here is not None:
+            better = [o for o in self._wider(here) if o.microseconds < here.microseconds]
+            here = min(better, key=_microseconds, default=None)
+
+    def _wider(self, one: Variation) -> list[Variation]:
+        """Schedules with blocks twice as wide as those of ``one``, and twice as many chunks."""
+        here, found = one.arrangement, list[Variation | None]()
+        whole = dict(self.arranged.lanes(replace(here, recut=())))
+        for chunks, lanes, recut in wider_in_chunks(one.scheduled, here.recut):
+            self.most += 1
+            steps = tuple({**whole, **lanes}.items())
+            made = replace(here, lanes=steps, chunks=tuple(chunks.items()), recut=recut)
+            found.append(self._costed(made, one.settings, in_groups=True))
+        return [one for one in found if one is not None]
+
+    def vary_settings(self) -> None:
+        """Other warps and stages for each kernel of the best, and for each what suited it best."""
+        for one in self._best_arrangements() if not self.roles.split else ():
+            draft, tried = one.scheduled.draft, [one]
+            each = [
+                others(setting, draft, nest)
+                for setting, nest in zip(one.settings, draft.nests, strict=True)
+            ]
+            for level in zip_longest(*each):
+                settings = tuple(a or b for a, b in zip(level, one.settings, strict=True))
+                made = self._costed(one.arrangement, settings)
+                tried += [made] if made else []
+            self._costed(one.arrangement, _best_of_each(tried))
+
+    def walk_grids(self) -> bool:
+        """From the best that has such kernels to fewer programs of them, each of which takes
+        several blocks; True if that gave the best of all.
+        """
+        first = next(iter(self.ranked()), None)
+        here = next((one for one in self.ranked() if any(walks_near(one.scheduled))), None)
+        while here is not None:
+            tried = [
+                self._walked(here, recuts, walks, stages)
+                for recuts, walks in walks_near(here.scheduled)
+                for stages in AHEAD
+            ]
+            better = [one for one in tried if one and one.microseconds < here.microseconds]
+            here = min(better, key=_microseconds, default=None)
+        found = next(iter(self.ranked()), None) is not first
+        self.most += OWN_WALKED if found else 0
+        return found
+
+    def jam_kernels(self) -> None:
+        """From the best to two blocks in a program, of as many rows and of other lanes."""
+        here = next(iter(self.ranked()), None)
+        made = self.arranged.at(here.arrangement) if here else None
+        if here is None or made is None or not any(True for _ in jams_near(made)):
+            return
+        for arrangement in (here.arrangement, *self.arranged.neighbours(here.arrangement)):
+            made = self.arranged.at(arrangement)
+            for jams in jams_near(made) if made else ():
+                self.most += 1
+                one = self._costed(replace(arrangement, jams=jams))
+                if one and not pays(one.cost, here.cost, NEAR):
+                    self.found[one.scheduled.schedule] = None
+
+    def _walked(
+        self, here: Variation, recuts: Recuts, walks: Walks, stages: int
+    ) -> Variation | None:
+        old = here.arrangement
+        near = replace(old, recut=joined(old.recut, recuts), walks=(*old.walks, *walks))
+        made = self.arranged.at(near)
+        if made is None:
+            return None
+        at, settings = walks[0][0] - 1, list(here.settings)
+        settings[at] = KernelSetting(usual(made)[at].warps, stages)
+        self.most += 1
+        return self._costed(near, tuple(settings))
+
+    def _best_arrangements(self) -> list[Variation]:
+        """The best few, and the best one whose warps multiply together: on an H200 a product of
+        128 rows took 5.4 microseconds in tiles of 64 rows, 6.3 to 8.4 in tiles of 32. And the best
+        whose programs run two to a processor in turn, which other warps may suit much better.
+        """
+        best: dict[Arrangement, Variation] = {}
+        for one in self.ranked():
+            best.setdefault(one.arrangement, one)
+        first, others = list(best.values())[:REFINED], list(best.values())[REFINED:]
+        together = (one for one in others if not _apart(one))
+        pairs = (one for one in others if may_run_in_pairs(one.cost.works, one.cost.machine))
+        return [*first, *islice(together, 1 if all(map(_apart, first)) else 0), *islice(pairs, 1)]
+
+    def _costed(
+        self,
+        arrangement: Arrangement,
+        settings: tuple[KernelSetting, ...] | None = None,
+        *,
+        in_groups: bool = False,
+    ) -> Variation | None:
+        """The schedule, costed unless it was before, or ``MOST`` were. ``in_groups``: its grids
+        are in groups where that saves loads, and only the stages of ``settings`` are taken."""
+        made = self.arranged.at(arrangement)
+        if made is None:
+            return None
+        known = usual(made)
+        settings = settings if settings and len(settings) == len(known) else known
+        settings = with_stages(known, settings) if in_groups else settings
+        key = made.schedule, settings, in_groups
+        if key in self.texts:
+            return self.found.get(self.texts[key])
+        scheduled = overlapped(with_settings(made, settings))
+        scheduled = grouped(scheduled) if in_groups else scheduled
+        text = self.texts[key] = scheduled.schedule
+        if text not in self.found and len(self.found) < self.most:
+            cost = fitting(scheduled)
+            unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
+            one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
+            self.found[text] = one
+        return self.found.get(text)
+
+def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
+    """None of them, and one of them doubled or halved."""
+    if counts:
+        yield ()
+    for dim, count in counts.items():
+        for other in (2 * count, count // 2):
+            if other > 1:
+                yield tuple({**counts, dim: other}.items())
+
+
+def _microseconds(one: Variation) -> float:
+    return one.microseconds
+
+
+def _best_of_each(tried: Sequence[Variation]) -> tuple[KernelSetting, ...]:
+    """For each kernel the setting with which it took least time."""
+    numbers = range(len(tried[0].settings))
+    return tuple(min(tried, key=partial(_seconds, at)).settings[at] for at in numbers)
+
+
+def _seconds(at: int, one: Variation) -> float:
+    """Of the kernel of this number alone."""
+    return time_of(one.cost.works[at], one.cost.machine).seconds
