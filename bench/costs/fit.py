@@ -60,7 +60,7 @@ NEUTRAL = Coefficients(
 )  # fmt: skip
 
 # fitted to products in turn, and to folds across rows; pairs that spill take no part
-FIXED = ("between", "handed", "held", "spill")
+FIXED = ("between", "held", "spill")
 
 Fitted = TypeVar("Fitted", bound=Any)
 Predict = Callable[[Measured, str, Fitted], float]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +21,6 @@ from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.cost import cost
 from blockbuster.costs.tiered import time_of
 from blockbuster.costs.work import Work, work
-from blockbuster.errors import BlockbusterError
 from blockbuster.machines import Machine
 
 Record = Mapping[str, Any]
@@ -84,21 +82,13 @@ def records_of(path: Path) -> dict[str, Record]:
 
 
 def measured(path: Path, names: tuple[str, ...] = ()) -> Iterator[Measured]:
-    """The pairs of a file that were timed, of some workloads or all.
-
-    Those whose schedules are no longer legal are left out; their number is printed to stderr.
-    """
-    illegal = 0
+    """The pairs of a file that were timed, of some workloads or all."""
     for key, record in records_of(path).items():
         name = record["workload"]
         if record["state"] != "timed" or (names and name not in names):
             continue
         workload = BY_NAME[name]
-        try:
-            made = scheduled(workload, record["snapshot"], record["schedule"], workload.sizes)
-        except BlockbusterError:
-            illegal += 1
-            continue
+        made = scheduled(workload, record["snapshot"], record["schedule"], workload.sizes)
         yield Measured(
             key=key,
             workload=name,
@@ -113,5 +103,3 @@ def measured(path: Path, names: tuple[str, ...] = ()) -> Iterator[Measured]:
             },
             rounds={way: tuple(record[way]) for way in WAYS},
         )
-    if illegal:
-        print(f"left out, because their schedules are not legal now: {illegal}", file=sys.stderr)

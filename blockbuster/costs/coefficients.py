@@ -10,11 +10,9 @@ binaries; with them a second fit of the coefficients ranked the judging programs
 came later, too: eight chains of products on an H200 are ranked better by 70 cycles than by 33 or
 50, and better still by 90, which ranks the judging programs worse. ``between`` is that of
 fourteen products on an H200 whose programs take their places in turn, one or two to a processor
-(bench/results/2026-11-24-h200-pairs). ``held`` came next: sums over the middle
+(bench/results/2026-11-24-h200-pairs). ``held`` came last: sums over the middle
 axis of 64 x 511 x 1024 took an H100 36 microseconds with 256 bytes to a thread and 48 with 512, the
 largest of columns of 4095 x 3000 23 with 128 and 46 with 512 (bench/results/2026-11-26-h100-space).
-``handed`` is that of a pool by 21504 programs, which took an H100 14.3 microseconds in a graph with
-one warp or two, with loops of 53 instructions or of 101 (bench/results/2026-11-27-h100-held).
 """
 
 from __future__ import annotations
@@ -44,8 +42,7 @@ class Coefficients:
     the next one, in which the matrix units of a processor with one program stand still.
     ``held``: bytes that a thread has under way at once where it folds what lies across the rows of
     memory: what it loads beyond them waits for the first. ``unrolled``: iterations without dots
-    that wait for their loads together. ``handed``: from one program that a GPU hands to a
-    processor to the next one, in cycles. ``start``: seconds of a kernel beyond those of its launch.
+    that wait for their loads together. ``start``: seconds of a kernel beyond those of its launch.
     ``spill``: how many times longer a kernel takes for each time that it wants the registers that
     there are once more.
     """
@@ -69,7 +66,6 @@ class Coefficients:
     between: float = 1700.0
     held: float = 64.0
     unrolled: float = 3.1
-    handed: float = 1.2
     start: float = 5e-7
     spill: float = 5.0
 

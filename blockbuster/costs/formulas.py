@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import sympy
 
 from blockbuster.costs.footprint import Footprint, footprint
-from blockbuster.costs.lines import loaded_at_once
 from blockbuster.costs.phases import Counting, Unit
 from blockbuster.costs.sizes import fitting
 from blockbuster.costs.symbols import CeilDiv, Symbolic, SymbolicExtents, compiled
@@ -33,7 +32,6 @@ from blockbuster.emit.tile.program import (
     Store,
     TileProgram,
 )
-from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks, sized
 from blockbuster.ir.types import Dim, size_class
 
@@ -131,10 +129,8 @@ class _Sum:
         cut = {block.dim for block in nest.blocks}
         cut.update(dim for dim in blocks if size_class(dim) in program.units)
         self._extents = SymbolicExtents(nest, {}, {dim: blocks[dim] for dim in cut})
-        own = Extents(nest, sizes, blocks)
-        at_once = loaded_at_once(nest, tiling_of(program, nest), own)
-        self._layouts = layouts_of(program, nest, target, at_once)
-        self._counting = Counting(program, self._layouts, own)
+        self._layouts = layouts_of(program, nest, target)
+        self._counting = Counting(program, self._layouts, Extents(nest, sizes, blocks))
         self._loaded: dict[str, Symbolic] = defaultdict(int)
         self._stored: dict[str, Symbolic] = defaultdict(int)
         self._operations: dict[Unit, Symbolic] = defaultdict(int)

@@ -1,8 +1,7 @@
-"""How many cache lines a tile touches, and how much of a row a lane moves at once.
+"""How many cache lines a tile touches: a short row takes a whole line.
 
 Processors ask the cache for lines. A tile whose rows are shorter than a line takes as many requests
-as a tile with whole lines. A lane moves up to 16 bytes at once, but fewer of rows that may begin at
-odd places.
+as a tile with whole lines.
 """
 
 from __future__ import annotations
@@ -11,56 +10,36 @@ from math import prod
 
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
-from blockbuster.emit.tile.layouts import VECTOR, Layouts
-from blockbuster.emit.tile.program import ACCESSES, Buffer, Nest, Tile, View, statements
+from blockbuster.emit.tile.program import Tile, View
 from blockbuster.emit.tile.tiling import Tiling
-from blockbuster.emit.tile.uneven_rows import KNOWN, uneven_rows
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import array_dim, dims_along
 
 LINE, SECTOR = 128, 32
 """Bytes of a line, and of the parts of it that are moved if they are asked for."""
 
+
+VECTOR = 16
+"""Bytes that a lane moves at once, at most."""
+
 LEAST_AHEAD = 4
 """Bytes that a copy which runs ahead takes at once, at least: elements of rows that begin at odd
 multiples of two are loaded one by one, and none is on its way while others are used."""
 
 
-def loaded_at_once(nest: Nest, tiling: Tiling, extents: Extents) -> dict[Buffer, int]:
-    """Bytes that a lane can load at once, of each array whose rows are no multiple of 16 elements.
+def copied_at_once(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> int:
+    """Bytes of a tile that a lane moves at once: neighbours, from where wide copies can begin.
 
-    A compiler loads neighbours together only from addresses that it knows to be multiples. A launch
-    tells it the power of two that divides such rows where it reads them under a mask
-    (uneven_rows.py); of others, as those whose lanes are split in parts, it knows nothing and loads
-    elements one by one. 6144 norms of 10 x 196 float16 numbers took an H100 28 microseconds in one
-    block, whose lanes load 8 bytes, and 52 where lanes are split in parts.
+    Each row of an array of the caller begins where the row before it ends.
     """
-    told = {buffer for arrays in uneven_rows(nest, tiling).values() for buffer in arrays}
-    found = dict[Buffer, int]()
-    for stmt in statements(nest.body):
-        if isinstance(stmt, ACCESSES) and (row := _odd_row(stmt.view.buffer, extents)):
-            buffer = stmt.view.buffer
-            multiple = row & -row if buffer in told else 1
-            found[buffer] = min(VECTOR, MEMORY[buffer.dtype].bytes * multiple)
-    return found
-
-
-def _odd_row(buffer: Buffer, extents: Extents) -> int:
-    """The elements of a row, if they are no multiple of 16; 0 if they are, or rows are padded."""
-    last = buffer.axes[-1] if buffer.axes and buffer.pitch == 1 else None
-    if last is None or last.dim is None or last.per_block:
-        return 0
-    row = extents.size(last.dim)
-    return row if row % KNOWN else 0
-
-
-def copied_at_once(view: View, tile: Tile, layouts: Layouts) -> int:
-    """Bytes of a tile that a lane moves at once: neighbours in memory, as many as can be loaded
-    together.
-    """
-    width = MEMORY[view.buffer.dtype].bytes
-    wide = layouts.at_once.get(view.buffer, VECTOR)
-    return min(wide, width * _dense(view, tile, layouts.tiling))
+    buffer = view.buffer
+    width = MEMORY[buffer.dtype].bytes
+    wide = min(VECTOR, width * _dense(view, tile, tiling))
+    last = buffer.axes[-1].dim if len(buffer.axes) > 1 and buffer.pitch == 1 else None
+    if last is None or len(tiling.lanes(tile)) < 2:
+        return wide
+    row = width * extents.size(last)
+    return min(wide, row & -row) or wide
 
 
 def _dense(view: View, tile: Tile, tiling: Tiling) -> int:

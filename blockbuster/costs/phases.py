@@ -251,7 +251,7 @@ class Counting:
         tile, buffer = accessed(stmt), stmt.view.buffer
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
-        wide = copied_at_once(stmt.view, tile, self.layouts)
+        wide = copied_at_once(stmt.view, tile, self.tiling, self.extents)
         tiles = self.extents.tiles(loops)
         if not self._is_near(stmt):
             sums.lines += tiles * pieces(stmt.view, tile, self.extents, LINE)
@@ -360,18 +360,12 @@ class Counting:
             sums.waiting.meet()
 
     def _shuffled(self, stmt: Let) -> tuple[int, int]:
-        """How often lanes, and warps, hand on what they have to fold an axis that the result has
-        not; never if it has one lane. Products of a dot lie as its operand with more axes does.
-        """
-        wide = max(stmt.args, key=lambda tile: len(self.tiling.lanes(tile)))
-        lanes, layout = self.tiling.lanes(wide), self.layouts.known.get(wide)
-        along = [dim for dim in lanes if dim not in stmt.target.axes]
-        if not along:
-            return 0, 0
-        if layout is None:
+        lanes = self.tiling.lanes(stmt.args[0])
+        layout = self.layouts.known.get(stmt.args[0])
+        if layout is None or not lanes:
             return 1, 0
-        folds = layout.shuffles(along[-1], {dim: self.tiling.block(dim) for dim in lanes})
-        return folds, 2 if layout.warps_along(along[-1]) > 1 else 0
+        folds = layout.shuffles(lanes[-1], {dim: self.tiling.block(dim) for dim in lanes})
+        return folds, 2 if layout.warps_along(lanes[-1]) > 1 else 0
 
     def _fold(self, stmt: Fold, runs: int, sums: Counts) -> None:
         """What the matrix units add up themselves is counted with their dot."""

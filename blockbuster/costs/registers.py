@@ -12,10 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from blockbuster.costs.lines import copied_at_once
 from blockbuster.costs.operands import LANES
 from blockbuster.emit.tile.dataflow import defined, folded, operands
-from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.float8_dots import in_float8
 from blockbuster.emit.tile.layouts import VECTOR, WORD, Layouts
 from blockbuster.emit.tile.program import (
@@ -30,7 +28,6 @@ from blockbuster.emit.tile.program import (
     Tile,
     statements,
 )
-from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
@@ -49,12 +46,6 @@ STRAIGHT, ALONE = 12, 0.58
 """The same of kernels without dots and loops: for indices, and for each word of tiles that live at
 once; what they load needs no addresses then. Of 116 such kernels that do not spill (compiled for
 sm_90, bench/results/2026-11-23-h200-costs) most want a sixth less than others of such tiles.
-"""
-
-UNPACKED = 1.2
-"""The same for each word that elements take more than in pairs because a thread loads them one by
-one. Without it, the estimate for rows of 3001 and 5003 float16 numbers was less than half of what
-they want (34 kernels for sm_90, bench/results/2026-11-27-h100-held).
 """
 
 SPLIT = 1.5
@@ -94,9 +85,8 @@ def registers(layouts: Layouts) -> tuple[int, int]:
     inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
     totals = sum(_words(tile, tiling) for tile in inits) / threads
     others = max(0.0, _peak(layouts) / threads - totals)
-    apart = UNPACKED * _unpacked(layouts) / threads
     if not dots and not any(isinstance(stmt, For) for stmt in nest.body):
-        return int(max(FEWEST, STRAIGHT + ALONE * (totals + others) + apart)), 0
+        return int(max(FEWEST, STRAIGHT + ALONE * (totals + others))), 0
     made = max((_words(dot.target, tiling) for dot in dots if not dot.into), default=0) / threads
     known = ALWAYS + (WITH_DOTS if dots else 0) + TOTALS * totals
     found = (
@@ -105,7 +95,6 @@ def registers(layouts: Layouts) -> tuple[int, int]:
         + FRAGMENTS * min(HELD, _fragments(dots, layouts))
         + SPLIT * max((_to_split(dot, tiling) / threads for dot in dots), default=0.0)
         + PLACES * _places(nest.body, tiling, threads)
-        + apart
     )
     found = max(FEWEST, found, known + TOTALS * made)
     return int(found), int(SURE + DOUBT * max(0.0, found - known)) if dots else 0
@@ -120,18 +109,6 @@ def _places(body: tuple[Stmt, ...], tiling: Tiling, threads: int) -> float:
     own = sum(max(1.0, tile_bytes(tile, tiling) / VECTOR / threads) for tile in tiles)
     inner = (_places(stmt.body, tiling, threads) for stmt in body if isinstance(stmt, For))
     return own + max(inner, default=0.0)
-
-
-def _unpacked(layouts: Layouts) -> float:
-    """Words that elements shorter than a word take more, all threads together, because they are
-    loaded one by one: each has a register of its own. What dots alone read goes to shared memory.
-    """
-    found = 0.0
-    for tile, view in arrivals(layouts.nest.body):
-        width, each = MEMORY[tile.dtype].bytes, copied_at_once(view, tile, layouts)
-        if each < WORD and not layouts.uses.only_in_dots(tile):
-            found += layouts.lanes(*tile.axes) * width / each * (1 - each / WORD)
-    return found
 
 
 def _fragments(dots: list[Let], layouts: Layouts) -> float:

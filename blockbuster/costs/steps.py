@@ -10,7 +10,6 @@ from functools import cached_property
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.phases import Phase
 from blockbuster.costs.work import Work
-from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine
 
 
@@ -21,7 +20,7 @@ class Step:
     ``chain``: seconds of steps that wait for one another. ``runs``: in a program, on average;
     ``each``: in each program, if they differ. ``overlap``: how well the parts overlap. ``streams``:
     nothing waits for the results, so the chain delays no resource. ``fill``: the part of the chain
-    in which a loop waits for its first loads. ``loop``: the outermost loop that it stands in.
+    in which a loop waits for its first loads.
     """
 
     runs: float
@@ -31,7 +30,6 @@ class Step:
     overlap: float = math.inf
     streams: bool = False
     fill: float = 0.0
-    loop: Dim = ""
 
     def seconds(self, programs: int) -> float:
         """Of one run in each of so many programs, side by side on a processor."""
@@ -105,9 +103,8 @@ class Rates:
         return tuple(self._step(phase, active) for phase in self.work.phases)
 
     def _step(self, phase: Phase, active: int) -> Step:
-        loop = phase.dims[0] if phase.dims else ""
         if not phase.runs:
-            return Step(0.0, {}, 0.0, phase.each, self.fitted.overlap, loop=loop)
+            return Step(0.0, {}, 0.0, phase.each, self.fitted.overlap)
         found = {**self._moving(phase, active), **self.computing(phase)}
         each = {name: seconds / phase.runs for name, seconds in found.items()}
         fill = self._fill(phase, each)
@@ -115,7 +112,7 @@ class Rates:
         runs = phase.runs / self.work.programs
         streams = is_stream(phase)
         overlap = self.fitted.streams if streams else self.fitted.overlap
-        return Step(runs, each, chain, phase.each, overlap, streams, fill, loop)
+        return Step(runs, each, chain, phase.each, overlap, streams, fill)
 
     def _moving(self, phase: Phase, active: int) -> dict[str, float]:
         """Seconds of all runs, if one processor did them with its share of the tiers."""

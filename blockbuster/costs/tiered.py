@@ -4,7 +4,7 @@ A processor runs some programs side by side. One iteration of their loop takes a
 busiest resource needs for all of them, but no less than one program's chain: a dot, the values
 computed from it, the next dot, and waits for loads, some of which began an iteration or more
 before. A kernel takes as many rounds of programs as fill all processors, and a last round of the
-remaining programs; but no less than handing out its programs, one after the other, takes.
+remaining programs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import FITTED, Coefficients
 from blockbuster.costs.steps import Rates, Step, is_stream
 from blockbuster.costs.work import Work
-from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine
 
 SPARE = 1.25
@@ -78,9 +77,7 @@ def _with_residents(
     wave = min(work.programs, machine.processors * resident)
     missed = from_memory(work, machine, wave, held)
     rates = Rates(work, machine, coefficients, missed)
-    found = passed(work, machine, rates, resident, coefficients.start)
-    begun = (work.fixed or work.programs) * coefficients.handed / machine.clock
-    return replace(found, seconds=max(found.seconds, begun + coefficients.start))
+    return passed(work, machine, rates, resident, coefficients.start)
 
 
 class Stepping(Protocol):
@@ -151,23 +148,7 @@ def _in_step(work: Work, resident: int) -> bool:
 
 
 def begun_at_once(steps: tuple[Step, ...], programs: int) -> float:
-    """Seconds of so many programs that begin at once.
-
-    A processor gets them one after the other, so they are out of step in a loop with loops inside:
-    some wait in an inner loop while others compute between two of them. A processor of an H100 ran
-    14 programs with twelve places of a pool each in 5.4 microseconds; the sum of the steps was 12.3
-    (bench/results/2026-11-27-h100-held).
-    """
-    loops: dict[Dim, list[Step]] = {}
-    for step in steps:
-        loops.setdefault(step.loop, []).append(step)
-    return sum(_of_loop(loop, inside, programs) for loop, inside in loops.items())
-
-
-def _of_loop(loop: Dim, steps: Sequence[Step], programs: int) -> float:
-    """Seconds of the steps of one outermost loop, or of those outside all loops."""
-    if loop and len(steps) > 1 and steps[0].runs > 1:
-        return side_by_side(steps, programs)
+    """Seconds of so many programs that begin at once."""
     return sum(step.runs * step.seconds(programs) for step in steps)
 
 
@@ -190,7 +171,7 @@ def overlapped(steps: tuple[Step, ...], programs: int, turns: bool = False) -> f
     return begun_at_once(steps, 1) if programs == 1 else side_by_side(steps, programs, turns)
 
 
-def side_by_side(steps: Sequence[Step], programs: int, turns: bool = False) -> float:
+def side_by_side(steps: tuple[Step, ...], programs: int, turns: bool = False) -> float:
     """Seconds in which so many programs pass, all of whose steps are mixed.
 
     They overlap as well as their longest step does; if they take ``turns``, as well as their loops

@@ -13,7 +13,6 @@ from functools import cached_property, lru_cache
 from math import prod
 
 from blockbuster.costs.footprint import Footprint, footprint
-from blockbuster.costs.lines import loaded_at_once
 from blockbuster.costs.operands import crowding
 from blockbuster.costs.phases import Phase, Unit, phases
 from blockbuster.costs.sizes import fitting, own_sizes
@@ -158,8 +157,7 @@ def _of_one(program: TileProgram, sizes: ByDim, blocks: ByDim, target: str) -> W
     """The work of a program's only nest."""
     (nest,) = program.nests
     extents = Extents(nest, dict(sizes), blocks_in(nest, dict(blocks)))
-    at_once = loaded_at_once(nest, tiling_of(program, nest), extents)
-    layouts = layouts_of(program, nest, target, at_once)
+    layouts = layouts_of(program, nest, target)
     flat = is_product(program, nest)
     found = phases(program, layouts, extents)
     if nest.programs and not flat:

@@ -245,29 +245,3 @@ def test_sums_beside_each_other_are_exchanged_at_once():
     """Of three sums two are added up together: 5 shuffles and 2 for the warps, then exchanges."""
     (norm,), (softmax,) = layer_norm(1024).phases, row_softmax(4).phases
     assert (norm.folds, norm.exchanges) == (softmax.folds, softmax.exchanges)
-
-
-def test_lanes_hand_on_nothing_where_an_axis_has_one():
-    """Of a pool of two rows by two columns: a lane has both rows, its neighbour the next column."""
-    traced = bb.trace(lambda x: bb.mean(x, axis=(2, 4)), x="M H P W Q")
-    sizes = dict(M=64, H=32, P=2, W=32, Q=2)
-    text = "block W 32, Q 2 whole\nwarps 2\n"
-    kernel = bb.emit(bb.fuse(bb.lower(traced)).final, sizes, schedule=text)
-    (pool,) = work(kernel.derivation.final)
-    assert [(phase.folds, phase.exchanges) for phase in pool.phases] == [(0, 0), (1, 0)]
-
-
-def test_products_of_vector_units_are_folded_as_they_lie():
-    """A lane has eight columns of some rows, a neighbour those of others: a shuffle for each. Four
-    warps exchange what they have.
-    """
-
-    def lengths_of_heads(x, w):
-        y = (x @ w).reshape(64, 2, 128)
-        return bb.sum(bb.square(y), axis=-1)
-
-    traced = bb.trace(lengths_of_heads, x="64 256", w="256 256")
-    text = "for the program with E in one block\nblock B 32, E 128 whole\nwarps 4\n"
-    kernel = bb.emit(bb.fuse(bb.lower(traced)), dict(traced.fixed_sizes), schedule=text)
-    (one,) = work(kernel.derivation.final)
-    assert [(phase.folds, phase.exchanges) for phase in one.phases[1:]] == [(8, 2)]

@@ -17,12 +17,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from types import MappingProxyType
 
 from blockbuster.emit.tile.dataflow import defined, folded, operands
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import (
-    Buffer,
     Fold,
     Let,
     Nest,
@@ -49,7 +47,6 @@ USUAL = 4  # warps of a program that does not say how many
 WARP = 32  # lanes
 WORD = 4  # bytes of arithmetic
 VECTOR = 16  # bytes that a lane loads at once
-NO_BUFFERS: Mapping[Buffer, int] = MappingProxyType({})  # all are loaded in whole vectors
 
 
 Bit = tuple[Dim, int]
@@ -107,23 +104,13 @@ def of_lanes(digits: frozenset[Bit], lanes: Collection[Dim]) -> frozenset[Bit]:
 
 
 class Layouts:
-    """The layouts of the tiles of one nest, compiled for ``target``; a row has that of its tile.
+    """The layouts of the tiles of one nest, compiled for ``target``; a row has that of its tile."""
 
-    ``at_once``: bytes that a lane can load with one instruction, by array, where they are fewer
-    than ``VECTOR`` because rows begin at odd places.
-    """
-
-    def __init__(
-        self,
-        nest: Nest,
-        tiling: Tiling,
-        target: str,
-        at_once: Mapping[Buffer, int] = NO_BUFFERS,
-    ) -> None:
-        self.nest, self.tiling, self.target, self.at_once = nest, tiling, target, at_once
+    def __init__(self, nest: Nest, tiling: Tiling, target: str) -> None:
+        self.nest, self.tiling, self.target = nest, tiling, target
         self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
-        self._blocked: dict[tuple[tuple[Dim, ...], int, int], Layout] = {}
+        self._blocked: dict[tuple[tuple[Dim, ...], int], Layout] = {}
         self._shared: dict[Tile, tuple[list[Let], bool]] = {}
         views = dict(arrivals(nest.body))
         for _ in range(2):  # accumulators are read before the fold that says how they lie
@@ -224,18 +211,15 @@ class Layouts:
         lanes = _range(rows, 0, 3) | _range(columns, 1, 3)
         return Layout((_range(rows, 0, high) | _range(columns, 0, wide)) - warps - lanes, warps)
 
-    def blocked(self, order: Sequence[Dim], width: int, at_once: int = VECTOR) -> Layout:
-        """Elements of so many bytes that lie in memory in this order of dims: the last is dense.
-
-        ``at_once``: bytes that a lane loads with one instruction.
-        """
-        key = tuple(order), width, at_once
+    def blocked(self, order: Sequence[Dim], width: int) -> Layout:
+        """Elements of so many bytes that lie in memory in this order of dims: the last is dense."""
+        key = tuple(order), width
         if key not in self._blocked:
-            self._blocked[key] = self._in_blocks(order, width, at_once)
+            self._blocked[key] = self._in_blocks(order, width)
         return self._blocked[key]
 
-    def _in_blocks(self, order: Sequence[Dim], width: int, at_once: int) -> Layout:
-        each = max(1, min(at_once // width, self.lanes(*order) // (self.number * WARP)))
+    def _in_blocks(self, order: Sequence[Dim], width: int) -> Layout:
+        each = min(VECTOR // width, max(1, self.lanes(*order) // (self.number * WARP)))
         registers, warps = frozenset[Bit](), frozenset[Bit]()
         lanes_left, warps_left = _digits(WARP), _digits(self.number)
         for dim in reversed(order):
@@ -251,18 +235,12 @@ class Layouts:
     def _loaded(self, tile: Tile, view: View) -> None:
         order = [dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)]
         if order:
-            at_once = self.at_once.get(view.buffer, VECTOR)
-            self.known[tile] = self.blocked(order, MEMORY[tile.dtype].bytes, at_once)
+            self.known[tile] = self.blocked(order, MEMORY[tile.dtype].bytes)
 
 
-def layouts_of(
-    program: TileProgram,
-    nest: Nest,
-    target: str = HOPPER,
-    at_once: Mapping[Buffer, int] = NO_BUFFERS,
-) -> Layouts:
-    """The layouts of a nest of ``program``, which has dtypes; ``at_once`` as in ``Layouts``."""
-    return Layouts(nest, tiling_of(program, nest), target, at_once)
+def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layouts:
+    """The layouts of a nest of ``program``, which has dtypes."""
+    return Layouts(nest, tiling_of(program, nest), target)
 
 
 def _digits(count: int) -> int:
