@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import statistics
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +22,7 @@ from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.cost import cost
 from blockbuster.costs.tiered import time_of
 from blockbuster.costs.work import Work, work
+from blockbuster.errors import BlockbusterError
 from blockbuster.machines import Machine
 
 Record = Mapping[str, Any]
@@ -82,13 +84,21 @@ def records_of(path: Path) -> dict[str, Record]:
 
 
 def measured(path: Path, names: tuple[str, ...] = ()) -> Iterator[Measured]:
-    """The pairs of a file that were timed, of some workloads or all."""
+    """The pairs of a file that were timed, of some workloads or all.
+
+    Those whose schedules are no longer legal are left out; their number is printed to stderr.
+    """
+    illegal = 0
     for key, record in records_of(path).items():
         name = record["workload"]
         if record["state"] != "timed" or (names and name not in names):
             continue
         workload = BY_NAME[name]
-        made = scheduled(workload, record["snapshot"], record["schedule"], workload.sizes)
+        try:
+            made = scheduled(workload, record["snapshot"], record["schedule"], workload.sizes)
+        except BlockbusterError:
+            illegal += 1
+            continue
         yield Measured(
             key=key,
             workload=name,
@@ -103,3 +113,5 @@ def measured(path: Path, names: tuple[str, ...] = ()) -> Iterator[Measured]:
             },
             rounds={way: tuple(record[way]) for way in WAYS},
         )
+    if illegal:
+        print(f"left out, because their schedules are not legal now: {illegal}", file=sys.stderr)

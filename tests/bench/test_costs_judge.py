@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 import pytest
 
 from bench.costs.judge import _rows, judged, spearman
+from bench.costs.measured import measured
 from bench.costs.near import HELD_FILE
 from bench.costs.pairs import KEPT_FILE, read_pairs
 from bench.costs.regret import judged as regretted
@@ -170,10 +171,10 @@ def test_pairs_that_are_held_back_have_predictions():
 
 def test_regret_by_the_predictions_that_were_recorded(tmp_path):
     pairs = read_pairs([HELD[0].name], HELD_FILE)[:3]
-    predicted, measured = (3.0, 2.0, 4.0), (10.0, 12.0, 11.0)
+    predicted, times = (3.0, 2.0, 4.0), (10.0, 12.0, 11.0)
     records = [
         asdict(pair) | {"state": "timed", "predicted": said, "cold": [time]}
-        for pair, said, time in zip(pairs, predicted, measured, strict=True)
+        for pair, said, time in zip(pairs, predicted, times, strict=True)
     ]
     file = tmp_path / "pairs.jsonl"
     file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
@@ -182,5 +183,19 @@ def test_regret_by_the_predictions_that_were_recorded(tmp_path):
     (today,) = regretted(file)
 
     assert found.regret == pytest.approx(0.2)
-    assert (found.measured, found.predicted) == (measured, predicted)
+    assert (found.measured, found.predicted) == (times, predicted)
     assert len(today.predicted) == len(pairs)
+
+
+def test_pairs_that_are_no_longer_legal_are_left_out_and_counted(tmp_path, capsys):
+    pair = next(iter(read_pairs()))
+    times = {"state": "timed", "cold": [1.0], "warm": [1.0]}
+    record = asdict(pair) | times | {"key": pair.key, "kernels": []}
+    illegal = record | {"key": "other", "schedule": "block Z 64"}
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("\n".join(map(json.dumps, (record, illegal))), encoding="utf-8")
+
+    (found,) = measured(file)
+
+    assert found.key == pair.key
+    assert capsys.readouterr().err == "left out, because their schedules are not legal now: 1\n"
