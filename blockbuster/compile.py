@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MethodType
 from typing import Any, overload
 
@@ -30,6 +30,7 @@ from blockbuster.frontend.arguments import (
     shape_from_names,
     trace_call,
 )
+from blockbuster.frontend.merged_axes import Merged, merged
 from blockbuster.frontend.program import check_program
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
@@ -52,6 +53,7 @@ from blockbuster.runtime.given import (
 )
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import device_for, known_machine
+from blockbuster.runtime.merged_arrays import Regrouping, extents_of
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
 from blockbuster.selection.candidates.candidate import CPU
@@ -65,7 +67,10 @@ from blockbuster.tuning.setting import MEASURE, Tuning, check_tune, saved_with, 
 
 @dataclass(frozen=True)
 class _Traced:
-    """A program that a function was traced to, and what that was compiled to."""
+    """A program that a function was traced to, and what that was compiled to.
+
+    ``merged``: the same with fewer axes, for arrays whose strides allow it, if there is such a one.
+    """
 
     family: Family
     shape: Shape
@@ -73,6 +78,7 @@ class _Traced:
     compare: Compare | None
     tuning: Tuning
     compiled: list[Compiled] = field(default_factory=list)
+    merged: tuple[Merged, _Traced] | None = None
 
 
 class Jitted:
@@ -147,8 +153,9 @@ class Jitted:
         """Forget what was computed of constants: for changes that torch does not count."""
         with self._lock:
             for traced in self._traced.values():
-                for compiled in traced.compiled:
-                    compiled.clear_constants()
+                for one in (traced, *(traced.merged or ())[1:]):
+                    for compiled in one.compiled:
+                        compiled.clear_constants()
 
     def _traced_call(
         self, key: Any, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -190,7 +197,7 @@ class Jitted:
 
         ``checks``: it is not known of arrays of this kind that they fit.
         """
-        compiled = self._compiled_at(known.traced, sizes)
+        compiled = self._compiled_for(known.traced, sizes, found)
         run, results = (
             compiled.prepared(layout, found) if checks else compiled.sized(layout, found, sizes)
         )
@@ -205,9 +212,11 @@ class Jitted:
     def _compiled(self, found: Sequence[Leaf]) -> tuple[Compiled, Sizes]:
         """What runs, traced for these very sizes and values; and the sizes."""
         with self._lock, UsersFrames():
-            traced, _, arrays = self._traced_for(found)
-            sizes = sizes_of(traced.family, [leaf.value for leaf in arrays])
-            return self._compiled_at(traced, sizes), sizes
+            traced, _, leaves_of = self._traced_for(found)
+            arrays = [leaf.value for leaf in leaves_of]
+            sizes = sizes_of(traced.family, arrays)
+            compiled = self._compiled_for(traced, sizes, arrays)
+            return compiled, compiled.plan.bind(compiled.shapes_taken(arrays))
 
     def _traced_for(self, found: Sequence[Leaf]) -> tuple[_Traced, SizeFacts, list[Leaf]]:
         """The trace for these very sizes and values, and all arrays that it takes; equal traces are
@@ -227,14 +236,32 @@ class Jitted:
             index = arrays.device.index if arrays.on_gpu else None
             tuning = tuning_for(self._tune, self._machine, architecture(device), index)
             constants = constants_of(self._constant, taken)
-            known = tuning.known
-            family = family_of(program, arrays.dtype, device, known, arrays.others, constants)
-            compare = comparison(program) if self._check else None
-            traced = _Traced(family, shape, program, compare, tuning)
+
+            def made(program: ArrayProgram) -> _Traced:
+                given = tuning.known, arrays.others, constants
+                family = family_of(program, arrays.dtype, device, *given)
+                compare = comparison(program) if self._check else None
+                return _Traced(family, shape, program, compare, tuning)
+
+            traced, fewer = made(program), merged(program, constants)
+            traced = replace(traced, merged=(fewer, made(fewer.program)) if fewer else None)
             keep(self._traced, key, traced)
         return traced, facts, taken
 
-    def _compiled_at(self, traced: _Traced, sizes: Sizes) -> Compiled:
+    def _compiled_for(self, traced: _Traced, sizes: Sizes, arrays: Sequence[Any]) -> Compiled:
+        """What a trace was compiled to for arrays: with merged axes where their strides allow."""
+        extents = extents_of(traced.merged[0], arrays) if traced.merged else None
+        if traced.merged is None or extents is None:
+            return self._compiled_at(traced, sizes)
+        fewer, of_fewer = traced.merged
+        otherwise = functools.partial(self._compiled_at, traced)
+        regrouping = Regrouping(fewer, traced.program, traced.family.bind, otherwise, sizes)
+        bound = of_fewer.family.bind(dict(zip(traced.family.inputs, extents, strict=True)))
+        return self._compiled_at(of_fewer, bound, regrouping)
+
+    def _compiled_at(
+        self, traced: _Traced, sizes: Sizes, regrouping: Regrouping | None = None
+    ) -> Compiled:
         """What a trace was compiled to for the class of these sizes: once for equal plans."""
         with self._lock:
             plan = self._plan(traced, sizes)
@@ -245,7 +272,7 @@ class Jitted:
             traced.compiled.append(
                 Compiled(
                     plan, traced.shape, instead=instead, compare=traced.compare,
-                    program=traced.program, graph=self._graph,
+                    program=traced.program, graph=self._graph, regrouping=regrouping,
                 )
             )  # fmt: skip
             return traced.compiled[-1]
