@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MethodType
 from typing import Any, overload
 
@@ -18,11 +18,10 @@ from blockbuster.check.loading import comparison
 from blockbuster.emit.target.targets import architecture
 from blockbuster.emit.tile.constants import known_names, names_given
 from blockbuster.emit.tile.dtypes import dtype_of
-from blockbuster.errors import FusionError, a_kind
+from blockbuster.errors import a_kind
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.arguments import (
     Leaf,
-    Shape,
     fixed_values,
     held_leaves,
     leaves,
@@ -30,7 +29,7 @@ from blockbuster.frontend.arguments import (
     shape_from_names,
     trace_call,
 )
-from blockbuster.frontend.merged_axes import Merged, merged
+from blockbuster.frontend.merged_axes import merged
 from blockbuster.frontend.program import check_program
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
@@ -39,7 +38,6 @@ from blockbuster.frontend.users_frames import UsersFrames
 from blockbuster.ir.types import Dim
 from blockbuster.machines import AUTO
 from blockbuster.runtime.compiled import Compiled, keep
-from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.given import (
     beside,
     call_key,
@@ -53,32 +51,16 @@ from blockbuster.runtime.given import (
 )
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import device_for, known_machine
-from blockbuster.runtime.merged_arrays import Regrouping, extents_of
+from blockbuster.runtime.merged_arrays import Regrouping
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
 from blockbuster.selection.candidates.candidate import CPU
-from blockbuster.selection.plans.family import Family
 from blockbuster.selection.plans.plan import Plan, Sizes
-from blockbuster.selection.plans.report import Report, not_one_kernel
+from blockbuster.selection.plans.report import Report
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.measuring import LIMIT, Tell
-from blockbuster.tuning.setting import MEASURE, Tuning, check_tune, saved_with, tuning_for
-
-
-@dataclass(frozen=True)
-class _Traced:
-    """A program that a function was traced to, and what that was compiled to.
-
-    ``merged``: the same with fewer axes, for arrays whose strides allow it, if there is such a one.
-    """
-
-    family: Family
-    shape: Shape
-    program: ArrayProgram
-    compare: Compare | None
-    tuning: Tuning
-    compiled: list[Compiled] = field(default_factory=list)
-    merged: tuple[Merged, _Traced] | None = None
+from blockbuster.tuning.setting import MEASURE, check_tune, saved_with, tuning_for
+from blockbuster.tuning.traced import Traced
 
 
 class Jitted:
@@ -100,8 +82,8 @@ class Jitted:
         self._one_kernel, self._tune, self._machine = one_kernel, tune, machine
         self._check, self._graph, self._constant = check, graph, constant
         self._ready: dict[Any, tuple[Ready, Reads]] = {}
-        self._known: dict[Any, list[KnownCall[_Traced]]] = {}
-        self._traced: dict[Any, _Traced] = {}
+        self._known: dict[Any, list[KnownCall[Traced]]] = {}
+        self._traced: dict[Any, Traced] = {}
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -153,9 +135,8 @@ class Jitted:
         """Forget what was computed of constants: for changes that torch does not count."""
         with self._lock:
             for traced in self._traced.values():
-                for one in (traced, *(traced.merged or ())[1:]):
-                    for compiled in one.compiled:
-                        compiled.clear_constants()
+                for compiled in (one for form in traced.forms for one in form.compiled):
+                    compiled.clear_constants()
 
     def _traced_call(
         self, key: Any, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -186,7 +167,7 @@ class Jitted:
     def _run(
         self,
         key: Any,
-        known: KnownCall[_Traced],
+        known: KnownCall[Traced],
         found: list[Any],
         layout: tuple[Any, ...],
         sizes: dict[Dim, int],
@@ -218,7 +199,7 @@ class Jitted:
             compiled = self._compiled_for(traced, sizes, arrays)
             return compiled, compiled.plan.bind(compiled.shapes_taken(arrays))
 
-    def _traced_for(self, found: Sequence[Leaf]) -> tuple[_Traced, SizeFacts, list[Leaf]]:
+    def _traced_for(self, found: Sequence[Leaf]) -> tuple[Traced, SizeFacts, list[Leaf]]:
         """The trace for these very sizes and values, and all arrays that it takes; equal traces are
         one, and compiled once.
         """
@@ -237,34 +218,27 @@ class Jitted:
             tuning = tuning_for(self._tune, self._machine, architecture(device), index)
             constants = constants_of(self._constant, taken)
 
-            def made(program: ArrayProgram) -> _Traced:
+            def made(program: ArrayProgram) -> Traced:
                 given = tuning.known, arrays.others, constants
                 family = family_of(program, arrays.dtype, device, *given)
                 compare = comparison(program) if self._check else None
-                return _Traced(family, shape, program, compare, tuning)
+                return Traced(family, shape, program, compare, tuning)
 
             traced, fewer = made(program), merged(program, constants)
             traced = replace(traced, merged=(fewer, made(fewer.program)) if fewer else None)
             keep(self._traced, key, traced)
         return traced, facts, taken
 
-    def _compiled_for(self, traced: _Traced, sizes: Sizes, arrays: Sequence[Any]) -> Compiled:
+    def _compiled_for(self, traced: Traced, sizes: Sizes, arrays: Sequence[Any]) -> Compiled:
         """What a trace was compiled to for arrays: with merged axes where their strides allow."""
-        extents = extents_of(traced.merged[0], arrays) if traced.merged else None
-        if traced.merged is None or extents is None:
-            return self._compiled_at(traced, sizes)
-        fewer, of_fewer = traced.merged
-        otherwise = functools.partial(self._compiled_at, traced)
-        regrouping = Regrouping(fewer, traced.program, traced.family.bind, otherwise, sizes)
-        bound = of_fewer.family.bind(dict(zip(traced.family.inputs, extents, strict=True)))
-        return self._compiled_at(of_fewer, bound, regrouping)
+        return self._compiled_at(*traced.form_for(arrays, sizes, self._compiled_at))
 
     def _compiled_at(
-        self, traced: _Traced, sizes: Sizes, regrouping: Regrouping | None = None
+        self, traced: Traced, sizes: Sizes, regrouping: Regrouping | None = None
     ) -> Compiled:
         """What a trace was compiled to for the class of these sizes: once for equal plans."""
         with self._lock:
-            plan = self._plan(traced, sizes)
+            plan = traced.plan(sizes, one_kernel=self._one_kernel)
             for compiled in reversed(traced.compiled):  # growing sizes ask for the newest
                 if compiled.plan is plan:
                     return compiled
@@ -277,19 +251,10 @@ class Jitted:
             )  # fmt: skip
             return traced.compiled[-1]
 
-    def _plan(self, traced: _Traced, sizes: Sizes) -> Plan:
-        like = functools.partial(traced.family.like, sizes, one_kernel=self._one_kernel)
-        plan = traced.tuning.plan(
-            traced.family, like, saved_with(traced.shape, traced.program), one=self._one_kernel
-        )
-        if self._one_kernel and (plan.kernels > 1 or plan.calls):
-            raise FusionError(not_one_kernel(plan, sizes))
-        return plan
-
-    def _instead(self, traced: _Traced, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
+    def _instead(self, traced: Traced, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
         with self._lock:
             traced.family.refuse(plan, refused.files, refused.reason)
-            return self._plan(traced, sizes)
+            return traced.plan(sizes, one_kernel=self._one_kernel)
 
 
 @overload
