@@ -261,9 +261,7 @@ def _norm(merging: Merging, equation: Equation) -> Value:
     return merging.made(equation, [merging.value(x), *fitted])
 
 
-def _fitted_weight(
-    merging: Merging, operand: Operand, rank: int, places: Sequence[int]
-) -> Operand:
+def _fitted_weight(merging: Merging, operand: Operand, rank: int, places: Sequence[int]) -> Operand:
     if isinstance(operand, Value):
         return merging.fitted(operand, rank, places)
     return operand if operand is None else merging.pair.expr(operand)
