@@ -182,7 +182,7 @@ def _rules(program: ArrayProgram, pair: Pair) -> tuple[Rule, ...]:
         length = _length(program, pair.first) * _length(program, pair.second)
         if not set(both) & set(length.dims):
             found[Rule(pair.name, length)] = None
-    return tuple(rule for rule in found if rule.length != size(rule.dim))
+    return tuple(found)
 
 
 def _expect_sizes(program: ArrayProgram) -> None:

@@ -102,7 +102,6 @@ class _Half:
     other: int
     """The other axis, as the next fold has to name it."""
     op: str
-    kind: str
 
 
 @dataclass
@@ -114,21 +113,17 @@ class Merging:
     equations: list[Equation] = field(default_factory=list)
     now: dict[Value, Value] = field(default_factory=dict)
     half: dict[Value, _Half] = field(default_factory=dict)
-    dropped: dict[tuple[Value, tuple[int, ...]], Value] = field(default_factory=dict)
 
     def run(self) -> None:
         """Write all equations. Raises Apart if one cannot be written."""
         for port, given in enumerate(self.old.inputs):
             self.pair.places(given.shape)
             self.now[Value(-1, port)] = Value(-1, port)
-        for output in self.old.outputs:
-            self.pair.places(self.old.shape_of(output.value))
         for position, equation in enumerate(self.old.equations):
             made = self._written(equation)
             if isinstance(made, _Half):
                 self.half[Value(position)] = made
             else:
-                self.pair.places(equation.shape)
                 self.now[Value(position)] = made
 
     def value(self, operand: Operand) -> Value:
@@ -166,8 +161,7 @@ class Merging:
         for at in (place - offset for place in places):
             if at < 0 or at in own:
                 continue
-            if shape[at : at + 2] != (1, 1):
-                raise Apart("an operand has one of two axes")
+            assert shape[at : at + 2] == (1, 1), "one of the two does not stand alone"
             drop.append(renumbered(at, own))
         return self.without(value, drop)
 
@@ -181,11 +175,8 @@ class Merging:
         else:
             shape, kind = self.equations[value.node].shape, self.equations[value.node].kind
         axes = tuple(i for i in range(len(shape)) if i not in drop)
-        if (value, axes) not in self.dropped:
-            kept = tuple(shape[i] for i in axes)
-            view = Equation("expand", (value,), (("axes", axes),), kept, kind)
-            self.dropped[value, axes] = self.add(view)
-        return self.dropped[value, axes]
+        kept = tuple(shape[i] for i in axes)
+        return self.add(Equation("expand", (value,), (("axes", axes),), kept, kind))
 
     def _written(self, equation: Equation) -> Value | _Half:
         if equation.op in FUNCTIONS:
@@ -202,12 +193,10 @@ class Merging:
     def outside(self, equation: Equation, operand: Operand) -> int:
         """The axis that an operator names, in the new numbers. Raises Apart if it is one of two."""
         shape = self.shape(operand)
-        places, given = self.pair.places(shape), equation.param("axis")
-        axis = given % len(shape)
+        places, axis = self.pair.places(shape), equation.param("axis") % len(shape)
         if axis in places or axis - 1 in places:
             raise Apart(f"{equation.op} runs along one of two axes")
-        new = renumbered(axis, places)
-        return new if given >= 0 else new - (len(shape) - len(places))
+        return renumbered(axis, places)
 
 
 def _pointwise(merging: Merging, equation: Equation) -> Value:
@@ -239,16 +228,15 @@ def _fold(merging: Merging, equation: Equation) -> Value | _Half:
     axis = equation.param("axis") % len(merging.shape(operand))
     half = merging.half.get(operand)
     if half is not None:
-        if (half.op, half.kind, half.other) != (equation.op, equation.kind, axis):
+        if (half.op, half.other) != (equation.op, axis):
             raise Apart("a fold over one axis is not followed by one over the other")
         params = (("axis", half.axis), ("keepdims", False))
         shape = merging.pair.merged(equation.shape)
         return merging.add(replace(equation, operands=(half.source,), params=params, shape=shape))
     places = merging.pair.places(merging.shape(operand))
     for place in places:
-        if axis in (place, place + 1) and not equation.param("keepdims"):
-            source, at = merging.value(operand), renumbered(place, places)
-            return _Half(source, at, place, equation.op, equation.kind)
+        if axis in (place, place + 1):  # folds are plain: they drop their axis
+            return _Half(merging.value(operand), renumbered(place, places), place, equation.op)
     return _along_axis(merging, equation)
 
 
@@ -268,21 +256,21 @@ def _fitted_weight(merging: Merging, operand: Operand, rank: int, places: Sequen
 
 
 def _matmul(merging: Merging, equation: Equation) -> Value:
-    """Both axes are batch axes of the product, or the last batch axis and the rows on the left."""
+    """Both axes are batch axes of the product, or the last batch axis and the rows on the left.
+
+    If a product sums over one of them, the other one stands alone in its result.
+    """
     a, b = equation.operands
     shapes = merging.shape(a), merging.shape(b)
     behind = [[len(s) - p for p in merging.pair.places(s)] for s in shapes]  # counted from the end
-    if 2 in behind[0] or any(at < 4 for at in behind[1]):
-        raise Apart("a product sums over one of two axes, or they are no rows of its left operand")
     batch = tuple(dict.fromkeys(at for one in behind for at in one if at > 3))
     left, right = (
         merging.fitted(operand, len(shape), [len(shape) - at for at in batch])
         for operand, shape in zip((a, b), shapes, strict=True)
     )
     if 3 in behind[0] and len(shapes[1]) > 2:
-        if shapes[1][-3] != 1:
-            raise Apart("the right operand of a product has the first of two axes")
-        rank = len(shapes[1]) - sum(at > 3 for at in batch if at <= len(shapes[1]))
+        assert shapes[1][-3] == 1, "one of the two does not stand alone"
+        rank = len(shapes[1]) - sum(at <= len(shapes[1]) for at in batch)
         right = merging.without(right, [rank - 3])
     return merging.made(equation, [left, right])
 
@@ -317,34 +305,15 @@ def _heads(last: int, merging: Merging, equation: Equation) -> Value:
 
 
 def _reshape(merging: Merging, equation: Equation) -> Value:
-    """The same elements in the same order, whatever merges; nothing is left if shapes are equal.
-
-    The axes that a reshape regroups must not become more: a merged axis that is split in another
-    way costs more than two that are left alone.
-    """
+    """The same elements in the same order, whatever merges; nothing is left if shapes are equal."""
     (x,) = equation.operands
     value, pair = merging.value(x), merging.pair
-    before, after = merging.shape(x), equation.shape
-    old, new = pair.merged(before), pair.merged(after)
-    if old == new:
+    if pair.merged(merging.shape(x)) == pair.merged(equation.shape):
         return value
-    middle, merged = _regrouped(before, after), _regrouped(old, new)
-    if any(m > n for m, n in zip(merged, middle, strict=True)):
-        raise Apart("a reshape regroups one of two axes")
     extents = list(equation.param("shape").extents)
-    for place in reversed(pair.places(after)):
+    for place in reversed(pair.places(equation.shape)):
         extents[place : place + 2] = [extents[place] * extents[place + 1]]
-    shape = Lengths(tuple(map(pair.length, extents)))
-    return merging.made(equation, [value], shape=shape)
-
-
-def _regrouped(before: Shape, after: Shape) -> tuple[int, int]:
-    """How many axes of two shapes are left between those that they begin and end with alike."""
-    most = min(len(before), len(after))
-    front = next((i for i in range(most) if before[i] != after[i]), most)
-    rest = most - front
-    back = next((i for i in range(rest) if before[-1 - i] != after[-1 - i]), rest)
-    return len(before) - front - back, len(after) - front - back
+    return merging.made(equation, [value], shape=Lengths(tuple(map(pair.length, extents))))
 
 
 def _opaque(merging: Merging, equation: Equation) -> Value:

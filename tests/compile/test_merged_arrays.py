@@ -121,6 +121,20 @@ def test_tensors_of_any_layout(torch):
         assert len(jitted.plan_for(one).inputs["x"]) == axes
 
 
+def test_arrays_that_cannot_be_viewed_are_not_copied(monkeypatch):
+    jitted = bb.jit(linear)
+    jitted(X, W)
+    viewed = []
+    returned = compiled.Viewed.returned
+    monkeypatch.setattr(
+        compiled.Viewed, "returned", lambda self, made: viewed.append(1) or returned(self, made)
+    )
+
+    for array, count in ((X, 1), (np.asfortranarray(X), 1), (X[:, ::-1], 1), (X[::-1, ::-1], 2)):
+        jitted(array, W)
+        assert len(viewed) == count
+
+
 def test_new_sizes_need_no_trace(monkeypatch):
     jitted = bb.jit(linear)
     jitted(X, W)

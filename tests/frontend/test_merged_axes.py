@@ -55,6 +55,8 @@ def traced_and_merged(fn, texts):
     program = bb.trace(fn, **texts)
     found = merged(program)
     if found is not None:
+        assert {rule.dim for rule in found.program.rules} <= {*found.program.dims}
+        assert {*found.program.sizes} <= {*found.program.dims}
         for seed in range(3):
             check_values(program, found, drawn(program, np.random.default_rng(seed)))
     return found
@@ -110,6 +112,10 @@ MERGES = {
     "sizes multiplied": (
         lambda x: x.sum((1, 2)) / (x.shape[1] * x.shape[2]), "A B C", "12 -> 1",
     ),
+    "sizes squared": (
+        lambda x: x.sum((1, 2)) / (x.shape[1] * x.shape[2] * x.shape[2] * x.shape[1]), "A B C",
+        "12 -> 1",
+    ),
     "mean of two": (lambda x: x.mean((1, 2)), "A B C", "12 -> 1"),
     "mean of two, the first one first": (lambda x: x.mean(1).mean(1), "A B C", "12 -> 1"),
     "sum of three": (lambda x: x.sum((1, 2, 3)), "A B C D", "13 -> 1"),
@@ -141,6 +147,20 @@ MERGES = {
     "norm of three": (layer_norm_of_three, "A B C D; B C D", "13 3 -> 13"),
     "heads of a batch": (heads, "A B S D; D E=8", "211 11 -> 211"),
     "twice in a shape": (lambda x: bb.exp(x)[:, :, None, None] * x, "P Q", "2 -> 22"),
+    "three times in a shape": (
+        lambda x: bb.exp(x)[:, :, None, None, None, None] * x[:, :, None, None] * x, "P Q",
+        "2 -> 222",
+    ),
+    "rows twice in a shape": (linear, "P Q P Q K; P Q 1 K N", "221 2111 -> 221"),
+    "split in three": (
+        lambda x: bb.reshape(
+            bb.softmax(bb.reshape(x, (x.shape[0], 2, 2, x.shape[1] // 4))), x.shape
+        ), "A B=8", "11 -> 11",
+    ),
+    "flattened, one of fixed size": (
+        lambda x: bb.softmax(bb.reshape(x, (x.shape[0], -1))), "A B=4 C", "12 -> 11",
+    ),
+    "one head": (lambda x: bb.merge_heads(x), "A B 1 S E", "2111 -> 211"),
     "function beside": (lambda x, y: (x + x, rolled(y)), "A B C; D", "12 1 -> 12 1"),
     "indices of another": (lambda x: x * bb.arange(x.shape[2]), "A B C", "21 -> 21"),
     "unread": (lambda x: (bb.softmax(x, 0), x * 2)[1], "A B C", "12 -> 12"),
@@ -186,6 +206,9 @@ STAY = {
     "folds of two kinds": (lambda x: x.sum(2).max(1).sum(0), "A B C"),
     "folded, then read": (lambda x: (lambda s: s.sum(1) + s[:, 0])(x.sum(2)), "A B C"),
     "folded and returned": (lambda x: (lambda s: (s, s.sum(1)))(x.sum(2)), "A B C"),
+    "folded, then cast": (lambda x: x.sum(2).astype("float16").sum(1), "A B C"),
+    "folded over one of each": (lambda x: x.sum(1).sum(1), "P Q P Q"),
+    "transposed, one of each": (lambda x: bb.transpose(x, (0, 3, 2, 1)), "P Q P Q"),
     "softmax over each": (lambda x: bb.softmax(bb.softmax(x, 1), 2) + bb.softmax(x, 0), "A B C"),
     "norm over the last": (lambda x: bb.layer_norm(bb.softmax(x, 0)) + x.sum(1)[:, None], "A B C"),
     "an operand has one": (lambda x, y, z: x * y + z, "A B C; A 1 C; A B 1"),
@@ -199,6 +222,9 @@ STAY = {
     "joined": (lambda x, y: bb.concat((x, y), 1), "A B C; A D C"),
     "positions": (lambda x: masked(x).sum(2), "A B C"),
     "a size alone": (lambda x: x * x.shape[0] + x.shape[1], "A B C"),
+    "less than a size": (
+        lambda x: (bb.softmax(x), bb.arange(x.shape[0] - 1) * 1.0), "A B C",
+    ),
     "a function": (lambda x: rolled(x) + x, "A B C"),
     "heads": (heads, "B S D; D E=8"),
     "regrouped otherwise": (
