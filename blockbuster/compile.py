@@ -178,7 +178,11 @@ class Jitted:
 
         ``checks``: it is not known of arrays of this kind that they fit.
         """
-        compiled = self._compiled_for(known.traced, sizes, found)
+        traced = known.traced
+        if traced.merged is None:
+            compiled = self._compiled_at(traced, sizes)
+        else:
+            compiled = self._compiled_for(traced, sizes, found)
         run, results = (
             compiled.prepared(layout, found) if checks else compiled.sized(layout, found, sizes)
         )

@@ -265,11 +265,18 @@ def test_a_dim_of_the_same_size_gives_its_name():
 
 
 def test_a_merged_dim_whose_size_follows():
-    program = bb.trace(lambda x: x[1:].sum((0, 1)), x="A B C")
-    found = merged(bb.trace(lambda x: bb.exp(x[..., 1:]), x="A B C"))
+    def in_fours(x):
+        rows, columns = x.shape
+        y = bb.softmax(bb.reshape(x, (rows, columns // 4, 2, 2)))
+        return bb.reshape(y, x.shape)
 
-    assert merged(program) is None, "a slice of A stands beside B"
-    assert len(found.program.rules) == 1
+    program = bb.trace(in_fours, x="A B")
+    found = merged(program)
+
+    assert [str(rule) for rule in found.program.rules if rule.dim not in program.dims] == [
+        "|CD| is |B| / 2"
+    ]
+    check_values(program, found, {"x": np.random.default_rng(0).normal(size=(3, 8))})
 
 
 def test_fixed_sizes_multiply():
