@@ -155,7 +155,8 @@ class Compiled:
             elif extents is None:
                 run, results = regrouping.otherwise(sizes).prepared(key, arrays)
             else:
-                viewed = [a.reshape(e) for a, e in zip(arrays, extents, strict=True)]
+                pairs = zip(arrays, extents, strict=True)  # constants stay the very same tensors
+                viewed = [a if a.shape == e else a.reshape(e) for a, e in pairs]
                 shapes = dict(zip(self.plan.inputs, extents, strict=True))
                 inner, results = self._begun(viewed, self.plan.bind(shapes))
                 run = regrouping.viewed(inner, arrays, extents, sizes)
