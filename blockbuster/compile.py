@@ -10,18 +10,17 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from types import MethodType
 from typing import Any, overload
 
 from blockbuster.check.loading import comparison
 from blockbuster.emit.target.targets import architecture
 from blockbuster.emit.tile.constants import known_names, names_given
-from blockbuster.errors import FusionError, a_kind
+from blockbuster.errors import a_kind
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.arguments import (
     Leaf,
-    Shape,
     fixed_values,
     held_leaves,
     leaves,
@@ -29,6 +28,7 @@ from blockbuster.frontend.arguments import (
     shape_from_names,
     trace_call,
 )
+from blockbuster.frontend.merged_axes import merged
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.trees import holds
@@ -36,7 +36,6 @@ from blockbuster.frontend.users_frames import UsersFrames
 from blockbuster.ir.types import Dim
 from blockbuster.machines import AUTO
 from blockbuster.runtime.compiled import Compiled, keep
-from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.given import (
     asked_for,
     beside,
@@ -50,26 +49,15 @@ from blockbuster.runtime.given import (
 )
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import device_for, known_machine
+from blockbuster.runtime.merged_arrays import Regrouping
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
-from blockbuster.selection.plans.family import Family
 from blockbuster.selection.plans.plan import Plan, Sizes
-from blockbuster.selection.plans.report import Report, not_one_kernel
+from blockbuster.selection.plans.report import Report
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.measuring import LIMIT, Tell
-from blockbuster.tuning.setting import MEASURE, Tuning, check_tune, saved_with, tuning_for
-
-
-@dataclass(frozen=True)
-class _Traced:
-    """A program that a function was traced to, and what that was compiled to."""
-
-    family: Family
-    shape: Shape
-    program: ArrayProgram
-    compare: Compare | None
-    tuning: Tuning
-    compiled: list[Compiled] = field(default_factory=list)
+from blockbuster.tuning.setting import MEASURE, check_tune, saved_with, tuning_for
+from blockbuster.tuning.traced import Traced
 
 
 class Jitted:
@@ -91,8 +79,8 @@ class Jitted:
         self._one_kernel, self._tune, self._machine = one_kernel, tune, machine
         self._check, self._graph, self._constant = check, graph, constant
         self._ready: dict[Any, tuple[Ready, Reads]] = {}
-        self._known: dict[Any, list[KnownCall[_Traced]]] = {}
-        self._traced: dict[Any, _Traced] = {}
+        self._known: dict[Any, list[KnownCall[Traced]]] = {}
+        self._traced: dict[Any, Traced] = {}
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -144,7 +132,7 @@ class Jitted:
         """Forget what was computed of constants: for changes that torch does not count."""
         with self._lock:
             for traced in self._traced.values():
-                for compiled in traced.compiled:
+                for compiled in (one for form in traced.forms for one in form.compiled):
                     compiled.clear_constants()
 
     def _traced_call(
@@ -176,7 +164,7 @@ class Jitted:
     def _run(
         self,
         key: Any,
-        known: KnownCall[_Traced],
+        known: KnownCall[Traced],
         found: list[Any],
         layout: tuple[Any, ...],
         sizes: dict[Dim, int],
@@ -187,7 +175,11 @@ class Jitted:
 
         ``checks``: it is not known of arrays of this kind that they fit.
         """
-        compiled = self._compiled_at(known.traced, sizes)
+        traced = known.traced
+        if traced.merged is None:
+            compiled = self._compiled_at(traced, sizes)
+        else:
+            compiled = self._compiled_for(traced, sizes, found)
         run, results = (
             compiled.prepared(layout, found) if checks else compiled.sized(layout, found, sizes)
         )
@@ -202,11 +194,13 @@ class Jitted:
     def _compiled(self, found: Sequence[Leaf]) -> tuple[Compiled, Sizes]:
         """What runs, traced for these very sizes and values; and the sizes."""
         with self._lock, UsersFrames():
-            traced, _, arrays = self._traced_for(found)
-            sizes = sizes_of(traced.family, [leaf.value for leaf in arrays])
-            return self._compiled_at(traced, sizes), sizes
+            traced, _, leaves_of = self._traced_for(found)
+            arrays = [leaf.value for leaf in leaves_of]
+            sizes = sizes_of(traced.family, arrays)
+            compiled = self._compiled_for(traced, sizes, arrays)
+            return compiled, compiled.plan.bind(compiled.shapes_taken(arrays))
 
-    def _traced_for(self, found: Sequence[Leaf]) -> tuple[_Traced, SizeFacts, list[Leaf]]:
+    def _traced_for(self, found: Sequence[Leaf]) -> tuple[Traced, SizeFacts, list[Leaf]]:
         """The trace for these very sizes and values, and all arrays that it takes; equal traces are
         one, and compiled once.
         """
@@ -224,17 +218,28 @@ class Jitted:
             index = arrays.device.index if arrays.on_gpu else None
             tuning = tuning_for(self._tune, self._machine, architecture(device), index)
             constants = constants_of(self._constant, taken)
-            known = tuning.known
-            family = family_of(program, arrays.dtype, device, known, arrays.others, constants)
-            compare = comparison(program) if self._check else None
-            traced = _Traced(family, shape, program, compare, tuning)
+
+            def made(program: ArrayProgram) -> Traced:
+                given = tuning.known, arrays.others, constants
+                family = family_of(program, arrays.dtype, device, *given)
+                compare = comparison(program) if self._check else None
+                return Traced(family, shape, program, compare, tuning)
+
+            traced, fewer = made(program), merged(program, constants)
+            traced = replace(traced, merged=(fewer, made(fewer.program)) if fewer else None)
             keep(self._traced, key, traced)
         return traced, facts, taken
 
-    def _compiled_at(self, traced: _Traced, sizes: Sizes) -> Compiled:
+    def _compiled_for(self, traced: Traced, sizes: Sizes, arrays: Sequence[Any]) -> Compiled:
+        """What a trace was compiled to for arrays: with merged axes where their strides allow."""
+        return self._compiled_at(*traced.form_for(arrays, sizes, self._compiled_at))
+
+    def _compiled_at(
+        self, traced: Traced, sizes: Sizes, regrouping: Regrouping | None = None
+    ) -> Compiled:
         """What a trace was compiled to for the class of these sizes: once for equal plans."""
         with self._lock:
-            plan = self._plan(traced, sizes)
+            plan = traced.plan(sizes, one_kernel=self._one_kernel)
             for compiled in reversed(traced.compiled):  # growing sizes ask for the newest
                 if compiled.plan is plan:
                     return compiled
@@ -242,24 +247,15 @@ class Jitted:
             traced.compiled.append(
                 Compiled(
                     plan, traced.shape, instead=instead, compare=traced.compare,
-                    program=traced.program, graph=self._graph,
+                    program=traced.program, graph=self._graph, regrouping=regrouping,
                 )
             )  # fmt: skip
             return traced.compiled[-1]
 
-    def _plan(self, traced: _Traced, sizes: Sizes) -> Plan:
-        like = functools.partial(traced.family.like, sizes, one_kernel=self._one_kernel)
-        plan = traced.tuning.plan(
-            traced.family, like, saved_with(traced.shape, traced.program), one=self._one_kernel
-        )
-        if self._one_kernel and (plan.kernels > 1 or plan.calls):
-            raise FusionError(not_one_kernel(plan, sizes))
-        return plan
-
-    def _instead(self, traced: _Traced, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
+    def _instead(self, traced: Traced, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
         with self._lock:
             traced.family.refuse(plan, refused.files, refused.reason)
-            return self._plan(traced, sizes)
+            return traced.plan(sizes, one_kernel=self._one_kernel)
 
 
 @overload

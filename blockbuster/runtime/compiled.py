@@ -23,6 +23,7 @@ from blockbuster.ir.lengths import completed
 from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.graphs import Graphed
 from blockbuster.runtime.launch import from_host, new_like, register, to_host
+from blockbuster.runtime.merged_arrays import Regrouping, Viewed
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.runtime.run_plan import OnHost, settled
@@ -56,7 +57,8 @@ class Compiled:
     are returned unchecked. ``program`` is the array program that the plan computes, which is saved
     with it; ``said`` is for the report. ``shaped`` puts the outputs together as the function
     returned them. ``graph``: calls after the first with tensors of a layout are CUDA graphs
-    (graphs.py). ``file``: where the plan was read from, if it was.
+    (graphs.py). ``file``: where the plan was read from, if it was. ``regrouping``: the plan is for
+    merged axes of the arrays (merged_arrays.py); it is not saved, the original program is.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Compiled:
         said: tuple[str, ...] = (),
         graph: bool = False,
         file: str = "",
+        regrouping: Regrouping | None = None,
     ) -> None:
         self.plan = plan
         self.shaped = shape.make
@@ -79,6 +82,7 @@ class Compiled:
         self._program, self._said = program, said
         self._graph = graph
         self._file = file
+        self._regrouping = regrouping
         self._runs: dict[Any, Run] = {}
         self._gpus: dict[int, OnGpu] = {}
         self._lock = threading.RLock()
@@ -136,28 +140,54 @@ class Compiled:
                 return known, known(arrays)
             found = in_common(dict(zip(self.plan.inputs, arrays, strict=True)))
             self._check(found)
-            return self.sized(key, arrays, self.plan.bind(found.shapes))
+            bind = self._regrouping.bind if self._regrouping else self.plan.bind
+            return self.sized(key, arrays, bind(found.shapes))
 
     def sized(self, key: Any, arrays: Sequence[Any], sizes: Sizes) -> tuple[Run, list[Any]]:
-        """The same program for a new layout of these sizes, which is known to fit."""
-        device = arrays[0].device if is_tensor(arrays[0]) else None
+        """The same program for a new layout of these sizes, which is known to fit.
+
+        If the plan has merged axes, the sizes are those of the original program.
+        """
+        regrouping = self._regrouping
         with self._lock:
-            while True:
-                try:
-                    with Contents(self._file) if self._file else nullcontext():
-                        run = self._runner(sizes, device)
-                        results = run(arrays)
-                except Refused as refused:
-                    if self._instead is None:
-                        raise
-                    if refused.wrong:
-                        warnings.warn(_warning(self.plan, refused), RuntimeWarning, stacklevel=3)
-                    self.plan = self._instead(self.plan, refused, sizes)
-                    self._runs, self._gpus = {}, {}
-                else:
-                    run = settled(self._graphed(run), arrays)
-                    keep(self._runs, key, run)
-                    return run, results
+            extents = regrouping.extents(arrays) if regrouping else None
+            if regrouping is None:
+                run, results = self._begun(arrays, sizes)
+            elif extents is None:
+                run, results = regrouping.otherwise(sizes).prepared(key, arrays)
+            else:
+                pairs = zip(arrays, extents, strict=True)  # constants stay the very same tensors
+                viewed = [a if a.shape == e else a.reshape(e) for a, e in pairs]
+                shapes = dict(zip(self.plan.inputs, extents, strict=True))
+                inner, results = self._begun(viewed, self.plan.bind(shapes))
+                run = regrouping.viewed(inner, arrays, extents, sizes)
+                results = run.returned(results)
+            keep(self._runs, key, run)
+            return run, results
+
+    def _begun(self, arrays: Sequence[Any], sizes: Sizes) -> tuple[Run, list[Any]]:
+        """A runner for arrays of a new layout, as the plan takes them, and its first results."""
+        device = arrays[0].device if is_tensor(arrays[0]) else None
+        while True:
+            try:
+                with Contents(self._file) if self._file else nullcontext():
+                    run = self._runner(sizes, device)
+                    results = run(arrays)
+            except Refused as refused:
+                if self._instead is None:
+                    raise
+                if refused.wrong:
+                    warnings.warn(_warning(self.plan, refused), RuntimeWarning, stacklevel=4)
+                self.plan = self._instead(self.plan, refused, sizes)
+                self._runs, self._gpus = {}, {}
+            else:
+                return settled(self._graphed(run), arrays), results
+
+    def shapes_taken(self, arrays: Sequence[Any]) -> dict[str, tuple[int, ...]]:
+        """The shapes in which the plan takes arrays, by name; they may have merged axes."""
+        extents = self._regrouping.extents(arrays) if self._regrouping else None
+        shapes = extents or [tuple(array.shape) for array in arrays]
+        return dict(zip(self.plan.inputs, shapes, strict=True))
 
     def pinned(self, *arrays: Any) -> Callable[[], Any]:
         """A call for these very tensors, with what is kept of their constants now.
@@ -167,8 +197,10 @@ class Compiled:
         """
         self.run(arrays)  # it is compiled, and checked
         run = self._runs[tuple([described(array) for array in arrays])]
-        replay = run.replay if isinstance(run, Graphed) else run
-        pinned = replay.pinned(arrays)[0] if isinstance(replay, Replay) else replay
+        if isinstance(run, Viewed):
+            pinned: Run = run.by(_pinned(run.run, run.viewed(arrays)))
+        else:
+            pinned = _pinned(run, arrays)
         return lambda: self.shaped(pinned(arrays))
 
     def clear_constants(self) -> None:
@@ -180,8 +212,9 @@ class Compiled:
             for on_gpu in self._gpus.values():
                 on_gpu.kept.clear()
             for run in self._runs.values():
-                if isinstance(run, Graphed):
-                    run.clear()
+                inner = run.run if isinstance(run, Viewed) else run
+                if isinstance(inner, Graphed):
+                    inner.clear()
 
     def _in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         inputs = self.plan.inputs
@@ -238,6 +271,8 @@ class Compiled:
         A nested result is read back as a dict under its outputs' names. Raises ValueError for a
         function of whole arrays that cannot be imported by its name.
         """
+        if self._regrouping:
+            return self._regrouping.original.save(path)
         kind = "dict" if self._shape.kind == "nested" else self._shape.kind
         shape = {"kind": kind, "keys": self._shape.keys}
         return write_plan(
@@ -255,6 +290,8 @@ class Compiled:
         if len(words) != 2 or not all(word.isidentifier() for word in words):
             hint = 'give a namespace and a name: "mine::attention"'
             raise ValueError(message(f"{name!r} names no operator of torch", hint=hint))
+        if self._regrouping:
+            return self._regrouping.original.as_custom_op(name)
         plan, single = self.plan, len(self.plan.results) == 1
         takes = ", ".join(f"Tensor {name}" for name in plan.inputs)
         gives = "Tensor" if single else f"({', '.join('Tensor' for _ in plan.results)})"
@@ -273,6 +310,12 @@ class Compiled:
             return results[0] if single else tuple(results)
 
         return register(name, f"({takes}) -> {gives}", compute, fake)
+
+
+def _pinned(run: Run, arrays: Sequence[Any]) -> Run:
+    """A runner with what is kept of the constants among these arrays now, and without graphs."""
+    replay = run.replay if isinstance(run, Graphed) else run
+    return replay.pinned(arrays)[0] if isinstance(replay, Replay) else replay
 
 
 def _on_tensors(plan: Plan, run: Run, tensors: Sequence[Any]) -> list[Any]:

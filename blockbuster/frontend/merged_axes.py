@@ -1,0 +1,194 @@
+"""Adjacent axes that no operator tells apart, as one: kernels get long axes in place of short ones.
+
+    x: (A, B, C, D)                               x: (A, E)    with E = B * C * D
+    layer norm over the last three axes           layer norm over E
+
+Kernels hold blocks of the last two axes, whose lengths are padded to powers of two, and run loops
+over all others. One axis in place of several has no short loops, and is padded once. ``merged``
+only changes the program; runtime/merged_arrays.py views the arrays of a call accordingly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from blockbuster.frontend.merging import Apart, Merging, Pair
+from blockbuster.frontend.plain_folds import with_plain_folds
+from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Shape
+from blockbuster.ir.lengths import Length, Rule, in_order, size, whole
+from blockbuster.ir.types import Dim
+
+Groups = tuple[int, ...]
+"""For each axis of an array in a merged program: how many axes of the original it stands for."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A program with merged axes, and the axes that merged in its inputs and outputs.
+
+    It computes what the original does, of arrays that are viewed so. It accepts some sizes that the
+    original refuses, so the sizes of a call are first checked for that.
+    """
+
+    program: ArrayProgram
+    inputs: tuple[Groups, ...]
+    outputs: tuple[Groups, ...]
+
+
+def merged(program: ArrayProgram, whole_inputs: Sequence[str] = ()) -> Merged | None:
+    """The program with as few axes as its operators allow; None if nothing merges, or if that would
+    merge axes of ``whole_inputs``: arrays that must not be viewed.
+
+    Axes stay apart in a program whose arrays have at most two axes each: kernels block both.
+
+    >>> from blockbuster.frontend.trace import trace
+    >>> print(merged(trace(lambda x, w: x @ w, x="B S K", w="K N")).program)
+    lambda(x: (BS, K), w: (K, N)) {
+      t0: (BS, N) = matmul(x, w)
+      return t0
+    }
+    <BLANKLINE>
+    """
+    if max((_longs(shape) for shape in _shapes(program)), default=0) < 3:
+        return None
+    plain = with_plain_folds(program)
+    found = Merged(
+        plain,
+        tuple((1,) * len(given.shape) for given in plain.inputs),
+        tuple((1,) * len(plain.shape_of(output.value)) for output in plain.outputs),
+    )
+    refused: dict[tuple[Dim, Dim], None] = {}
+    while True:
+        better = next(_merges(found, refused), None)
+        if better is None:
+            break
+        found = better
+    pairs = zip(plain.inputs, found.inputs, strict=True)
+    viewed = {given.name for given, groups in pairs if len(groups) < len(given.shape)}
+    return None if found.program is plain or viewed & {*whole_inputs} else found
+
+
+def _longs(shape: Shape) -> int:
+    return sum(isinstance(axis, str) for axis in shape)
+
+
+def _shapes(program: ArrayProgram) -> list[Shape]:
+    return [i.shape for i in program.inputs] + [e.shape for e in program.equations]
+
+
+def _merges(found: Merged, refused: dict[tuple[Dim, Dim], None]) -> Iterator[Merged]:
+    """The program with one more pair merged, for each pair that merges: the last axes first."""
+    for pair in _pairs(found.program):
+        if pair not in refused:
+            try:
+                yield _with_pair(found, _named(found.program, *pair))
+            except Apart:
+                refused[pair] = None
+
+
+def _pairs(program: ArrayProgram) -> tuple[tuple[Dim, Dim], ...]:
+    """The dims that stand side by side in a shape of three axes or more."""
+    found: dict[tuple[Dim, Dim], None] = {}
+    for shape in _shapes(program):
+        for first, second in reversed([*pairwise(shape)] if _longs(shape) > 2 else []):
+            if isinstance(first, str) and isinstance(second, str) and first != second:
+                found[first, second] = None
+    return tuple(found)
+
+
+def _named(program: ArrayProgram, first: Dim, second: Dim) -> Pair:
+    """A pair with the name of the merged dim: that of a dim that is as long, or a new one."""
+    length = _length(program, first) * _length(program, second)
+    for dim in program.dims:
+        if dim not in (first, second) and _length(program, dim) == length:
+            return Pair(first, second, dim)
+    name = f"{first}{second}"
+    while name in program.dims:
+        name += "_"
+    return Pair(first, second, name)
+
+
+def _length(program: ArrayProgram, dim: Dim) -> Length:
+    """The size of a dim, in terms of those that follow from no others."""
+    fixed = program.sizes
+    rules = {rule.dim: rule.length for rule in program.definitions}
+
+    def of(dim: Dim, waiting: tuple[Dim, ...]) -> Length:
+        if dim in fixed:
+            return whole(fixed[dim])
+        if dim not in rules or dim in waiting:
+            return size(dim)
+        return rules[dim].replaced(lambda d: of(d, (*waiting, dim)))
+
+    return of(dim, ())
+
+
+def _with_pair(found: Merged, pair: Pair) -> Merged:
+    """The program with a pair merged. Raises Apart if something tells the two dims apart."""
+    program, merging = found.program, Merging(found.program, pair)
+    merging.run()
+    inputs = tuple(replace(i, shape=pair.merged(i.shape)) for i in program.inputs)
+    outputs = tuple(ArrayOutput(o.name, merging.value(o.value)) for o in program.outputs)
+    made = replace(
+        program,
+        inputs=inputs,
+        equations=tuple(merging.equations),
+        outputs=outputs,
+        fixed_sizes=_fixed(program, pair),
+        rules=_rules(program, pair),
+    )
+    _expect_sizes(made)
+    taken = zip(found.inputs, program.inputs, strict=True)
+    given = zip(found.outputs, program.outputs, strict=True)
+    return Merged(
+        made,
+        tuple(_grouped(groups, pair.places(i.shape)) for groups, i in taken),
+        tuple(_grouped(groups, pair.places(program.shape_of(o.value))) for groups, o in given),
+    )
+
+
+def _grouped(groups: Groups, places: tuple[int, ...]) -> Groups:
+    """The groups of axes with those at each place and behind it as one."""
+    found = list(groups)
+    for place in reversed(places):
+        found[place : place + 2] = [found[place] + found[place + 1]]
+    return tuple(found)
+
+
+def _fixed(program: ArrayProgram, pair: Pair) -> tuple[tuple[Dim, int], ...]:
+    """The fixed sizes: that of a merged dim is fixed if both are."""
+    sizes = program.sizes
+    first, second = sizes.pop(pair.first, None), sizes.pop(pair.second, None)
+    if first is not None and second is not None:
+        sizes.setdefault(pair.name, first * second)
+    return tuple(sizes.items())
+
+
+def _rules(program: ArrayProgram, pair: Pair) -> tuple[Rule, ...]:
+    """The rules about sizes that are left. Raises Apart if one reads the size of one dim alone.
+
+    Rules about the two dims are the original's; what follows for their product stays.
+    """
+    both = (pair.first, pair.second)
+    found: dict[Rule, None] = {}
+    for rule in program.rules:
+        if rule.dim in both or (rule.dim == pair.name and set(both) & set(rule.length.dims)):
+            continue
+        found[replace(rule, length=pair.length(rule.length))] = None
+    defined = {rule.dim for rule in program.definitions}
+    if pair.name not in program.dims and defined.issuperset(both):
+        length = _length(program, pair.first) * _length(program, pair.second)
+        if not set(both) & set(length.dims):
+            found[Rule(pair.name, length)] = None
+    return tuple(found)
+
+
+def _expect_sizes(program: ArrayProgram) -> None:
+    """Raise Apart if the size of a dim no longer follows from the inputs and the fixed sizes."""
+    known = {axis for given in program.inputs for axis in given.shape if isinstance(axis, str)}
+    known |= {*program.sizes}
+    known |= {rule.dim for rule in in_order(program.rules, sorted(known)) if rule.exact}
+    if not known.issuperset(program.dims):
+        raise Apart("the size of a dim follows from those of two axes")
