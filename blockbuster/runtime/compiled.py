@@ -244,7 +244,8 @@ class Compiled:
 
     def _runner(self, sizes: Sizes, device: Any) -> Run:
         plan = self.plan
-        sizes = completed(sizes, plan.rules)
+        if len(sizes) < len(plan.sizes):  # parts have dims of their own
+            sizes = completed(sizes, plan.rules)
         if plan.target == CPU:
             known = sizes if all(sizes.values()) else plan.checked(sizes)
             on_host = OnHost(plan, known)

@@ -136,10 +136,11 @@ def test_an_explanation_is_short_and_tells_of_every_kernel(name):
 
 def test_functions_of_whole_arrays_are_named():
     text = selected("sorted_between").explain()
+    words = " ".join(text.split())
 
     assert "us predicted on h200, without np.sort" in text.splitlines()[0]
-    assert "np.sort[-1], add, softmax (test_select.py:" in text
-    assert "is a function of whole arrays" in text
+    assert "np.sort[-1] (test_select.py:" in words
+    assert "is a function of whole arrays" in words
 
 
 def test_a_plan_for_the_cpu_has_no_times():

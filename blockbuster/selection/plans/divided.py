@@ -138,7 +138,7 @@ class Division:
         key = equations, tuple(outputs.items())
         if key not in self._parts:
             own = part(program, equations, outputs, self._names, self._taken)
-            made = Part(own, self._part_dtypes(own, outputs), whole=False)
+            made = Part(own, self._part_dtypes(own, outputs), cut)
             self._taken |= dict.fromkeys(rule.dim for rule in made.size_rules)
             self._parts[key] = made
         return self._parts[key]

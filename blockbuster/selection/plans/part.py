@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -41,13 +41,15 @@ class Dtypes:
 class Part:
     """An array program lowered and cut into pieces, each of them fused once.
 
-    ``whole``: it is no part of another program.
+    ``cut``: the outputs that other parts read; None for a whole program.
     """
 
-    def __init__(self, program: ArrayProgram, dtypes: Dtypes, *, whole: bool = True) -> None:
+    def __init__(
+        self, program: ArrayProgram, dtypes: Dtypes, cut: Collection[str] | None = None
+    ) -> None:
         graph = lower(program)
         self.program, self.size_rules = program, graph.size_rules
-        pieces = in_pieces(graph, part=not whole)
+        pieces = in_pieces(graph, cut)
         self.dtypes = written_dtypes(pieces, dtypes.common, dtypes.inputs)
         self.pieces = with_integers(pieces, self.dtypes)
         exact = dtypes.on_cpu and "float64" in (dtypes.common, *casts(graph))

@@ -11,7 +11,7 @@ whole arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -77,18 +77,19 @@ class Pieces:
     results: tuple[Seen, ...]
 
 
-def in_pieces(graph: Graph, *, part: bool = False) -> Pieces:
+def in_pieces(graph: Graph, cut: Collection[str] | None = None) -> Pieces:
     """``graph`` as pieces and calls; one piece where there is no misc operator at the top level.
 
-    ``part``: other graphs read its outputs, so each is an array of its own name, with its axes in
-    order; the names of all other arrays that it writes begin with that of its first output.
+    ``cut``: the outputs that other graphs read, if this is a part of a program. Each of them is an
+    array of its own name with its axes in order, and the names of all arrays that are no outputs
+    begin with that of the first output.
     """
-    return _Cutting(graph, part).sequence()
+    return _Cutting(graph, cut).sequence()
 
 
 class _Cutting:
-    def __init__(self, graph: Graph, part: bool) -> None:
-        self._graph, self._part = graph, part
+    def __init__(self, graph: Graph, cut: Collection[str] | None) -> None:
+        self._graph, self._cut, self._part = graph, cut or (), cut is not None
         self._stages = _stages(graph)
         self._inputs: dict[str, Axes] = {}
         for given in graph.inputs:
@@ -102,7 +103,8 @@ class _Cutting:
     def sequence(self) -> Pieces:
         """The steps in order."""
         shown = self._shown_as_they_are() if self._part else {}
-        for value in self._crossing():
+        read_elsewhere = (value for value, name in shown.items() if name in self._cut)
+        for value in dict.fromkeys((*self._crossing(), *read_elsewhere)):
             self._arrays[value] = shown.get(value) or self._name(self._hint(value))
             if not self._is_misc(value):
                 output = Output(value, axes=whole(self._type(value)))
@@ -212,7 +214,7 @@ class _Cutting:
             base, dims = self._base(output.value, tuple(map(array_dim, axes)))
             if base in self._arrays:
                 seen = self._seen(self._arrays[base], whole(self._type(base)), dims)
-                if not self._part or seen == Seen(name, tuple(range(len(axes)))):
+                if name not in self._cut or seen == Seen(name, tuple(range(len(axes)))):
                     return seen
             outputs = (output,)
         while name in self._taken:
@@ -244,7 +246,8 @@ class _Cutting:
 
     def _piece(self, stage: int) -> Piece:
         names = tuple(dict.fromkeys(name for name, _ in self._writes[stage]))
-        if not any(True for _ in self._graph.of_type(Misc)):
+        all_of_it = names == tuple(dict.fromkeys(self._graph.output_names))
+        if all_of_it and not any(True for _ in self._graph.of_type(Misc)):
             return Piece(self._graph, names)
         making = _Making(self, stage)
         outputs = [
