@@ -34,6 +34,7 @@ include_patterns = [
     "bench/schedules/*.md",
     "bench/costs/*.md",
     "bench/peers/*.md",
+    "bench/outside/*.md",
     "notebooks/*.ipynb",
 ]
 exclude_patterns = [".*", "**/.*", "build", "dist", "tests", "blockbuster", "*.egg-info"]
