@@ -110,6 +110,7 @@ def contents() -> str:
             "bench/costs/README",
             "bench/costs/ranking",
             "bench/peers/README",
+            "bench/outside/README",
         ),
         "Project": ("CONTRIBUTING", "CHANGELOG"),
     }
