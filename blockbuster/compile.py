@@ -17,7 +17,7 @@ from typing import Any, overload
 from blockbuster.check.loading import comparison
 from blockbuster.emit.target.targets import architecture
 from blockbuster.emit.tile.constants import known_names, names_given
-from blockbuster.errors import a_kind
+from blockbuster.errors import EmitError, a_kind
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.arguments import (
     Leaf,
@@ -232,7 +232,13 @@ class Jitted:
 
     def _compiled_for(self, traced: Traced, sizes: Sizes, arrays: Sequence[Any]) -> Compiled:
         """What a trace was compiled to for arrays: with merged axes where their strides allow."""
-        return self._compiled_at(*traced.form_for(arrays, sizes, self._compiled_at))
+        form, bound, regrouping = traced.form_for(arrays, sizes, self._compiled_at)
+        try:
+            return self._compiled_at(form, bound, regrouping)
+        except EmitError:  # fewer axes make larger tiles, which may be more than a target holds
+            if form is traced:
+                raise
+            return self._compiled_at(traced, sizes)
 
     def _compiled_at(
         self, traced: Traced, sizes: Sizes, regrouping: Regrouping | None = None

@@ -9,7 +9,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.runtime.given import family_of
-from blockbuster.runtime.run_plan import OnHost
+from blockbuster.runtime.run_plan import OnHost, run_in_interpreter
 from blockbuster.selection.parts.partition import Steps
 
 
@@ -86,7 +86,29 @@ def normed_twice(x, g):
     return x
 
 
+def named_as_an_input(x, w):
+    h = x @ w
+    g = bb.softmax(h.reshape(x.shape[0], 2, w.shape[1] // 2)).reshape(x.shape[0], w.shape[1])
+    return {"x": h, "o": g + x, "w": bb.tanh(w).sum(0)}
+
+
+def names_that_meet(x, w):
+    y = bb.softmax(np.sort(x @ w, axis=-1) + 1.0)
+    return {"t0_y": (y @ y.T).max(-1), "t0": np.sort(bb.exp(y), axis=-1).sum(-1), "t": y.sum(0)}
+
+
+def masked_twice(x, w):
+    keep = bb.abs(x).sum(-1, keepdims=True) > 0
+    y = bb.where(keep, x, 1.0) @ w
+    y = y.reshape(x.shape[0], 2, w.shape[1] // 2)
+    y = (y - y.mean(-1, keepdims=True)).reshape(x.shape[0], w.shape[1])
+    return bb.where(keep, y, 0.0)
+
+
 CASES = {
+    "named_as_an_input": (named_as_an_input, dict(x=(6, 6), w=(6, 6))),
+    "names_that_meet": (names_that_meet, dict(x=(5, 4), w=(4, 5))),
+    "masked_twice": (masked_twice, dict(x=(5, 4), w=(4, 6))),
     "normed_twice": (normed_twice, dict(x=(3, 12), g=(12,))),
     "counting_others": (counting_others, dict(x=(5, 4), w=(4, 6))),
     "merged_heads": (merged_heads, dict(y=(5, 12))),
@@ -140,3 +162,38 @@ def test_every_plan_computes_the_program(name, seed, dtype):
         np.testing.assert_allclose(
             result.astype(float), expected[name_].astype(float), **close, err_msg=name_
         )
+
+
+def singles(units):
+    return [1 << number for number in range(len(units))]
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("name", ["masked_twice", "counted", "named_as_an_input"])
+def test_masks_and_integers_cross_in_kernels(name):
+    program, inputs = traced(name, "float16")
+    others = {"n": "int64"} if "n" in inputs else {}
+    family = family_of(program, "float16", "sm_90", others=others)
+
+    plan = family.of_parts(program.bind(inputs), singles)
+
+    results = run_in_interpreter(plan, inputs)
+    for shown, result in zip(plan.names, results, strict=True):
+        expected = program.numpy(inputs)[shown].astype(float)
+        np.testing.assert_allclose(result.astype(float), expected, rtol=2e-2, atol=2e-2)
+
+
+def test_what_one_line_computes_is_not_rounded_between_parts():
+    """Eager torch rounds ``addmm`` once: its product is larger than float16 holds."""
+    program = bb.trace(lambda b, x, w: b * 2.0 + x @ w, b="N", x="M K", w="K N")
+    inputs = {
+        "b": np.full(5, -20000.0, np.float16),
+        "x": np.full((4, 8), 100.0, np.float16),
+        "w": np.full((8, 5), 90.0, np.float16),
+    }
+    family = family_of(program, "float16", "cpu")
+
+    plan = family.of_parts(program.bind(inputs), singles)
+
+    (result,) = OnHost(plan, plan.sizes)(list(inputs.values()))
+    np.testing.assert_array_equal(result, np.full((4, 5), 32000.0))

@@ -212,6 +212,7 @@ def _guess(
 ) -> float:
     """The price of a part, or an estimate if it may still be priced; remembered in ``known``."""
     if part not in known:
+        several = sum(1 for own in priced if own & (own - 1))
         alone = not part & (part - 1)
-        known[part] = estimate(part, priced) if alone or len(priced) < budget else inf
+        known[part] = estimate(part, priced) if alone or several < budget else inf
     return known[part]

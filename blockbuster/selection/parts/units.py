@@ -172,12 +172,12 @@ class _Gluing:
             self._glue(at, outer[0])
 
     def _glue_whole(self, at: int) -> None:
-        """To all readers: masks and integers do not cross from one part to another."""
+        """To all readers, where that is possible: masks and integers are seldom worth an array."""
         for reader in self._readers[at]:
             self._glue(at, reader)
 
     def _glue(self, one: int, other: int) -> bool:
-        """Make two groups one, with all that lies between them if they are masks' and integers'."""
+        """Make two groups one, unless a way leads from one to the other through others."""
         first, second = self._group[one], self._group[other]
         if first == second:
             return True

@@ -6,7 +6,7 @@ needs it, whatever the rest of the program does (parts/units.py, parts/partition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
@@ -24,13 +24,13 @@ from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.bounds import Bounds, given
 from blockbuster.selection.parts.partition import Price, best_plan
-from blockbuster.selection.parts.units import PRODUCT, Units, units_of
+from blockbuster.selection.parts.units import Units, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.part import Dtypes, Part
 from blockbuster.selection.plans.prices import price
 from blockbuster.selection.plans.why_apart import Found
 
-BUDGET = 16
+BUDGET = 12
 """Parts that are priced for a plan, at most, beside single units: a product takes a third of a
 second, attention with what is before and behind it up to ten. A decoder block prices 11."""
 
@@ -86,14 +86,17 @@ class Division:
         self._program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
         self._parts: dict[tuple[Any, ...], Part] = {}
         self._names = _names(program)
-        self._taken: dict[Dim, None] = {}  # by what lowering made of parts
+        self.arrays = _arrays(program, self._names)
+        """The names of the outputs' arrays: their own, unless an input has that."""
+        self._taken: dict[Dim, None] = {}  # dims of what lowering made of parts
+        self._written: dict[str, None] = {}  # arrays that parts write beside their outputs
         self._held = held_in(program, dtypes.inputs, dtypes.common)
         self._stored = _stored_by_eager(program)
 
     def kept(self, value: Value) -> str:
         """The dtype in which a value that crosses from part to part is kept.
 
-        As eager execution keeps it where that stores it, too; else as it is computed.
+        That in which eager execution stores it, if it does; else the dtype of the arithmetic.
         """
         dtype = self._held[value]
         stored = dtype in OWN or value.node < 0 or value in self._stored
@@ -128,7 +131,7 @@ class Division:
         """The units in ``bits`` as a part."""
         program, own_values = self._program, dict.fromkeys(given(units, bits))
         shown = {
-            output.name: output.value
+            self.arrays[output.name]: output.value
             for output in program.outputs
             if all(base.node in own_values for base in units.bases[output.value])
         }
@@ -138,8 +141,10 @@ class Division:
         key = equations, tuple(outputs.items())
         if key not in self._parts:
             own = part(program, equations, outputs, self._names, self._taken)
-            made = Part(own, self._part_dtypes(own, outputs), cut)
+            names = (*self._names.values(), *self.arrays.values(), *self._written)
+            made = Part(own, self._part_dtypes(own, outputs), cut, {*names} - {*outputs})
             self._taken |= dict.fromkeys(rule.dim for rule in made.size_rules)
+            self._written |= dict.fromkeys(name for name in made.dtypes if name not in outputs)
             self._parts[key] = made
         return self._parts[key]
 
@@ -198,11 +203,11 @@ class _Search:
         """What a part takes. Equal parts are priced once."""
         try:
             own = self._whole if bits == self._all else self._division.part(self._units, bits)
-        except TraceError as error:
+            key = own.structure(self._sizes)
+        except (EmitError, TraceError) as error:
             self._refused[bits] = EmitError(str(error))
             return Price(inf)
         self._made[bits] = own
-        key = own.structure(self._sizes)
         if key not in self._prices:
             self._prices[key] = self._priced(own)
         found = self._prices[key]
@@ -225,32 +230,46 @@ def _crosses(units: Units, value: Value, bits: int) -> bool:
 
 
 def _names(program: ArrayProgram) -> dict[Value, str]:
-    """The names of all values as arrays: an output's is its own."""
-    taken = {output.name for output in program.outputs} | {one.name for one in program.inputs}
-    found: dict[Value, str] = {}
+    """The names of all values as arrays, each once: an output's own where no input has it."""
+    inputs = [one.name for one in program.inputs]
+    found = {Value(-1, port): name for port, name in enumerate(inputs)}
+    for output in program.outputs:
+        if output.value.node >= 0 and output.name not in inputs:
+            found.setdefault(output.value, output.name)
+    taken = {*found.values(), *(output.name for output in program.outputs)}
     for value, word in program.names().items():
-        name = word
-        while value.node >= 0 and name in taken:
-            name += "_"
-        taken.add(name)
-        found[value] = name
-    for output in reversed(program.outputs):
-        if output.value.node >= 0:
-            found[output.value] = output.name
+        if value not in found:
+            found[value] = _fresh(word, taken)
+            taken.add(found[value])
     return found
 
 
+def _arrays(program: ArrayProgram, names: Mapping[Value, str]) -> dict[str, str]:
+    """The name of each output's array, by the output's name."""
+    taken = {*names.values()}
+    found: dict[str, str] = {}
+    for output in program.outputs:
+        own = names.get(output.value) == output.name and output.value.node >= 0
+        found[output.name] = output.name if own else _fresh(output.name, taken)
+        taken.add(found[output.name])
+    return found
+
+
+def _fresh(word: str, taken: Collection[str]) -> str:
+    while word in taken:
+        word += "_"
+    return word
+
+
 def _stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
-    """The values that eager execution stores in their dtype: results of products, values that the
-    function holds from one line to another, and its results.
+    """The values that eager execution stores in their dtype: those that the function holds from one
+    line to another, and its results.
 
     A function of a library that is several operators here is one line of the user's, and what it
-    computes inside it holds in float32.
+    computes inside it holds in float32: so does what meets in one line of the user's.
     """
     found = dict.fromkeys(output.value for output in program.outputs if output.value.node >= 0)
-    for at, equation in enumerate(program.equations):
-        if equation.op == PRODUCT:
-            found[Value(at)] = None
+    for equation in program.equations:
         for operand in equation.operands:
             if isinstance(operand, Value) and operand.node >= 0:
                 made = program.equations[operand.node]

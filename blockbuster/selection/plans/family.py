@@ -181,7 +181,7 @@ class Family:
             steps.append(step if isinstance(step, Call) else self._file(step, *next(found), sizes))
         notes = [note for considered in chosen.considered for note in considered.notes]
         results = {name: seen for part in chosen.parts for name, seen in part.results}
-        names = self._whole.pieces.names
+        names, whole = self._whole.pieces.names, chosen.parts == (self._whole,)
         own = (rule for part in chosen.parts for rule in part.size_rules)
         rules = tuple(dict.fromkeys((*self.rules, *own)))
         return Plan(
@@ -192,7 +192,7 @@ class Family:
             completed(sizes, rules),
             tuple(steps),
             names,
-            tuple(results[name] for name in names),
+            tuple(results[name if whole else self._division.arrays[name]] for name in names),
             {name: dtype for part in chosen.parts for name, dtype in part.dtypes.items()},
             self._whole.arithmetic,
             tuple(notes),

@@ -41,15 +41,20 @@ class Dtypes:
 class Part:
     """An array program lowered and cut into pieces, each of them fused once.
 
-    ``cut``: the outputs that other parts read; None for a whole program.
+    ``cut``: the outputs that other parts read; None for a whole program. ``taken``: names of
+    arrays of other parts.
     """
 
     def __init__(
-        self, program: ArrayProgram, dtypes: Dtypes, cut: Collection[str] | None = None
+        self,
+        program: ArrayProgram,
+        dtypes: Dtypes,
+        cut: Collection[str] | None = None,
+        taken: Collection[str] = (),
     ) -> None:
         graph = lower(program)
         self.program, self.size_rules = program, graph.size_rules
-        pieces = in_pieces(graph, cut)
+        pieces = in_pieces(graph, cut, taken)
         self.dtypes = written_dtypes(pieces, dtypes.common, dtypes.inputs)
         self.pieces = with_integers(pieces, self.dtypes)
         exact = dtypes.on_cpu and "float64" in (dtypes.common, *casts(graph))
@@ -114,8 +119,8 @@ class Part:
 
     @property
     def rounded(self) -> tuple[str, ...]:
-        """The arrays for other parts that are not kept as they are computed."""
-        return tuple(n for n, dtype in self._of.cut.items() if dtype not in (self.arithmetic, *OWN))
+        """The outputs that are not kept as they are computed."""
+        return tuple(n for n, dtype in self._of.cut.items() if dtype != self.arithmetic)
 
     @cached_property
     def subjects(self) -> tuple[Subject, ...]:

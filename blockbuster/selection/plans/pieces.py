@@ -77,25 +77,29 @@ class Pieces:
     results: tuple[Seen, ...]
 
 
-def in_pieces(graph: Graph, cut: Collection[str] | None = None) -> Pieces:
+def in_pieces(
+    graph: Graph, cut: Collection[str] | None = None, taken: Collection[str] = ()
+) -> Pieces:
     """``graph`` as pieces and calls; one piece where there is no misc operator at the top level.
 
     ``cut``: the outputs that other graphs read, if this is a part of a program. Each of them is an
     array of its own name with its axes in order, and the names of all arrays that are no outputs
-    begin with that of the first output.
+    begin with that of the first output; ``taken`` are names that none of those gets.
     """
-    return _Cutting(graph, cut).sequence()
+    return _Cutting(graph, cut, taken).sequence()
 
 
 class _Cutting:
-    def __init__(self, graph: Graph, cut: Collection[str] | None) -> None:
+    def __init__(
+        self, graph: Graph, cut: Collection[str] | None, taken: Collection[str]
+    ) -> None:
         self._graph, self._cut, self._part = graph, cut or (), cut is not None
         self._stages = _stages(graph)
         self._inputs: dict[str, Axes] = {}
         for given in graph.inputs:
             if isinstance(given.view, Read):
                 self._inputs.setdefault(given.view.source, tuple(map(array_dim, given.view.axes)))
-        self._taken = dict.fromkeys(self._inputs)
+        self._taken = dict.fromkeys((*self._inputs, *taken))
         self._arrays: dict[Value, str] = {}
         self._writes: dict[int, list[tuple[str, Output]]] = {}
         self._parted = _parted(graph)

@@ -175,6 +175,8 @@ class Plan:
         if isinstance(step, Call) and step.only_moves:
             return self.kept[step.writes[0]]
         if isinstance(step, File):
+            if name in self.rounded:
+                return self.kept[name]
             return "" if name in self.inputs else result_dtype([self.kept[name]], self.arithmetic)
         own = self.input_dtypes.get(name, self.dtype)
         return result_dtype([self.dtypes.get(name, own)], self.dtype)
