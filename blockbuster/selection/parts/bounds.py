@@ -138,6 +138,11 @@ class Bounds:
         moving = moved / self.machine.memory.bandwidth
         return self._launched(moving, *self._work(part, once))
 
+    @property
+    def launching(self) -> float:
+        """Microseconds of a kernel that does nothing."""
+        return self._launched(0.0)
+
     def _launched(self, *seconds: float) -> float:
         """Microseconds of a kernel that is busy for so many seconds with each of several things."""
         return (self.machine.launch.plain + FITTED.start + max(seconds)) * 1e6

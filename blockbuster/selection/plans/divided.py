@@ -34,6 +34,11 @@ BUDGET = 12
 """Parts that are priced for a plan, at most, beside single units: a product takes a third of a
 second, attention with what is before and behind it up to ten. A decoder block prices 11."""
 
+FEW = 0.5
+"""Microseconds of memory or units, beside a launch, from which on a program is worth dividing:
+smaller ones take as long as launches and latencies, which the closed form does not tell apart."""
+
+TOO_LITTLE = "it has too little to do to be worth dividing"
 ONE_UNIT = "its operators are one group that stays together"
 
 Consider = Callable[[Part], list[Considered]]
@@ -187,6 +192,9 @@ class _Search:
     def found(self) -> Divided:
         """The best plan."""
         bounds, units = self._bounds, self._units
+        if bounds.least(self._all) < FEW + bounds.launching:
+            alone = tuple(self._consider(self._whole))
+            return Divided((self._whole,), alone, self._machine, why=TOO_LITTLE)
         best = best_plan(
             units.before, units.beside, budget=BUDGET,
             bound=bounds.least, estimate=bounds.estimate, price=self._price,
