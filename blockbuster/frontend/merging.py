@@ -15,7 +15,7 @@ from typing import Any
 
 from blockbuster.frontend.plain_folds import FOLDS
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
-from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, sizes_in
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Clamp, Length, length_of, size
@@ -68,7 +68,7 @@ class Pair:
 
     def expr(self, expr: Expr) -> Expr:
         """The same for a scalar expression."""
-        if not any(self._is_one(dim) for dim in _sizes_in(expr)):
+        if not any(self._is_one(dim) for dim in sizes_in(expr)):
             return expr
         length = length_of(expr)
         if length is not None:
@@ -79,12 +79,6 @@ class Pair:
 
     def _is_one(self, symbol: object) -> bool:
         return symbol in (self.first, self.second)
-
-
-def _sizes_in(expr: Expr) -> list[Dim]:
-    if isinstance(expr, Size):
-        return [expr.dim]
-    return [dim for arg in expr.args for dim in _sizes_in(arg)] if isinstance(expr, Call) else []
 
 
 def renumbered(axis: int, places: Sequence[int]) -> int:

@@ -76,7 +76,7 @@ def run(
     values than the outputs. ``known``: what need not be computed (in_pieces.py).
     """
     wanted = wanted or [output.value for output in program.outputs]
-    positions = _needed(program, wanted, known.values)
+    positions = program.needed(wanted, known.values)
     walk = _Walk(program, tensors, sizes, way, rows, known, last_uses(program, positions, wanted))
     for position in positions:
         walk.step(position)
@@ -346,18 +346,6 @@ def last_uses(
         if isinstance(operand, Value)
     }
     return {**last, **{value: len(program.equations) for value in wanted}}
-
-
-def _needed(
-    program: ArrayProgram, wanted: Sequence[Value], known: Mapping[Value, Tensor]
-) -> list[int]:
-    """The equations that have to be computed for ``wanted``, in order."""
-    needed = {value.node for value in wanted if value not in known}
-    for position in reversed(range(len(program.equations))):
-        if position in needed:
-            operands = program.equations[position].operands
-            needed |= {o.node for o in operands if isinstance(o, Value) and o not in known}
-    return sorted(needed - {-1})
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from blockbuster.frontend.program import (
     Params,
     Shape,
 )
-from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
+from blockbuster.ir.expr import Call, Const, Size, sizes_in
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, size, whole
@@ -118,17 +118,5 @@ def _dims(shapes: Iterable[Shape], equations: Iterable[Equation]) -> tuple[Dim, 
             if isinstance(value, Length | Lengths):
                 found += value.dims
             elif isinstance(value, Const | Size | Call):
-                found += _sizes_in(value)
+                found += sizes_in(value)
     return tuple(dict.fromkeys(found))
-
-
-def _sizes_in(expr: Expr) -> list[Dim]:
-    found: list[Dim] = []
-
-    def leaf(own: Expr) -> Expr:
-        if isinstance(own, Size):
-            found.append(own.dim)
-        return own
-
-    rewrite(expr, leaf)
-    return found

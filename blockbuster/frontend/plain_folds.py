@@ -88,14 +88,7 @@ def _without(shown: View, axis: int, folded: int, *, keeps: bool) -> View:
 
 def _live(program: ArrayProgram) -> ArrayProgram:
     """The program without the equations that no output needs."""
-    live: set[int] = set()
-    needed = [output.value for output in program.outputs]
-    while needed:
-        value = needed.pop()
-        if value.node >= 0 and value.node not in live:
-            live.add(value.node)
-            needed += [o for o in program.equations[value.node].operands if isinstance(o, Value)]
-    order = sorted(live)
+    order = program.needed(output.value for output in program.outputs)
     now = {Value(node): Value(at) for at, node in enumerate(order)}
 
     def renumbered(operand: Operand) -> Operand:

@@ -6,7 +6,7 @@ occur in it twice. The operations are those that the user called; lowering decom
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -162,6 +162,15 @@ class ArrayProgram:
         if value.node < 0:
             return self.inputs[value.port].kind
         return self.equations[value.node].kind
+
+    def needed(self, values: Iterable[Value], known: Collection[Value] = ()) -> list[int]:
+        """The equations that ``values`` need, in order; what is ``known`` needs none."""
+        found = {value.node for value in values if value not in known}
+        for position in reversed(range(len(self.equations))):
+            if position in found:
+                operands = self.equations[position].operands
+                found |= {o.node for o in operands if isinstance(o, Value) and o not in known}
+        return sorted(found - {-1})
 
     def bind(self, inputs: Mapping[str, ArrayLike]) -> dict[Dim, int]:
         """The size of every dim for these arrays; arrays that the program holds may be left out.

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from blockbuster.errors import shown
 from blockbuster.frontend.on_tensors import cost
 from blockbuster.frontend.operator_text import OperatorText
 from blockbuster.frontend.oracle_sources import definitions, sources
-from blockbuster.frontend.program import ArrayProgram, Equation
+from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.separable import separable_dims
 from blockbuster.ir.expr import Call, Size
 from blockbuster.ir.extents import Lengths
@@ -89,7 +89,7 @@ class _Text:
         free: Sequence[Dim],
     ) -> None:
         self._program, self._free, self._results = program, free, results
-        self.live = [*_live(program, results)]
+        self.live = [(at, program.equations[at]) for at in program.needed(results)]
         ports = {given.name: port for port, given in enumerate(program.inputs)}
         self.given = [Value(-1, ports[name]) for name in inputs if name in ports]
         self._taken = dict.fromkeys((*RESERVED, *definitions(), *free))
@@ -153,16 +153,6 @@ class _Text:
                 read.update(re.findall(r"\w+", text))
                 kept.insert(0, f"    {self._sizes[dim]} = {text}")
         return kept
-
-
-def _live(program: ArrayProgram, results: Iterable[Value]) -> Iterator[tuple[int, Equation]]:
-    """The equations that ``results`` need, in order."""
-    needed = {value.node for value in results}
-    for at in reversed(range(len(program.equations))):
-        if at in needed:
-            operands = program.equations[at].operands
-            needed |= {o.node for o in operands if isinstance(o, Value)}
-    yield from ((at, e) for at, e in enumerate(program.equations) if at in needed)
 
 
 # dims that can be cut ------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from blockbuster.ir.types import Dim
 
@@ -184,6 +185,20 @@ def functions_of(expr: Expr) -> Iterator[str]:
             seen.add(id(top))
             yield top.fn
             stack.extend(top.args)
+
+
+@lru_cache(maxsize=4096)  # moves ask for it of the same expressions again and again
+def sizes_in(expr: Expr) -> tuple[Dim, ...]:
+    """The dims whose sizes ``expr`` reads, as often as it does."""
+    found: list[Dim] = []
+
+    def note(leaf: Expr) -> Expr:
+        if isinstance(leaf, Size):
+            found.append(leaf.dim)
+        return leaf
+
+    rewrite(expr, note)
+    return tuple(found)
 
 
 def _parts(expr: Expr) -> tuple[Expr, ...]:

@@ -2,10 +2,13 @@
 on which what runs on a GPU is played without one.
 """
 
+from functools import partial
+
 import pytest
 
 import blockbuster as bb
 from blockbuster.emit.target.load import load_module
+from blockbuster.runtime import compiled, first_launch, replay
 from tests.compile.stand_ins import Device, Stage
 
 collect_ignore = ["gpu_kernels.py"]  # no test: a module that needs torch and Triton
@@ -36,3 +39,19 @@ def stage(torch, monkeypatch):
         return Stage(plan, gpu, log)
 
     return make
+
+
+@pytest.fixture
+def on_gpu(torch, monkeypatch):
+    """How kernels are started, on tensors of the CPU that pass for those of a GPU."""
+    started = []
+
+    def loaded(text):
+        return Device(torch).put_into(load_module(text), started, monkeypatch)
+
+    monkeypatch.setattr(replay, "load_module", loaded)
+    monkeypatch.setattr(compiled, "Gpu", partial(Device, torch))
+    monkeypatch.setattr(compiled.Compiled, "_check", lambda self, found: None)
+    monkeypatch.setattr(first_launch.FirstChecks, "admit", lambda *given: None)
+    monkeypatch.setattr(first_launch.FirstChecks, "expect_no_capture", lambda *given: None)
+    return started

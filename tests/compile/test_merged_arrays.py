@@ -1,6 +1,5 @@
 """Calls whose arrays are viewed with merged axes: strides decide, results are as ever."""
 
-from functools import partial
 
 import numpy as np
 import pytest
@@ -9,11 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes
 
 import blockbuster as bb
-from blockbuster.emit.target.load import load_module
 from blockbuster.errors import LaunchError
-from blockbuster.runtime import compiled, first_launch, replay
+from blockbuster.runtime import compiled
 from blockbuster.runtime.merged_arrays import merged_extents
-from tests.compile.stand_ins import Device, starts
+from tests.compile.stand_ins import starts
 
 
 def linear(x, w):
@@ -194,22 +192,6 @@ def test_constants_are_not_viewed():
 
     np.testing.assert_array_equal(jitted(X, X), X * X)
     assert len(jitted.plan_for(X, X).inputs["y"]) == 3
-
-
-@pytest.fixture
-def on_gpu(torch, monkeypatch):
-    """Starts of kernels, on tensors of the CPU that pass for those of a GPU."""
-    started = []
-
-    def loaded(text):
-        return Device(torch).put_into(load_module(text), started, monkeypatch)
-
-    monkeypatch.setattr(replay, "load_module", loaded)
-    monkeypatch.setattr(compiled, "Gpu", partial(Device, torch))
-    monkeypatch.setattr(compiled.Compiled, "_check", lambda self, found: None)
-    monkeypatch.setattr(first_launch.FirstChecks, "admit", lambda *given: None)
-    monkeypatch.setattr(first_launch.FirstChecks, "expect_no_capture", lambda *given: None)
-    return started
 
 
 def test_a_gpu_starts_what_it_starts_for_merged_arrays(torch, on_gpu):

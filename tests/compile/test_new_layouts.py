@@ -2,15 +2,12 @@
 
 import gc
 import sys
-from functools import partial
 
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.target.load import load_module
-from blockbuster.runtime import compiled, first_launch, replay
 from tests.compile.functions import attention, normal, several
-from tests.compile.stand_ins import Device, starts
+from tests.compile.stand_ins import starts
 from tests.compile.test_relaunch import appended
 
 
@@ -26,37 +23,21 @@ FUNCTIONS = {
 }
 
 
-@pytest.fixture
-def log(torch, monkeypatch):
-    """How kernels are started, on tensors of the CPU that pass for those of a GPU."""
-    started = []
-
-    def loaded(text):
-        return Device(torch).put_into(load_module(text), started, monkeypatch)
-
-    monkeypatch.setattr(replay, "load_module", loaded)
-    monkeypatch.setattr(compiled, "Gpu", partial(Device, torch))
-    monkeypatch.setattr(compiled.Compiled, "_check", lambda self, found: None)
-    monkeypatch.setattr(first_launch.FirstChecks, "admit", lambda *given: None)
-    monkeypatch.setattr(first_launch.FirstChecks, "expect_no_capture", lambda *given: None)
-    return started
-
-
 def forms(results):
     found = results.values() if isinstance(results, dict) else [results]
     return [(result.shape, result.stride(), result.dtype) for result in found]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_new_size_starts_what_a_function_compiled_for_it_starts(name, log, torch):
+def test_a_new_size_starts_what_a_function_compiled_for_it_starts(name, on_gpu, torch):
     function, shapes = FUNCTIONS[name]
 
     def started(jitted, n):
         given = [torch.from_numpy(array) for array in normal(*shapes(n))]
         first = forms(jitted(*given))
-        log.clear()
+        on_gpu.clear()
         assert forms(jitted(*given)) == first
-        return starts(log), first
+        return starts(on_gpu), first
 
     jitted = bb.jit(function, machine="h100")
     for n in (1000, 1001, 1003, 1008, 1009, 999):
@@ -64,7 +45,7 @@ def test_a_new_size_starts_what_a_function_compiled_for_it_starts(name, log, tor
 
 
 @pytest.mark.parametrize(("name", "most"), [("attention", 92), ("appended", 96)])
-def test_a_new_size_takes_few_calls_more_than_a_known_layout(name, most, log, torch):
+def test_a_new_size_takes_few_calls_more_than_a_known_layout(name, most, on_gpu, torch):
     function, shapes = FUNCTIONS[name]
     jitted = bb.jit(function, machine="h100")
 

@@ -18,7 +18,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.ir.expr import Expr, Size, rewrite
+from blockbuster.ir.expr import sizes_in
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
@@ -119,20 +119,6 @@ def _walked(stmt: Stmt) -> Iterator[Dim]:
         yield stmt.dim
     elif isinstance(stmt, ACCESSES):
         yield from stmt.view.runs
-
-
-@lru_cache(maxsize=4096)  # asked of the same expressions after every move
-def sizes_in(expr: Expr) -> tuple[Dim, ...]:
-    """The dims whose sizes ``expr`` reads."""
-    found: list[Dim] = []
-
-    def note(leaf: Expr) -> Expr:
-        if isinstance(leaf, Size):
-            found.append(leaf.dim)
-        return leaf
-
-    rewrite(expr, note)
-    return tuple(found)
 
 
 def bound_sizes(

@@ -12,16 +12,13 @@ from dataclasses import dataclass, field
 from math import inf
 
 from blockbuster.costs.coefficients import FITTED
+from blockbuster.emit.tile.between import width
 from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
 from blockbuster.selection.candidates.candidate import LARGE
 from blockbuster.selection.parts.units import OPAQUE, PRODUCT, Units, elements
-
-BYTES = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "int8": 1, "uint8": 1, "bool": 1,
-         "float8_e4m3fn": 1}  # fmt: skip
-"""Of dtypes that have another number than two."""
 
 OPERATIONS = {"softmax": 4, "logsumexp": 3, "log_softmax": 4, "rms_norm": 4, "layer_norm": 6}
 """Operations of each element of operators that are several; others are one."""
@@ -97,9 +94,9 @@ class Bounds:
         shapes = [one.shape for one in program.inputs]
         shapes += [program.shape_of(output.value) for output in program.outputs]
         largest = max(elements(shape, self.sizes) for shape in shapes)
-        members = [unit for number, unit in enumerate(units.units) if part >> number & 1]
-        own = {at for unit in members for at in unit.equations}
-        outer = {v for unit in members for v in unit.reads if v.node >= 0 and v.node not in own}
+        members = (unit for number, unit in enumerate(units.units) if part >> number & 1)
+        outer = {v for unit in members for v in unit.reads if v.node >= 0}
+        outer -= {Value(at) for at in units.own(part)}
         outer |= {Value(at) for at in given(units, part)}
         many = any(elements(program.shape_of(v), self.sizes) > MUCH * largest for v in outer)
         return LARGE if many else 1.0
@@ -107,7 +104,7 @@ class Bounds:
     def again(self, part: int) -> dict[int, int]:
         """How often one kernel computes each equation of a part."""
         program, bases = self.units.program, self.units.bases
-        own, stored = self._own(part), given(self.units, part)
+        own, stored = self.units.own(part), given(self.units, part)
         times = dict.fromkeys(own, 1)
         for at in sorted(own, reverse=True):
             equation = program.equations[at]
@@ -119,7 +116,7 @@ class Bounds:
         return times
 
     def _by_units(self, part: int, priced: Mapping[int, float]) -> float:
-        """The same from the units alone."""
+        """What the part takes by its bound and its units, whatever other parts took."""
         units = [1 << n for n in range(len(self.units)) if part >> n & 1]
         least = sum(map(self.least, units))
         taken = sum(
@@ -131,9 +128,9 @@ class Bounds:
 
     def _least(self, part: int) -> float:
         program = self.units.program
-        if all(program.equations[at].op == OPAQUE for at in self._own(part)):
+        if all(program.equations[at].op == OPAQUE for at in self.units.own(part)):
             return 0.0  # the same in every plan
-        once = dict.fromkeys(self._own(part), 1)
+        once = dict.fromkeys(self.units.own(part), 1)
         moved = self._read(part) + self._written(part)
         moving = moved / self.machine.memory.bandwidth
         return self._launched(moving, *self._work(part, once))
@@ -149,7 +146,7 @@ class Bounds:
 
     def _work(self, part: int, times: Mapping[int, int]) -> tuple[float, float]:
         """Seconds of matrix and of other units, where equations are computed so many ``times``."""
-        ops = [(self.units.program.equations[at], times[at]) for at in self._own(part)]
+        ops = [(self.units.program.equations[at], times[at]) for at in self.units.own(part)]
         masked = any(one.op == "where" for one, _ in ops)
         products, other = 0.0, 0.0
         for one, often in ops:
@@ -176,14 +173,11 @@ class Bounds:
         operands = (o for o in self.units.program.equations[at].operands if isinstance(o, Value))
         return [base for operand in operands for base in self.units.bases[operand]]
 
-    def _own(self, part: int) -> list[int]:
-        units = enumerate(self.units.units)
-        return [at for n, unit in units if part >> n & 1 for at in unit.equations]
-
     def _rate(self) -> float:
-        floats = [dtype for value, dtype in self.dtypes.items() if value.node < 0]
-        narrow = [dtype for dtype in floats if dtype in ("float16", "bfloat16")]
-        return self.machine.rate("matrix", narrow[0] if narrow else "float16")
+        """Operations a second of products, at most: in the first half precision of an input."""
+        given = (dtype for value, dtype in self.dtypes.items() if value.node < 0)
+        halves = (dtype for dtype in given if dtype in ("float16", "bfloat16"))
+        return self.machine.rate("matrix", next(halves, "float16"))
 
     def _inner(self, product: Equation) -> int:
         """The length of the axis that a product sums over."""
@@ -192,13 +186,10 @@ class Bounds:
         last = self.units.program.shape_of(left)[-1]
         return self.sizes[last] if isinstance(last, str) else 1
 
-    def _bytes(self, value: Value) -> int:
-        return BYTES.get(self.dtypes.get(value, ""), 2)
-
     def _read(self, part: int) -> int:
         """Bytes of what the part reads of others: of views, those that they show."""
         program, bases = self.units.program, self.units.bases
-        own = dict.fromkeys(self._own(part))
+        own = dict.fromkeys(self.units.own(part))
         shown: dict[Value, dict[Value, None]] = {}
         for at in own:
             for operand in program.equations[at].operands:
@@ -209,13 +200,13 @@ class Bounds:
         for base, views in shown.items():
             seen = sum(elements(program.shape_of(view), self.sizes) for view in views)
             all_of_it = elements(program.shape_of(base), self.sizes)
-            total += min(seen, all_of_it) * self._bytes(base)
+            total += min(seen, all_of_it) * width(self.dtypes[base])
         return total
 
     def _written(self, part: int) -> int:
         program = self.units.program
         found = (Value(at) for at in given(self.units, part))
-        return sum(elements(program.shape_of(v), self.sizes) * self._bytes(v) for v in found)
+        return sum(elements(program.shape_of(v), self.sizes) * width(self.dtypes[v]) for v in found)
 
 
 def given(units: Units, part: int) -> tuple[int, ...]:
@@ -228,5 +219,4 @@ def given(units: Units, part: int) -> tuple[int, ...]:
         for value in unit.reads
     }
     outer |= {base.node for output in program.outputs for base in units.bases[output.value]}
-    own = (unit.equations for number, unit in enumerate(units.units) if part >> number & 1)
-    return tuple(at for equations in own for at in equations if at in outer)
+    return tuple(at for at in units.own(part) if at in outer)

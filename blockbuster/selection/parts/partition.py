@@ -80,8 +80,8 @@ class Steps:
     """The states of a plan in order, and for each the parts that can come next."""
 
     def __init__(self, before: Sequence[int], beside: Sequence[int]) -> None:
-        self._beside, self._behind = beside, list[int]()
-        """``behind``: each unit with all units that it needs, as bits."""
+        self._beside = beside
+        self._behind: list[int] = []  # each unit with all units that it needs, as bits
         for at, own in enumerate(before):
             needed = (self._behind[n] for n in range(at) if own >> n & 1)
             self._behind.append(reduce(or_, needed, 1 << at))

@@ -40,7 +40,7 @@ class Units:
     """The units of a program in an order in which they can run.
 
     ``bases``: what each value is a view of, or computed of without a unit: inputs and values of
-    units. ``outputs``: the values of units that outputs show.
+    units.
     """
 
     program: ArrayProgram
@@ -74,10 +74,14 @@ class Units:
                     found[number] |= read_by | maker
         return tuple(bits & ~(1 << number) for number, bits in enumerate(found))
 
+    def own(self, part: int) -> list[int]:
+        """The equations of the units in ``part``."""
+        units = enumerate(self.units)
+        return [at for number, unit in units if part >> number & 1 for at in unit.equations]
+
     def equations(self, part: int) -> tuple[int, ...]:
         """The equations of the units in ``part``, and those without a unit that they need."""
-        own = [at for n, unit in enumerate(self.units) if part >> n & 1 for at in unit.equations]
-        return _with_free(self.program, own, self.of)
+        return _with_free(self.program, self.own(part), self.of)
 
     def with_views(self, equations: Sequence[int], values: Sequence[Value]) -> tuple[int, ...]:
         """``equations`` with those without a unit that ``values`` need."""
@@ -87,12 +91,12 @@ class Units:
 
 def units_of(program: ArrayProgram, sizes: Mapping[Dim, int]) -> Units | None:
     """The units of ``program`` at ``sizes``; None where an output is computed by none of them."""
-    live = _live(program)
     free = _free(program)
     bases = _bases(program, free)
     for output in program.outputs:
         if not any(base.node >= 0 for base in bases[output.value]):
             return None
+    live = program.needed(output.value for output in program.outputs)
     computed = [at for at in live if at not in free]
     gluing = _Gluing(program, sizes, computed, bases)
     return _numbered(program, gluing.groups(), bases)
@@ -113,8 +117,7 @@ class _Gluing:
         computed: Sequence[int],
         bases: Mapping[Value, tuple[Value, ...]],
     ) -> None:
-        self._program, self._sizes, self._bases = program, sizes, bases
-        self._computed = computed
+        self._program, self._sizes, self._computed = program, sizes, computed
         self._group = {at: at for at in computed}
         self._reads = {
             at: tuple(dict.fromkeys(b for v in _operands(program, at) for b in bases[v]))
@@ -125,8 +128,7 @@ class _Gluing:
             for base in read:
                 if base.node >= 0:
                     self._readers[base.node].append(at)
-        ends = [base.node for o in program.outputs for base in bases[o.value]]
-        self._ends = frozenset(ends)
+        self._ends = frozenset(b.node for o in program.outputs for b in bases[o.value])
 
     def groups(self) -> list[list[int]]:
         """The groups, each in order."""
@@ -238,18 +240,6 @@ def _numbered(
 
 def _operands(program: ArrayProgram, at: int) -> tuple[Value, ...]:
     return tuple(o for o in program.equations[at].operands if isinstance(o, Value))
-
-
-def _live(program: ArrayProgram) -> list[int]:
-    """The equations that an output needs, in order."""
-    live: set[int] = set()
-    left = [output.value for output in program.outputs]
-    while left:
-        value = left.pop()
-        if value.node >= 0 and value.node not in live:
-            live.add(value.node)
-            left += _operands(program, value.node)
-    return sorted(live)
 
 
 def _free(program: ArrayProgram) -> set[int]:

@@ -26,7 +26,7 @@ class Dtypes:
     """The dtypes of a program, or of a part of it.
 
     ``common``: where inputs meet; ``inputs``: of those that have another. ``read``: in which a part
-    reads what other parts wrote, ``cut``: in which it writes what others read. ``constants``:
+    reads what other parts wrote, ``cut``: in which it writes its outputs. ``constants``:
     inputs that stay as they are from call to call. ``on_cpu``: it becomes NumPy text.
     """
 
