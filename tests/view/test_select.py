@@ -14,7 +14,7 @@ def grouped(x, w):
     y = y.reshape(x.shape[0], 4, w.shape[1] // 4)
     return y - y.max(-1, keepdims=True)
 """
-SIZES = ["--dims", "x=M K", "w=K N", "--sizes", "M=256,K=128", "N=2048"]
+SIZES = ["--dims", "x=M K", "w=K N", "--sizes", "M=1024,K=1024", "N=2048"]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_it_prints_why_a_program_becomes_these_kernels(capsys, model):
     assert code == 0
     assert out.startswith("grouped: 2 kernels for sm_80, float16, ")
     assert "us predicted on a100\n  1. matmul (model.py:5): " in out
-    assert "\n  stores 256 x 2048 (y: float16; 1.0 MB), by choice: one kernel for y and out" in out
+    assert "\n  stores 1024 x 2048 (y: float16; 4.2 MB), by choice: one kernel for y and out" in out
 
 
 def test_json_has_the_same_and_the_numbers(capsys, model):
