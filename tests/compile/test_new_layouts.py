@@ -44,7 +44,9 @@ def test_a_new_size_starts_what_a_function_compiled_for_it_starts(name, on_gpu, 
         assert started(jitted, n) == started(bb.jit(function, machine="h100"), n), n
 
 
-@pytest.mark.parametrize(("name", "most"), [("attention", 92), ("appended", 96)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("attention", 92), ("appended", 96)], ids=["attention", "appended"]
+)
 def test_a_new_size_takes_few_calls_more_than_a_known_layout(name, most, on_gpu, torch):
     function, shapes = FUNCTIONS[name]
     jitted = bb.jit(function, machine="h100")
