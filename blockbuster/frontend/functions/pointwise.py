@@ -258,7 +258,8 @@ ROWS = (
         reference=NUMPY["rsqrt"]),
     Row(tanh, _GROUP, ("tanh",), torch=("tanh", "nn.functional.tanh", "Tensor.tanh"),
         examples=_ANY),
-    Row(sigmoid, _GROUP, torch=("sigmoid", "nn.functional.sigmoid", "Tensor.sigmoid"),
+    Row(sigmoid, _GROUP, torch=(
+        "sigmoid", "nn.functional.sigmoid", "Tensor.sigmoid", "special.expit"),
         examples=_ANY, reference=NUMPY["sigmoid"]),
     Row(silu, _GROUP, torch=("nn.functional.silu",), examples=_ANY, reference=NUMPY["silu"]),
     Row(gelu, _GROUP, torch=("nn.functional.gelu",), examples=_ANY, reference=NUMPY["gelu"]),

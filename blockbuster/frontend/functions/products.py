@@ -111,10 +111,12 @@ def norm(x: Array, ord: Any = None, axis: Axes = None, keepdims: bool = False) -
         )
     if ord == np.inf and not has_elements(x, over[0]):
         ord = 1  # 0, as in NumPy
-    return _vector_norm(abs(x), ord, axis, keepdims)
+    return vector_norm(x, ord, axis, keepdims)
 
 
-def _vector_norm(size: Array, ord: float, axis: Axes, keepdims: bool) -> Array:
+def vector_norm(x: Array, ord: float, axis: Axes, keepdims: bool) -> Array:
+    """The norm of order ``ord`` of all elements along axes, or of all."""
+    size = abs(as_floats(x))
     if ord in (np.inf, -np.inf):
         return (max if ord > 0 else min)(size, axis, keepdims)
     if ord == 0:
