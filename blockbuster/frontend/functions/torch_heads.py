@@ -124,7 +124,8 @@ def _check_mask(given: Tokens) -> None:
 
 def _batched(given: Tokens) -> Tokens:
     """The arrays as a batch of one."""
-    query, key, value = (x[:, None] for x in given[:3])
+    made = {id(x): x[:, None] for x in given[:3]}  # one array of tokens stays one
+    query, key, value = (made[id(x)] for x in given[:3])
     padding = None if given.padding is None else given.padding[None]
     return Tokens(query, key, value, given.mask, padding)
 
