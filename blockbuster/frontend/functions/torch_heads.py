@@ -1,11 +1,14 @@
 """torch's attention of several heads: the computation behind nn.MultiheadAttention.
 
-Arrays are (tokens, batch, features), and without the batch (tokens, features).
+Arrays are given as (tokens, batch, features), and without the batch as (tokens, features). Here
+the batch comes first: the module transposes arrays of which it comes first to what torch takes, and
+two transposes are none.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +26,6 @@ from blockbuster.frontend.functions.shapes import (
     reshape,
     squeeze,
     swapaxes,
-    transpose,
     unflatten,
 )  # fmt: skip
 from blockbuster.frontend.functions.torch_layers import linear, scaled_dot_product_attention
@@ -32,7 +34,7 @@ from blockbuster.frontend.source import trace_error
 
 
 class Tokens(NamedTuple):
-    """Queries, keys and values, (tokens, batch, features), and the masks of scores.
+    """Queries, keys and values, (batch, tokens, features), and the masks of scores.
 
     ``mask`` is added to the scores of all batches, or of each head of each; ``padding``, (batch,
     keys), to those of each batch.
@@ -68,21 +70,21 @@ def multi_head_attention_forward(
     masks = _added(None if is_causal else attn_mask), _added(key_padding_mask)
     whole = Tokens(query, key, value, *masks)
     is_batched = _is_batched(whole, embed_dim_to_check, num_heads)
-    whole = whole if is_batched else _batched(whole)
+    whole = _batch_first(whole, is_batched)
     weights = (
         (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight
         else in_proj_weight
     )  # fmt: skip
-    whole = _projected(whole, weights, in_proj_bias)
+    whole = _in_heads(whole, weights, in_proj_bias, num_heads)
     if bias_k is not None:
         whole = _with_token(whole, bias_k, bias_v)
-    found, scores = _attention(whole, num_heads, add_zero_attn, is_causal, need_weights)
+    found, scores = _attention(whole, add_zero_attn, is_causal, need_weights)
     found = linear(found, out_proj_weight, out_proj_bias)
     if scores is not None and average_attn_weights:
         scores = mean(scores, 1)
     if not is_batched:
-        found, scores = squeeze(found, 1), None if scores is None else squeeze(scores, 0)
-    return found, scores
+        return squeeze(found, 0), None if scores is None else squeeze(scores, 0)
+    return swapaxes(found, 0, 1), scores
 
 
 def _added(mask: Array | None) -> Array | None:
@@ -122,31 +124,37 @@ def _check_mask(given: Tokens) -> None:
             raise trace_error(reason, hint="masks are (queries, keys), and (batch, keys)")
 
 
-def _batched(given: Tokens) -> Tokens:
-    """The arrays as a batch of one."""
-    made = {id(x): x[:, None] for x in given[:3]}  # one array of tokens stays one
-    query, key, value = (made[id(x)] for x in given[:3])
-    padding = None if given.padding is None else given.padding[None]
+def _batch_first(given: Tokens, is_batched: bool) -> Tokens:
+    """The arrays with the batch in front; without one, as a batch of one."""
+    made = {id(x): swapaxes(x, 0, 1) if is_batched else x[None] for x in given[:3]}
+    query, key, value = (made[id(x)] for x in given[:3])  # one array of tokens stays one
+    padding = given.padding if given.padding is None or is_batched else given.padding[None]
     return Tokens(query, key, value, given.mask, padding)
 
 
-def _projected(given: Tokens, weights: Array | tuple[Array, ...], bias: Array | None) -> Tokens:
-    """Layers of queries, keys and values; of one array of tokens they are one product."""
+def _in_heads(
+    given: Tokens, weights: Array | tuple[Array, ...], bias: Array | None, heads: int
+) -> Tokens:
+    """Layers of queries, keys and values, (batch, tokens, heads, features).
+
+    Of one array of tokens they are one product.
+    """
     if not isinstance(weights, tuple) and given.query is given.key and given.key is given.value:
-        query, key, value = chunk(linear(given.query, weights, bias), 3, -1)
+        layers = unflatten(linear(given.query, weights, bias), -1, (3, heads, -1))
+        query, key, value = (layers[:, :, at] for at in range(3))
         return given._replace(query=query, key=key, value=value)
     parts = weights if isinstance(weights, tuple) else chunk(weights, 3, 0)
     biases = (None, None, None) if bias is None else chunk(bias, 3, 0)
-    layers = zip(given[:3], parts, biases, strict=True)
-    query, key, value = (linear(x, weight, b) for x, weight, b in layers)
+    each = zip(given[:3], parts, biases, strict=True)
+    query, key, value = (unflatten(linear(x, w, b), -1, (heads, -1)) for x, w, b in each)
     return given._replace(query=query, key=key, value=value)
 
 
 def _with_token(given: Tokens, key: Array, value: Array) -> Tokens:
     """One more key and value, the same for all batches, which no mask leaves out."""
-    batch = given.key.shape[1]
+    batch, _, *each = given.key.shape
     keys, values = (
-        concat([own, broadcast_to(more, (1, batch, own.shape[2]))], 0)
+        concat([own, broadcast_to(unflatten(more, -1, each), (batch, 1, *each))], 1)
         for own, more in ((given.key, key), (given.value, value))
     )
     return Tokens(given.query, keys, values, *map(_one_more, given[3:]))
@@ -157,26 +165,26 @@ def _one_more(mask: Array | None) -> Array | None:
 
 
 def _attention(
-    given: Tokens, heads: int, zero: bool, is_causal: bool, need_weights: bool
+    given: Tokens, zero: bool, is_causal: bool, need_weights: bool
 ) -> tuple[Array, Array | None]:
-    """The values that each query attends to, (tokens, batch, features), and the weights."""
-    query, key, value = (transpose(unflatten(x, -1, (heads, -1)), (1, 2, 0, 3)) for x in given[:3])
+    """The values that each query attends to, (batch, tokens, features), and the weights."""
+    query, key, value = (swapaxes(x, 1, 2) for x in given[:3])
     masks = given.mask, given.padding
     if zero:
         none = (*key.shape[:2], 1, key.shape[3])
         key, value = (concat([x, constant(x, none, 0.0)], 2) for x in (key, value))
         masks = _one_more(given.mask), _one_more(given.padding)
-    added = _of_scores(*masks, (query.shape[0], heads))
+    added = _of_scores(*masks, query.shape[:2])
     if not need_weights:
         found = scaled_dot_product_attention(query, key, value, added, 0.0, is_causal)
-        return flatten(transpose(found, (2, 0, 1, 3)), 2, 3), None
+        return flatten(swapaxes(found, 1, 2), 2, 3), None
     scores = matmul(query * query.shape[-1] ** -0.5, swapaxes(key, -1, -2))
     scores = softmax(scores if added is None else scores + added)
     found = matmul(scores, value)
-    return flatten(transpose(found, (2, 0, 1, 3)), 2, 3), scores
+    return flatten(swapaxes(found, 1, 2), 2, 3), scores
 
 
-def _of_scores(mask: Array | None, padding: Array | None, each: tuple[object, int]) -> Array | None:
+def _of_scores(mask: Array | None, padding: Array | None, each: Sequence[Any]) -> Array | None:
     """What is added to scores (batch, heads, queries, keys); ``each``: batches and heads."""
     if mask is not None and len(mask.shape) == 3:
         mask = mask if is_unit(mask, 0) else reshape(mask, (*each, *mask.shape[1:]))
