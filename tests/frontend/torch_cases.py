@@ -76,10 +76,9 @@ CASES: Mapping[str, list[Case]] = {
     "rrelu": on(F.rrelu, lambda x: F.rrelu(x, 0.2, 0.3)),
     "functional_softmax": on(
         lambda x: F.softmax(x, 1, _stacklevel=5), lambda x: F.softmax(x, 0, 3, torch.float64),
-        lambda x: F.softmax(x), lambda x: F.softmax(x[None]),
     ),
-    "functional_log_softmax": on(lambda x: F.log_softmax(x, 1, _stacklevel=5) + F.log_softmax(x)),
-    "softmin": on(lambda x: F.softmin(x, dim=1) + F.softmin(x)),
+    "functional_log_softmax": on(lambda x: F.log_softmax(x, 1, _stacklevel=5)),
+    "softmin": on(lambda x: F.softmin(x, dim=1)),
     "glu": on(F.glu, lambda x: F.glu(x, 0)),
     "nll_loss": _classes(
         lambda x, y, w: F.nll_loss(F.log_softmax(x, 1), y),
@@ -215,9 +214,8 @@ CASES: Mapping[str, list[Case]] = {
     "addmv": [Case(lambda x, a, v: torch.addmv(x, a, v, alpha=2), ((4,), (4, 6), (6,)))],
     "addr": [Case(lambda x, u, v: x.addr(u, v, beta=0.5), ((4, 6), (4,), (6,)))],
     "mv": [Case(lambda a, v: a.mv(v) + torch.mv(a, v), ((4, 6), (6,)))],
-    "chain_matmul": pair(lambda x, y: torch.chain_matmul(x, y.T, x)),
+    "chain_matmul": [],  # torch warns of it: test_torch_modules.py
     "multi_dot": pair(lambda x, y: torch.linalg.multi_dot([x, y.T, x])),
-    "vecdot": pair(lambda x, y: torch.linalg.vecdot(x, y) @ torch.linalg.vecdot(x, y, dim=0)[:4]),
     "matrix_norm": [Case(torch.linalg.matrix_norm, ((2, 4, 6),))],
     "bilinear": [
         Case(F.bilinear, ((4, 5), (4, 3), (2, 5, 3), (2,))),

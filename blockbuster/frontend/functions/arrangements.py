@@ -11,7 +11,7 @@ from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.choices import diagonal
 from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.filled import positions
-from blockbuster.frontend.functions.joins import concat, split
+from blockbuster.frontend.functions.joins import concat, split, unbind
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import broadcast_to, is_unit
 from blockbuster.frontend.memory import own
@@ -153,6 +153,21 @@ def on_diagonal(x: Array) -> Array:
     return apply("where", rows == columns, x[..., None], 0 if x.kind != "float" else 0.0)
 
 
+def unstack(x: Array, *, axis: int = 0) -> tuple[Array, ...]:
+    """The arrays along an axis of known size, without that axis."""
+    return tuple(unbind(x, axis))
+
+
+def matrix_transpose(x: Array) -> Array:
+    """The last two axes exchanged."""
+    return x.swapaxes(-1, -2)
+
+
+def positive(x: Array) -> Array:
+    """A copy of ``x``."""
+    return own(x)
+
+
 _GROUP = "Axes, cuts and grids"
 
 
@@ -167,6 +182,9 @@ ROWS = (
     _of(atleast_1d, "atleast_1d", numpy="atleast_1d", examples=(example("M"),)),
     _of(atleast_2d, "atleast_2d", numpy="atleast_2d", examples=(example("M"), example("M N"))),
     _of(atleast_3d, "atleast_3d", numpy="atleast_3d", examples=(example("M"), example("M N"))),
+    _of(unstack, numpy="unstack", examples=(example("M=3 N"), example("M N=2", axis=1))),
+    _of(matrix_transpose, numpy="matrix_transpose", examples=(example("M N"), example("B M N"))),
+    _of(positive, numpy="positive", examples=(example("M N"),)),
     _of(column_stack, "column_stack", numpy="column_stack",
         examples=(example(("M N", "M")), example(("M", "M")))),
     _of(dstack, "dstack", numpy="dstack", examples=(example(("M N", "M N")),)),

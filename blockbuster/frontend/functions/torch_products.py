@@ -64,11 +64,6 @@ def multi_dot(tensors: Sequence[Array]) -> Array:
     return functools.reduce(matmul, tensors)
 
 
-def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
-    """The sums of the products of elements along an axis."""
-    return sum(x * y, dim)
-
-
 def matrix_norm(
     A: Array, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False
 ) -> Array:
@@ -108,7 +103,7 @@ ROWS = (
     _both(mv, "mv"),
     _of(chain_matmul, "chain_matmul"),
     _of(multi_dot, "linalg.multi_dot"),
-    _of(vecdot, "linalg.vecdot"),
+
     _of(matrix_norm, "linalg.matrix_norm"),
     _of(bilinear, "nn.functional.bilinear", "bilinear"),
 )
