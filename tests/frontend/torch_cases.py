@@ -322,6 +322,8 @@ OPERATORS: list[Case] = [
         lambda x: 2.0**x * _STEPS, lambda x: torch.cat([_STEPS[None], x], 0),
         lambda x: torch.maximum(_STEPS, x), lambda x: torch.tensor(2.0) * x,
         lambda x: torch.where(x < _STEPS, _STEPS, x), lambda x: F.mse_loss(_STEPS[None], x[:1]),
+        lambda x: x * ((_STEPS > 1) & (x > 0)) + ((_STEPS > 2) | (x > 1)),
+        lambda x: x * ((_STEPS > 1) ^ (x > 0)) + ((x > 0) ^ (_STEPS > 2)),
         lambda x: torch.einsum("ij,j->i", x, _STEPS), lambda x: torch.matmul(_STEPS, other=x.T),
         lambda x: x.size(-1) * x + x.size()[0] + x.shape[1] + x.size(0) ** 0.5,
         lambda x: x.unsqueeze(0).permute(1, 0, 2).reshape(4, 6) + x.view(-1).view(4, 6),

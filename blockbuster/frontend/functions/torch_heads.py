@@ -27,7 +27,7 @@ from blockbuster.frontend.functions.shapes import (
     squeeze,
     swapaxes,
     unflatten,
-)  # fmt: skip
+)
 from blockbuster.frontend.functions.torch_layers import linear, scaled_dot_product_attention
 from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.source import trace_error

@@ -14,7 +14,7 @@ from blockbuster.frontend.functions.arrangements import (
     hsplit,
     on_diagonal,
     vsplit,
-)  # fmt: skip
+)
 from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.joins import chunk, unbind
 from blockbuster.frontend.functions.joins import split as cut_at

@@ -17,7 +17,7 @@ from blockbuster.frontend.functions.reductions import (
     min,
     sum,
     var,
-)  # fmt: skip
+)
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.torch_dtypes import to
 from blockbuster.frontend.shapes import axes_of

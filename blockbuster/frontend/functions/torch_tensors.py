@@ -22,7 +22,7 @@ from blockbuster.frontend.functions.pointwise import (
     minimum,
     trunc,
     where,
-)  # fmt: skip
+)
 from blockbuster.frontend.functions.reductions import max, min
 from blockbuster.frontend.functions.refused import CUSTOM
 from blockbuster.frontend.functions.row import Array, Row
