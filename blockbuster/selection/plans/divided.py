@@ -28,6 +28,7 @@ from blockbuster.selection.parts.units import Units, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.part import Dtypes, Part
 from blockbuster.selection.plans.prices import price
+from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
 from blockbuster.selection.plans.why_apart import Found
 
 BUDGET = 12
@@ -49,13 +50,13 @@ Consider = Callable[[Part], list[Considered]]
 class Divided:
     """A plan's parts in order, and what was considered for their pieces.
 
-    ``machine``: the one whose numbers price parts; None for the CPU. ``found``: by the search for
+    ``machine``: the one whose numbers price parts. ``found``: by the search for
     the parts; where there was none, ``why`` says why.
     """
 
     parts: tuple[Part, ...]
     considered: tuple[Considered, ...]
-    machine: Machine | None
+    machine: Machine
     found: Found | None = None
     why: str = ""
 
@@ -67,9 +68,7 @@ class Divided:
             yield own, tuple(islice(left, len(own.fused)))
 
     def prices(self, sizes: Mapping[Dim, int]) -> tuple[Price, ...]:
-        """What each part takes at ``sizes``. Raises ValueError for the CPU."""
-        if self.machine is None:
-            raise ValueError("no time is predicted for NumPy: select for a GPU")
+        """What each part takes at ``sizes``."""
         known = {size_class(dim): size for dim, size in sizes.items()}
         return tuple(price(own, found, known, self.machine) for own, found in self.by_part)
 
@@ -93,6 +92,7 @@ class Division:
         self._names = _names(program)
         self.arrays = _arrays(program, self._names)
         """The names of the outputs' arrays: their own, unless an input has that."""
+        self._whole: dict[Part, WholePart | None] = {}
         self._taken: dict[Dim, None] = {}  # dims of what lowering made of parts
         self._written: dict[str, None] = {}  # arrays that parts write beside their outputs
         self._held = held_in(program, dtypes.inputs, dtypes.common)
@@ -114,13 +114,41 @@ class Division:
         known = {size_class(dim): size for dim, size in sizes.items()}
         units = units_of(self._program, known)
         if units is None or len(units) < 2:
-            return Divided((whole,), tuple(consider(whole)), machine, why=ONE_UNIT)
+            part = self.better(whole, consider, known, machine)[0]
+            return Divided((part,), tuple(consider(part)), machine, why=ONE_UNIT)
         return _Search(self, units, known, machine, consider, whole).found()
+
+    def better(
+        self, part: Part, consider: Consider, sizes: Mapping[Dim, int], machine: Machine
+    ) -> tuple[Part, Price]:
+        """A part as blocks or, for the CPU, on whole arrays if that is faster; and its price.
+
+        Raises EmitError if it has neither form.
+        """
+        whole = self.on_whole_arrays(part)
+        try:
+            blocks = price(part, consider(part), sizes, machine)
+        except EmitError:
+            if whole is None:
+                raise
+            return whole, price(whole, (), sizes, machine)
+        if whole is None:
+            return part, blocks
+        found = price(whole, (), sizes, machine)
+        return (whole, found) if found.length < blocks.length else (part, blocks)
+
+    def on_whole_arrays(self, part: Part) -> WholePart | None:
+        """A part on whole arrays, for the CPU, if it may be."""
+        if not self._dtypes.on_cpu:
+            return None
+        if part not in self._whole:
+            self._whole[part] = None if why_not_whole(part.program) else WholePart(part)
+        return self._whole[part]
 
     def by_hand(
         self,
         sizes: Mapping[Dim, int],
-        machine: Machine | None,
+        machine: Machine,
         choose: Callable[[Units], Sequence[int]],
         consider: Consider,
     ) -> Divided:
@@ -181,7 +209,7 @@ class _Search:
         self._machine, self._consider, self._whole = machine, consider, whole
         self._all = (1 << len(units)) - 1
         self._made: dict[int, Part] = {}
-        self._prices: dict[Any, Price | EmitError] = {}
+        self._prices: dict[Any, tuple[Part, Price] | EmitError] = {}
         self._refused: dict[int, EmitError] = {}
         program = units.program
         values = [Value(-1, port) for port in range(len(program.inputs))]
@@ -215,18 +243,20 @@ class _Search:
         except (EmitError, TraceError) as error:
             self._refused[bits] = EmitError(str(error))
             return Price(inf)
-        self._made[bits] = own
         if key not in self._prices:
             self._prices[key] = self._priced(own)
         found = self._prices[key]
         if isinstance(found, EmitError):
-            self._refused[bits] = found
+            self._made[bits], self._refused[bits] = own, found
             return Price(inf)
-        return found._replace(weight=self._bounds.weight(bits))
+        better, taken = found
+        whole = isinstance(better, WholePart)
+        self._made[bits] = self._division.on_whole_arrays(own) or own if whole else own
+        return taken._replace(weight=self._bounds.weight(bits))
 
-    def _priced(self, own: Part) -> Price | EmitError:
+    def _priced(self, own: Part) -> tuple[Part, Price] | EmitError:
         try:
-            return price(own, self._consider(own), self._sizes, self._machine)
+            return self._division.better(own, self._consider, self._sizes, self._machine)
         except EmitError as error:
             return error
 

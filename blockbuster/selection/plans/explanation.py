@@ -56,7 +56,7 @@ class Told:
 class Explanation:
     """The parts of a plan, what is stored between its kernels and why, and how it was found.
 
-    ``machine``: the one by whose numbers times are predicted; empty for the CPU.
+    ``machine``: the one by whose numbers times are predicted.
     """
 
     head: str
@@ -77,11 +77,11 @@ def explanation(plan: Plan) -> Explanation:
     parts = tuple(_told(plan, divided))
     number = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
     head = f"{plan.name}: {number} for {plan.target}, {plan.dtype}, {sizes_in_words(plan.sizes)}"
-    machine = divided.machine.name if divided.machine is not None else ""
-    total = sum(price.us for price in divided.prices(plan.sizes)) if machine else inf
+    machine = divided.machine.name
+    total = sum(price.us for price in divided.prices(plan.sizes))
     head += f"; {in_us(total)} predicted on {machine}" if isfinite(total) else ""
     calls = dict.fromkeys(call.name for call in plan.calls if not call.only_moves)
-    head += f", without {', '.join(calls)}" if calls and machine else ""
+    head += f", without {', '.join(calls)}" if calls else ""
     stored = what_is_stored(plan, plan.sizes)
     return Explanation(head, machine, parts, stored, tuple(_search(plan, divided)))
 
@@ -113,7 +113,7 @@ def _is_for(plan: Plan, found: Found) -> bool:
 
 def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
     reads = reads_of_parts(plan, divided)
-    prices = divided.prices(plan.sizes) if divided.machine else [None] * len(reads)
+    prices = divided.prices(plan.sizes)
     for (part, considered), read, price in zip(divided.by_part, reads, prices, strict=True):
         steps = part.pieces.steps
         kernels = sum(one.best.kernels for one in considered)

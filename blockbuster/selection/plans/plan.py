@@ -25,7 +25,7 @@ from blockbuster.machines import Machine
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.plans.explanation import divided_of, explanation, lower_bound
-from blockbuster.selection.plans.pieces import Axes, Call, Seen
+from blockbuster.selection.plans.pieces import Axes, Call, Seen, Whole
 from blockbuster.selection.plans.plan_cost import plan_cost
 from blockbuster.selection.plans.plan_dtypes import kept_dtypes
 
@@ -217,6 +217,11 @@ class Plan:
                     known = self.sizes[size_class(dim)]
                     raise LaunchError(f"{dim} is 0: {self.name} is compiled for {dim} = {known}")
         return sizes
+
+
+def whole_file(step: Whole) -> File:
+    """The module of a step on whole arrays."""
+    return File(step.text, step.reads, step.writes, step.axes, (), {}, 1)
 
 
 def bound(
