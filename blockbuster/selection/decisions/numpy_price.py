@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from blockbuster.emit.print.numpy.places import lies_at_positions
 from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.extents import Extents, Loops, extents_of
 from blockbuster.emit.tile.program import Fold, For, Init, Let, Load, Stmt, Store, Tile, TileProgram
@@ -160,10 +161,10 @@ class _Nest:
 
 
 def _is_gathered(stmt: Load | Store) -> bool:
-    """True if a tile has two axes, or gaps, along one axis of the array."""
+    """True if a tile lies along an axis of the array in no slice."""
     tile = accessed(stmt)
     return any(
-        sum(run.dim in tile.axes for run in axis.runs) > 1
+        lies_at_positions(axis, tile.axes)
         for axis in stmt.view.dims
         if isinstance(axis, Strided)
     )

@@ -33,6 +33,9 @@ def price_of_whole(program: ArrayProgram, sizes: Mapping[Dim, int], machine: Mac
 class _Priced:
     def __init__(self, steps: Steps, sizes: Mapping[Dim, int], costs: NumpyCosts) -> None:
         self._steps, self._program, self._sizes, self._costs = steps, steps.program, sizes, costs
+        shapes = [one.shape for one in self._program.inputs]
+        shapes += [self._program.shape_of(value) for value in steps.results]
+        self._held = sum(prod(self._extents(shape)) for shape in shapes)
         self._lies: dict[Value, bool] = {}
         """For each value whether its elements lie in order in memory, without gaps."""
 
@@ -60,6 +63,10 @@ class _Priced:
     def _extents(self, shape: Shape) -> list[int]:
         return [self._sizes[size_class(axis)] if isinstance(axis, str) else axis for axis in shape]
 
+    def _moving(self, elements: float, held: float) -> float:
+        """Elements that are read and written where a step has ``held`` of them in its arrays."""
+        return self._costs.moving(elements, max(held, self._held))
+
     def _extents_of(self, value: Value) -> list[int]:
         return self._extents(self._program.shape_of(value))
 
@@ -85,7 +92,7 @@ class _Priced:
         """A copy whose rows in memory have so many elements: short ones cost as single elements."""
         elements = prod(self._extents(shape))
         rows = min(self._costs.rows(elements / max(inner, 1)), self._costs.copied(elements))
-        return self._costs.moving(2 * elements, elements) + rows
+        return self._moving(2 * elements, elements) + rows
 
     def _inner(self, step: Step) -> int:
         """The elements that a concatenation has of one array in a row, at least."""
@@ -100,7 +107,7 @@ class _Priced:
         time = self._costs.multiplying(depth * elements, small=one <= SMALL)
         read = sum(prod(self._extents_of(value)) for value in step.reads)
         parts = 1 if one <= SMALL else -(-depth // 256)
-        return time + self._costs.moving(read + parts * elements, elements)
+        return time + self._moving(read + parts * elements, elements)
 
     def _fold(self, step: Step) -> float:
         (operand, *_), op = step.reads, step.equation.op
@@ -115,13 +122,13 @@ class _Priced:
         folded = self._costs.folding(elements, summed=op in ("sum", "mean"))
         rows = elements / max(inner, 1)
         apart = 0.0 if self._in_order(operand) else self._costs.copied(elements)
-        return folded + self._costs.rows(rows) + apart + self._costs.moving(elements, elements)
+        return folded + self._costs.rows(rows) + apart + self._moving(elements, elements)
 
     def _of_rows(self, step: Step) -> float:
         passes, special, folds = OF_ROWS[step.equation.op]
         extents = self._extents_of(step.reads[0])
         elements, axis = prod(extents), step.equation.param("axis", -1)
-        time = self._costs.moving(2 * passes * elements, 2 * elements)
+        time = self._moving(2 * passes * elements, 2 * elements)
         time += self._costs.special("exp", special * elements)
         time += folds * self._costs.folding(elements, summed=True)
         inner = extents[axis] if axis in (-1, len(extents) - 1) else extents[-1]
@@ -136,7 +143,7 @@ class _Priced:
         mixed = bool(apart) and len(apart) < len(full)
         self._lies[step.value] = not apart or mixed
         time = self._costs.special(one.op, elements)
-        time += self._costs.moving(elements * (len(reads) + 1), elements * (len(full) + 1))
+        time += self._moving(elements * (len(reads) + 1), elements * (len(full) + 1))
         if mixed or len(full) < len(reads):
             inner = (1, *self._extents(one.shape))[-1]
             time += self._costs.rows(elements / max(inner, 1))
