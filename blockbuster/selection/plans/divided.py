@@ -252,7 +252,7 @@ class _Search:
         better, taken = found
         whole = isinstance(better, WholePart)
         self._made[bits] = self._division.on_whole_arrays(own) or own if whole else own
-        return taken._replace(weight=self._bounds.weight(bits))
+        return taken._replace(weight=max(taken.weight, self._bounds.weight(bits)))
 
     def _priced(self, own: Part) -> tuple[Part, Price] | EmitError:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import inf, isfinite
+from math import isfinite
 from textwrap import wrap
 from typing import TYPE_CHECKING
 

@@ -25,6 +25,8 @@ from blockbuster.selection.plans.part import Part, dtypes_of
 from blockbuster.selection.plans.pieces import Axes, Call, Piece
 from blockbuster.selection.plans.plan import File, Plan, Sizes, bound, whole_file
 from blockbuster.selection.plans.plan_classes import PlanClasses
+from blockbuster.selection.plans.whole_part import WholePart
+
 
 class Family:
     """The plans of one program for one dtype and target: divided, fused and emitted per class of
@@ -180,6 +182,7 @@ class Family:
             else:
                 steps.append(step if isinstance(step, Call) else whole_file(step))
         notes = [note for considered in chosen.considered for note in considered.notes]
+        notes += [n for part in chosen.parts if isinstance(part, WholePart) for n in part.notes]
         results = {name: seen for part in chosen.parts for name, seen in part.results}
         names = tuple(dict.fromkeys(output.name for output in self._whole.program.outputs))
         whole = [part.program for part in chosen.parts] == [self._whole.program]

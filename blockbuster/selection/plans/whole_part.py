@@ -15,11 +15,13 @@ from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.kinds import FLOAT, MOVES
 from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.rules import overflowing
+from blockbuster.selection.candidates.candidate import LARGE
+from blockbuster.selection.parts.bounds import MUCH
 from blockbuster.selection.parts.partition import Price
-from blockbuster.selection.parts.units import OPAQUE
+from blockbuster.selection.parts.units import OPAQUE, elements
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Axes, Pieces, Seen, Whole
 from blockbuster.selection.plans.whole_price import price_of_whole
@@ -62,16 +64,27 @@ class WholePart(Part):
         self.dtypes = {names[name]: found[seen.array] for name, seen in part.results}
 
     def price(self, sizes: Mapping[Dim, int], machine: Machine) -> Price:
-        """What it takes at ``sizes`` (by size class)."""
-        return Price(price_of_whole(self.program, sizes, machine), self._unsafe)
+        """What it takes at ``sizes`` (by size class).
+
+        It counts more if it makes an array far larger than all that it is given or gives.
+        """
+        taken = price_of_whole(self.program, sizes, machine)
+        return Price(taken, len(self.notes), weight=LARGE if self._is_large(sizes) else 1.0)
 
     @cached_property
-    def _unsafe(self) -> int:
-        """How many of its exponentials can overflow."""
+    def notes(self) -> tuple[str, ...]:
+        """A sentence for each of its exponentials that can overflow."""
         if not any(one.op in GROWING for one in self.program.equations):
-            return 0
+            return ()
         inner = tuple(map(_as_it_grows, self.program.equations))
-        return len(overflowing(lower(replace(self.program, equations=inner))))
+        return overflowing(lower(replace(self.program, equations=inner)))
+
+    def _is_large(self, sizes: Mapping[Dim, int]) -> bool:
+        known = {dim: sizes[size_class(dim)] for dim in self.program.dims}
+        shapes = [one.shape for one in self.program.inputs]
+        shapes += [self.program.shape_of(output.value) for output in self.program.outputs]
+        most = MUCH * max(elements(shape, known) for shape in shapes)
+        return any(elements(one.shape, known) > most for one in self.program.equations)
 
 
 def why_not_whole(program: ArrayProgram) -> str:

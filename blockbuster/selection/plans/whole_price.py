@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.program import ArrayProgram, Shape
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.selection.decisions.numpy_price import SMALL, NumpyCosts
+from blockbuster.selection.plans.whole_patterns import CONTRACT, PICK
 from blockbuster.selection.plans.whole_steps import Step, Steps, steps_of
 
 OF_ROWS: Mapping[str, tuple[int, int, int]] = {
@@ -52,6 +52,10 @@ class _Priced:
             return self._view(step)
         if step.equation.op == "matmul":
             return self._product(step)
+        if step.equation.op == CONTRACT:
+            return self._contracted(step)
+        if step.equation.op == PICK:
+            return self._costs.gathered(prod(self._extents(step.equation.shape)))
         if step.equation.op == "concat":
             return self._copied(step.equation.shape, inner=self._inner(step))
         if step.axes or step.equation.op in ("sum", "mean", "max", "min"):
@@ -108,6 +112,13 @@ class _Priced:
         read = sum(prod(self._extents_of(value)) for value in step.reads)
         parts = 1 if one <= SMALL else -(-depth // 256)
         return time + self._moving(read + parts * elements, elements)
+
+    def _contracted(self, step: Step) -> float:
+        x, row = (self._extents_of(value) for value in step.reads)
+        elements, one = prod(x), prod(x[-2:])
+        time = self._costs.multiplying(elements, small=one <= SMALL)
+        apart = 0.0 if self._in_order(step.reads[0]) else self._costs.copied(elements)
+        return time + self._moving(2 * elements + prod(row), elements) + apart
 
     def _fold(self, step: Step) -> float:
         (operand, *_), op = step.reads, step.equation.op

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from blockbuster.frontend.kinds import FLOAT, MOVES
 from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.ir.graph import Value
+from blockbuster.selection.plans.whole_patterns import pattern
 
 FOLDS = ("sum", "mean", "max", "min")
 
@@ -58,7 +59,7 @@ class Steps:
 
 def steps_of(program: ArrayProgram) -> Steps:
     """The steps that the outputs of ``program`` need."""
-    same: dict[Value, Value] = {Value(-1, port): Value(-1, port) for port in range(len(program.inputs))}
+    same = {Value(-1, port): Value(-1, port) for port in range(len(program.inputs))}
     first: dict[object, Value] = {}
     kept: dict[Value, Equation] = {}
     for at in program.needed(output.value for output in program.outputs):
@@ -82,17 +83,37 @@ def _joined(
             if isinstance(operand, Value):
                 readers[operand] = readers.get(operand, 0) + 1
     made: dict[Value, Step] = {}
+
+    def alone(value: object) -> Equation | None:
+        found = made.get(value) if isinstance(value, Value) else None
+        return found.equation if found and readers[found.value] == 1 else None
+
     for value, one in kept.items():
         step = Step(value, one, _axes(program, one))
         inner = made.get(step.reads[0]) if step.axes else None
-        if inner and inner.axes and _is_alike(inner.equation, one) and readers[inner.value] == 1:
+        found = pattern(program, one, step.axes[0], alone, kept) if step.axes else None
+        if found:
+            step = Step(value, found[0])
+            for gone in found[1]:
+                del made[gone]
+        elif inner and inner.axes and _is_alike(inner.equation, one) and alone(inner.value):
             del made[inner.value]
             step = _both(inner, step)
         made[value] = step
+    made = _read({step.value: step for step in made.values()}, results)
     roots = {Value(-1, port): Value(-1, port) for port in range(len(program.inputs))}
     for step in made.values():
         roots[step.value] = roots[step.reads[0]] if step.moves else step.value
     return Steps(program, tuple(made.values()), results, roots)
+
+
+def _read(made: Mapping[Value, Step], results: tuple[Value, ...]) -> dict[Value, Step]:
+    """The steps that are still read."""
+    needed = dict.fromkeys(results)
+    for value, step in reversed([*made.items()]):
+        if value in needed:
+            needed |= dict.fromkeys(step.reads)
+    return {value: step for value, step in made.items() if value in needed}
 
 
 def _axes(program: ArrayProgram, one: Equation) -> tuple[int, ...]:

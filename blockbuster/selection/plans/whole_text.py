@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from blockbuster.emit.print.numpy.own_functions import HELPERS
 from blockbuster.emit.print.numpy.spelling import RESERVED, Spelling
 from blockbuster.emit.print.numpy.text import DECORATOR, RUN_DOC
+from blockbuster.errors import shown
 from blockbuster.frontend.decompose import POWERS
 from blockbuster.frontend.kinds import FLOAT, MASK
 from blockbuster.frontend.operator_text import OperatorText
@@ -26,6 +27,7 @@ from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import size_class
+from blockbuster.selection.plans.whole_patterns import CONTRACT, PICK
 from blockbuster.selection.plans.whole_steps import Step, Steps, steps_of
 
 COMPOSED = ("softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm")
@@ -89,8 +91,9 @@ class _Text:
 
     def _lines(self) -> Iterator[str]:
         for number, step in enumerate(self._steps.steps):
-            text, where = self._text(number, step), step.equation.where
-            yield f"    {self._names[step.value]} = {text}" + (f"  # {where}" if where else "")
+            where = step.equation.where
+            note = f"  # {shown(str(where))}" if where else ""
+            yield f"    {self._names[step.value]} = {self._text(number, step)}{note}"
 
     def _results(self) -> Iterator[str]:
         """The return statement, with copies of what would share memory with another array."""
@@ -109,6 +112,8 @@ class _Text:
         one = step.equation
         if step.axes:
             return self._fold(step)
+        if one.op in (PICK, CONTRACT):
+            return self._pattern(step)
         floats = [self._program.kind_of(value) == FLOAT for value in step.reads]
         if one.kind == FLOAT and all(floats):
             if one.op in FUNCTIONS:
@@ -136,6 +141,21 @@ class _Text:
             count = " * ".join(self._sizes[a] if isinstance(a, str) else str(a) for a in extents)
             total = f"({total} / {count if len(extents) == 1 else f'({count})'})"
         return f"{total}.astype(dtype)"
+
+    def _pattern(self, step: Step) -> str:
+        """Elements at positions, or a product with a row."""
+        one, (x, other) = step.equation, step.reads
+        first, second = self._names[x], self._names[other]
+        keeps = bool(one.param("keepdims"))
+        if one.op == PICK:
+            helper = self._spelling.helper("picked")
+            return f"{helper}({first}, {second}, {one.param('axis')}, {keeps})"
+        if len(self._shape(other)) > 1:
+            second = f"np.swapaxes({second}, -1, -2)"
+        else:
+            second += "[:, None]"
+        product = f"{self._spelling.helper('whole_product')}({first}, {second}, dtype)"
+        return product if keeps else f"{product}[..., 0]"
 
     def _function(self, number: int, step: Step) -> str:
         """A function of each element, in memory that is free if there is any."""

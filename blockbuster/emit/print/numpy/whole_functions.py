@@ -25,6 +25,18 @@ WHOLE: dict[str, str] = {
         "        made += np.matmul(a[..., k : k + 256], tall[..., k : k + 256, :])\n"
         "    return made if b.ndim > 1 else made[..., 0]\n"
     ),
+    "picked": (
+        "def picked(x, at, axis, keepdims):\n"
+        '    """The elements of `x` at positions along an axis; 0 if there is no such one."""\n'
+        "    if not x.size:\n"
+        "        return x.sum(axis=axis, keepdims=keepdims)\n"
+        "    inside = (at >= 0) & (at < x.shape[axis])\n"
+        "    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])\n"
+        "    places = np.broadcast_to(np.where(inside, at, 0), shape)\n"
+        "    made = np.take_along_axis(x, places, axis)\n"
+        "    made = np.where(inside, made, np.zeros_like(made))\n"
+        "    return made if keepdims else np.squeeze(made, axis)\n"
+    ),
     "top_along": (
         "def top_along(x, axis):\n"
         '    """The largest along an axis, 0 where that is infinite."""\n'
