@@ -2,8 +2,9 @@
 
 Every snapshot of a piece is lowered to tiles for the given sizes. On a GPU, a closed form predicts
 the microseconds of each with its default schedule, and the best few compete with the best of nearby
-schedules (contest.py). On the CPU the least tile traffic wins. Fewer kernels, then more fusion,
-break a tie. If a compiler refuses a snapshot, its other forms (alternatives.py) compete.
+schedules (contest.py). On the CPU the least time of NumPy's calls wins (numpy_price.py). Fewer
+kernels, then more fusion, break a tie. If a compiler refuses a snapshot, its other forms
+(alternatives.py) compete.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parts on whole arrays: their text gives what the oracle gives, and is taken where it is faster."""
+"""Parts on whole arrays: their text gives what the oracle gives, and is taken if it is faster."""
 
 from random import Random
 
@@ -9,7 +9,7 @@ import blockbuster as bb
 from blockbuster.emit.target.load import load_module
 from blockbuster.ir.types import size_class
 from blockbuster.machines import built_in
-from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
+from blockbuster.selection.plans.whole_part import why_not_whole
 from blockbuster.selection.plans.whole_price import price_of_whole
 from blockbuster.selection.plans.whole_text import whole_text
 from blockbuster.testing.arrays import random_array_function

@@ -137,7 +137,8 @@ class Choice:
         if self.cost is not None:
             times = f", counted {self.weight} times: {STORED}" if self.weight > 1.0 else ""
             return f"{self.name} {self.cost}{times}"
-        return f"{self.name} moves {self.moved}"
+        known = self.scheduled is None
+        return f"{self.name} {self.price:.1f} us" if known else f"{self.name} moves {self.moved}"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from blockbuster.frontend.part import part
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.machines import Machine
+from blockbuster.machines import CPU, Machine
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.bounds import Bounds, given
@@ -35,9 +35,14 @@ BUDGET = 12
 """Parts that are priced for a plan, at most, beside single units: a product takes a third of a
 second, attention with what is before and behind it up to ten. A decoder block prices 11."""
 
-FEW = 0.5
+FEW, FEW_ON_CPU = 0.5, 10.0
 """Microseconds of memory or units, beside a launch, from which on a program is worth dividing:
-smaller ones take as long as launches and latencies, which the closed form does not tell apart."""
+smaller ones take as long as launches and latencies, which the closed form does not tell apart. On a
+CPU, that is the time of ten statements."""
+
+TWICE = 2.0
+"""How many times as fast whole arrays have to be for programs with too little to do: of a few
+statements, the price tells no less apart, and blocks of few elements are computed in float64."""
 
 TOO_LITTLE = "it has too little to do to be worth dividing"
 ONE_UNIT = "its operators are one group that stays together"
@@ -113,17 +118,23 @@ class Division:
         """The best plan at ``sizes``. Raises EmitError where neither whole nor parts have one."""
         known = {size_class(dim): size for dim, size in sizes.items()}
         units = units_of(self._program, known)
-        if units is None or len(units) < 2:
-            part = self.better(whole, consider, known, machine)[0]
-            return Divided((part,), tuple(consider(part)), machine, why=ONE_UNIT)
-        return _Search(self, units, known, machine, consider, whole).found()
+        if units is not None and len(units) > 1:
+            return _Search(self, units, known, machine, consider, whole).found()
+        search = units and _Search(self, units, known, machine, consider, whole)
+        times = TWICE if search and search.has_too_little else 1.0
+        part, _ = self.better(whole, consider, known, machine, times)
+        return Divided((part,), tuple(consider(part)), machine, why=ONE_UNIT)
 
     def better(
-        self, part: Part, consider: Consider, sizes: Mapping[Dim, int], machine: Machine
+        self,
+        part: Part,
+        consider: Consider,
+        sizes: Mapping[Dim, int],
+        machine: Machine,
+        times: float = 1.0,
     ) -> tuple[Part, Price]:
-        """A part as blocks or, for the CPU, on whole arrays if that is faster; and its price.
-
-        Raises EmitError if it has neither form.
+        """A part in blocks or, for the CPU, on whole arrays if that is faster by so many ``times``;
+        and its price. Raises EmitError if it has neither form.
         """
         whole = self.on_whole_arrays(part)
         try:
@@ -135,7 +146,7 @@ class Division:
         if whole is None:
             return part, blocks
         found = price(whole, (), sizes, machine)
-        return (whole, found) if found.length < blocks.length else (part, blocks)
+        return (whole, found) if found.length * times < blocks.length else (part, blocks)
 
     def on_whole_arrays(self, part: Part) -> WholePart | None:
         """A part on whole arrays, for the CPU, if it may be."""
@@ -217,12 +228,19 @@ class _Search:
         dtypes = {value: division.kept(value) for value in values}
         self._bounds = Bounds(units, sizes, dtypes, machine)
 
+    @property
+    def has_too_little(self) -> bool:
+        """True if the program takes about as long as a kernel that does nothing."""
+        few = FEW_ON_CPU if self._machine.kind == CPU else FEW
+        return self._bounds.least(self._all) < few + self._bounds.launching
+
     def found(self) -> Divided:
         """The best plan."""
         bounds, units = self._bounds, self._units
-        if bounds.least(self._all) < FEW + bounds.launching:
-            alone = tuple(self._consider(self._whole))
-            return Divided((self._whole,), alone, self._machine, why=TOO_LITTLE)
+        if self.has_too_little:
+            sizes, machine = self._sizes, self._machine
+            part, _ = self._division.better(self._whole, self._consider, sizes, machine, TWICE)
+            return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
         best = best_plan(
             units.before, units.beside, budget=BUDGET,
             bound=bounds.least, estimate=bounds.estimate, price=self._price,

@@ -102,8 +102,7 @@ class Plan:
         """The predicted microseconds of its kernels, each launched by the host, and of copies.
 
         That is what the search for the plan added up; ``cost`` has the time with other launches.
-        Functions of whole arrays are not counted. Raises ValueError for a plan for the CPU, and for
-        one from a file.
+        Functions of whole arrays are not counted. Raises ValueError for a plan from a file.
         """
         return sum(price.us for price in divided_of(self).prices(self.sizes))
 

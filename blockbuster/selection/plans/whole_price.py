@@ -17,12 +17,12 @@ from blockbuster.selection.decisions.numpy_price import SMALL, NumpyCosts
 from blockbuster.selection.plans.whole_patterns import CONTRACT, PICK
 from blockbuster.selection.plans.whole_steps import Step, Steps, steps_of
 
-OF_ROWS: Mapping[str, tuple[int, int, int]] = {
-    "softmax": (4, 1, 2), "log_softmax": (5, 1, 2), "logsumexp": (3, 1, 2),
-    "rms_norm": (4, 0, 1), "layer_norm": (7, 0, 3),
+OF_ROWS: Mapping[str, tuple[int, int, int, int]] = {
+    "softmax": (11, 4, 1, 2), "log_softmax": (11, 5, 1, 2), "logsumexp": (12, 3, 1, 2),
+    "rms_norm": (6, 4, 0, 1), "layer_norm": (12, 7, 0, 3),
 }  # fmt: skip
-"""Of operators on rows: how often they walk through all elements, how many exponentials they take
-of each, and how often they fold them."""
+"""Of operators on rows (whole_functions.py): their statements, how often they walk through all
+elements, how many exponentials they take of each, and how often they fold them."""
 
 
 def price_of_whole(program: ArrayProgram, sizes: Mapping[Dim, int], machine: Machine) -> float:
@@ -136,7 +136,7 @@ class _Priced:
         return folded + self._costs.rows(rows) + apart + self._moving(elements, elements)
 
     def _of_rows(self, step: Step) -> float:
-        passes, special, folds = OF_ROWS[step.equation.op]
+        statements, passes, special, folds = OF_ROWS[step.equation.op]
         extents = self._extents_of(step.reads[0])
         elements, axis = prod(extents), step.equation.param("axis", -1)
         time = self._moving(2 * passes * elements, 2 * elements)
@@ -144,7 +144,7 @@ class _Priced:
         time += folds * self._costs.folding(elements, summed=True)
         inner = extents[axis] if axis in (-1, len(extents) - 1) else extents[-1]
         rows = (passes + folds) * elements / max(inner, 1)
-        return time + self._costs.rows(rows) + passes * self._costs.statement
+        return time + self._costs.rows(rows) + (statements - 1) * self._costs.statement
 
     def _pointwise(self, step: Step) -> float:
         one, reads = step.equation, step.reads
