@@ -134,6 +134,9 @@ class _Text:
         if one.op in EXTREMA:
             function, start = EXTREMA[one.op]
             return f"{function}.reduce({name}, {options}, initial={start})"
+        if one.op == "sum" and self._is_positive(operand, step):
+            keeps = bool(one.param("keepdims"))
+            return f"{self._spelling.helper('sum_of_positive')}({name}, {keeps}, dtype)"
         total = f"np.add.reduce({name}, {options}, dtype=np.float64)"
         if one.op == "mean":
             shape = self._program.shape_of(operand)
@@ -141,6 +144,12 @@ class _Text:
             count = " * ".join(self._sizes[a] if isinstance(a, str) else str(a) for a in extents)
             total = f"({total} / {count if len(extents) == 1 else f'({count})'})"
         return f"{total}.astype(dtype)"
+
+    def _is_positive(self, operand: Value, step: Step) -> bool:
+        """True for rows of exponentials."""
+        made = {one.value: one.equation.op for one in self._steps.steps}
+        last = len(self._shape(operand)) - 1
+        return made.get(operand) == "exp" and step.axes == (last,)
 
     def _pattern(self, step: Step) -> str:
         """Elements at positions, or a product with a row."""
