@@ -35,10 +35,10 @@ BUDGET = 12
 """Parts that are priced for a plan, at most, beside single units: a product takes a third of a
 second, attention with what is before and behind it up to ten. A decoder block prices 11."""
 
-FEW, FEW_ON_CPU = 0.5, 10.0
+FEW, FEW_ON_CPU = 0.5, 20.0
 """Microseconds of memory or units, beside a launch, from which on a program is worth dividing:
 smaller ones take as long as launches and latencies, which the closed form does not tell apart. On a
-CPU, that is the time of ten statements."""
+CPU, that is the time of twenty statements."""
 
 TWICE = 2.0
 """How many times as fast whole arrays have to be for programs with too little to do: of a few
