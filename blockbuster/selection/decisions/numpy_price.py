@@ -17,7 +17,7 @@ from blockbuster.emit.print.numpy.places import lies_at_positions
 from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.extents import Extents, Loops, extents_of
 from blockbuster.emit.tile.program import Fold, For, Init, Let, Load, Stmt, Store, Tile, TileProgram
-from blockbuster.ir.expr import Call, Expr
+from blockbuster.ir.expr import Call, Expr, arguments
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import Strided
@@ -171,8 +171,8 @@ def _is_gathered(stmt: Load | Store) -> bool:
 
 
 def _calls(expr: Expr) -> Iterator[Call]:
-    """The functions in an expression that are called for elements."""
-    if isinstance(expr, Call):
+    """The functions in an expression that are called for elements, not for numbers alone."""
+    if isinstance(expr, Call) and arguments(expr):
         yield expr
         for arg in expr.args:
             yield from _calls(arg)

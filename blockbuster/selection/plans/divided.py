@@ -23,7 +23,7 @@ from blockbuster.machines import CPU, Machine
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.bounds import Bounds, given
-from blockbuster.selection.parts.partition import Price, best_plan
+from blockbuster.selection.parts.partition import NEAR, Price, best_plan
 from blockbuster.selection.parts.units import Units, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.part import Dtypes, Part
@@ -121,7 +121,7 @@ class Division:
         if units is not None and len(units) > 1:
             return _Search(self, units, known, machine, consider, whole).found()
         search = units and _Search(self, units, known, machine, consider, whole)
-        times = TWICE if search and search.has_too_little else 1.0
+        times = TWICE if search and search.has_too_little else NEAR
         part, _ = self.better(whole, consider, known, machine, times)
         return Divided((part,), tuple(consider(part)), machine, why=ONE_UNIT)
 
@@ -131,7 +131,7 @@ class Division:
         consider: Consider,
         sizes: Mapping[Dim, int],
         machine: Machine,
-        times: float = 1.0,
+        times: float = NEAR,
     ) -> tuple[Part, Price]:
         """A part in blocks or, for the CPU, on whole arrays if that is faster by so many ``times``;
         and its price. Raises EmitError if it has neither form.
