@@ -18,6 +18,7 @@ from blockbuster.selection.parts.partition import NEAR, Best
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.stored import reads_of_parts, sizes_in_words, what_is_stored
+from blockbuster.selection.plans.whole_part import WholePart
 from blockbuster.selection.plans.why_apart import Found, in_us
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Told:
     """A part of a plan in words.
 
     ``computes``: its operators with their lines; ``us``: its predicted microseconds, None if there
-    is no prediction; ``limited_by``: what limits each of its files.
+    is no prediction; ``limited_by``: what limits each of its files. ``whole``: it runs on whole
+    arrays, operator by operator.
     """
 
     computes: str
@@ -42,6 +44,7 @@ class Told:
     kernels: int
     us: float | None
     limited_by: tuple[str, ...]
+    whole: bool = False
 
     def __str__(self) -> str:
         count = "no kernel" if not self.kernels else f"{self.kernels} kernels"
@@ -49,7 +52,8 @@ class Told:
         limits = f", limited by {' and '.join(self.limited_by)}" if self.limited_by else ""
         time = f"{in_us(self.us)}{limits}; " if self.us is not None else ""
         arrays = f"reads {', '.join(self.reads)}; writes {', '.join(self.writes)}"
-        return f"{self.computes}{number}: {time}{arrays}"
+        form = " on whole arrays" if self.whole else ""
+        return f"{self.computes}{number}{form}: {time}{arrays}"
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
     prices = divided.prices(plan.sizes)
     for (part, considered), read, price in zip(divided.by_part, reads, prices, strict=True):
         steps = part.pieces.steps
-        kernels = sum(one.best.kernels for one in considered)
+        kernels = sum(one.best.kernels for one in considered) or int(isinstance(part, WholePart))
         copies = any(isinstance(step, Call) and step.only_moves for step in steps)
         timed = price is not None and isfinite(price.us) and bool(kernels or copies)
         yield Told(
@@ -126,6 +130,7 @@ def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
             kernels,
             price.us if price is not None and timed else None,
             tuple(dict.fromkeys(_limits(considered))),
+            isinstance(part, WholePart),
         )
 
 

@@ -197,6 +197,9 @@ class Plan:
         self, machine: str | Path | Machine = "h200", *, launch: str = "plain", warm: bool = False
     ) -> Report:
         """The cost of its kernels on a machine, one after the other: see ``Kernel.cost``."""
+        if self.target == CPU:
+            what = "a plan for the CPU has no kernels whose cost could be told"
+            raise ValueError(message(what, hint='compile for a GPU: machine="sm_90"'))
         files = [file.considered for file in self.files]
         names = [call.name for call in self.calls]
         return plan_cost(files, names, machine, launch=launch, warm=warm)
