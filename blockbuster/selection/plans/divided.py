@@ -55,8 +55,8 @@ Consider = Callable[[Part], list[Considered]]
 class Divided:
     """A plan's parts in order, and what was considered for their pieces.
 
-    ``machine``: the one whose numbers price parts. ``found``: by the search for
-    the parts; where there was none, ``why`` says why.
+    ``machine``: the one whose numbers price parts. ``found``: by the search for the parts; where
+    there was none, ``why`` says why.
     """
 
     parts: tuple[Part, ...]
@@ -230,7 +230,7 @@ class _Search:
 
     @property
     def has_too_little(self) -> bool:
-        """True if the program takes about as long as a kernel that does nothing."""
+        """True if the program takes about as long as its launch, or as its statements."""
         few = FEW_ON_CPU if self._machine.kind == CPU else FEW
         return self._bounds.least(self._all) < few + self._bounds.launching
 

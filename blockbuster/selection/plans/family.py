@@ -184,7 +184,7 @@ class Family:
         notes = [note for considered in chosen.considered for note in considered.notes]
         notes += [n for part in chosen.parts if isinstance(part, WholePart) for n in part.notes]
         results = {name: seen for part in chosen.parts for name, seen in part.results}
-        names = tuple(dict.fromkeys(output.name for output in self._whole.program.outputs))
+        names = self._whole.pieces.names
         whole = [part.program for part in chosen.parts] == [self._whole.program]
         own = (rule for part in chosen.parts for rule in part.size_rules)
         rules = tuple(dict.fromkeys((*self.rules, *own)))

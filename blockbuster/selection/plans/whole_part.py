@@ -27,6 +27,9 @@ from blockbuster.selection.plans.pieces import Axes, Pieces, Seen, Whole
 from blockbuster.selection.plans.whole_price import price_of_whole
 from blockbuster.selection.plans.whole_text import whole_text
 
+TWO_TEXTS = ("sigmoid", "silu", "gelu", "erf", "sub0", "recip0")
+"""Functions that a text would define twice under one name, for floats and for integers."""
+
 GROWING = ("exp", "softmax", "log_softmax", "logsumexp")
 """Operators whose results can overflow where those made of them do not."""
 
@@ -94,6 +97,9 @@ def why_not_whole(program: ArrayProgram) -> str:
             return f"{one.param('name')} is a function of the user's"
         if one.op in ("floordiv", "mod") and one.kind != FLOAT:
             return f"{one.op} of integers has no result over 0"
+        values = (o for o in one.operands if isinstance(o, Value))
+        if one.op in TWO_TEXTS and any(program.kind_of(value) != FLOAT for value in values):
+            return f"{one.op} of integers is another function than that of floats"
     if _cancels(program):
         return "a variance is a difference of large numbers, which fused text takes around the mean"
     return ""
