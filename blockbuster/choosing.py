@@ -22,7 +22,7 @@ def select(
     sum of their predicted times is least. ``plan.explain()`` says why it became these kernels,
     ``plan.draw()`` shows them, ``total_us``, ``lower_bound_us`` and ``gap`` are what the plan takes
     and how much better any plan could be. ``machine`` is a GPU's name or architecture, "cpu" or
-    "auto", as ``compile`` takes them; no time is predicted for the CPU.
+    "auto", as ``compile`` takes them.
 
     Raises ValueError for unknown or missing dims, dtypes and machines and for sizes of 0, EmitError
     where no kernel can be written.

@@ -2,6 +2,7 @@
 
     python -m bench.cpu                                all twelve: a table
     python -m bench.cpu --only softmax --rounds 5
+    python -m bench.cpu --everyday                     26 programs of reshapes and everyday NumPy
     python -m bench.cpu --json bench/results/2026-11-22-cpu/twelve.json
 
 One process, one thread. In each round both take turns, so other work on the machine slows both; a

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import blockbuster as bb
+from bench.cpu.everyday import EVERYDAY
 from bench.cpu.programs import PROGRAMS, Program
 
 SLICE = 0.02  # seconds of a turn: many calls where they are short
@@ -24,9 +25,10 @@ Record = dict[str, Any]
 
 def main() -> None:
     options = _options()
-    chosen = [p for p in PROGRAMS if options.only in p.name]
+    programs = EVERYDAY if options.everyday else PROGRAMS
+    chosen = [p for p in programs if options.only in p.name]
     if not chosen:
-        names = ", ".join(program.name for program in PROGRAMS)
+        names = ", ".join(program.name for program in programs)
         sys.exit(f"no program is called {options.only!r}; there are: {names}")
     print(f"{'':20}{'NumPy us':>12}{'ours us':>12}{'ours/NumPy':>12}{'wall':>8}{'errors':>20}")
     records = [_measured(program, options.rounds) for program in chosen]
@@ -42,6 +44,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Times of bb.jit on NumPy arrays beside NumPy's.")
     parser.add_argument("--only", default="", help="programs whose name contains this")
+    parser.add_argument("--everyday", action="store_true", help="programs of reshapes and others")
     parser.add_argument("--rounds", type=int, default=15, help="turns of each of the two")
     parser.add_argument("--json", type=Path, help="write all that was measured")
     return parser.parse_args()

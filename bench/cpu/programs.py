@@ -20,17 +20,26 @@ Array = Any
 
 @dataclass(frozen=True)
 class Program:
-    """A program in two spellings, and the shapes of its inputs in order."""
+    """A program in two spellings, and the shapes of its inputs in order.
+
+    ``count``: one input of one axis holds positions below it.
+    """
 
     name: str
     ours: Callable[..., Array]
     plain: Callable[..., Array]
     shapes: tuple[tuple[int, ...], ...]
+    count: int | None = None
 
     def inputs(self, dtype: Any = np.float32) -> list[Array]:
         """The same arrays whenever it is called."""
         random = np.random.default_rng(0)
-        return [random.standard_normal(shape).astype(dtype) for shape in self.shapes]
+        return [
+            random.integers(0, self.count, shape)
+            if self.count and len(shape) == 1
+            else random.standard_normal(shape).astype(dtype)
+            for shape in self.shapes
+        ]
 
 
 def attention(q: Array, k: Array, v: Array) -> Array:

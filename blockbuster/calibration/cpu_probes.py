@@ -55,7 +55,7 @@ def cache_sizes() -> dict[str, int]:
 
 def cpu_probes(sizes: dict[str, int | float]) -> tuple[Probe, ...]:
     """All probes of this CPU; ``sizes``: the bytes of its caches, by the names of their tiers."""
-    return (*_memory(sizes), *_arithmetic(int(sizes["l2"])))
+    return (*_memory(sizes), *_arithmetic(int(sizes["l2"])), *_walking(int(sizes["l2"])))
 
 
 def _memory(sizes: dict[str, int | float]) -> Iterator[Probe]:
@@ -91,6 +91,34 @@ def _arithmetic(cache: int) -> Iterator[Probe]:
     yield _calling(
         "launch.plain", "the square of one element", 1.0, lambda: np.square(one), rate=False
     )
+
+
+def _walking(cache: int) -> Iterator[Probe]:
+    """What NumPy text pays beside rates: rounding once from float64, short rows, lone elements."""
+    size = 1 << (cache // 16).bit_length() - 1  # elements: a quarter of the cache at most
+    x, count = np.full(size, 0.5, np.float32), float(size)
+    made, rows, pairs = np.empty_like(x), x.reshape(-1, 1024), x.reshape(-1, 2)
+    square = x[: 256 * 256].reshape(256, 256)
+    places, lanes = np.arange(rows.shape[0])[:, None], np.arange(1024)[None, :]
+
+    def exponentials() -> None:
+        np.exp(x, out=made, dtype=np.float64, casting="same_kind")
+
+    of = f"of {size} elements of float32"
+    yield _calling("compute.special.float64", f"exponentials in float64 {of}", count, exponentials)
+    yield _calling(
+        "compute.fold.float64", f"sums in float64 of rows of 1024 {of}", count,
+        lambda: np.add.reduce(rows, axis=-1, dtype=np.float64),
+    )  # fmt: skip
+    yield _calling(
+        "compute.rows.float32", f"sums in float64 of pairs {of}, pairs a second", count / 2,
+        lambda: np.add.reduce(pairs, axis=-1, dtype=np.float64),
+    )  # fmt: skip
+    yield _calling(
+        "compute.gather.float32", f"elements at positions {of}", count, lambda: rows[places, lanes]
+    )
+    what = "a copy of 256 x 256 elements of float32 with the axes exchanged"
+    yield _calling("compute.copy.float32", what, float(square.size), lambda: square.T.copy())
 
 
 def _multiplying(dtype: str) -> Probe:

@@ -137,7 +137,7 @@ def _scalar_function(recorder: ViewRecorder, equation: Equation, terms: tuple[Te
     if inverts and _is_vector_of(recorder, refs[0], refs[1]):
         inverse, partner = _INVERSES[fn]
         return recorder.binary(partner, refs[0], recorder.unary(inverse, refs[1], hint="r"))
-    power = _POWERS.get(terms[1]) if fn == "pow" and isinstance(terms[1], Const) else None
+    power = POWERS.get(terms[1]) if fn == "pow" and isinstance(terms[1], Const) else None
     if power is not None and refs:
         return recorder.unary(power, refs[0], hint=_HINTS.get(power, "y"))
     positions = iter(range(len(refs)))
@@ -154,7 +154,7 @@ def _wrapped(recorder: ViewRecorder, equation: Equation, made: Ref) -> Ref:
 
 
 _INVERSES = {"sub": ("neg", "add"), "div": ("reciprocal", "mul")}
-_POWERS = {
+POWERS = {
     Const(2.0): "square", Const(0.5): "sqrt", Const(-0.5): "rsqrt", Const(-1.0): "reciprocal",
 }  # fmt: skip
 _HINTS = {"exp": "e", "reciprocal": "r", "rsqrt": "r", "neg": "c", "where": "s"}

@@ -77,7 +77,7 @@ class OperatorText:
 
     def _operator(self, equation: Equation) -> str:
         op, operands = equation.op, [self._operand(o, equation) for o in equation.operands]
-        params = {k: self._param(v) for k, v in equation.params if k not in UNSEEN}
+        params = {k: self.param(v) for k, v in equation.params if k not in UNSEEN}
         if op in PYTHON:
             return f" {INFIX[op][0]} ".join(map(_apart, operands))
         if op == "expand":
@@ -148,7 +148,8 @@ class OperatorText:
     def _called(self, fn: str, texts: Sequence[str]) -> str:
         return f"{self._function(fn)}({', '.join(texts)})"
 
-    def _param(self, value: Any) -> str:
+    def param(self, value: Any) -> str:
+        """A parameter of an equation."""
         match value:
             case Length():
                 return value.python(self._sizes.__getitem__)

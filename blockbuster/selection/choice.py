@@ -2,8 +2,9 @@
 
 Every snapshot of a piece is lowered to tiles for the given sizes. On a GPU, a closed form predicts
 the microseconds of each with its default schedule, and the best few compete with the best of nearby
-schedules (contest.py). On the CPU the least tile traffic wins. Fewer kernels, then more fusion,
-break a tie. If a compiler refuses a snapshot, its other forms (alternatives.py) compete.
+schedules (contest.py). On the CPU the least time of NumPy's calls wins (numpy_price.py). Fewer
+kernels, then more fusion, break a tie. If a compiler refuses a snapshot, its other forms
+(alternatives.py) compete.
 """
 
 from __future__ import annotations
@@ -320,7 +321,7 @@ class Fused:
         if number not in self._lowered:
             one = self._beside(number)
             notes = one.notes if isinstance(one, Apart) else ()
-            self._lowered[number] = lowered(self._graph(number), notes)
+            self._lowered[number] = lowered(self._graph(number), notes, sparing=self._on_cpu)
         return self._lowered[number]
 
     def _choice(self, setting: Setting, number: int, form: Form) -> Choice:

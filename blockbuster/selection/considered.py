@@ -10,7 +10,7 @@ from blockbuster.errors import EmitError, shown_lines
 if TYPE_CHECKING:
     from blockbuster.selection.candidates.candidate import Choice
 
-LEAST_MOVED = "least tile traffic in elements"
+ON_CPU = "least time predicted for NumPy"
 
 NEAR = 1.05
 """How many times the least microseconds count as equal: the closed form tells no less apart of
@@ -21,9 +21,8 @@ Of two programs for a gated network of 128 rows it says 13.0 and 14.0; an H200 t
 
 def is_tie(best: Choice, other: Choice) -> bool:
     """True if two choices can overflow in as many places, and cost about the same."""
-    within = NEAR if best.cost is not None else 1.0
     low, high = sorted((best.price, other.price))
-    return len(best.unsafe) == len(other.unsafe) and high <= within * low
+    return len(best.unsafe) == len(other.unsafe) and high <= NEAR * low
 
 
 def as_noun(name: str) -> str:
@@ -35,7 +34,7 @@ def _priced(choice: Choice) -> str:
     name = as_noun(choice.name)
     if choice.cost is not None:
         return f"{name}, {choice.cost.microseconds:.1f} us"
-    return f"{name}, {'of no known time' if choice.scheduled else f'{choice.moved} elements moved'}"
+    return f"{name}, {'of no known time' if choice.scheduled else f'{choice.price:.1f} us'}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Considered:
         fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
         differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
         told = self.best.cost
-        least = f"least time by the closed form on {told.machine.name}" if told else LEAST_MOVED
+        least = f"least time by the closed form on {told.machine.name}" if told else ON_CPU
         tied = any(is_tie(self.best, c) for c in self.others)
         rest = "; of equals, the one with fewer kernels, then the more fused" if tied else ""
         return f"{fewest if differ else ''}{least}: {amounts}{rest}"

@@ -7,15 +7,18 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.print.numpy.own_functions import HELPERS
+from blockbuster.runtime.given import asked_for, family_of
 from blockbuster.selection.decisions.numpy_tiles import MOST
 
 ROWS = {"x": "M N", "w": "N"}
 
 
 def blocks(function, inputs, **sizes):
-    """What is cut, by size class."""
-    compiled = bb.compile(bb.trace(function, **inputs), sizes, "float32", "cpu")
-    (file,) = compiled.plan.files
+    """What is cut, by size class, where the program runs in blocks."""
+    program = bb.trace(function, **inputs)
+    device, known = asked_for(program, sizes, "float32", "cpu")
+    plan = family_of(program, "float32", device).at(known, one_kernel=True)
+    (file,) = plan.files
     return file.blocks
 
 

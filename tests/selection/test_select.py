@@ -143,15 +143,12 @@ def test_functions_of_whole_arrays_are_named():
     assert "is a function of whole arrays" in words
 
 
-def test_a_plan_for_the_cpu_has_no_times():
+def test_a_plan_for_the_cpu_has_times():
     plan = selected("group_norm", machine="cpu", dtype="float64")
 
-    assert plan.explain().endswith(
-        "  no parts were searched for: programs for the CPU are not divided\n"
-    )
+    assert "us predicted on cpu" in plan.explain()
     assert "digraph" in plan.draw().dot
-    with pytest.raises(ValueError, match="no time is predicted for NumPy: select for a GPU"):
-        _ = plan.total_us
+    assert plan.total_us > 0
 
 
 def test_one_operator_is_one_part():

@@ -23,11 +23,12 @@ from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.machines import Machine
+from blockbuster.machines import Machine, built_in
 from blockbuster.selection.candidates.again import Repeated
 from blockbuster.selection.candidates.alternatives import Form
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.default_schedule import default_schedule
+from blockbuster.selection.decisions.numpy_price import price_of_text
 from blockbuster.selection.decisions.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.selection.price import priced
 
@@ -50,7 +51,7 @@ class Choice:
 
     ``tiles`` are those that are not the default. A GPU's kernel is printed from ``scheduled``,
     which holds its warps, too; ``lowered`` is the block program behind it. ``price``: the
-    cost in microseconds or, on the CPU, in elements moved; ``cost`` has the details. ``again``: the
+    cost in microseconds; ``cost`` has the details on a GPU. ``again``: the
     work that it repeats. ``usual``: it is not another form because a compiler refused one.
     ``weight``: a factor on its microseconds. ``schedules``: the schedules among which its own was
     chosen, or why it was not.
@@ -136,7 +137,8 @@ class Choice:
         if self.cost is not None:
             times = f", counted {self.weight} times: {STORED}" if self.weight > 1.0 else ""
             return f"{self.name} {self.cost}{times}"
-        return f"{self.name} moves {self.moved}"
+        known = self.scheduled is None
+        return f"{self.name} {self.price:.1f} us" if known else f"{self.name} moves {self.moved}"
 
 
 @dataclass(frozen=True)
@@ -178,17 +180,18 @@ class Candidate:
 
 
 def on_the_cpu(start: TileProgram, setting: Setting) -> Candidate:
-    """The candidate for NumPy, which costs the elements that it moves."""
+    """The candidate for NumPy, by the numbers of the machine "cpu"."""
     blocks = numpy_tiling(start, setting.known)
     program = numpy_schedule(start, setting.known, blocks)
     looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
     kernels = len(split_nests(program).nests)
     sizes = completed(setting.known, program.rules)
     moved = sum(map(elements_moved, extents_of(program, sizes, blocks)))
+    taken = price_of_text(program, sizes, blocks, built_in(CPU))
     made = (defined(stmt) for nest in program.nests for stmt in statements(nest.body))
     dtypes = tuple(sorted({tile.dtype for tile in made if tile}))
     key = (program.whole, tuple(looped.items()), dtypes)
-    return Candidate(program, {}, blocks, kernels, moved, moved, key)
+    return Candidate(program, {}, blocks, kernels, moved, taken, key)
 
 
 def on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Candidate:

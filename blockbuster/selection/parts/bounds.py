@@ -16,7 +16,7 @@ from blockbuster.emit.tile.between import width
 from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
-from blockbuster.machines import Machine
+from blockbuster.machines import CPU, Machine
 from blockbuster.selection.candidates.candidate import LARGE
 from blockbuster.selection.parts.units import OPAQUE, PRODUCT, Units, elements
 
@@ -132,8 +132,15 @@ class Bounds:
             return 0.0  # the same in every plan
         once = dict.fromkeys(self.units.own(part), 1)
         moved = self._read(part) + self._written(part)
-        moving = moved / self.machine.memory.bandwidth
+        moving = moved / self._bandwidth(moved)
         return self._launched(moving, *self._work(part, once))
+
+    def _bandwidth(self, moved: float) -> float:
+        """Bytes a second, at most: what a CPU moves may be in a cache that holds it all."""
+        if self.machine.kind != CPU:
+            return self.machine.memory.bandwidth
+        held = [tier for tier in self.machine.tiers if tier.bytes >= moved]
+        return max(tier.bandwidth for tier in held or [self.machine.memory])
 
     @property
     def launching(self) -> float:

@@ -19,24 +19,30 @@ from blockbuster.frontend.part import part
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.machines import Machine
+from blockbuster.machines import CPU, Machine
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.bounds import Bounds, given
-from blockbuster.selection.parts.partition import Price, best_plan
+from blockbuster.selection.parts.partition import NEAR, Price, best_plan
 from blockbuster.selection.parts.units import Units, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.part import Dtypes, Part
 from blockbuster.selection.plans.prices import price
+from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
 from blockbuster.selection.plans.why_apart import Found
 
 BUDGET = 12
 """Parts that are priced for a plan, at most, beside single units: a product takes a third of a
 second, attention with what is before and behind it up to ten. A decoder block prices 11."""
 
-FEW = 0.5
+FEW, FEW_ON_CPU = 0.5, 20.0
 """Microseconds of memory or units, beside a launch, from which on a program is worth dividing:
-smaller ones take as long as launches and latencies, which the closed form does not tell apart."""
+smaller ones take as long as launches and latencies, which the closed form does not tell apart. On a
+CPU, that is the time of twenty statements."""
+
+TWICE = 2.0
+"""How many times as fast whole arrays have to be for programs with too little to do: of a few
+statements, the price tells no less apart, and blocks of few elements are computed in float64."""
 
 TOO_LITTLE = "it has too little to do to be worth dividing"
 ONE_UNIT = "its operators are one group that stays together"
@@ -50,13 +56,13 @@ Consider = Callable[[Part], list[Considered]]
 class Divided:
     """A plan's parts in order, and what was considered for their pieces.
 
-    ``machine``: the one whose numbers price parts; None for the CPU. ``found``: by the search for
-    the parts; where there was none, ``why`` says why.
+    ``machine``: the one whose numbers price parts. ``found``: by the search for the parts; where
+    there was none, ``why`` says why.
     """
 
     parts: tuple[Part, ...]
     considered: tuple[Considered, ...]
-    machine: Machine | None
+    machine: Machine
     found: Found | None = None
     why: str = ""
 
@@ -68,9 +74,7 @@ class Divided:
             yield own, tuple(islice(left, len(own.fused)))
 
     def prices(self, sizes: Mapping[Dim, int]) -> tuple[Price, ...]:
-        """What each part takes at ``sizes``. Raises ValueError for the CPU."""
-        if self.machine is None:
-            raise ValueError("no time is predicted for NumPy: select for a GPU")
+        """What each part takes at ``sizes``."""
         known = {size_class(dim): size for dim, size in sizes.items()}
         return tuple(price(own, found, known, self.machine) for own, found in self.by_part)
 
@@ -94,6 +98,7 @@ class Division:
         self._names = _names(program)
         self.arrays = _arrays(program, self._names)
         """The names of the outputs' arrays: their own, unless an input has that."""
+        self._whole: dict[Part, WholePart | None] = {}
         self._taken: dict[Dim, None] = {}  # dims of what lowering made of parts
         self._written: dict[str, None] = {}  # arrays that parts write beside their outputs
         self._held = held_in(program, dtypes.inputs, dtypes.common)
@@ -114,15 +119,49 @@ class Division:
         """The best plan at ``sizes``. Raises EmitError where neither whole nor parts have one."""
         known = {size_class(dim): size for dim, size in sizes.items()}
         units = units_of(self._program, known)
-        if len(units) < 2:
-            why = ONE_UNIT if len(units) else NO_UNIT
-            return Divided((whole,), tuple(consider(whole)), machine, why=why)
-        return _Search(self, units, known, machine, consider, whole).found()
+        search = _Search(self, units, known, machine, consider, whole)
+        if len(units) > 1:
+            return search.found()
+        times = TWICE if len(units) and search.has_too_little else NEAR
+        part, _ = self.better(whole, consider, known, machine, times)
+        why = ONE_UNIT if len(units) else NO_UNIT
+        return Divided((part,), tuple(consider(part)), machine, why=why)
+
+    def better(
+        self,
+        part: Part,
+        consider: Consider,
+        sizes: Mapping[Dim, int],
+        machine: Machine,
+        times: float = NEAR,
+    ) -> tuple[Part, Price]:
+        """A part in blocks or, for the CPU, on whole arrays if that is faster by so many ``times``;
+        and its price. Raises EmitError if it has neither form.
+        """
+        whole = self.on_whole_arrays(part)
+        try:
+            blocks = price(part, consider(part), sizes, machine)
+        except EmitError:
+            if whole is None:
+                raise
+            return whole, price(whole, (), sizes, machine)
+        if whole is None:
+            return part, blocks
+        found = price(whole, (), sizes, machine)
+        return (whole, found) if found.length * times < blocks.length else (part, blocks)
+
+    def on_whole_arrays(self, part: Part) -> WholePart | None:
+        """A part on whole arrays, for the CPU, if it may be."""
+        if not self._dtypes.on_cpu:
+            return None
+        if part not in self._whole:
+            self._whole[part] = None if why_not_whole(part.program) else WholePart(part)
+        return self._whole[part]
 
     def by_hand(
         self,
         sizes: Mapping[Dim, int],
-        machine: Machine | None,
+        machine: Machine,
         choose: Callable[[Units], Sequence[int]],
         consider: Consider,
     ) -> Divided:
@@ -181,7 +220,7 @@ class _Search:
         self._machine, self._consider, self._whole = machine, consider, whole
         self._all = (1 << len(units)) - 1
         self._made: dict[int, Part] = {}
-        self._prices: dict[Any, Price | EmitError] = {}
+        self._prices: dict[Any, tuple[Part, Price] | EmitError] = {}
         self._refused: dict[int, EmitError] = {}
         program = units.program
         values = [Value(-1, port) for port in range(len(program.inputs))]
@@ -189,12 +228,19 @@ class _Search:
         dtypes = {value: division.kept(value) for value in values}
         self._bounds = Bounds(units, sizes, dtypes, machine)
 
+    @property
+    def has_too_little(self) -> bool:
+        """True if the program takes about as long as its launch, or as its statements."""
+        few = FEW_ON_CPU if self._machine.kind == CPU else FEW
+        return self._bounds.least(self._all) < few + self._bounds.launching
+
     def found(self) -> Divided:
         """The best plan."""
         bounds, units = self._bounds, self._units
-        if bounds.least(self._all) < FEW + bounds.launching:
-            alone = tuple(self._consider(self._whole))
-            return Divided((self._whole,), alone, self._machine, why=TOO_LITTLE)
+        if self.has_too_little:
+            sizes, machine = self._sizes, self._machine
+            part, _ = self._division.better(self._whole, self._consider, sizes, machine, TWICE)
+            return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
         best = best_plan(
             units.before, units.beside, budget=BUDGET,
             bound=bounds.least, estimate=bounds.estimate, price=self._price,
@@ -215,18 +261,20 @@ class _Search:
         except (EmitError, TraceError) as error:
             self._refused[bits] = EmitError(str(error))
             return Price(inf)
-        self._made[bits] = own
         if key not in self._prices:
             self._prices[key] = self._priced(own)
         found = self._prices[key]
         if isinstance(found, EmitError):
-            self._refused[bits] = found
+            self._made[bits], self._refused[bits] = own, found
             return Price(inf)
-        return found._replace(weight=self._bounds.weight(bits))
+        better, taken = found
+        whole = isinstance(better, WholePart)
+        self._made[bits] = self._division.on_whole_arrays(own) or own if whole else own
+        return taken._replace(weight=max(taken.weight, self._bounds.weight(bits)))
 
-    def _priced(self, own: Part) -> Price | EmitError:
+    def _priced(self, own: Part) -> tuple[Part, Price] | EmitError:
         try:
-            return price(own, self._consider(own), self._sizes, self._machine)
+            return self._division.better(own, self._consider, self._sizes, self._machine)
         except EmitError as error:
             return error
 

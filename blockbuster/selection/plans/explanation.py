@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import inf, isfinite
+from math import isfinite
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from blockbuster.selection.parts.partition import NEAR, Best
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.stored import reads_of_parts, sizes_in_words, what_is_stored
+from blockbuster.selection.plans.whole_part import WholePart
 from blockbuster.selection.plans.why_apart import Found, in_us
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Told:
     """A part of a plan in words.
 
     ``computes``: its operators with their lines; ``us``: its predicted microseconds, None if there
-    is no prediction; ``limited_by``: what limits each of its files.
+    is no prediction; ``limited_by``: what limits each of its files. ``whole``: it runs on whole
+    arrays, operator by operator.
     """
 
     computes: str
@@ -42,6 +44,7 @@ class Told:
     kernels: int
     us: float | None
     limited_by: tuple[str, ...]
+    whole: bool = False
 
     def __str__(self) -> str:
         count = "no kernel" if not self.kernels else f"{self.kernels} kernels"
@@ -49,14 +52,15 @@ class Told:
         limits = f", limited by {' and '.join(self.limited_by)}" if self.limited_by else ""
         time = f"{in_us(self.us)}{limits}; " if self.us is not None else ""
         arrays = f"reads {', '.join(self.reads)}; writes {', '.join(self.writes)}"
-        return f"{self.computes}{number}: {time}{arrays}"
+        form = " on whole arrays" if self.whole else ""
+        return f"{self.computes}{number}{form}: {time}{arrays}"
 
 
 @dataclass(frozen=True)
 class Explanation:
     """The parts of a plan, what is stored between its kernels and why, and how it was found.
 
-    ``machine``: the one by whose numbers times are predicted; empty for the CPU.
+    ``machine``: the one by whose numbers times are predicted.
     """
 
     head: str
@@ -77,11 +81,11 @@ def explanation(plan: Plan) -> Explanation:
     parts = tuple(_told(plan, divided))
     number = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
     head = f"{plan.name}: {number} for {plan.target}, {plan.dtype}, {sizes_in_words(plan.sizes)}"
-    machine = divided.machine.name if divided.machine is not None else ""
-    total = sum(price.us for price in divided.prices(plan.sizes)) if machine else inf
+    machine = divided.machine.name
+    total = sum(price.us for price in divided.prices(plan.sizes))
     head += f"; {in_us(total)} predicted on {machine}" if isfinite(total) else ""
     calls = dict.fromkeys(call.name for call in plan.calls if not call.only_moves)
-    head += f", without {', '.join(calls)}" if calls and machine else ""
+    head += f", without {', '.join(calls)}" if calls else ""
     stored = what_is_stored(plan, plan.sizes)
     return Explanation(head, machine, parts, stored, tuple(_search(plan, divided)))
 
@@ -113,10 +117,10 @@ def _is_for(plan: Plan, found: Found) -> bool:
 
 def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
     reads = reads_of_parts(plan, divided)
-    prices = divided.prices(plan.sizes) if divided.machine else [None] * len(reads)
+    prices = divided.prices(plan.sizes)
     for (part, considered), read, price in zip(divided.by_part, reads, prices, strict=True):
         steps = part.pieces.steps
-        kernels = sum(one.best.kernels for one in considered)
+        kernels = sum(one.best.kernels for one in considered) or int(isinstance(part, WholePart))
         copies = any(isinstance(step, Call) and step.only_moves for step in steps)
         timed = price is not None and isfinite(price.us) and bool(kernels or copies)
         yield Told(
@@ -126,6 +130,7 @@ def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
             kernels,
             price.us if price is not None and timed else None,
             tuple(dict.fromkeys(_limits(considered))),
+            isinstance(part, WholePart),
         )
 
 

@@ -13,7 +13,7 @@ from blockbuster.emit.tile.trips import dims_of
 from blockbuster.frontend import ArrayProgram
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.machines import Machine
+from blockbuster.machines import Machine, built_in
 from blockbuster.selection.candidates.candidate import CPU, Choice, Key
 from blockbuster.selection.candidates.in_range import in_range
 from blockbuster.selection.choice import Fused
@@ -23,10 +23,9 @@ from blockbuster.selection.plans.asked import Asked, Known, Subject
 from blockbuster.selection.plans.divided import Consider, Divided, Division
 from blockbuster.selection.plans.part import Part, dtypes_of
 from blockbuster.selection.plans.pieces import Axes, Call, Piece
-from blockbuster.selection.plans.plan import File, Plan, Sizes, bound
+from blockbuster.selection.plans.plan import File, Plan, Sizes, bound, whole_file
 from blockbuster.selection.plans.plan_classes import PlanClasses
-
-NOT_ON_CPU = "programs for the CPU are not divided"
+from blockbuster.selection.plans.whole_part import WholePart
 
 
 class Family:
@@ -50,7 +49,7 @@ class Family:
         constants: tuple[str, ...] = (),
     ) -> None:
         self.name, self.dtype, self.target = program.name, dtype, target
-        self._machine = None if target == CPU else target_of(target).machine
+        self._machine = built_in(CPU) if target == CPU else target_of(target).machine
         self.inputs: Mapping[str, Axes] = {
             given.name: tuple(axis if isinstance(axis, str) else None for axis in given.shape)
             for given in program.inputs
@@ -114,9 +113,9 @@ class Family:
 
     def _considered(self, sizes: Sizes, one_kernel: bool) -> Divided:
         consider = self._consider(sizes, one_kernel)
-        if self._machine is None or one_kernel:
-            why = "one kernel was asked for" if one_kernel else NOT_ON_CPU
-            found = Divided((self._whole,), tuple(consider(self._whole)), self._machine, why=why)
+        if one_kernel:
+            alone = tuple(consider(self._whole))
+            found = Divided((self._whole,), alone, self._machine, why="one kernel was asked for")
         else:
             found = self._division.divided(sizes, self._machine, consider, self._whole)
         return self._measured(found, sizes, one_kernel)
@@ -178,10 +177,15 @@ class Family:
         found = iter(zip(chosen.fused, chosen.considered, strict=True))
         steps: list[File | Call] = []
         for step in (step for part in chosen.parts for step in part.pieces.steps):
-            steps.append(step if isinstance(step, Call) else self._file(step, *next(found), sizes))
+            if isinstance(step, Piece):
+                steps.append(self._file(step, *next(found), sizes))
+            else:
+                steps.append(step if isinstance(step, Call) else whole_file(step))
         notes = [note for considered in chosen.considered for note in considered.notes]
+        notes += [n for part in chosen.parts if isinstance(part, WholePart) for n in part.notes]
         results = {name: seen for part in chosen.parts for name, seen in part.results}
-        names, whole = self._whole.pieces.names, chosen.parts == (self._whole,)
+        names = self._whole.pieces.names
+        whole = [part.program for part in chosen.parts] == [self._whole.program]
         own = (rule for part in chosen.parts for rule in part.size_rules)
         rules = tuple(dict.fromkeys((*self.rules, *own)))
         return Plan(

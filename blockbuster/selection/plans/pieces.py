@@ -68,11 +68,21 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """Text that computes arrays operator by operator (whole_text.py). ``axes``: of those arrays."""
+
+    text: str = field(repr=False)
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    axes: tuple[Axes, ...]
+
+
+@dataclass(frozen=True)
 class Pieces:
     """Pieces and calls in order; ``results`` are the program's outputs, under ``names``."""
 
     inputs: dict[str, Axes]
-    steps: tuple[Piece | Call, ...]
+    steps: tuple[Piece | Call | Whole, ...]
     names: tuple[str, ...]
     results: tuple[Seen, ...]
 
@@ -301,8 +311,8 @@ def with_integers(pieces: Pieces, dtypes: Mapping[str, str]) -> Pieces:
             return given
         return replace(given, view=replace(given.view, dtype=dtypes[given.view.source]))
 
-    def changed(step: Piece | Call) -> Piece | Call:
-        if isinstance(step, Call) or not any(dtype in INTEGERS for dtype in dtypes.values()):
+    def changed(step: Piece | Call | Whole) -> Piece | Call | Whole:
+        if not isinstance(step, Piece) or not any(d in INTEGERS for d in dtypes.values()):
             return step
         return replace(step, graph=replace(step.graph, inputs=tuple(map(told, step.graph.inputs))))
 

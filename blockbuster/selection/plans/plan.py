@@ -25,7 +25,7 @@ from blockbuster.machines import Machine
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.plans.explanation import divided_of, explanation, lower_bound
-from blockbuster.selection.plans.pieces import Axes, Call, Seen
+from blockbuster.selection.plans.pieces import Axes, Call, Seen, Whole
 from blockbuster.selection.plans.plan_cost import plan_cost
 from blockbuster.selection.plans.plan_dtypes import kept_dtypes
 
@@ -102,8 +102,7 @@ class Plan:
         """The predicted microseconds of its kernels, each launched by the host, and of copies.
 
         That is what the search for the plan added up; ``cost`` has the time with other launches.
-        Functions of whole arrays are not counted. Raises ValueError for a plan for the CPU, and for
-        one from a file.
+        Functions of whole arrays are not counted. Raises ValueError for a plan from a file.
         """
         return sum(price.us for price in divided_of(self).prices(self.sizes))
 
@@ -198,6 +197,9 @@ class Plan:
         self, machine: str | Path | Machine = "h200", *, launch: str = "plain", warm: bool = False
     ) -> Report:
         """The cost of its kernels on a machine, one after the other: see ``Kernel.cost``."""
+        if self.target == CPU:
+            what = "a plan for the CPU has no kernels whose cost could be told"
+            raise ValueError(message(what, hint='compile for a GPU: machine="sm_90"'))
         files = [file.considered for file in self.files]
         names = [call.name for call in self.calls]
         return plan_cost(files, names, machine, launch=launch, warm=warm)
@@ -217,6 +219,11 @@ class Plan:
                     known = self.sizes[size_class(dim)]
                     raise LaunchError(f"{dim} is 0: {self.name} is compiled for {dim} = {known}")
         return sizes
+
+
+def whole_file(step: Whole) -> File:
+    """The module of a step on whole arrays."""
+    return File(step.text, step.reads, step.writes, step.axes, (), {}, 1)
 
 
 def bound(

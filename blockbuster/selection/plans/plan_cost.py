@@ -22,8 +22,7 @@ def plan_cost(
 ) -> Report:
     """The closed form of a plan's files; ``calls`` are functions of whole arrays between them.
 
-    Raises ValueError for what ``Kernel.cost`` refuses, and for files without schedules: those of a
-    loaded plan, or of a plan for the CPU.
+    Raises ValueError for what ``Kernel.cost`` refuses, and for files of a loaded plan.
     """
     works = [one for considered in files for one in work(_scheduled(considered))]
     left = (f"not counted: {', '.join(calls)}, which no kernel of ours computes",) if calls else ()
@@ -38,11 +37,5 @@ def _scheduled(considered: Considered | None) -> Scheduled:
                 hint="compile the program again to ask for its cost",
             )
         )
-    if considered.best.scheduled is None:
-        raise ValueError(
-            message(
-                "a plan for the CPU has no kernels whose cost could be told",
-                hint='compile for a GPU: machine="sm_90"',
-            )
-        )
+    assert considered.best.scheduled is not None, "a plan for a GPU"
     return considered.best.scheduled

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from blockbuster.emit.tile.value_dtypes import output_dtypes, result_dtype
 from blockbuster.ir.dtypes import OWN, met
-from blockbuster.selection.plans.pieces import Call, Piece, Pieces
+from blockbuster.selection.plans.pieces import Call, Piece, Pieces, Whole
 
 if TYPE_CHECKING:
     from blockbuster.selection.plans.plan import File
@@ -21,6 +21,8 @@ def written_dtypes(pieces: Pieces, common: str, own: Mapping[str, str]) -> dict[
     known = dict(own)
     written: dict[str, str] = {}
     for step in pieces.steps:
+        if isinstance(step, Whole):
+            continue
         if isinstance(step, Piece):
             found = output_dtypes(step.graph, common, known).values()
             made = dict(zip(step.writes, found, strict=True))
@@ -34,7 +36,7 @@ def written_dtypes(pieces: Pieces, common: str, own: Mapping[str, str]) -> dict[
 
 
 def kept_dtypes(
-    steps: Sequence[tuple[File | Piece | Call, tuple[str, ...]]],
+    steps: Sequence[tuple[File | Piece | Call | Whole, tuple[str, ...]]],
     dtypes: Mapping[str, str],
     *,
     common: str,

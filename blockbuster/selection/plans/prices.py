@@ -12,6 +12,7 @@ from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.whole_part import WholePart
 
 WIDTH = 4
 """Bytes of an element that a copy reads and writes: values between kernels are mostly float32."""
@@ -24,6 +25,8 @@ def price(
 
     Each kernel counts a launch by the host: that is what calls outside of CUDA graphs pay.
     """
+    if isinstance(part, WholePart):
+        return part.price(sizes, machine)
     copies = [step for step in part.pieces.steps if isinstance(step, Call) and step.only_moves]
     host = (machine.launch.plain - machine.launch.graph) * 1e6
     count = sum(one.best.kernels for one in considered)

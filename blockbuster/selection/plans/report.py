@@ -12,6 +12,7 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import message, shown, shown_lines
 from blockbuster.rules import explain
 from blockbuster.rules.faults import FaultNotes
+from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.plans.masked_loops import narrowed_loops, whole_loops
 from blockbuster.selection.plans.plan import File, Plan, Sizes
 from blockbuster.selection.plans.stored import sizes_in_words, what_is_stored
@@ -88,7 +89,8 @@ def _file(file: File, plan: Plan) -> list[str]:
     number = "" if file.kernels == 1 else f" in {file.kernels} kernels"
     lines = [f"  {', '.join(file.writes)} from {', '.join(file.reads)}{number}"]
     if file.considered is None:
-        return lines
+        whole = plan.target == CPU and plan.divided is not None
+        return [*lines, "    on whole arrays, operator by operator"] if whole else lines
     best = file.considered.best
     tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in best.blocks.items())
     lines.append(f"    {best.name} ({file.considered.reason})")

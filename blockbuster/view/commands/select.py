@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _json(plan: Plan) -> str:
     told = explanation(plan)
-    times = ("total_us", "lower_bound_us", "gap") if told.machine else ()
+    times = ("total_us", "lower_bound_us", "gap")
     data = {
         "schema": SCHEMA,
         **{name: getattr(plan, name) for name in ("name", "target", "dtype", "sizes", "kernels")},

@@ -6,6 +6,8 @@ told the dtype of their result: an operand's own may be another, and rounding to
 
 from __future__ import annotations
 
+from blockbuster.emit.print.numpy.whole_functions import NEEDED, WHOLE
+
 
 def _near(name: str, over: str) -> str:
     return (
@@ -57,6 +59,7 @@ def erf(x, dtype):
 '''
 
 HELPERS: dict[str, str] = {
+    **WHOLE,
     "exp": _nearest("exp"),
     "log": _nearest("log"),
     "tanh": _nearest("tanh"),
@@ -198,6 +201,7 @@ HELPERS: dict[str, str] = {
     ),
 }
 HELPERS_OF = {
+    **NEEDED,
     "silu": ("sigmoid",), "gelu": ("erf",), "near_gelu": ("erf", "gelu"),
     "dot": ("product",), "wide_dot": ("product",), "recip0": ("divisor",),
 }  # fmt: skip

@@ -37,26 +37,25 @@ class StridedPlaces:
     extent: Callable[[Dim], str]
 
     def needs_positions(self, view: View, tile: Tile) -> bool:
-        """True if the tile lies along an axis in no plain slice: it has two axes there, or gaps."""
+        """True if the tile lies along an axis in no slice."""
         return any(
-            len(lanes) > 1 or any(run.step != ONE for run in lanes)
-            for axis in view.dims
-            if isinstance(axis, Strided)
-            for lanes in [[run for run in axis.runs if run.dim in tile.axes]]
+            lies_at_positions(axis, tile.axes) for axis in view.dims if isinstance(axis, Strided)
         )
 
     def slice(self, axis: Strided, tile: Tile) -> str:
         """A position, or the slice where the tile has an axis."""
         terms = self._length(axis.start)
-        lanes = [run.dim for run in axis.runs if run.dim in tile.axes]
-        for run in axis.runs:
-            if run.dim not in lanes and self.start(run.dim):
+        lanes = [run for run in axis.runs if run.dim in tile.axes]
+        for run in (*(run for run in axis.runs if run not in lanes), *lanes):
+            if self.start(run.dim):
                 terms += [self._times(self.start(run.dim), run.step)]
-        first = " + ".join(terms + [text for dim in lanes if (text := self.start(dim))])
+        first = " + ".join(terms)
         if not lanes:
             return first or "0"
-        extent = self.extent(lanes[0])
-        return f"{first}:{first} + {extent}" if first else f":{extent}"
+        extent, step = self.extent(lanes[0].dim), lanes[0].step
+        each = "" if step == ONE else f":{step.constant}"
+        stop = extent if step == ONE else f"{extent} * {step.constant}"
+        return f"{first}:{first} + {stop}{each}" if first else f":{stop}{each}"
 
     def positions(self, view: View, tile: Tile) -> list[str]:
         """Every axis as an array of positions, all of the shape of the tile as the array lies."""
@@ -86,6 +85,14 @@ class StridedPlaces:
 
     def _length(self, length: Length) -> list[str]:
         return [length.python(self.size)] if length.terms else []
+
+
+def lies_at_positions(axis: Strided, lanes: tuple[Dim, ...]) -> bool:
+    """True if a tile with axes ``lanes`` has two of them along an axis of an array, or one whose
+    steps are no positive number: no slice shows that.
+    """
+    found = [run.step for run in axis.runs if run.dim in lanes]
+    return len(found) > 1 or any((step.constant or 0) < 1 for step in found)
 
 
 def lanes_of(total: Tile, value: Tile) -> str:

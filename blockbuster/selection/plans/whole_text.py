@@ -1,0 +1,214 @@
+"""NumPy text of an array program, operator by operator on whole arrays.
+
+    t0 = x.reshape(A, B // 16, 16)
+    t1 = (np.add.reduce(t0, axis=(2,), dtype=np.float64) / 16).astype(dtype)
+    t2 = np.subtract(t0, t1[:, :, None])
+
+Sums, products, exponentials and what is like them are rounded as in all text for the CPU: once,
+from float64, or in parts (emit/print/numpy). An array that is not read any more gives its memory to
+the next one. Views are NumPy's own; results are arrays of their own.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+
+from blockbuster.emit.print.numpy.own_functions import HELPERS
+from blockbuster.emit.print.numpy.spelling import RESERVED, Spelling
+from blockbuster.emit.print.numpy.text import DECORATOR, RUN_DOC
+from blockbuster.errors import shown
+from blockbuster.frontend.decompose import POWERS
+from blockbuster.frontend.kinds import FLOAT, MASK
+from blockbuster.frontend.operator_text import OperatorText
+from blockbuster.frontend.oracle_sources import definitions, sources
+from blockbuster.frontend.program import ArrayProgram
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const
+from blockbuster.ir.graph import Value
+from blockbuster.ir.types import size_class
+from blockbuster.selection.plans.whole_patterns import CONTRACT, PICK
+from blockbuster.selection.plans.whole_steps import Step, Steps, steps_of
+
+COMPOSED = ("softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm")
+"""Operators that are several steps: a function of the text's own each."""
+
+EXTREMA = {"max": ("np.maximum", "-np.inf"), "min": ("np.minimum", "np.inf")}
+
+def whole_text(program: ArrayProgram) -> str:
+    """A module's source, with the function ``run`` that all NumPy text has (text.py)."""
+    return _Text(steps_of(program)).module()
+
+
+class _Text:
+    def __init__(self, steps: Steps) -> None:
+        self._steps, self._program = steps, steps.program
+        self._taken = dict.fromkeys((*RESERVED, *keyword.kwlist, *definitions(), "int", "float"))
+        words = self._program.names()
+        inputs = [Value(-1, port) for port in range(len(self._program.inputs))]
+        values = [*inputs, *(step.value for step in steps.steps)]
+        self._names = {value: self._unique(words[value]) for value in values}
+        self._sizes = {dim: self._unique(dim) for dim in self._program.dims}
+        self._spelling = Spelling(lambda dim: self._sizes[dim])
+        self._operators = OperatorText(self._program, self._names, self._sizes)
+        self._last = steps.last_reads
+
+    def _unique(self, word: str) -> str:
+        plain = re.sub(r"\W|^(?=\d|$)", "_", word, flags=re.ASCII)
+        while plain in self._taken:
+            plain += "_"
+        self._taken[plain] = None
+        return plain
+
+    def module(self) -> str:
+        """The whole text."""
+        lines = [*self._lines()]
+        results = [*self._results()]
+        own = [HELPERS[name] for name in self._spelling.helpers]
+        helpers = [*own, *sources([*self._operators.helpers])]
+        math = ["import math\n"] if any("math." in text for text in helpers) else []
+        head = "\n".join([*math, "import numpy as np\n"])
+        function = [
+            DECORATOR,
+            "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, "
+            "empty=np.empty):",
+            *RUN_DOC.rstrip("\n").split("\n"),
+            *self._bindings([*lines, *results]),
+            *lines,
+            *results,
+        ]
+        return "\n\n".join([head, *helpers, "\n".join(function) + "\n"])
+
+    def _bindings(self, body: list[str]) -> Iterator[str]:
+        read = {word for line in body for word in re.findall(r"\w+", line)}
+        for port, given in enumerate(self._program.inputs):
+            if (name := self._names[Value(-1, port)]) in read:
+                truth = " != 0" if given.kind == MASK else ""
+                yield f"    {name} = inputs[{given.name!r}]{truth}"
+        for dim, name in self._sizes.items():
+            if name in read:
+                yield f"    {name} = sizes[{size_class(dim)!r}]"
+
+    def _lines(self) -> Iterator[str]:
+        for number, step in enumerate(self._steps.steps):
+            where = step.equation.where
+            note = f"  # {shown(str(where))}" if where else ""
+            yield f"    {self._names[step.value]} = {self._text(number, step)}{note}"
+
+    def _results(self) -> Iterator[str]:
+        """The return statement, with copies of what would share memory with another array."""
+        roots, seen, parts = self._steps.roots, dict[Value, None](), []
+        for output, value in zip(self._program.outputs, self._steps.results, strict=True):
+            root, name = roots[value], self._names[value]
+            if root.node < 0 or root in seen:
+                name = f"{self._spelling.helper('own')}({name}, {self._names[root]})"
+            seen[root] = None
+            parts.append(f"{output.name!r}: np.asarray({name})")
+        yield f"    return {{{', '.join(parts)}}}"
+
+    # operators -----------------------------------------------------------------------
+
+    def _text(self, number: int, step: Step) -> str:
+        one = step.equation
+        if step.axes:
+            return self._fold(step)
+        if one.op in (PICK, CONTRACT):
+            return self._pattern(step)
+        floats = [self._program.kind_of(value) == FLOAT for value in step.reads]
+        if one.kind == FLOAT and all(floats):
+            if one.op in FUNCTIONS:
+                return self._function(number, step)
+            if one.op == "matmul":
+                names = ", ".join(self._names[value] for value in step.reads)
+                return f"{self._spelling.helper('whole_product')}({names}, dtype)"
+            if one.op in COMPOSED:
+                return self._composed(step)
+        if one.op in ("slice", "strided"):
+            return self._cut(step)
+        return self._operators.of(one)
+
+    def _fold(self, step: Step) -> str:
+        one, (operand,) = step.equation, step.reads
+        name, axes = self._names[operand], ", ".join(map(str, step.axes))
+        options = f"axis=({axes},)" + (", keepdims=True" if one.param("keepdims") else "")
+        if one.op in EXTREMA:
+            function, start = EXTREMA[one.op]
+            return f"{function}.reduce({name}, {options}, initial={start})"
+        if one.op == "sum" and self._is_positive(operand, step):
+            keeps = bool(one.param("keepdims"))
+            return f"{self._spelling.helper('sum_of_positive')}({name}, {keeps}, dtype)"
+        total = f"np.add.reduce({name}, {options}, dtype=np.float64)"
+        if one.op == "mean":
+            shape = self._program.shape_of(operand)
+            extents = [shape[axis] for axis in step.axes]
+            count = " * ".join(self._sizes[a] if isinstance(a, str) else str(a) for a in extents)
+            total = f"({total} / {count if len(extents) == 1 else f'({count})'})"
+        return f"{total}.astype(dtype)"
+
+    def _is_positive(self, operand: Value, step: Step) -> bool:
+        """True for rows of exponentials."""
+        made = {one.value: one.equation.op for one in self._steps.steps}
+        last = len(self._shape(operand)) - 1
+        return made.get(operand) == "exp" and step.axes == (last,)
+
+    def _pattern(self, step: Step) -> str:
+        """Elements at positions, or a product with a row."""
+        one, (x, other) = step.equation, step.reads
+        first, second = self._names[x], self._names[other]
+        keeps = bool(one.param("keepdims"))
+        if one.op == PICK:
+            helper = self._spelling.helper("picked")
+            return f"{helper}({first}, {second}, {one.param('axis')}, {keeps})"
+        if len(self._shape(other)) > 1:
+            second = f"np.swapaxes({second}, -1, -2)"
+        else:
+            second += "[:, None]"
+        product = f"{self._spelling.helper('whole_product')}({first}, {second}, dtype)"
+        return product if keeps else f"{product}[..., 0]"
+
+    def _function(self, number: int, step: Step) -> str:
+        """A function of each element, in memory that is free if there is any."""
+        one, names = step.equation, [self._names[value] for value in step.reads]
+        places = iter(range(len(names)))
+        args = [Arg(next(places)) if isinstance(o, Value) else o for o in one.operands]
+        expr = Call(one.op, tuple(a for a in args if a is not None))
+        exponent = expr.args[1] if expr.fn == "pow" else None
+        power = POWERS.get(exponent) if isinstance(exponent, Const) else None
+        expr = Call(power, expr.args[:1]) if power else expr
+        free = self._free(number, step)
+        if free:
+            text = self._spelling.into(expr, names, free, free)
+            if text:
+                return text
+        text = self._spelling.value(expr, names)
+        more = len(one.shape) - max((len(self._shape(v)) for v in step.reads), default=0)
+        return f"np.asarray({text})[{', '.join(['None'] * more)}]" if more else text
+
+    def _shape(self, value: Value) -> tuple[object, ...]:
+        return self._program.shape_of(value)
+
+    def _free(self, number: int, step: Step) -> str:
+        """The name of an operand that nobody reads later, and whose memory takes the result."""
+        roots = [self._steps.roots[value] for value in step.reads]
+        for value, root in zip(step.reads, roots, strict=True):
+            same = self._shape(value) == step.equation.shape != ()
+            own = value == root and root.node >= 0 and roots.count(root) == 1
+            if same and own and self._last[root] == number:
+                return self._names[value]
+        return ""
+
+    def _composed(self, step: Step) -> str:
+        one = step.equation
+        names = [self._names[o] if isinstance(o, Value) else "None" for o in one.operands]
+        options = [f"{key}={value!r}" for key, value in one.params if key != "safe"]
+        helper = self._spelling.helper(f"whole_{one.op}")
+        return f"{helper}({', '.join([*names, 'dtype', *options])})"
+
+    def _cut(self, step: Step) -> str:
+        """A slice, as Python writes it."""
+        one, (operand,) = step.equation, step.reads
+        texts = {key: self._operators.param(value) for key, value in one.params}
+        start, length, each = texts["start"], texts["length"], texts.get("step", "1")
+        stop = f"{start} + ({length})" if each == "1" else f"{start} + ({length}) * {each}"
+        cut = f"{start}:{stop}" + ("" if each == "1" else f":{each}")
+        return f"{self._names[operand]}[{':, ' * int(texts['axis'])}{cut}]"
