@@ -137,7 +137,7 @@ class _Reader:
 
         def item(at: Numbers) -> Array:
             places, order = self.places(axes, self.positions(type, at))
-            found = np.asarray(array[places])
+            found = with_zeros(array, places, axes)
             single = tuple(i for i, dim in enumerate(order) if dim not in type.axes)
             kept = [dim for dim in order if dim in type.axes]
             found = found.squeeze(single).transpose([kept.index(dim) for dim in type.axes])
@@ -167,6 +167,23 @@ class _Reader:
             item = item.reshape([item.shape[kept.index(d)] if d in kept else 1 for d in order])
             place: tuple[Any, ...] = (*places, ...)  # of one object, too, an array
             found[name][place] = item
+
+
+def with_zeros(array: Array, places: Sequence[Array], axes: Sequence[AxisView]) -> Array:
+    """``array`` at ``places``, which broadcast; zeros where a padded axis has no element."""
+    inside, near = np.array(True), []
+    for place, axis, size in zip(places, axes, array.shape, strict=True):
+        if isinstance(axis, Strided) and axis.padded:
+            inside = inside & (place >= 0) & (place < size)
+            place = place.clip(0, max(size - 1, 0))
+        near.append(place)
+    if inside.all():
+        return np.asarray(array[tuple(near)])
+    shape = np.broadcast_shapes(*(place.shape for place in near))
+    found = np.zeros_like(array, shape=shape)
+    inside = np.broadcast_to(inside, shape)
+    found[inside] = array[tuple(np.broadcast_to(place, shape)[inside] for place in near)]
+    return found
 
 
 class _Level:
