@@ -319,8 +319,11 @@ def _opaque(merging: Merging, equation: Equation) -> Value:
 
 
 def _windows(merging: Merging, equation: Equation) -> Value:
-    axis = merging.outside(equation, equation.operands[0])
-    return merging.made(equation, [merging.value(equation.operands[0])], axis=axis)
+    (x,), axis = equation.operands, equation.param("axis")
+    own = (axis - 1, axis, len(equation.shape) - 2)  # the places of pairs with an axis made here
+    if any(place in own for place in merging.pair.places(equation.shape)):
+        raise Apart(f"{equation.op} makes one of two axes")
+    return merging.made(equation, [merging.value(x)], axis=merging.outside(equation, x))
 
 
 MERGING: Mapping[str, Callable[[Merging, Equation], Value | _Half]] = {

@@ -98,8 +98,7 @@ class Pieces(Copies):
         Zeros stand outside: an input reads them, of any other value they are chosen.
         """
         made = self.split(ref, position, piece, len(ref.axes))
-        is_input = isinstance(self.primitives[ref.value].op, Source)
-        if not piece.padded or (is_input and ref.axes[position] is not None):
+        if not piece.padded or self._is_whole_axis(ref, position):
             return made
         behind = len(ref.axes) - position - 1
         outer = self.count(piece.outer).view((0, *(None,) * len(ref.axes)))
@@ -109,6 +108,14 @@ class Pieces(Copies):
         is_mask = self.own_dtype(ref) == TRUTH
         chosen = call("and", inside, Arg(2)) if is_mask else call("where", inside, Arg(2), 0)
         return self.apply(chosen, outer, inner, made)
+
+    def _is_whole_axis(self, ref: Ref, position: int) -> bool:
+        """True for an axis of an input, all of it: outside of the axis is outside of the array."""
+        op, axis = self.primitives[ref.value].op, ref.axes[position]
+        if not isinstance(op, Source) or axis is None:
+            return False
+        along = [a for strip in op.strips for a in strip.along if a.axis == axis]
+        return not op.strips or [a.length for a in along] == [None]
 
     def is_free(self, ref: Ref, position: int, piece: Piece) -> bool:
         """True if that piece needs no copy."""

@@ -339,6 +339,20 @@ def _indexed(to: _Growing) -> Drawn | None:
     return "indexed", (at,), (tuple(key),)
 
 
+def _windowed(to: _Growing) -> Drawn | None:
+    """Windows of an axis that overlap, leave gaps, or reach outside."""
+    at = to.value(_kind_of_view(to), rank=1)
+    if at is None or len(to.shape(at)) > 2:
+        return None
+    axis, dilation = to.axis(at), to.random.choice((1, 1, 1, 2))
+    pads = to.random.choice(((0, 0), (0, 0), (1, 1), (2, 0), (0, 1)))
+    most = (to.shape(at)[axis] + sum(pads) - 1) // dilation + 1
+    if most < 1 or not to.shape(at)[axis]:
+        return None
+    size, step = to.random.randint(1, min(most, 4)), to.random.choice((1, 1, 2, 3))
+    return "windowed", (at,), (axis, size, step, dilation, pads)
+
+
 def _spread(to: _Growing) -> Drawn | None:
     """A vector as a column, or rows of it: what meets another vector to make a matrix."""
     at = to.value(_kind_of_view(to), rank=1)
@@ -390,6 +404,6 @@ def _opaque(to: _Growing) -> Drawn | None:
 
 DRAWS: tuple[Callable[[_Growing], Drawn | None], ...] = (
     *2 * (_pointwise, _pair, _with_number), *3 * (_reduction, _matmul, _indexed, _mask),
-    *2 * (_softmax, _norm, _choice, _turned, _spread, _concat, _heads), _cast, _opaque,
+    *2 * (_softmax, _norm, _choice, _turned, _spread, _concat, _heads), _cast, _opaque, _windowed,
 )  # fmt: skip
 """Kinds of steps, each as often as it is to be drawn."""

@@ -122,7 +122,9 @@ class TileInterpreter:
         known: Remembered | None = None,
     ) -> dict[str, Array]:
         """The outputs for arrays of the sizes given, made of the semantics' items."""
-        self.observer, self.memory = observer, Memory(kept=len(kept_nests(self.program)))
+        zero = self.semantics.item(np.zeros(()))
+        self.memory = Memory(kept=len(kept_nests(self.program)), zero=zero)
+        self.observer = observer
         for buffer in self.program.inputs:
             self.memory.give(buffer, arrays[buffer.name])
         for buffer in (*self.program.outputs, *self.program.workspaces):

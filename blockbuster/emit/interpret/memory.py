@@ -49,7 +49,8 @@ class Memory:
     """Arrays by buffer; ``writers[buffer]`` has for each element the number of its last store.
 
     ``waited``: whether the program that runs has waited for the nest before its own, if it has to.
-    ``kept``: how many nests run before the call begins, and are complete then.
+    ``kept``: how many nests run before the call begins, and are complete then. ``zero``: as arrays
+    hold it.
     """
 
     arrays: dict[Buffer, Array] = field(default_factory=dict)
@@ -63,6 +64,7 @@ class Memory:
     _nests: int = 0
     waited: bool = True
     kept: int = 0
+    zero: Any = 0.0
 
     def give(self, buffer: Buffer, array: Array) -> None:
         """An array that holds values from the start."""
@@ -97,7 +99,7 @@ class Memory:
             raise Hazard(f"{buffer.name} is no input, and is read as if zeros stood around it")
         views = [Strided("", (), padded=isinstance(place, Padded)) for place in index]
         places = [np.asarray(p.places if isinstance(p, Padded) else p) for p in index]
-        return np.array(with_zeros(self.arrays[buffer], places, views))
+        return with_zeros(self.arrays[buffer], places, views, self.zero)
 
     def version(self, buffer: Buffer, index: Index) -> Array | None:
         """A value that changes whenever an element at ``index`` is written."""
