@@ -246,13 +246,36 @@ def _free(program: ArrayProgram) -> set[int]:
     """Views, positions, and what is computed of positions and numbers alone."""
     found: set[int] = set()
     of_positions: set[int] = set()
+    copied = turned_for_products(program)
     for at, equation in enumerate(program.equations):
         operands = [v.node for v in _operands(program, at)]
         alone = equation.op != OPAQUE and all(node in of_positions for node in operands)
         if alone:
             of_positions.add(at)
-        if alone or equation.op in MOVES:
+        if alone or (equation.op in MOVES and at not in copied):
             found.add(at)
+    return found
+
+
+def turned_for_products(program: ArrayProgram) -> set[int]:
+    """Transposes that a product reads, of which it needs another axis than the last to be dense.
+
+    The last axis of what is transposed is no row, column or inner axis there: each element of a
+    tile is a load of its own. Such a transpose may be worth an array, so it is a unit.
+    """
+    found: set[int] = set()
+    for equation in program.equations:
+        for operand in equation.operands if equation.op == PRODUCT else ():
+            assert isinstance(operand, Value)
+            dense, at, turned = {*range(len(program.shape_of(operand)))[-2:]}, operand, -1
+            while at.node >= 0 and program.equations[at.node].op in ("transpose", "expand"):
+                move = program.equations[at.node]
+                turned = at.node if move.op == "transpose" else turned
+                dense = {move.param("axes")[axis] for axis in dense} - {None}
+                (at,) = move.operands
+            rank = len(program.shape_of(at))
+            if turned >= 0 and rank > 2 and rank - 1 not in dense:
+                found.add(turned)
     return found
 
 
