@@ -258,19 +258,6 @@ def _strided(x: Tensor, *, axis: int, start: int, length: int, step: int) -> Ten
     return x[(slice(None),) * axis + (slice(start, stop, step),)]
 
 
-def _windows(
-    x: Tensor, *, axis: int, count: int, length: int, step: int, dilation: int, before: int,
-    padded: bool = True,
-) -> Tensor:  # fmt: skip
-    rows, width = x.movedim(axis, -1), dilation * (length - 1) + 1
-    if padded:
-        far = max((count - 1) * step + width - before - rows.shape[-1], 0)
-        zeros = rows.new_zeros((*rows.shape[:-1], before + rows.shape[-1] + far))
-        zeros[..., before : before + rows.shape[-1]] = rows
-        rows = zeros
-    return rows.unfold(-1, width, step)[..., :count, ::dilation].movedim(-2, axis)
-
-
 def _custom(*tensors: Tensor, fn: Callable[..., Any], name: str = "") -> Tensor:  # noqa: ARG001
     """``fn`` of tensors if it takes them, else of arrays on the host."""
     try:
@@ -322,7 +309,7 @@ EAGER: Mapping[str, Callable[..., Tensor]] = {
     "and": _logical(operator.and_), "or": _logical(operator.or_), "not": lambda x: x == 0,
     "matmul": _widest(_torch("matmul")),
     "floordiv": operator.floordiv, "mod": operator.mod, "whole": lambda x: x,
-    "expand": _expand, "slice": _slice, "strided": _strided, "windows": _windows, "custom": _custom,
+    "expand": _expand, "slice": _slice, "strided": _strided, "custom": _custom,
 }  # fmt: skip
 """Every operator but ``arange``, as torch has it."""
 

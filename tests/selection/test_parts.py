@@ -105,7 +105,13 @@ def masked_twice(x, w):
     return bb.where(keep, y, 0.0)
 
 
+def convolved_twice(x, w, u):
+    y = bb.maximum(bb.einsum("nc(h+r), kcr -> nkh", x, w, pad={"h": (1, 1)}), 0.0)
+    return bb.einsum("nc(2*h+r), kcr -> nkh", bb.exp(-y), u, pad={"h": (1, 0)}) + x.mean()
+
+
 CASES = {
+    "convolved_twice": (convolved_twice, dict(x=(2, 3, 7), w=(4, 3, 3), u=(2, 4, 3))),
     "named_as_an_input": (named_as_an_input, dict(x=(6, 6), w=(6, 6))),
     "names_that_meet": (names_that_meet, dict(x=(5, 4), w=(4, 5))),
     "masked_twice": (masked_twice, dict(x=(5, 4), w=(4, 6))),

@@ -17,6 +17,7 @@ from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.einsum_spec import Place, Spec, parse_spec
 from blockbuster.frontend.functions.lookups import Tables
 from blockbuster.frontend.functions.row import Array
+from blockbuster.frontend.functions.shapes import transpose
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.source import trace_error
 
@@ -116,7 +117,7 @@ class _Call:
         alone = [place.plain for place in term]
         order = sorted(letters, key=lambda x: x in alone and x not in self.spec.output)
         places = [letters.index(letter) for letter in order]
-        return x if places == sorted(places) else x.transpose(places), tuple(order)
+        return x if places == sorted(places) else transpose(x, places), tuple(order)
 
     def _opened(
         self, x: Array, letters: list[str], axis: int, place: Place
@@ -129,9 +130,9 @@ class _Call:
             return tables.looked_up(x, letters, axis, outer)
         pairs = sorted(place.letters, key=lambda pair: pair[0] != outer)
         x, pads = self._shifted(x, axis, place, (before, behind))
-        x = self._windows(x, axis, pairs, pads)
         if outer in self.sizes:
-            x = self._first(x, axis, outer, place)
+            self._check_fit(x, axis, place, pairs, pads)
+        x = self._windows(x, axis, pairs, pads)
         self.sizes.setdefault(outer, x.shape[axis])
         inner = [letter for letter, _ in pairs[1:]]
         return x, [*letters[:axis], outer, *letters[axis + 1 :], *inner]
@@ -143,24 +144,32 @@ class _Call:
 
         Along an axis of a window, further letters may run: windows of windows.
         """
-        (_, step), *inner = pairs
+        (letter, step), *inner = pairs
+        count, last = self.sizes.get(letter), len(x.shape)
         if len(inner) < 2:
             size, dilation = (self.sizes[inner[0][0]], inner[0][1]) if inner else (1, 1)
-            made = windowed(x, axis, size, step, dilation, pads)
+            made = windowed(x, axis, size, step, dilation, pads, count)
             return made if inner else made[..., 0]
-        width: Any = 1
-        for letter, factor in inner:
-            width = width + (self.sizes[letter] - 1) * factor
-        made = windowed(x, axis, width, step, 1, pads)
-        return self._windows(made, len(made.shape) - 1, inner, (0, 0))
+        made = windowed(x, axis, self._width(inner), step, 1, pads, count)
+        return self._windows(made, last, inner, (0, 0))
 
-    def _first(self, x: Array, axis: int, letter: str, place: Place) -> Array:
-        """As many windows as the letter has elements."""
-        size, there = self.sizes[letter], x.shape[axis]
-        if isinstance(size, int) and isinstance(there, int) and size > there:
-            reason = f"{letter!r} has {size} elements, and {there} fit in the axis"
+    def _width(self, pairs: Sequence[tuple[str, int]]) -> Any:
+        """How many elements of an axis letters run over."""
+        width: Any = 1
+        for letter, factor in pairs:
+            width = width + (self.sizes[letter] - 1) * factor
+        return width
+
+    def _check_fit(
+        self, x: Array, axis: int, place: Place, pairs: Sequence[tuple[str, int]],
+        pads: Sequence[int],
+    ) -> None:  # fmt: skip
+        """Raise TraceError where a letter of known size has more elements than fit in the axis."""
+        width, there = self._width(pairs), x.shape[axis]
+        if isinstance(width, int) and isinstance(there, int) and width > there + sum(pads):
+            letter = pairs[0][0]
+            reason = f"{letter!r} has {self.sizes[letter]} elements, and fewer fit in the axis"
             self.spec.refuse(place.at, reason, "pad the letter with zeros")
-        return cut(x, axis, 0, size)
 
     def _outer(self, place: Place) -> str:
         """The letter whose size the axis gives; another one if all are known; "" if it has none."""

@@ -12,6 +12,7 @@ from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.einsum_spec import Place, Spec
 from blockbuster.frontend.functions.row import Array
+from blockbuster.frontend.functions.shapes import transpose
 from blockbuster.frontend.torch import is_tensor
 
 
@@ -102,7 +103,7 @@ class Tables:
             total = arange(self.sizes[letter])[(slice(None), *(None,) * behind)] * factor + total
         for entry in self.place.entries:
             order = sorted(entry.letters, key=own.index)
-            table = self.tables[entry.name].transpose([entry.letters.index(x) for x in order])
+            table = transpose(self.tables[entry.name], [entry.letters.index(x) for x in order])
             kept = own[own.index(order[0]) :]
             total = table[tuple(slice(None) if x in order else None for x in kept)] + total
         return total

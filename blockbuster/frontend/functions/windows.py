@@ -10,34 +10,38 @@ from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.numerics import windows
 from blockbuster.frontend.source import trace_error
+from blockbuster.frontend.torch import is_tensor, on_tensors
 from blockbuster.ir.lengths import ONE, Length, length_of, share_of, whole
 
 
 def windowed(
-    x: Array, axis: int, size: Any, step: int = 1, dilation: int = 1, pads: Sequence[int] = (0, 0)
-) -> Array:
+    x: Array, axis: int, size: Any, step: int = 1, dilation: int = 1, pads: Sequence[int] = (0, 0),
+    count: Any = None,
+) -> Array:  # fmt: skip
     """Windows of ``size`` elements along ``axis``, each in a new last axis.
 
     ``x`` of (..., H, ...) becomes (..., windows, ..., size); element r of window h is element
-    h * step + r * dilation of the axis with ``pads`` zeros in front of it and behind it. Raises
-    TraceError where not even one window fits.
+    h * step + r * dilation of the axis with ``pads`` zeros in front of it and behind it. ``count``:
+    how many windows; as many as fit if none is given. Raises TraceError where they do not fit.
     """
     before, behind = map(operator.index, pads)
     axis %= len(x.shape)
     if not isinstance(x, TracedArray):
-        width = dilation * (size - 1) + 1
-        count = (x.shape[axis] + before + behind - width) // step + 1
-        return windows(
-            x, axis=axis, count=count, length=size, step=step, dilation=dilation, before=before
-        )
-    dims = x.trace.dims
-    length = _length(x, size)
+        room = x.shape[axis] + before + behind - dilation * (size - 1) - 1
+        many = room // step + 1 if count is None else count
+        params = {"axis": axis, "count": many, "length": size, "step": step, "dilation": dilation,
+                  "before": before}  # fmt: skip
+        return on_tensors("windows", (x,), params) if is_tensor(x) else windows(x, **params)
+    dims, length = x.trace.dims, _length(x, size)
     total = dims.length(x.axes[axis]) + whole(before + behind)
     starts = total - (length - ONE) * whole(dilation)
-    _expect_one(x, axis, starts - ONE, length)
-    count = starts if step == 1 else dims.clamped(starts * share_of(step), rounds=True)
+    many = ONE if count is None else _length(x, count)
+    _expect(x, axis, starts - ONE - (many - ONE) * whole(step), many, length)
+    if count is None:
+        many = starts
+        many = many if step == 1 else dims.clamped(starts * share_of(step), rounds=True)
     params = {
-        "axis": axis, "count": count, "length": length, "step": step, "dilation": dilation,
+        "axis": axis, "count": many, "length": length, "step": step, "dilation": dilation,
         "before": before, "padded": bool(before or behind),
     }  # fmt: skip
     return x.trace.record("windows", (x,), params)
@@ -50,12 +54,14 @@ def _length(x: TracedArray, size: Any) -> Length:
     return found
 
 
-def _expect_one(x: TracedArray, axis: int, spare: Length, length: Length) -> None:
-    """Assume that a window fits in the axis. Raises TraceError if none does."""
+def _expect(x: TracedArray, axis: int, spare: Length, count: Length, length: Length) -> None:
+    """Assume that so many windows fit in the axis. Raises TraceError if they do not."""
     fits = x.trace.dims.is_not_negative(spare)
     if fits is None:
         x.trace.dims.assume(spare)
     if fits is False:
         word = x.trace.dims.word(x.axes[axis])
-        reason = f"no window of {length} elements fits in {word} elements"
+        many = "no window" if count == ONE else f"fewer than {count} windows"
+        fit = "fits" if count == ONE else "fit"
+        reason = f"{many} of {length} elements {fit} in {word} elements"
         raise trace_error(reason, hint="windows are smaller, or the axis is padded")

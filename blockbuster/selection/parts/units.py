@@ -25,6 +25,7 @@ from blockbuster.ir.types import Dim
 PRODUCT = "matmul"
 OPAQUE = "custom"
 POINTWISE = (*FUNCTIONS, "cast", "concat")
+FOLLOWED = ("transpose", "expand", "windows")
 
 
 @dataclass(frozen=True)
@@ -263,20 +264,26 @@ def turned_for_products(program: ArrayProgram) -> set[int]:
     The last axis of what is transposed is no row, column or inner axis there: each element of a
     tile is a load of its own. Such a transpose may be worth an array, so it is a unit.
     """
-    found: set[int] = set()
-    for equation in program.equations:
-        for operand in equation.operands if equation.op == PRODUCT else ():
-            assert isinstance(operand, Value)
-            dense, at, turned = {*range(len(program.shape_of(operand)))[-2:]}, operand, -1
-            while at.node >= 0 and program.equations[at.node].op in ("transpose", "expand"):
-                move = program.equations[at.node]
-                turned = at.node if move.op == "transpose" else turned
-                dense = {move.param("axes")[axis] for axis in dense} - {None}
-                (at,) = move.operands
-            rank = len(program.shape_of(at))
-            if turned >= 0 and rank > 2 and rank - 1 not in dense:
-                found.add(turned)
-    return found
+    products = [at for at, equation in enumerate(program.equations) if equation.op == PRODUCT]
+    found = (_turned(program, value) for at in products for value in _operands(program, at))
+    return {at for at in found if at is not None}
+
+
+def _turned(program: ArrayProgram, operand: Value) -> int | None:
+    """The transpose that makes an operand of a product of an array that is dense elsewhere."""
+    dense: set[int | None] = {*range(len(program.shape_of(operand)))[-2:]}
+    turned = None
+    while operand.node >= 0 and program.equations[operand.node].op in FOLLOWED:
+        move, (base,) = program.equations[operand.node], _operands(program, operand.node)
+        if move.op == "windows":  # they would be several arrays of what they are windows of
+            turned, own = None, len(program.shape_of(base))
+            dense = {move.param("axis") if axis == own else axis for axis in dense}
+        else:
+            turned = operand.node if move.op == "transpose" else turned
+            dense = {move.param("axes")[axis] for axis in dense if axis is not None}
+        operand = base
+    rank = len(program.shape_of(operand))
+    return turned if rank > 2 and rank - 1 not in dense else None
 
 
 def _bases(program: ArrayProgram, free: set[int]) -> dict[Value, tuple[Value, ...]]:
