@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from blockbuster.errors import TraceError
 from blockbuster.frontend.assignment import assign
+from blockbuster.frontend.attributes import ATTRIBUTES
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
 from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, augmented, library, taken_out
@@ -21,7 +22,7 @@ from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import axis_of
-from blockbuster.frontend.sizes import KnownSize, SizeExpr
+from blockbuster.frontend.sizes import Extents, KnownSize, SizeExpr, fixed
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
 from blockbuster.ir.dtypes import OWN
@@ -87,13 +88,17 @@ class TracedArray(Held, NoValues):
     @property
     def shape(self) -> tuple[Any, ...]:
         """The extents: sizes that take part in arithmetic, and the literal 1."""
-        return tuple(map(self._extent, self.trace.dims.shape(self.axes)))
+        return Extents(map(self._extent, self.trace.dims.shape(self.axes)))
 
     def _extent(self, axis: Axis) -> Any:
         known = self.trace.dims.length(axis).constant if self.trace.in_numbers else None
         if known is not None:
             return KnownSize(known, self.trace)
         return SizeExpr(Size(axis), self.trace) if isinstance(axis, str) else axis
+
+    def __iter__(self) -> Iterator[Any]:
+        """The arrays along the first axis, whose size becomes fixed: ``a, b = x``."""
+        return iter([self[place] for place in range(rows_to_loop_over(self))])
 
     def __len__(self) -> int:  # type: ignore[override]
         if self.trace.in_numbers and self.axes and isinstance(self.shape[0], int):
@@ -213,9 +218,14 @@ class TracedArray(Held, NoValues):
         return trace.spellings.call_torch(func, [*map(taken, args)], named)
 
     def _no_operator(self, *_: object) -> NoReturn:
-        raise trace_error("traced arrays have no ^ << >>", hint="see bb.custom")
+        hint = "x = x ^ y takes masks; * and // by powers of 2 move bits"
+        raise trace_error("traced arrays have no ^= << >>", hint=hint)
 
-    __xor__ = __rxor__ = __lshift__ = __rlshift__ = _no_operator
+    def __xor__(self, other: Any) -> Any:
+        return self.trace.spellings.numpy[np.bitwise_xor].function(self, other)
+
+    __rxor__ = __xor__
+    __ixor__ = __lshift__ = __rlshift__ = _no_operator
     __rshift__ = __rrshift__ = _no_operator
 
     def __round__(self, digits: int | None = None) -> Any:
@@ -224,6 +234,8 @@ class TracedArray(Held, NoValues):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in ATTRIBUTES and self.trace.of_tensors:
+            return ATTRIBUTES[name](self)
         try:
             return self.trace.spellings.method(self, name)
         except TraceError as error:
@@ -231,6 +243,26 @@ class TracedArray(Held, NoValues):
 
 
 _FIELDS = ("trace", "now", "seen", "memory", "shows", "is_number", "taken_as")
+
+
+MOST_ROWS = 1024
+"""Rows of a loop in Python: each is traced by itself, and a program of so many takes minutes."""
+
+
+def rows_to_loop_over(x: TracedArray) -> int:
+    """The number of arrays along the first axis. Raises TraceError if it is unknown or large."""
+    if not x.axes:
+        raise TypeError("iteration over an array of no axes")
+    dims, hint = x.trace.dims, "functions take all of x: bb.sum(x, axis=0)"
+    if any(dims.extent(dim) is None for dim in dims.length(x.axes[0]).dims):
+        reason = "a traced array has no values to loop over: how many rows"
+        hint = f'index it, x[0]; {hint}; or give the axis a size, "M=4 N"'
+        raise trace_error(f"{reason} {dims.show(x.axes)} has is not known", hint=hint)
+    rows = fixed(x.shape[0])
+    if rows > MOST_ROWS:
+        reason = f"a loop in Python over {rows} rows: each is traced by itself, up to {MOST_ROWS}"
+        raise trace_error(reason, hint=hint)
+    return rows
 
 
 def first_traced(values: Any) -> TracedArray:

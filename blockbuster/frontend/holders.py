@@ -31,7 +31,9 @@ _STATELESS = (
     "numpy", "blockbuster",
 )  # fmt: skip
 """Packages whose functions give the same for the same arguments. numpy.random is not meant."""
-_OF_TORCH = ("torch.nn.", "torch.functional")
+_OF_TORCH = ("torch.nn.", "torch.functional", "torch.fx.")
+_RECORDS = ("torch.fx.", "torch._dynamo.", "torch._guards")
+"""Where torch has the classes of its records of a graph, which the graph's code does not read."""
 _LEAVES = (range, slice, np.dtype, np.ufunc, types.CodeType, type(NotImplemented))
 _ITEMS = (list, tuple, set, frozenset, deque)
 _TABLES = (dict, OrderedDict, defaultdict, types.MappingProxyType)
@@ -63,6 +65,8 @@ def is_leaf(value: Any) -> bool:
             return SPELLINGS.torch_row(value) is not None  # others may draw random numbers
         owner = value.__self__
         return is_stateless(owner.__name__) if isinstance(owner, types.ModuleType) else False
+    if kind.__module__.startswith(_RECORDS) and not is_layer(value):
+        return True
     if kind.__module__ == "torch":
         return kind.__name__ in ("dtype", "device", "layout", "memory_format", "Size")
     return kind.__module__ == "numpy" and not isinstance(value, np.ndarray)

@@ -20,6 +20,12 @@ _SEVERAL = re.compile(r"(\w+)\(\) takes \d+ positional arguments? but \d+ (?:was
 _HINT = 'sizes take part in arithmetic, and bb.arange, bb.full take them; or fix one: "M=64"'
 
 
+_MASK = (
+    "let the module hold the mask, self.mask = torch.ones(n, n).triu(1).bool(), or call"
+    " F.scaled_dot_product_attention(q, k, v, attn_mask=mask), whose masks say what to keep"
+)
+
+
 def of_stand_ins(error: TypeError | RuntimeError | ValueError) -> TraceError | None:
     """The error of tracing where a library could not take a stand-in; None for another error."""
     if isinstance(error.__cause__, TraceError):
@@ -28,6 +34,9 @@ def of_stand_ins(error: TypeError | RuntimeError | ValueError) -> TraceError | N
     line = _line_of(error.__traceback__)
     if any(name in words for name in _STAND_INS):
         return trace_error(f"a size or an array has no value yet: {words}", hint=_HINT, where=line)
+    if words.startswith("input to _none_or_dtype()"):
+        reason = "nn.MultiheadAttention asks whether its mask is a tensor, and a traced one is not"
+        return trace_error(reason, hint=_MASK, where=line)
     found = _SEVERAL.match(words)
     made = getattr(sys.modules.get("torch"), found[1], None) if found else None
     if found is None or type(made).__name__ != "builtin_function_or_method":

@@ -33,10 +33,6 @@ WORDS: dict[str, tuple[str, str]] = {
         "the length of a traced array is not known while tracing",
         "x.shape[0] takes part in arithmetic",
     ),
-    "__iter__": (
-        "a traced array has no values to loop over",
-        "index it, x[0], or apply functions to all of it: bb.sum(x, axis=0)",
-    ),
     "__contains__": (
         "a traced array has no values to search with `in`",
         "bb.any(x == value) is a mask of one element",
@@ -74,8 +70,8 @@ class NoValues:
         _refusing("__int__"),
     )
     __index__, __complex__ = _refusing("__index__"), _refusing("__complex__")
-    __len__, __iter__ = _refusing("__len__"), _refusing("__iter__")
-    __contains__, __array__ = _refusing("__contains__"), _refusing("__array__")
+    __len__, __contains__ = _refusing("__len__"), _refusing("__contains__")
+    __array__ = _refusing("__array__")
     __delitem__ = _refusing("__delitem__")
     __divmod__ = __rdivmod__ = _refusing("__divmod__")
 

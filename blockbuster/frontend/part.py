@@ -40,8 +40,9 @@ def part(
     inputs give must not be read. ``taken_dims``: dims of other parts, beside the program's own.
     """
     chosen = sorted(equations)
-    read = (o for at in chosen for o in program.equations[at].operands if isinstance(o, Value))
-    outer = sorted({v for v in read if v.node not in chosen}, key=lambda v: (v.node, v.port))
+    read = [o for at in chosen for o in program.equations[at].operands if isinstance(o, Value)]
+    used = {*read, *outputs.values()}
+    outer = sorted({v for v in used if v.node not in chosen}, key=lambda v: (v.node, v.port))
     given = [_input(program, value, names) for value in outer]
     made = {value: Value(-1, port) for port, value in enumerate(outer)}
     made |= {Value(at): Value(place) for place, at in enumerate(chosen)}

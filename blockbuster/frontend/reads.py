@@ -42,10 +42,12 @@ from blockbuster.ir.formula import function_of
 
 Check = Callable[[Any, Any], Any]
 
-_MOST = 512  # checks: 20 us, where a trace takes 500 and more
+_MOST = 2**14  # checks: 700 us; a layer of torch takes 20 of them, and is traced in 300 us
+_AT_ONCE = 512  # checks in one function
 _PACKAGE = __name__.partition(".")[0]
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM")
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_NAME", "LOAD_FAST_BORROW")
 _CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _BESIDE = ("EXTENDED_ARG", "PUSH_NULL", "CACHE", "NOP")
 _BY_NAME = ("getattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "__getattribute__")
@@ -65,7 +67,9 @@ class Reads:
     @cached_property
     def _same(self) -> Callable[[], bool]:
         """Whether every check finds its very object again: made when the first later call asks."""
-        return _all_of(len(self._checks))(ABSENT, *chain.from_iterable(self._checks))
+        parts = [self._checks[at : at + _AT_ONCE] for at in range(0, len(self._checks), _AT_ONCE)]
+        held = [_all_of(len(part))(ABSENT, *chain.from_iterable(part)) for part in parts]
+        return held[0] if len(held) == 1 else lambda: all(same() for same in held)
 
     def unchanged(self) -> bool:
         """True if the function would find everything as it was."""
@@ -202,7 +206,7 @@ class _Seeker:
         for position, step in enumerate(steps):
             found: Any = ABSENT
             if step.opname in _GLOBALS:
-                found = self._global(names, step.argval)
+                found = self._global(names, step.argval, _plain_name(steps[position + 1 :]))
             elif step.opname in _CELLS and step.argval in cells:
                 found = self._cell(cells[step.argval])
             elif step.opname == "IMPORT_NAME":
@@ -231,13 +235,17 @@ class _Seeker:
         self._names[name] = None
         self._whole |= name in _BY_NAME
 
-    def _global(self, names: dict[str, Any], name: str) -> Any:
+    def _global(self, names: dict[str, Any], name: str, plain: str = "") -> Any:
+        """A global, or a builtin; ``plain``: the name by which getattr reads an attribute here."""
         found = self._read(("global", id(names), name), names.get, name)
         if found is not ABSENT:
             return found
         if name in _UNSEEN:
             raise Unknown(f"it calls {name}")
-        self._whole |= name in _BY_NAME
+        if name == "getattr" and plain:
+            self._name(plain)
+        else:
+            self._whole |= name in _BY_NAME
         builtins = names.get("__builtins__", {})
         held = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
         return self._read(("global", id(held), name), held.get, name)
@@ -280,6 +288,8 @@ class _Seeker:
 
     def _of_names(self, module: types.ModuleType) -> None:
         every = self._whole and not is_stateless(module.__name__)
+        if every and module.__name__.split(".")[0] == "torch":
+            raise Unknown(f"it may read {module.__name__} by a name that its code does not show")
         for name in (*(vars(module) if every else ()), *self._names):
             if self._asks or every or name in vars(module):
                 self.visit_found(self._of_module(module, name))
@@ -314,6 +324,23 @@ def _all_of(count: int) -> Callable[..., Callable[[], bool]]:
     takes = "".join(f", read{n}, key{n}, found{n}" for n in range(count))
     tests = " and ".join(f"read{n}(key{n}, absent) is found{n}" for n in range(count))
     return function_of(f"lambda absent{takes}: lambda: {tests or True}", "checks of what is read")
+
+
+def _plain_name(steps: Sequence[dis.Instruction]) -> str:
+    """The name in ``getattr(self.layers, "0")``, of which ``steps`` come behind getattr; or none.
+
+    Its first argument is a variable, or an attribute of one.
+    """
+    at = 1
+    if not steps or steps[0].opname not in _VARIABLES:
+        return ""
+    while at < len(steps) and steps[at].opname in _ATTRIBUTES:
+        at += 1
+    name, call = (*steps[at : at + 2], None, None)[:2]
+    is_call = call is not None and call.opname in ("PRECALL", "CALL")
+    if name is None or not is_call or name.opname != "LOAD_CONST":
+        return ""
+    return name.argval if isinstance(name.argval, str) else ""
 
 
 def _attribute(holder: Any) -> Check:

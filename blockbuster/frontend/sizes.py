@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -180,6 +181,14 @@ class KnownSize(int):
         made = super().__new__(cls, number)
         made.trace = trace
         return made
+
+
+class Extents(tuple[Any, ...]):
+    """The shape of a traced array."""
+
+    def numel(self) -> Any:
+        """The number of elements, as torch's shapes have it."""
+        return math.prod(self, start=1)
 
 
 def trace_among(extents: Iterable[Any]) -> Trace | None:

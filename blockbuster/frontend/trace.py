@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -157,6 +157,10 @@ class Trace:
         self.line: SourceLine | None = None
         """The user's line, where it is not the one that Python runs now."""
 
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Raises TraceError: ``x.trace()`` of a user's means the sum of a diagonal."""
+        raise trace_error("x.trace() cannot be traced", hint="use np.trace(x), or torch.trace(x)")
+
     @property
     def recorded(self) -> tuple[Sequence[ArrayInput], Sequence[Equation]]:
         """The inputs and the equations until now."""
@@ -269,6 +273,10 @@ class Trace:
         shape = self.checked(lambda: wanted(self.dims, x.axes, entries), "reshape", x)
         same = shape.extents == tuple(self.dims.length(axis) for axis in x.axes)
         return x if same else self.record("reshape", (x,), {"shape": shape})
+
+    def keeps_extent(self, x: TracedArray, axis: int, entry: Any) -> None:
+        """Raise TraceError if an axis of ``x`` has not as many elements as ``entry`` says."""
+        self.checked(lambda: wanted(self.dims, (x.axes[axis],), (entry,)), "broadcast_to", x)
 
     def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
         """``x[key]``."""

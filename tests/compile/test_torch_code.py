@@ -117,3 +117,55 @@ def test_an_embedding_and_its_logits():
     function = lambda tokens: head(torch.tanh(table(tokens)))  # noqa: E731
 
     close(bb.jit(function)(tokens), function(tokens))
+
+
+class ByName(nn.Module):
+    """Many layers, found by names that the code puts together."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count, self.last = count, "relu"
+        for at in range(count):
+            self.add_module(f"layer{at}", nn.Linear(4, 4))
+
+    def forward(self, x):
+        for at in range(self.count):
+            x = getattr(self, f"layer{at}")(x)
+        return getattr(nn.functional, self.last)(x)
+
+
+def again(jitted, x):
+    return "traced again" in str(jitted.report_for(x))
+
+
+def test_layers_that_are_found_by_name_are_watched():
+    layers, x = ByName(30).eval(), torch.randn(2, 4)
+    jitted = bb.jit(layers)
+    close(jitted(x), layers(x))
+    assert not again(jitted, x)
+    layers.layer7 = nn.Linear(4, 4)
+    close(jitted(x), layers(x))
+    layers.last = "silu"
+    close(jitted(x), layers(x))
+    jitted = bb.jit(lambda x: getattr(torch, layers.last)(x))
+    layers.last = "exp"
+    close(jitted(x), x.exp())
+    assert again(jitted, x)
+
+
+def test_graphs_of_torchs_are_watched():
+    layers = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)).eval()
+    graph, x = torch.fx.symbolic_trace(layers), torch.randn(2, 4)
+    assert 'getattr(self, "0")' in graph.code
+    jitted = bb.jit(graph)
+    close(jitted(x), layers(x))
+    assert not again(jitted, x)
+    layers[0].weight.mul_(2.0)
+    close(jitted(x), layers(x))
+    graph.register_module("0", nn.Linear(4, 6))
+    close(jitted(x), graph(x))
+    (output,) = (node for node in graph.graph.nodes if node.op == "output")
+    with graph.graph.inserting_before(output):
+        output.args = (graph.graph.call_function(torch.exp, output.args),)
+    graph.recompile()
+    close(jitted(x), graph(x))

@@ -147,7 +147,7 @@ def test_copies_are_noted(fn, dims, shape):
         (lambda x, y: bb.unbind(x), "the size .M. is not known"),
         (lambda x, y: bb.split(y, 4, axis=1), "split of 6 elements into 4 equal parts"),
         (lambda x, y: bb.broadcast_to(x, (x.shape[1],)), "no shape of 1"),
-        (lambda x, y: bb.broadcast_to(x, (y.shape[0], 6)), "differ"),
+        (lambda x, y: bb.broadcast_to(y, (y.shape[0], 8)), "6 and 8 elements differ"),
         (lambda x, y: np.pad(x, 1, mode="edge"), "pad with mode 'edge'"),
         (lambda x, y: np.roll(x, 1), "a copy of shape .* does not follow"),
         (lambda x, y: bb.moveaxis(x, 0, (0, 1)), "moves 1 axes to 2 places"),

@@ -15,8 +15,10 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional as F  # noqa: E402
 
 from tests.frontend.torch_cases import CASES, OPERATORS, Case  # noqa: E402
+from tests.frontend.torch_network_cases import NETWORKS, ROWS_OF_ARRAYS  # noqa: E402
 
-EVERY = [case for cases in CASES.values() for case in cases]
+ALL = {**CASES, **NETWORKS}
+EVERY = [case for cases in ALL.values() for case in cases]
 
 
 def torch_has(name):
@@ -33,7 +35,7 @@ def wanted(case: Case):
 
 
 def traced(case: Case):
-    arrays = dict(zip("xyzwb", case.tensors(), strict=False))
+    arrays = dict(zip("xyzwbc", case.tensors(), strict=False))
     names = case.function.__code__.co_varnames if hasattr(case.function, "__code__") else ()
     call = lambda **given: case.function(*given.values())  # noqa: E731
     with warnings.catch_warnings():
@@ -44,7 +46,8 @@ def traced(case: Case):
 
 
 @pytest.mark.parametrize(
-    "case", [*EVERY, *OPERATORS], ids=lambda case: f"{case.function.__code__.co_firstlineno}"
+    "case", [*EVERY, *OPERATORS, *ROWS_OF_ARRAYS],
+    ids=lambda case: f"{case.function.__code__.co_firstlineno}"
     if hasattr(case.function, "__code__") else "torchs"
 )  # fmt: skip
 def test_a_traced_call_is_torchs(case):
@@ -55,11 +58,12 @@ def test_a_traced_call_is_torchs(case):
 
 
 def test_each_row_of_torchs_has_a_case():
-    assert {row.name for row in TORCH} == {*CASES}
+    assert {row.name for row in TORCH} == {*ALL}
 
 
 def test_names_are_torchs():
-    inner = {"log_sigmoid", "linalg_vector_norm", "functional.einsum"}  # as torch's C code says
+    # as torch's C code says
+    inner = {"softshrink", "log_sigmoid", "linalg_vector_norm", "functional.einsum"}
     names = {name for row in (*TABLE, *TORCH) for name in row.torch} - inner
 
     assert [name for name in sorted(names) if not torch_has(name)] == ["Tensor.rsub"]
@@ -78,18 +82,31 @@ def test_functions_that_are_no_methods():
     (lambda x: F.relu(x, inplace=True), "changes the argument x in place"),
     (lambda x: x.masked_fill_(x > 0, 1.0), r"changes the argument x in place"),
     (lambda x: x.to("cuda"), "has no device to go to"),
-    (lambda x: F.conv1d(x, x), "torch.conv1d cannot be traced"),
+    (lambda x: F.conv1d(x, x), r"conv1d of windows of 8 elements in steps of 1: windows overlap"),
+    (lambda x: F.conv1d(x, x, groups=2), "conv1d with groups=2"),
+    (lambda x: F.conv1d(x, x, padding=1), "conv1d with padding=1"),
+    (lambda x: F.interpolate(x, size=9), r"interpolate with size=9(.|\n)*repeats pixels"),
+    (lambda x: F.adaptive_avg_pool1d(x, 3), "of 8 elements to 3: windows overlap"),
+    (lambda x: F.max_pool1d(x, 2, return_indices=True), "with return_indices=True"),
+    (lambda x: torch.sort(x), r"it gives positions, too(.|\n)*bb.sort\(x"),
+    (lambda x: x.narrow(1, 7, 2), "narrow of 2 elements from 7 on"),
+    (lambda x: x.sum_to_size(2, 8, 4), "8 and 4 elements differ"),
+    (lambda x: x[:1].sum_to_size(2, 8, 8), "no sum has more elements"),
+    (lambda x: x.expand(4, 4, 8), "2 and 4 elements differ"),
+    (lambda x: x.trace(), r"x.trace\(\) cannot be traced(.|\n)*torch.trace"),
+    (lambda x: torch.lstm(x, (x, x), [x], False, 1, 0.0, False, False, True), "one after another"),
+    (lambda x: (x > 0) ^ x, r"x \^ y of numbers"),
+    (lambda x: F.instance_norm(x, x[0, 0], x[0, 0]), "changes its running statistics"),
     (lambda x: torch.topk(x, 9), "topk of 9 elements: each takes a fold"),
     (lambda x: F.one_hot(x), r"counts classes by values(.|\n)*one_hot\(x, 10\)"),
-    (lambda x: F.avg_pool2d(x, 3, 2), r"of windows of \(3, 3\) in steps of \(2, 2\)"),
-    (lambda x: F.adaptive_avg_pool1d(x, 3), "adaptive_avg_pool1d to 3 elements"),
+    (lambda x: F.avg_pool2d(x, 3, 2), "of windows of 3 elements in steps of 2: windows overlap"),
     (lambda x: F.gelu(x, approximate="erf"), "no approximation 'erf'"),
     (lambda x: F.mse_loss(x, x, reduction="max"), "no reduction 'max'"),
     (lambda x: F.layer_norm(x, (9,)), r"normalized_shape is \(9,\), and axis 2 has 8 elements"),
     (lambda x: torch.div(x, 2.0, rounding_mode="floor"), "rounding_mode='floor'"),
     (lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.1), "random numbers"),
     (lambda x: x.t(), "t takes matrices and vectors"),
-    (lambda x: torch.norm(x, p=3), "name the axis"),
+    (lambda x: torch.norm(x, p="nuc"), "a norm of order 'nuc'"),
 ])  # fmt: skip
 def test_refusals_name_the_users_line(function, message):
     with pytest.raises(bb.TraceError, match=message) as caught:

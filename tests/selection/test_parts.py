@@ -110,8 +110,19 @@ def convolved_twice(x, w, u):
     return bb.einsum("nc(2*h+r), kcr -> nkh", bb.exp(-y), u, pad={"h": (1, 0)}) + x.mean()
 
 
+def inputs_returned(x, w):
+    y = bb.softmax((x @ w).reshape(x.shape[0], 2, w.shape[1] // 2))
+    return {"y": y, "x": x, "turned": w.T, "s": y.sum(0), "piece": x[:, 1:3], "place": w[0]}
+
+
+def positions_returned(x, w):
+    return {"n": bb.arange(x.shape[0]) * 2.0, "y": bb.softmax(x @ w), "s": bb.exp(x).sum(0)}
+
+
 CASES = {
     "convolved_twice": (convolved_twice, dict(x=(2, 3, 7), w=(4, 3, 3), u=(2, 4, 3))),
+    "inputs_returned": (inputs_returned, dict(x=(5, 4), w=(4, 6))),
+    "positions_returned": (positions_returned, dict(x=(5, 4), w=(4, 6))),
     "named_as_an_input": (named_as_an_input, dict(x=(6, 6), w=(6, 6))),
     "names_that_meet": (names_that_meet, dict(x=(5, 4), w=(4, 5))),
     "masked_twice": (masked_twice, dict(x=(5, 4), w=(4, 6))),
@@ -187,6 +198,33 @@ def test_masks_and_integers_cross_in_kernels(name):
     for shown, result in zip(plan.names, results, strict=True):
         expected = program.numpy(inputs)[shown].astype(float)
         np.testing.assert_allclose(result.astype(float), expected, rtol=2e-2, atol=2e-2)
+
+
+def test_a_program_that_returns_an_input_is_divided():
+    def block(x, w, cache):
+        pieces = (x @ w).reshape(x.shape[0], 16, w.shape[1] // 16)
+        return bb.softmax(pieces), cache, cache.T
+
+    program = bb.trace(block, x="M=1024 K=4096", w="K N=4096", cache="S=512 E=128")
+
+    plan = bb.select(program, {}, "h100", "float16")
+
+    product, softmax = plan.divided.parts
+    assert [one.name for one in product.program.inputs] == ["x", "w", "cache"]
+    assert [one.name for one in product.program.outputs] == ["t0", "out1", "out2"]
+    assert [one.name for one in softmax.program.outputs] == ["out0"]
+    assert "the operators are 2 groups" in plan.explain()
+
+
+def test_a_program_of_views_has_no_parts():
+    program = bb.trace(lambda x: (x.T, x), x="M N")
+
+    plan = bb.select(program, {"M": 4096, "N": 4096}, "h100", "float16")
+
+    assert "it computes nothing: its outputs are inputs" in plan.explain()
+    family = family_of(program, "float64", "cpu")
+    with pytest.raises(ValueError, match="the program has no parts: it computes nothing"):
+        family.of_parts({"M": 4, "N": 4}, singles)
 
 
 def test_what_one_line_computes_is_not_rounded_between_parts():

@@ -66,20 +66,34 @@ def one_hot(x: Array, num_classes: Any) -> Array:
     return where(x[..., None] == positions(x.trace, num_classes, 0, 1), 1, 0)
 
 
-def diagonal(x: Array, offset: int = 0) -> Array:
-    """The elements of a matrix whose column is ``offset`` behind their row."""
-    if len(x.shape) != 2:
-        raise trace_error("diagonal takes a matrix", hint="index the others first: x[0]")
+def diagonal(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The elements whose place along ``axis2`` is ``offset`` behind that along ``axis1``.
+
+    They are along a new last axis.
+    """
     if not isinstance(x, TracedArray):
-        return x.diagonal(offset)
+        return x.diagonal(offset, axis1, axis2)
+    if x.ndim < 2:
+        raise trace_error("diagonal takes matrices", hint="an array of two axes and more")
+    apart = x if x.ndim == 2 and (axis1, axis2) == (0, 1) else moveaxis(x, (axis1, axis2), (-2, -1))
+    found = _of_matrices(apart, offset)
+    return shown(found, x, lambda base: diagonal(base, offset, axis1, axis2))
+
+
+def _of_matrices(x: TracedArray, offset: int) -> TracedArray:
     if offset:
-        x = x[:, offset:] if offset > 0 else x[-offset:]
-    wide = x.trace.dims.reaches(x.axes[1], x.axes[0])
+        x = x[..., offset:] if offset > 0 else x[..., -offset:, :]
+    wide = x.trace.dims.reaches(x.axes[-1], x.axes[-2])
     if wide is None:
         reason = f"which axis of {x.trace.dims.show(x.axes)} ends the diagonal is not known"
         raise trace_error(reason, hint='give the axes sizes, "M=4 N=3", or slice the longer one')
-    rows, columns = (_positions(extent, 1 - at) for at, extent in enumerate(x.shape))
-    return shown(_hit(rows == columns, x, 1 if wide else 0, False), x, diagonal)
+    rows, columns = (_positions(extent, 1 - at) for at, extent in enumerate(x.shape[-2:]))
+    return _hit(rows == columns, x, -1 if wide else -2, False)
+
+
+def torch_diagonal(x: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+    """``diagonal`` as torch spells it."""
+    return diagonal(x, offset, dim1, dim2)
 
 
 def sum_of_diagonal(x: Array, offset: int = 0) -> Array:
@@ -150,9 +164,12 @@ ROWS = (
         torch=("take_along_dim", "Tensor.take_along_dim")),
     Row(one_hot, _GROUP, examples=(example("int: M", 4), example("int: M N", 5)),
         reference=lambda x, n: (x[..., None] == np.arange(n)).astype(np.int64)),
-    Row(diagonal, _GROUP, ("diagonal",), ("diagonal",), ("diagonal", "Tensor.diagonal"),
-        (example("M M"), example("M=3 N=4"), example("M=4 N=3"), example("M=4 N=3", -1)),
-        note="Of a matrix, which it reads whole."),
+    Row(diagonal, _GROUP, ("diagonal",), ("diagonal",), (),
+        (example("M M"), example("M=3 N=4"), example("M=4 N=3"), example("M=4 N=3", -1),
+         example("B M M", 0, 1, 2), example("M N=3 M", 1, axis1=2, axis2=0)),
+        note="Of matrices, which it reads whole."),
+    Row(torch_diagonal, _GROUP, torch=("diagonal", "Tensor.diagonal"), public=False,
+        examples=(example("B M M", 0, -2, -1),), reference=np.diagonal),
     Row(sum_of_diagonal, _GROUP, ("trace",), (), ("trace",),
         (example("M M"),), note="Of a matrix, which it reads whole.", public=False),
 )  # fmt: skip

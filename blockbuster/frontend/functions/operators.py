@@ -7,6 +7,7 @@ from collections.abc import Callable
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.kinds import MASK
+from blockbuster.frontend.source import trace_error
 
 _GROUP = "Operators"
 
@@ -48,6 +49,25 @@ def logical_or(x: Array, y: Array) -> Array:
     return apply("or", _holds(x), _holds(y))
 
 
+def logical_xor(x: Array, y: Array) -> Array:
+    """True where one of two masks is true and the other is not; a number is true if it is not 0."""
+    return apply("ne", _holds(x), _holds(y))
+
+
+def bitwise_xor(x: Array, y: Array) -> Array:
+    """The same of masks alone."""
+    if not (_is_mask(x) and _is_mask(y)):
+        hint = "x != y of two masks; kernels do not take numbers apart"
+        raise trace_error("x ^ y of numbers cannot be traced", hint=hint)
+    return apply("ne", x, y)
+
+
+def _is_mask(x: Array) -> bool:
+    if isinstance(x, TracedArray):
+        return x.kind == MASK
+    return isinstance(x, bool) or "bool" in str(getattr(x, "dtype", ""))
+
+
 def logical_not(x: Array) -> Array:
     """True where a mask is false, or a number is 0."""
     return apply("not", _holds(x))
@@ -80,12 +100,17 @@ ROWS = (
     _pair("ge", ">=", ("greater_equal",), ("ge", "greater_equal")),
     _pair("eq", "==", ("equal",), ("eq",)),
     _pair("ne", "!=", ("not_equal",), ("ne", "not_equal")),
-    _pair("and", "&", ("bitwise_and",), ("bitwise_and",), "bool: "),
-    _pair("or", "|", ("bitwise_or",), ("bitwise_or",), "bool: "),
+    _pair("and", "&", ("bitwise_and",), ("bitwise_and", "Tensor.__and__"), "bool: "),
+    _pair("or", "|", ("bitwise_or",), ("bitwise_or", "Tensor.__or__"), "bool: "),
     Row(logical_and, _GROUP, ("logical_and",), (), ("logical_and", "Tensor.logical_and"),
         (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
     Row(logical_or, _GROUP, ("logical_or",), (), ("logical_or", "Tensor.logical_or"),
         (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
+    Row(logical_xor, _GROUP, ("logical_xor",), (), ("logical_xor", "Tensor.logical_xor"),
+        (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
+    Row(bitwise_xor, _GROUP, ("bitwise_xor",), (), (
+        "bitwise_xor", "Tensor.bitwise_xor", "Tensor.__xor__"),
+        (example("bool: M N", "bool: N"),), public=False),
     Row(logical_not, _GROUP, ("logical_not",), (), ("logical_not", "Tensor.logical_not"),
         (example("bool: M N"), example("int: M N")), public=False),
     Row(float_power, _GROUP, ("float_power",), (), ("float_power", "Tensor.float_power"),

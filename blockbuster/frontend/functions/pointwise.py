@@ -136,6 +136,11 @@ def round(x: Array, decimals: int = 0) -> Array:
     return apply("round", x * scale) / scale
 
 
+def rint(x: Array) -> Array:
+    """The nearest whole number, a float; ties go to even numbers."""
+    return apply("round", as_floats(x))
+
+
 def sin(x: Array) -> Array:
     """The sine of an angle in radians."""
     return apply("sin", x)
@@ -258,7 +263,8 @@ ROWS = (
         reference=NUMPY["rsqrt"]),
     Row(tanh, _GROUP, ("tanh",), torch=("tanh", "nn.functional.tanh", "Tensor.tanh"),
         examples=_ANY),
-    Row(sigmoid, _GROUP, torch=("sigmoid", "nn.functional.sigmoid", "Tensor.sigmoid"),
+    Row(sigmoid, _GROUP, torch=(
+        "sigmoid", "nn.functional.sigmoid", "Tensor.sigmoid", "special.expit"),
         examples=_ANY, reference=NUMPY["sigmoid"]),
     Row(silu, _GROUP, torch=("nn.functional.silu",), examples=_ANY, reference=NUMPY["silu"]),
     Row(gelu, _GROUP, torch=("nn.functional.gelu",), examples=_ANY, reference=NUMPY["gelu"]),
@@ -280,7 +286,8 @@ ROWS = (
     Row(floor, _GROUP, ("floor",), torch=("floor", "Tensor.floor"), examples=_NUMBERS),
     Row(ceil, _GROUP, ("ceil",), torch=("ceil", "Tensor.ceil"), examples=_NUMBERS),
     Row(trunc, _GROUP, ("trunc", "fix"), torch=("trunc", "fix", "Tensor.trunc"), examples=_ANY),
-    Row(round, _GROUP, ("round",), ("round",), ("round", "Tensor.round"),
+    Row(rint, _GROUP, ("rint",), examples=_ANY, public=False),
+    Row(round, _GROUP, ("round", "around"), ("round",), ("round", "Tensor.round"),
         (example("M N"), example("M N", 1))),
     Row(sin, _GROUP, ("sin",), torch=("sin", "Tensor.sin"), examples=_ANY),
     Row(cos, _GROUP, ("cos",), torch=("cos", "Tensor.cos"), examples=_ANY),

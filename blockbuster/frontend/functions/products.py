@@ -127,10 +127,12 @@ def norm(x: Array, ord: Any = None, axis: Axes = None, keepdims: bool = False) -
         )
     if ord == np.inf and not has_elements(x, over[0]):
         ord = 1  # 0, as in NumPy
-    return _vector_norm(abs(x), ord, axis, keepdims)
+    return vector_norm(x, ord, axis, keepdims)
 
 
-def _vector_norm(size: Array, ord: float, axis: Axes, keepdims: bool) -> Array:
+def vector_norm(x: Array, ord: float, axis: Axes, keepdims: bool) -> Array:
+    """The norm of order ``ord`` of all elements along axes, or of all."""
+    size = abs(as_floats(x))
     if ord in (np.inf, -np.inf):
         return (max if ord > 0 else min)(size, axis, keepdims)
     if ord == 0:
@@ -140,10 +142,22 @@ def _vector_norm(size: Array, ord: float, axis: Axes, keepdims: bool) -> Array:
     return sum(size**ord, axis, keepdims) ** (1 / ord)
 
 
+def vecdot(x: Array, y: Array, *, axis: int = -1) -> Array:
+    """The sums of the products of elements along an axis."""
+    return sum(x * y, axis)
+
+
+def norm_of_vectors(x: Array, *, axis: Axes = None, keepdims: bool = False, ord: Any = 2) -> Array:
+    """The norm of vectors along axes, or of all elements."""
+    if ord == 2:
+        return norm(x, None, axis, keepdims)
+    return vector_norm(x, ord, axis, keepdims)
+
+
 _GROUP = "Products"
 
 ROWS = (
-    Row(matmul, _GROUP, ("matmul",), torch=("matmul", "mm", "bmm", "Tensor.matmul"),
+    Row(matmul, _GROUP, ("matmul", "linalg.matmul"), torch=("matmul", "mm", "bmm", "Tensor.matmul"),
         examples=(
         example("M K", "K N"), example("B M K", "K"), example("B M K", "K N"),
         example("int: M K", "int: K N")),
@@ -172,7 +186,7 @@ ROWS = (
         (example("K", "K"), example("M K", "K N"), example("M K", "K"), example("M K", "B K N"))),
     Row(inner, _GROUP, ("inner",), torch=("inner", "Tensor.inner"),
         examples=(example("K", "K"), example("B M K", "N K"))),
-    Row(outer, _GROUP, ("outer",), torch=("outer", "ger", "Tensor.outer"),
+    Row(outer, _GROUP, ("outer", "linalg.outer"), torch=("outer", "ger", "Tensor.outer"),
         examples=(example("M", "N"),), note="Of vectors, which it does not flatten to."),
     Row(vdot, _GROUP, ("vdot",), torch=("vdot", "Tensor.vdot"),
         examples=(example("K", "K"), example("M K", "M K"))),
@@ -181,4 +195,8 @@ ROWS = (
         example("M N", np.inf, axis=1), example("M N", 3, axis=1), example("M N", 0, axis=1),
         example("M N", Text("fro"))),
         note="Norms of vectors, and the Frobenius norm."),
+    Row(vecdot, _GROUP, ("vecdot", "linalg.vecdot"), public=False, torch=("linalg.vecdot",),
+        examples=(example("M K", "M K"), example("M K", "M K", axis=0))),
+    Row(norm_of_vectors, _GROUP, ("linalg.vector_norm",), public=False, examples=(
+        example("M N"), example("M N", axis=1, ord=3), example("M N", ord=1, keepdims=True))),
 )  # fmt: skip

@@ -139,6 +139,9 @@ def broadcast_to(x: Array, shape: Sequence[Any]) -> Array:
     if missing < 0:
         raise trace_error(f"an array of {x.ndim} axes has no shape of {len(full)}")
     units = [at < missing or x.trace.dims.is_unit(x.axes[at - missing]) for at in range(len(full))]
+    for at, (unit, extent) in enumerate(zip(units, full, strict=True)):
+        if not unit:
+            x.trace.keeps_extent(x, at - missing, extent)
     old = reshape(x, [1 if unit else extent for unit, extent in zip(units, full, strict=True)])
     made = everywhere(old, [e if unit else 1 for unit, e in zip(units, full, strict=True)])
     return shown(made, x, lambda base: broadcast_to(base, full))

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.functions import (
+    arrangements,
     choices,
     creation,
+    exceptional,
     filled,
     joins,
     normalizations,
@@ -22,10 +24,17 @@ from blockbuster.frontend.functions import (
     searches,
     shapes,
     torch_activations,
+    torch_cells,
     torch_creation,
+    torch_dtypes,
+    torch_heads,
+    torch_images,
     torch_layers,
     torch_losses,
+    torch_margins,
+    torch_parts,
     torch_pools,
+    torch_products,
     torch_reductions,
     torch_scaled,
     torch_tensors,
@@ -34,16 +43,16 @@ from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
-    operators, pointwise, reductions, normalizations, products, shapes, joins, searches, choices,
-    filled, creation, overwriting,
+    operators, pointwise, exceptional, reductions, normalizations, products, shapes, joins,
+    arrangements, searches, choices, filled, creation, overwriting,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
 TORCH_GROUPS: tuple[ModuleType, ...] = (
-    torch_activations, torch_losses, torch_layers, torch_pools, torch_scaled, torch_tensors,
-    torch_creation,
-    torch_reductions,
+    torch_activations, torch_losses, torch_margins, torch_layers, torch_heads, torch_cells,
+    torch_images, torch_pools, torch_products, torch_scaled, torch_tensors, torch_parts,
+    torch_dtypes, torch_creation, torch_reductions,
 )  # fmt: skip
 
 TORCH: tuple[Row, ...] = tuple(row for group in TORCH_GROUPS for row in group.ROWS)

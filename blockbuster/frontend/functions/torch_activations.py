@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+from blockbuster.frontend.functions.joins import chunk
+from blockbuster.frontend.functions.normalizations import log_softmax, softmax
 from blockbuster.frontend.functions.pointwise import (
     abs,
     clip,
@@ -13,10 +16,13 @@ from blockbuster.frontend.functions.pointwise import (
     log1p,
     maximum,
     minimum,
+    sigmoid,
     tanh,
     where,
 )
 from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.shapes import is_unit
+from blockbuster.frontend.functions.torch_dtypes import to
 from blockbuster.frontend.source import trace_error
 
 _CUBED = 0.044715  # of Hendrycks and Gimpel's approximation
@@ -106,14 +112,97 @@ def tanhshrink(input: Array) -> Array:
     return input - tanh(input)
 
 
+def hardshrink(input: Array, lambd: float = 0.5) -> Array:
+    """``x``, and 0 where it is between -lambd and lambd."""
+    return where((input >= -lambd) & (input <= lambd), 0.0, input)
+
+
+def softshrink(input: Array, lambd: float = 0.5) -> Array:
+    """``x`` moved towards 0 by ``lambd``, and 0 where it is nearer."""
+    if lambd < 0:
+        raise trace_error(f"softshrink by {lambd}", hint="lambd is 0 or more")
+    moved = where(input > lambd, input - lambd, input * 0.0)
+    return where(input < -lambd, input + lambd, moved)
+
+
+def threshold(input: Array, threshold: float, value: float) -> Array:
+    """``x`` above a threshold, and a value elsewhere."""
+    return where(input <= threshold, value, input)
+
+
+def prelu(input: Array, weight: Array) -> Array:
+    """``x`` above 0, and ``x`` times a slope below: one slope, or one for each channel, axis 1."""
+    many, rank = not is_unit(weight, 0) if len(weight.shape) else False, len(input.shape)
+    if len(weight.shape) > 1 or (many and rank < 2):
+        reason = f"prelu of {rank} axes with a weight of {len(weight.shape)}"
+        raise trace_error(reason, hint="a weight has one element, or one for each channel")
+    slope = weight[(slice(None), *(None,) * (rank - 2))] if many else weight
+    return where(input > 0, input, slope * input)
+
+
+def rrelu(
+    input: Array, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
+) -> Array:
+    """``x`` above 0, and ``x`` times the mean of two slopes below."""
+    if training:
+        raise trace_error("rrelu with training=True draws random numbers", hint=_INFERENCE)
+    return leaky_relu(input, (lower + upper) / 2)
+
+
+_INFERENCE = "Blockbuster compiles inference: pass training=False (model.eval()) or p=0"
+
+
 def dropout(input: Array, p: float = 0.5, training: bool = True) -> Array:
     """``x``: Blockbuster compiles inference, where dropout leaves everything as it is."""
     if training and p > 0:
-        raise trace_error(
-            f"dropout of p = {p} with training=True cannot be traced: it draws random numbers",
-            hint="Blockbuster compiles inference: pass training=False (model.eval()) or p=0",
-        )
+        reason = f"dropout of p = {p} with training=True cannot be traced: it draws random numbers"
+        raise trace_error(reason, hint=_INFERENCE)
     return input
+
+
+def alpha_dropout(input: Array, p: float = 0.5, training: bool = False) -> Array:
+    """``x``, as ``dropout``; torch's default is inference here."""
+    return dropout(input, p, training)
+
+
+def functional_softmax(
+    input: Array, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Array:
+    """exp(x) over its sum along an axis; ``_stacklevel`` is for a warning of torch's."""
+    return torch_softmax(input, _usual_axis(input, dim), dtype)
+
+
+def functional_log_softmax(
+    input: Array, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Array:
+    """x - logsumexp(x) along an axis; ``_stacklevel`` is for a warning of torch's."""
+    return torch_log_softmax(input, _usual_axis(input, dim), dtype)
+
+
+def softmin(input: Array, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Array:
+    """The softmax of -x."""
+    return torch_softmax(-input, _usual_axis(input, dim), dtype)
+
+
+def _usual_axis(x: Array, dim: int | None) -> int:
+    """The axis that torch takes if none is named."""
+    return dim if dim is not None else 0 if len(x.shape) in (0, 1, 3) else 1
+
+
+def torch_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
+    """exp(x) over its sum along an axis, in another dtype if one is given."""
+    return softmax(input if dtype is None else to(input, dtype), dim)
+
+
+def torch_log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
+    """x - logsumexp(x) along an axis, in another dtype if one is given."""
+    return log_softmax(input if dtype is None else to(input, dtype), dim)
+
+
+def glu(input: Array, dim: int = -1) -> Array:
+    """The first half along an axis, times the sigmoid of the second."""
+    first, second = chunk(input, 2, dim)
+    return first * sigmoid(second)
 
 
 _GROUP = "torch.nn.functional: activations"
@@ -138,5 +227,17 @@ ROWS = (
     _of(mish, "nn.functional.mish"),
     _of(softsign, "nn.functional.softsign"),
     _of(tanhshrink, "nn.functional.tanhshrink"),
-    _of(dropout, "nn.functional.dropout", "dropout"),
-)
+    _of(hardshrink, "nn.functional.hardshrink", "hardshrink", "Tensor.hardshrink"),
+    _of(softshrink, "nn.functional.softshrink", "softshrink"),
+    _of(threshold, "nn.functional.threshold", "threshold"),
+    _of(prelu, "nn.functional.prelu", "prelu", "Tensor.prelu"),
+    _of(rrelu, "nn.functional.rrelu", "rrelu"), _of(glu, "nn.functional.glu"),
+    _of(dropout, "nn.functional.dropout", "dropout", *(
+        f"nn.functional.dropout{space}d" for space in (1, 2, 3))),
+    _of(alpha_dropout, "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout",
+        "alpha_dropout", "feature_alpha_dropout"),
+    _of(functional_softmax, "nn.functional.softmax"), _of(softmin, "nn.functional.softmin"),
+    _of(functional_log_softmax, "nn.functional.log_softmax"),
+    _of(torch_softmax, "softmax", "Tensor.softmax"),
+    _of(torch_log_softmax, "log_softmax", "Tensor.log_softmax"),
+)  # fmt: skip

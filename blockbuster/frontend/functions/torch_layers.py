@@ -15,7 +15,7 @@ from blockbuster.frontend.functions.pointwise import maximum, rsqrt, sqrt, squar
 from blockbuster.frontend.functions.products import matmul, norm
 from blockbuster.frontend.functions.reductions import mean, sum
 from blockbuster.frontend.functions.row import Array, Row
-from blockbuster.frontend.functions.shapes import flatten, reshape, swapaxes, unflatten
+from blockbuster.frontend.functions.shapes import flatten, is_unit, reshape, swapaxes, unflatten
 from blockbuster.frontend.source import trace_error
 
 
@@ -49,8 +49,7 @@ def torch_layer_norm(
     axes = _last_axes(input, normalized_shape)
     if len(axes) == 1:
         return layer_norm(input, weight, bias, eps=eps)
-    centred = input - mean(input, axes, True)
-    scaled = centred * rsqrt(mean(square(centred), axes, True) + eps)
+    scaled = centred_and_scaled(input, axes, eps)
     scaled = scaled if weight is None else scaled * weight
     return scaled if bias is None else scaled + bias
 
@@ -84,24 +83,79 @@ def _last_axes(x: Array, normalized_shape: Any) -> tuple[int, ...]:
 
 def batch_norm(
     input: Array,
-    running_mean: Array,
-    running_var: Array,
+    running_mean: Array | None,
+    running_var: Array | None,
     weight: Array | None = None,
     bias: Array | None = None,
     training: bool = False,
     momentum: float = 0.1,  # noqa: ARG001
     eps: float = 1e-5,
 ) -> Array:
-    """The channels, along axis 1, moved and scaled by what was found in training."""
+    """The channels, along axis 1, moved and scaled by what was found in training.
+
+    Where nothing was kept of training, it is done by the statistics of the channels themselves.
+    """
     if training:
-        raise trace_error("batch_norm with training=True changes its statistics", hint="eval()")
+        _expect_no_statistics("batch_norm with training=True", running_mean, running_var)
+        over = (0, *range(2, len(input.shape)))
+        return _in_channels(centred_and_scaled(input, over, eps), weight, bias)
+
+    if running_mean is None or running_var is None:
+        hint = "pass running_mean and running_var, or training=True"
+        raise trace_error("batch_norm with training=False and no statistics", hint=hint)
 
     def channels(x: Array) -> Array:
         return x[(slice(None), *(None,) * (len(input.shape) - 2))]
 
     scaled = (input - channels(running_mean)) * channels(rsqrt(running_var + eps))
-    scaled = scaled if weight is None else scaled * channels(weight)
-    return scaled if bias is None else scaled + channels(bias)
+    return _in_channels(scaled, weight, bias)
+
+
+def _expect_no_statistics(what: str, *statistics: Array | None) -> None:
+    if any(one is not None for one in statistics):
+        reason = f"{what} changes its running statistics, which no program does"
+        raise trace_error(reason, hint="Blockbuster compiles inference: call model.eval()")
+
+
+def centred_and_scaled(x: Array, axes: tuple[int, ...], eps: float) -> Array:
+    """``(x - mean) / sqrt(variance + eps)`` over axes."""
+    centred = x - mean(x, axes, True)
+    return centred * rsqrt(mean(square(centred), axes, True) + eps)
+
+
+def _in_channels(x: Array, weight: Array | None, bias: Array | None) -> Array:
+    """``x * weight + bias``, with a weight and a bias for each channel, along axis 1."""
+    behind = (slice(None), *(None,) * (len(x.shape) - 2))
+    x = x if weight is None else x * weight[behind]
+    return x if bias is None else x + bias[behind]
+
+
+def instance_norm(
+    input: Array,
+    running_mean: Array | None = None,
+    running_var: Array | None = None,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Array:
+    """The channels, along axis 1, of each instance by itself, centred and scaled to variance one.
+
+    With ``use_input_stats=False`` they are moved and scaled by what was found in training.
+    """
+    rank = len(input.shape)
+    if rank < 3:
+        hint = "instances, channels and space: x.unsqueeze(1) has one channel for each row"
+        raise trace_error(f"instance_norm of {rank} axes", hint=hint)
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _expect_no_statistics("instance_norm with use_input_stats=True", running_mean, running_var)
+    over = tuple(range(2, rank))
+    if all(is_unit(input, axis) for axis in over):
+        hint = "leave the norm out, or pass use_input_stats=False"
+        raise trace_error("instance_norm of one element in each channel", hint=hint)
+    return _in_channels(centred_and_scaled(input, over, eps), weight, bias)
 
 
 def group_norm(
@@ -114,11 +168,7 @@ def group_norm(
     """Each group of channels, along axis 1, centred and scaled to variance one."""
     apart = unflatten(input, 1, (num_groups, -1))
     over = tuple(range(2, len(apart.shape)))
-    centred = apart - mean(apart, over, True)
-    scaled = flatten(centred * rsqrt(mean(square(centred), over, True) + eps), 1, 2)
-    behind = (None,) * (len(input.shape) - 2)
-    scaled = scaled if weight is None else scaled * weight[(slice(None), *behind)]
-    return scaled if bias is None else scaled + bias[(slice(None), *behind)]
+    return _in_channels(flatten(centred_and_scaled(apart, over, eps), 1, 2), weight, bias)
 
 
 def normalize(input: Array, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Array:
@@ -209,6 +259,8 @@ ROWS = (
     Row(cdist, _GROUP, torch=("cdist",), public=False),
     *(
         Row(function, _GROUP, torch=(f"nn.functional.{function.__name__}",), public=False)
-        for function in (linear, batch_norm, group_norm, normalize, scaled_dot_product_attention)
+        for function in (
+            linear, batch_norm, instance_norm, group_norm, normalize, scaled_dot_product_attention,
+        )
     ),
 )  # fmt: skip

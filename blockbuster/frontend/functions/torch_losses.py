@@ -8,7 +8,6 @@ from typing import Any
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.normalizations import log_softmax
 from blockbuster.frontend.functions.pointwise import abs, exp, log, log1p, maximum, square, where
-from blockbuster.frontend.functions.products import norm
 from blockbuster.frontend.functions.reductions import mean, sum
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.source import trace_error
@@ -16,7 +15,7 @@ from blockbuster.frontend.source import trace_error
 _IGNORED = -100
 
 
-def _reduced(loss: Array, reduction: str) -> Array:
+def reduced(loss: Array, reduction: str) -> Array:
     """The losses of all elements, their mean or their sum."""
     if reduction not in ("none", "mean", "sum"):
         raise trace_error(f"a loss has no reduction {reduction!r}", hint='"none", "mean" or "sum"')
@@ -31,7 +30,7 @@ def _rank(x: Array) -> int:
     return len(x.shape)
 
 
-def _of_class(target: Array, values: Array, axis: int) -> Array:
+def of_class(target: Array, values: Array, axis: int) -> Array:
     """The mask of the class that ``target`` names, along ``axis`` of ``values``."""
     after = _rank(values) - 1 - axis
     classes = arange(values.shape[axis])
@@ -70,7 +69,7 @@ def cross_entropy(
     each = -sum(logs * _along(weight, target, axis), axis)
     if reduction == "mean":
         return sum(each) / math.prod(each.shape, start=1)
-    return _reduced(each, reduction)
+    return reduced(each, reduction)
 
 
 def _along(weight: Array | None, values: Array, axis: int) -> Array:
@@ -89,14 +88,14 @@ def _labelled(
     smoothing: float,
 ) -> Array:
     axis = 0 if _rank(logs) == 1 else 1
-    chosen, weighted = _of_class(target, logs, axis), _along(weight, logs, axis)
+    chosen, weighted = of_class(target, logs, axis), _along(weight, logs, axis)
     counts = target != ignore_index
     each = where(counts, -sum(where(chosen, weighted, 0.0), axis), 0.0)
     if smoothing:
         spread = where(counts, -sum(weighted, axis), 0.0) / logs.shape[axis]
         each = (1.0 - smoothing) * each + smoothing * spread
     if reduction != "mean":
-        return _reduced(each, reduction)
+        return reduced(each, reduction)
     if weight is None:
         return sum(each) / sum(where(counts, 1.0, 0.0))
     of_label = sum(where(chosen, _along(weight, 0.0 * logs + 1.0, axis), 0.0), axis)
@@ -107,14 +106,14 @@ def mse_loss(
     input: Array, target: Array, *, reduction: str = "mean", weight: Array | None = None
 ) -> Array:
     """The squared difference."""
-    return _reduced(_weighted(square(input - target), weight), reduction)
+    return reduced(_weighted(square(input - target), weight), reduction)
 
 
 def l1_loss(
     input: Array, target: Array, *, reduction: str = "mean", weight: Array | None = None
 ) -> Array:
     """The absolute difference."""
-    return _reduced(_weighted(abs(input - target), weight), reduction)
+    return reduced(_weighted(abs(input - target), weight), reduction)
 
 
 def huber_loss(
@@ -127,7 +126,7 @@ def huber_loss(
     """Half the squared difference up to ``delta``, and a straight line from there on."""
     far = abs(input - target)
     loss = where(far < delta, 0.5 * far * far, delta * (far - 0.5 * delta))
-    return _reduced(_weighted(loss, weight), reduction)
+    return reduced(_weighted(loss, weight), reduction)
 
 
 def smooth_l1_loss(
@@ -137,7 +136,7 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     far = abs(input - target)
-    return _reduced(where(far < beta, 0.5 * far * far / beta, far - 0.5 * beta), reduction)
+    return reduced(where(far < beta, 0.5 * far * far / beta, far - 0.5 * beta), reduction)
 
 
 def kl_div(
@@ -151,7 +150,7 @@ def kl_div(
         loss = own - target * input
     if reduction == "batchmean":
         return sum(loss) / input.shape[0]
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def binary_cross_entropy(
@@ -159,7 +158,7 @@ def binary_cross_entropy(
 ) -> Array:
     """The cross entropy of probabilities of yes; logarithms are at least -100, as torch's."""
     yes, no = maximum(log(input), -100.0), maximum(log(1.0 - input), -100.0)
-    return _reduced(_weighted(-(target * yes + (1.0 - target) * no), weight), reduction)
+    return reduced(_weighted(-(target * yes + (1.0 - target) * no), weight), reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -174,30 +173,15 @@ def binary_cross_entropy_with_logits(
     soft = log1p(exp(-abs(input))) + maximum(-input, 0.0)
     more: Any = 1.0 if pos_weight is None else (pos_weight - 1.0) * target + 1.0
     loss = (1.0 - target) * input + (soft if pos_weight is None else more * soft)
-    return _reduced(_weighted(loss, weight), reduction)
+    return reduced(_weighted(loss, weight), reduction)
 
 
 _GROUP = "torch.nn.functional: losses"
-
-def triplet_margin_loss(
-    anchor: Array,
-    positive: Array,
-    negative: Array,
-    margin: float = 1.0,
-    p: float = 2,
-    eps: float = 1e-6,
-    *,
-    reduction: str = "mean",
-) -> Array:
-    """How much farther than ``margin`` the negative should be than the positive, at least 0."""
-    near, far = (norm(anchor - other + eps, p, -1) for other in (positive, negative))
-    return _reduced(maximum(near - far + margin, 0.0), reduction)
-
 
 ROWS = tuple(
     Row(function, _GROUP, torch=(f"nn.functional.{function.__name__}",), public=False)
     for function in (
         nll_loss, cross_entropy, mse_loss, l1_loss, huber_loss, smooth_l1_loss, kl_div,
-        binary_cross_entropy, binary_cross_entropy_with_logits, triplet_margin_loss,
+        binary_cross_entropy, binary_cross_entropy_with_logits,
     )
 )  # fmt: skip

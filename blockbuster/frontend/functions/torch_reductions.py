@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from blockbuster.frontend.functions.pointwise import astype
-from blockbuster.frontend.functions.reductions import Axes, all, any, count_nonzero, max, min
+from blockbuster.frontend.functions.products import norm, vector_norm
+from blockbuster.frontend.functions.reductions import (
+    Axes,
+    all,
+    any,
+    count_nonzero,
+    logsumexp,
+    max,
+    mean,
+    min,
+    sum,
+    var,
+)
 from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.torch_dtypes import to
+from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.source import trace_error
 
 
 def over(dim: Axes) -> Axes:
@@ -43,14 +58,114 @@ def _as_truth(input: Array, truth: Array) -> Array:
     return astype(truth, "uint8") if getattr(input, "kind", "") == "uint8" else truth
 
 
+def torch_sum(input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+    """The sum over axes, in another dtype if one is given."""
+    return sum(input if dtype is None else to(input, dtype), over(dim), keepdim)
+
+
+def torch_mean(
+    input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
+) -> Array:
+    """The mean over axes, in another dtype if one is given."""
+    return mean(input if dtype is None else to(input, dtype), over(dim), keepdim)
+
+
+def torch_var(
+    input: Array, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
+    *, correction: Any = None,
+) -> Array:  # fmt: skip
+    """The squared distances from the mean, summed, over the count less ``correction`` (1)."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return var(input, over(dim), keepdim, ddof=int(unbiased) if correction is None else correction)
+
+
+def torch_std(
+    input: Array, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
+    *, correction: Any = None,
+) -> Array:  # fmt: skip
+    """The square root of the variance."""
+    return torch_var(input, dim, unbiased, keepdim, correction=correction) ** 0.5
+
+
+def var_mean(
+    input: Array, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
+    *, correction: Any = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """The variance and the mean."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    spread = torch_var(input, dim, unbiased, keepdim, correction=correction)
+    return spread, mean(input, over(dim), keepdim)
+
+
+def std_mean(
+    input: Array, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
+    *, correction: Any = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """The square root of the variance, and the mean."""
+    spread, middle = var_mean(input, dim, unbiased, keepdim, correction=correction)
+    return spread**0.5, middle
+
+
+class Ends(NamedTuple):
+    """The smallest and the largest elements."""
+
+    min: Array
+    max: Array
+
+
+def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> Ends:
+    """The minimum and the maximum along an axis, or of all."""
+    return Ends(min(input, dim, keepdim), max(input, dim, keepdim))
+
+
+def torch_logsumexp(input: Array, dim: Axes, keepdim: bool = False) -> Array:
+    """The logarithm of the sum of exp(x) over axes."""
+    given, rank = over(dim), len(input.shape)
+    axes = axes_of("logsumexp", range(rank) if given is None else given, rank)
+    for axis in sorted(axes, reverse=True):
+        input = logsumexp(input, axis, keepdim)
+    return input
+
+
+def torch_norm(
+    input: Array, p: Any = "fro", dim: Axes = None, keepdim: bool = False, dtype: Any = None,
+    *, ord: Any = None,
+) -> Array:  # fmt: skip
+    """The norm of vectors along axes, or of all elements."""
+    wanted = p if ord is None else ord
+    input = input if dtype is None else to(input, dtype)
+    if wanted in ("fro", 2, None):
+        return norm(input, None, over(dim), keepdim)
+    if isinstance(wanted, str):
+        raise trace_error(f"a norm of order {wanted!r}", hint="p is a number, or 'fro'")
+    return vector_norm(input, wanted, over(dim), keepdim)
+
+
+def dist(input: Array, other: Array, p: float = 2) -> Array:
+    """The norm of the difference of all elements."""
+    return torch_norm(input - other, p)
+
+
 _GROUP = "torch: functions and methods"
 
 
+def _of(function: Any, *names: str) -> Row:
+    return Row(function, _GROUP, torch=names, public=False)
+
+
 def _both(function: Any, name: str) -> Row:
-    return Row(function, _GROUP, torch=(name, f"Tensor.{name}"), public=False)
+    """A row of a function that is a method, too."""
+    return _of(function, name, f"Tensor.{name}")
 
 
 ROWS = (
+    _both(torch_sum, "sum"), _both(torch_mean, "mean"),
+    _both(torch_var, "var"), _both(torch_std, "std"),
+    _of(var_mean, "var_mean"), _of(std_mean, "std_mean"), _both(aminmax, "aminmax"),
+    _both(torch_logsumexp, "logsumexp"), _both(dist, "dist"),
+    _both(torch_norm, "norm"), _of(torch_norm, "linalg.vector_norm", "linalg_vector_norm"),
     _both(amax, "amax"), _both(amin, "amin"), _both(count, "count_nonzero"),
     _both(any_of, "any"), _both(all_of, "all"),
 )  # fmt: skip

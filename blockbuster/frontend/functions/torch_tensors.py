@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import accumulate
 from typing import Any, NamedTuple, NoReturn
 
 from blockbuster.frontend.array import TracedArray
@@ -14,77 +13,25 @@ from blockbuster.frontend.functions.choices import (
     ranked,
     take_along_axis,
 )
-from blockbuster.frontend.functions.joins import chunk, constant
-from blockbuster.frontend.functions.joins import split as cut_at
-from blockbuster.frontend.functions.normalizations import log_softmax, softmax
-from blockbuster.frontend.functions.pointwise import astype, maximum, minimum, sigmoid, where
-from blockbuster.frontend.functions.products import matmul, norm
-from blockbuster.frontend.functions.reductions import Axes, max, mean, min, sum, var
+from blockbuster.frontend.functions.joins import constant
+from blockbuster.frontend.functions.pointwise import (
+    astype,
+    clip,
+    log,
+    maximum,
+    minimum,
+    trunc,
+    where,
+)
+from blockbuster.frontend.functions.reductions import max, min
 from blockbuster.frontend.functions.refused import CUSTOM
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
 from blockbuster.frontend.functions.torch_creation import extents
-from blockbuster.frontend.functions.torch_reductions import over
-from blockbuster.frontend.memory import own, perhaps
-from blockbuster.frontend.sizes import fixed
+from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.memory import perhaps
 from blockbuster.frontend.source import trace_error
-
-_SAME = "a cast gives the array itself in one dtype"
-
-
-def to(
-    input: Array,
-    *what: Any,
-    dtype: Any = None,
-    device: Any = None,
-    non_blocking: bool = False,  # noqa: ARG001 - nothing is moved
-    copy: bool = False,
-) -> Array:
-    """``x`` in another dtype: ``x.to(torch.float16)``, ``x.to(y)``."""
-    if len(what) == 1 and isinstance(what[0], TracedArray):
-        return to(input, what[0].dtype, copy=copy)
-    given = [one for one in (*what, dtype, device) if one is not None]
-    here = input.trace.device if isinstance(input, TracedArray) else input.device
-    wanted = [one for one in given if type(one) is not type(here) or one != here]
-    is_device = [one for one in wanted if isinstance(one, str) or "device" in type(one).__name__]
-    if is_device or not given or len(wanted) > 1:
-        _refuse_device()
-    if not wanted or (wanted[0] is UNDECIDED and input.dtype is UNDECIDED):
-        return own(input) if copy else input
-    if wanted[0] is UNDECIDED:
-        return own(input) if copy else perhaps(input, input, _SAME)
-    return astype(input, wanted[0], copy=copy)
-
-
-def _refuse_device() -> NoReturn:
-    hint = "leave the device out: arrays are where the arguments are; .to(torch.float16) casts"
-    raise trace_error("a traced array has no device to go to", hint=hint)
-
-
-def type_as(input: Array, other: Array) -> Array:
-    """``x`` in the dtype of another array."""
-    return to(input, other.dtype)
-
-
-def to_float(input: Array) -> Array:
-    """``x`` in float32."""
-    return astype(input, "float32", copy=False)
-
-
-def to_half(input: Array) -> Array:
-    """``x`` in float16."""
-    return astype(input, "float16", copy=False)
-
-
-def to_bfloat16(input: Array) -> Array:
-    """``x`` in bfloat16."""
-    return astype(input, "bfloat16", copy=False)
-
-
-def to_double(input: Array) -> Array:
-    """``x`` in float64."""
-    return astype(input, "float64", copy=False)
 
 
 def t(input: Array) -> Array:
@@ -157,17 +104,35 @@ def rsub(input: Array, other: Array, *, alpha: float = 1) -> Array:
 
 
 def div(input: Array, other: Array, *, rounding_mode: str | None = None) -> Array:
-    """``x / y``."""
-    if rounding_mode is not None:
-        raise trace_error(f"div with rounding_mode={rounding_mode!r} cannot be traced")
-    return input / other
+    """``x / y``, of which "trunc" leaves out the fractional part."""
+    if rounding_mode is None:
+        return input / other
+    kinds = [x.kind for x in (input, other) if isinstance(x, TracedArray)]
+    if rounding_mode == "trunc" and FLOAT in kinds:
+        return trunc(input / other)
+    hint = "torch.floor(x / y) rounds the rounded quotient down; of integers, x // y"
+    raise trace_error(f"div with rounding_mode={rounding_mode!r} cannot be traced", hint=hint)
 
 
-def addmm(input: Array, mat1: Array, mat2: Array, *, beta: float = 1, alpha: float = 1) -> Array:
-    """``beta * x + alpha * (a @ b)``."""
-    product = matmul(mat1, mat2)
-    added = input if beta == 1 else beta * input
-    return added + (product if alpha == 1 else alpha * product)
+def frac(input: Array) -> Array:
+    """The fractional part."""
+    return input - trunc(input)
+
+
+def xlogy(input: Array, other: Array) -> Array:
+    """``x * log(y)``, and 0 where x is 0 and y is a number."""
+    return where((input == 0) & (other == other), 0.0, input * log(other))
+
+
+def logit(input: Array, eps: float | None = None) -> Array:
+    """log(x / (1 - x)); ``x`` is at least ``eps``, and at most ``1 - eps``, if it is given."""
+    x = input if eps is None else clip(input, eps, 1 - eps)
+    return log(x / (1.0 - x))
+
+
+def positive(input: Array) -> Array:
+    """``x`` itself."""
+    return input
 
 
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: float = 1) -> Array:
@@ -193,28 +158,6 @@ def clamp_min(input: Array, min: Any) -> Array:
 def clamp_max(input: Array, max: Any) -> Array:
     """The smaller of ``x`` and a bound."""
     return minimum(input, max)
-
-
-def torch_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
-    """exp(x) over its sum along an axis, in another dtype if one is given."""
-    return softmax(input if dtype is None else to(input, dtype), dim)
-
-
-def torch_log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
-    """x - logsumexp(x) along an axis, in another dtype if one is given."""
-    return log_softmax(input if dtype is None else to(input, dtype), dim)
-
-
-def torch_sum(input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
-    """The sum over axes, in another dtype if one is given."""
-    return sum(input if dtype is None else to(input, dtype), over(dim), keepdim)
-
-
-def torch_mean(
-    input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
-) -> Array:
-    """The mean over axes, in another dtype if one is given."""
-    return mean(input if dtype is None else to(input, dtype), over(dim), keepdim)
 
 
 def permute(input: Array, *dims: Any) -> Array:
@@ -259,6 +202,17 @@ def topk(
     return Extreme(*ranked(input, k, dim, largest))
 
 
+def torch_sort(
+    input: Array,  # noqa: ARG001 - it is refused
+    dim: int = -1,  # noqa: ARG001
+    descending: bool = False,  # noqa: ARG001
+    stable: bool = False,  # noqa: ARG001
+) -> NoReturn:
+    """Refused: it gives positions, too."""
+    hint = "bb.sort(x, axis=-1) gives the values, torch.topk(x, k) the first few with positions"
+    raise trace_error("torch.sort cannot be traced: it gives positions, too", hint=hint)
+
+
 def gather(input: Array, dim: int, index: Array) -> Array:
     """The elements at positions along an axis, in each row its own."""
     return take_along_axis(input, index, dim)
@@ -287,54 +241,6 @@ def new_full(input: Array, size: Any, fill_value: Any, *, dtype: Any = None) -> 
     return made if dtype is None or dtype is UNDECIDED else astype(made, dtype)
 
 
-def torch_var(
-    input: Array, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
-    *, correction: Any = None,
-) -> Array:  # fmt: skip
-    """The squared distances from the mean, summed, over the count less ``correction`` (1)."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    return var(input, over(dim), keepdim, ddof=int(unbiased) if correction is None else correction)
-
-
-def torch_std(
-    input: Array, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
-    *, correction: Any = None,
-) -> Array:  # fmt: skip
-    """The square root of the variance."""
-    return torch_var(input, dim, unbiased, keepdim, correction=correction) ** 0.5
-
-
-def torch_norm(
-    input: Array, p: Any = "fro", dim: Axes = None, keepdim: bool = False, *, ord: Any = None
-) -> Array:
-    """The norm of vectors along ``dim``, or of all elements."""
-    wanted = p if ord is None else ord
-    if dim is None and wanted not in ("fro", 2):
-        raise trace_error(f"a norm of order {wanted!r} of all elements", hint="name the axis: dim=")
-    return norm(input, None if wanted in ("fro", 2) else wanted, dim, keepdim)
-
-
-def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> list[Array]:
-    """An axis cut into parts of one size, or of these several sizes."""
-    sizes = split_size_or_sections
-    if not isinstance(sizes, tuple | list):
-        count = fixed(input.shape[dim] // sizes)
-        rest = fixed(input.shape[dim] - sizes * count)
-        sizes = [sizes] * count + ([rest] if rest or not count else [])
-    *ends, total = accumulate(sizes)
-    if isinstance(total, int) and total != (extent := fixed(input.shape[dim])):
-        hint = "sizes of parts add up to the axis"
-        raise trace_error(f"torch.split of {extent} elements into {sizes}", hint=hint)
-    return cut_at(input, ends, dim)
-
-
-def glu(input: Array, dim: int = -1) -> Array:
-    """The first half along an axis, times the sigmoid of the second."""
-    first, second = chunk(input, 2, dim)
-    return first * sigmoid(second)
-
-
 _GROUP = "torch: functions and methods"
 
 
@@ -348,25 +254,20 @@ def _both(function: Any, *names: str) -> Row:
 
 
 ROWS = (
-    _of(to, "Tensor.to"), _of(type_as, "Tensor.type_as"), _of(to_float, "Tensor.float"),
-    _of(to_half, "Tensor.half"), _of(to_bfloat16, "Tensor.bfloat16"),
-    _of(to_double, "Tensor.double"), _both(t, "t"), _of(dim, "Tensor.dim", "Tensor.ndimension"),
+    _both(t, "t"), _of(dim, "Tensor.dim", "Tensor.ndimension"),
     _of(numel, "Tensor.numel", "Tensor.nelement", "numel"),
     _both(detach, "detach"), _of(contiguous, "Tensor.contiguous"), _of(copy_, "Tensor.copy_"),
     _both(fill_, "fill_"), _both(zero_, "zero_"),
     _both(masked_fill, "masked_fill"), _of(where_of, "Tensor.where"),
     _both(add, "add"), _both(sub, "sub", "subtract"), _both(rsub, "rsub"),
-    _both(div, "div", "divide", "true_divide"), _both(addmm, "addmm", "baddbmm"),
+    _both(div, "div", "divide", "true_divide"), _both(frac, "frac"),
+    _of(xlogy, "xlogy", "Tensor.xlogy", "special.xlogy"), _both(logit, "logit"),
+    _both(positive, "positive"),
     _both(addcmul, "addcmul"), _both(addcdiv, "addcdiv"), _both(lerp, "lerp"),
     _both(clamp_min, "clamp_min"), _both(clamp_max, "clamp_max"),
-    _both(torch_softmax, "softmax"), _of(torch_softmax, "nn.functional.softmax"),
-    _both(torch_log_softmax, "log_softmax"), _of(torch_log_softmax, "nn.functional.log_softmax"),
-    _both(torch_sum, "sum"), _both(torch_mean, "mean"),
     _both(torch_max, "max"), _both(torch_min, "min"),
-    _both(torch_var, "var"), _both(torch_std, "std"),
-    _both(torch_norm, "norm"), _of(torch_norm, "linalg.vector_norm", "linalg_vector_norm"),
-    _both(permute, "permute"), _both(chunk, "chunk"), _both(split, "split"),
-    _of(glu, "nn.functional.glu"), _both(topk, "topk"), _both(gather, "gather"),
+    _both(permute, "permute"),
+    _both(topk, "topk"), _both(gather, "gather"), _both(torch_sort, "sort"),
     _of(torch_one_hot, "nn.functional.one_hot"),
     _of(new_zeros, "Tensor.new_zeros", "Tensor.new_empty"),
     _of(new_ones, "Tensor.new_ones"), _of(new_full, "Tensor.new_full"),

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from blockbuster.frontend.kinds import FLOAT, MOVES
-from blockbuster.frontend.program import ArrayProgram, Shape
+from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Shape
 from blockbuster.ir.expr import FUNCTIONS
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
@@ -75,6 +75,23 @@ class Units:
                     found[number] |= read_by | maker
         return tuple(bits & ~(1 << number) for number, bits in enumerate(found))
 
+    def shown_by(self, part: int) -> list[ArrayOutput]:
+        """The outputs of the program that ``part`` gives.
+
+        An output that no unit computes, an input or a view of one, is given by the part of the
+        first unit that reads that input, or else of the first unit.
+        """
+        own = dict.fromkeys(self.own(part))
+
+        def is_shown(output: ArrayOutput) -> bool:
+            bases = self.bases[output.value]
+            if any(base.node >= 0 for base in bases):
+                return all(base.node in own for base in bases)
+            readers = (n for n, unit in enumerate(self.units) if {*bases} & {*unit.reads})
+            return bool(part >> next(readers, 0) & 1)
+
+        return [output for output in self.program.outputs if is_shown(output)]
+
     def own(self, part: int) -> list[int]:
         """The equations of the units in ``part``."""
         units = enumerate(self.units)
@@ -90,13 +107,10 @@ class Units:
         return _with_free(self.program, [*equations, *free], self.of)
 
 
-def units_of(program: ArrayProgram, sizes: Mapping[Dim, int]) -> Units | None:
-    """The units of ``program`` at ``sizes``; None where an output is computed by none of them."""
+def units_of(program: ArrayProgram, sizes: Mapping[Dim, int]) -> Units:
+    """The units of ``program`` at ``sizes``: none if its outputs are inputs or views of them."""
     free = _free(program)
     bases = _bases(program, free)
-    for output in program.outputs:
-        if not any(base.node >= 0 for base in bases[output.value]):
-            return None
     live = program.needed(output.value for output in program.outputs)
     computed = [at for at in live if at not in free]
     gluing = _Gluing(program, sizes, computed, bases)

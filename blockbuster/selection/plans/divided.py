@@ -41,6 +41,7 @@ smaller ones take as long as launches and latencies, which the closed form does 
 
 TOO_LITTLE = "it has too little to do to be worth dividing"
 ONE_UNIT = "its operators are one group that stays together"
+NO_UNIT = "it computes nothing: its outputs are inputs, views of inputs, or positions"
 
 Consider = Callable[[Part], list[Considered]]
 """The choice for each piece of a part. Raises EmitError where a piece has none."""
@@ -114,8 +115,9 @@ class Division:
         """The best plan at ``sizes``. Raises EmitError where neither whole nor parts have one."""
         known = {size_class(dim): size for dim, size in sizes.items()}
         units = units_of(self._program, known)
-        if units is None or len(units) < 2:
-            return Divided((whole,), tuple(consider(whole)), machine, why=ONE_UNIT)
+        if len(units) < 2:
+            why = ONE_UNIT if len(units) else NO_UNIT
+            return Divided((whole,), tuple(consider(whole)), machine, why=why)
         return _Search(self, units, known, machine, consider, whole).found()
 
     def by_hand(
@@ -127,8 +129,8 @@ class Division:
     ) -> Divided:
         """The plan of the parts that ``choose`` names: units as bits, in order."""
         units = units_of(self._program, {size_class(dim): size for dim, size in sizes.items()})
-        if units is None:
-            raise ValueError("an output is computed by no operator: the program has no parts")
+        if not len(units):
+            raise ValueError(f"the program has no parts: {NO_UNIT}")
         parts = tuple(self.part(units, bits) for bits in choose(units))
         considered = tuple(one for own in parts for one in consider(own))
         return Divided(parts, considered, machine, why="its parts were given")
@@ -137,9 +139,7 @@ class Division:
         """The units in ``bits`` as a part."""
         program, own_values = self._program, dict.fromkeys(given(units, bits))
         shown = {
-            self.arrays[output.name]: output.value
-            for output in program.outputs
-            if all(base.node in own_values for base in units.bases[output.value])
+            self.arrays[output.name]: output.value for output in units.shown_by(bits)
         }
         cut = {self._names[v]: v for v in map(Value, own_values) if _crosses(units, v, bits)}
         outputs = {**{n: v for n, v in cut.items() if n not in shown}, **shown}

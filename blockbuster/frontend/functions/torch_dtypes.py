@@ -1,0 +1,113 @@
+"""torch's casts, and its questions about dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.attributes import item_size
+from blockbuster.frontend.dtype_names import UNDECIDED
+from blockbuster.frontend.functions.pointwise import astype
+from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.kinds import FLOAT, MASK
+from blockbuster.frontend.memory import own, perhaps
+from blockbuster.frontend.source import trace_error
+
+_SAME = "a cast gives the array itself in one dtype"
+
+
+def to(
+    input: Array,
+    *what: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,  # noqa: ARG001 - nothing is moved
+    copy: bool = False,
+) -> Array:
+    """``x`` in another dtype: ``x.to(torch.float16)``, ``x.to(y)``."""
+    if len(what) == 1 and isinstance(what[0], TracedArray):
+        return to(input, what[0].dtype, copy=copy)
+    given = [one for one in (*what, dtype, device) if one is not None]
+    here = input.trace.device if isinstance(input, TracedArray) else input.device
+    wanted = [one for one in given if type(one) is not type(here) or one != here]
+    is_device = [one for one in wanted if isinstance(one, str) or "device" in type(one).__name__]
+    if is_device or not given or len(wanted) > 1:
+        _refuse_device()
+    if not wanted or (wanted[0] is UNDECIDED and input.dtype is UNDECIDED):
+        return own(input) if copy else input
+    if wanted[0] is UNDECIDED:
+        return own(input) if copy else perhaps(input, input, _SAME)
+    return astype(input, wanted[0], copy=copy)
+
+
+def _refuse_device() -> NoReturn:
+    hint = "leave the device out: arrays are where the arguments are; .to(torch.float16) casts"
+    raise trace_error("a traced array has no device to go to", hint=hint)
+
+
+def type_as(input: Array, other: Array) -> Array:
+    """``x`` in the dtype of another array."""
+    return to(input, other.dtype)
+
+
+def torch_type(input: Array, dtype: Any = None, non_blocking: bool = False) -> Array:  # noqa: ARG001
+    """``x`` in another dtype."""
+    if dtype is None or isinstance(dtype, str):
+        hint = "name a dtype, x.type(torch.float16); x.dtype is that of x"
+        raise trace_error(f"x.type() of {dtype!r} cannot be traced", hint=hint)
+    return to(input, dtype)
+
+
+def _cast(method: str, dtype: str) -> Row:
+    """The row of a method that casts to a dtype: ``x.half()``."""
+
+    def cast(input: Array) -> Array:
+        return astype(input, dtype, copy=False)
+
+    cast.__name__ = cast.__qualname__ = f"to_{method}"
+    cast.__doc__ = f"``x`` in {dtype}."
+    return _of(cast, f"Tensor.{method}")
+
+
+def is_floating_point(input: Array) -> bool:
+    """True if elements are floating-point numbers."""
+    return bool(input.kind == FLOAT)
+
+
+def is_complex(input: Array) -> bool:  # noqa: ARG001 - arrays are real
+    """False: arrays are real."""
+    return False
+
+
+def is_signed(input: Array) -> bool:
+    """False for masks and bytes without a sign."""
+    return input.kind not in (MASK, "uint8")
+
+
+def element_size(input: Array) -> int:
+    """The number of bytes of an element."""
+    return item_size(input)
+
+
+_GROUP = "torch: functions and methods"
+
+
+def _of(function: Callable[..., Any], *names: str) -> Row:
+    return Row(function, _GROUP, torch=names, public=False)
+
+
+CASTS = {
+    "float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64",
+    "bool": "bool", "byte": "uint8", "char": "int8", "short": "int16", "int": "int32",
+    "long": "int64",
+}  # fmt: skip
+
+ROWS = (
+    _of(to, "Tensor.to"), _of(type_as, "Tensor.type_as"), _of(torch_type, "Tensor.type"),
+    *(_cast(method, dtype) for method, dtype in CASTS.items()),
+    _of(is_floating_point, "is_floating_point", "Tensor.is_floating_point"),
+    _of(is_complex, "is_complex", "Tensor.is_complex"),
+    _of(is_signed, "is_signed", "Tensor.is_signed"),
+    _of(element_size, "Tensor.element_size"),
+)  # fmt: skip

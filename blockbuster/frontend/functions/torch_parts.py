@@ -1,0 +1,183 @@
+"""torch's functions that take parts of arrays, or give them the shape of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+from blockbuster.frontend.functions.arrangements import (
+    array_split,
+    broadcast_arrays,
+    dsplit,
+    grid,
+    hsplit,
+    on_diagonal,
+    vsplit,
+)
+from blockbuster.frontend.functions.cuts import cut
+from blockbuster.frontend.functions.joins import chunk, unbind
+from blockbuster.frontend.functions.joins import split as cut_at
+from blockbuster.frontend.functions.reductions import sum
+from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.shapes import broadcast_to, is_unit, reshape, view
+from blockbuster.frontend.functions.torch_creation import extents
+from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.sizes import fixed
+from blockbuster.frontend.source import trace_error
+
+
+def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> tuple[Array, ...]:
+    """An axis cut into parts of one size, or of these several sizes."""
+    sizes = split_size_or_sections
+    if not isinstance(sizes, tuple | list):
+        count = fixed(input.shape[dim] // sizes)
+        rest = fixed(input.shape[dim] - sizes * count)
+        sizes = [sizes] * count + ([rest] if rest or not count else [])
+    *ends, total = accumulate(sizes)
+    if isinstance(total, int) and total != (extent := fixed(input.shape[dim])):
+        hint = "sizes of parts add up to the axis"
+        raise trace_error(f"torch.split of {extent} elements into {sizes}", hint=hint)
+    return tuple(cut_at(input, ends, dim))
+
+
+def split_with_sizes(input: Array, split_sizes: Sequence[Any], dim: int = 0) -> tuple[Array, ...]:
+    """An axis cut into parts of several sizes."""
+    return split(input, split_sizes, dim)
+
+
+def torch_chunk(input: Array, chunks: int, dim: int = 0) -> tuple[Array, ...]:
+    """An axis cut into a number of parts of one size; the last one may be smaller."""
+    return tuple(chunk(input, chunks, dim))
+
+
+def torch_unbind(input: Array, dim: int = 0) -> tuple[Array, ...]:
+    """The arrays along an axis of known size, without that axis."""
+    return tuple(unbind(input, dim))
+
+
+def tensor_split(input: Array, indices_or_sections: Any, dim: int = 0) -> tuple[Array, ...]:
+    """An axis cut into a number of parts, of which the first are larger by one, or at places."""
+    return tuple(array_split(input, indices_or_sections, dim))
+
+
+def torch_hsplit(input: Array, indices_or_sections: Any) -> tuple[Array, ...]:
+    """The second axis, or the only one, cut into equal parts or at positions."""
+    return tuple(hsplit(input, indices_or_sections))
+
+
+def torch_vsplit(input: Array, indices_or_sections: Any) -> tuple[Array, ...]:
+    """The first axis cut into equal parts or at positions."""
+    return tuple(vsplit(input, indices_or_sections))
+
+
+def torch_dsplit(input: Array, indices_or_sections: Any) -> tuple[Array, ...]:
+    """The third axis cut into equal parts or at positions."""
+    return tuple(dsplit(input, indices_or_sections))
+
+
+def narrow(input: Array, dim: int, start: int, length: int) -> Array:
+    """``length`` elements of an axis from ``start`` on."""
+    (at,) = axes_of("narrow", dim, len(input.shape))
+    first = start + input.shape[at] if isinstance(start, int) and start < 0 else start
+    found = cut(input, at, first, first + length)
+    if isinstance(length, int) and fixed(found.shape[at]) != length:
+        reason = f"narrow of {length} elements from {start} on: the axis has {input.shape[at]!r}"
+        raise trace_error(reason, hint="x[..., start:] takes those that are left")
+    return found
+
+
+def select(input: Array, dim: int, index: int) -> Array:
+    """The elements at one position of an axis, which is gone."""
+    (at,) = axes_of("select", dim, len(input.shape))
+    return input[(*(slice(None),) * at, index)]
+
+
+def expand_as(input: Array, other: Array) -> Array:
+    """``x`` repeated to the shape of another array."""
+    return broadcast_to(input, other.shape)
+
+
+def view_as(input: Array, other: Array) -> Array:
+    """The elements in order under the axes of another array."""
+    return view(input, other.shape)
+
+
+def reshape_as(input: Array, other: Array) -> Array:
+    """The same, also where a copy is needed."""
+    return reshape(input, other.shape)
+
+
+def sum_to_size(input: Array, *size: Any) -> Array:
+    """The sums along the axes that broadcasting from this shape has repeated."""
+    wanted, rank = extents(size), len(input.shape)
+    leading = rank - len(wanted)
+    if leading < 0:
+        reason = f"sum_to_size of {rank} axes to {len(wanted)}"
+        raise trace_error(reason, hint="sums have no more axes than the array")
+    units = [at for at, n in enumerate(wanted, start=leading) if isinstance(n, int) and n == 1]
+    over = [at for at in units if not is_unit(input, at)]
+    found = sum(input, over, True) if over else input
+    found = sum(found, range(leading)) if leading else found
+    for at in range(len(wanted)):
+        if is_unit(found, at) and leading + at not in units:
+            reason = f"sum_to_size of {input!r} to {(*wanted,)}: no sum has more elements"
+            raise trace_error(reason, hint="sums are to 1, or keep an axis; expand repeats")
+    return broadcast_to(found, wanted)
+
+
+def adjoint(input: Array) -> Array:
+    """The last two axes exchanged: arrays are real."""
+    return input.mT
+
+
+def broadcast_tensors(*tensors: Array) -> tuple[Array, ...]:
+    """The same as torch spells it: of a list, too."""
+    several = len(tensors) == 1 and isinstance(tensors[0], tuple | list)
+    return broadcast_arrays(*(tensors[0] if several else tensors))
+
+
+def torch_meshgrid(*tensors: Array, indexing: str | None = None) -> tuple[Array, ...]:
+    """``meshgrid`` with torch's default, "ij"; of a list, too."""
+    several = len(tensors) == 1 and isinstance(tensors[0], tuple | list)
+    return grid(tensors[0] if several else tensors, indexing or "ij")
+
+
+def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
+    """``on_diagonal`` as torch spells it."""
+    if offset or (dim1, dim2) != (-2, -1):
+        what = f"diag_embed with offset={offset}, dim1={dim1}, dim2={dim2} cannot be traced"
+        raise trace_error(what, hint="leave them out; transpose the result")
+    return on_diagonal(input)
+
+
+_GROUP = "torch: functions and methods"
+
+
+def _of(function: Callable[..., Any], *names: str) -> Row:
+    return Row(function, _GROUP, torch=names, public=False)
+
+
+def _both(function: Callable[..., Any], *names: str) -> Row:
+    """A row of a function that is a method, too."""
+    return _of(function, *names, *(f"Tensor.{name}" for name in names))
+
+
+ROWS = (
+    _both(split, "split", "unsafe_split"),
+    _both(torch_chunk, "chunk", "unsafe_chunk"),
+    _both(torch_unbind, "unbind"),
+    _both(tensor_split, "tensor_split"),
+    _both(torch_hsplit, "hsplit"),
+    _both(torch_vsplit, "vsplit"),
+    _both(torch_dsplit, "dsplit"),
+    _both(split_with_sizes, "split_with_sizes"),
+    _both(narrow, "narrow"),
+    _both(select, "select"),
+    _of(expand_as, "Tensor.expand_as"),
+    _of(view_as, "Tensor.view_as"),
+    _of(reshape_as, "Tensor.reshape_as"),
+    _of(sum_to_size, "Tensor.sum_to_size"),
+    _both(adjoint, "adjoint"), _of(broadcast_tensors, "broadcast_tensors"),
+    _of(torch_meshgrid, "meshgrid"), _both(diag_embed, "diag_embed"),
+)  # fmt: skip

@@ -1,0 +1,109 @@
+"""torch's products: added to other arrays, of matrices with vectors, of several matrices."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from blockbuster.frontend.functions.products import matmul, norm, outer
+from blockbuster.frontend.functions.reductions import sum
+from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.torch_layers import linear
+from blockbuster.frontend.source import trace_error
+
+
+def addmm(input: Array, mat1: Array, mat2: Array, *, beta: float = 1, alpha: float = 1) -> Array:
+    """``beta * x + alpha * (a @ b)``."""
+    return _added(input, matmul(mat1, mat2), beta, alpha)
+
+
+def _added(input: Array, product: Array, beta: float, alpha: float) -> Array:
+    added = input if beta == 1 else beta * input
+    return added + (product if alpha == 1 else alpha * product)
+
+
+def addbmm(
+    input: Array, batch1: Array, batch2: Array, *, beta: float = 1, alpha: float = 1
+) -> Array:
+    """``beta * x`` and ``alpha`` times the sum of the products of a batch."""
+    _expect(batch1, 3, "addbmm")
+    return _added(input, sum(matmul(batch1, batch2), 0), beta, alpha)
+
+
+def addmv(input: Array, mat: Array, vec: Array, *, beta: float = 1, alpha: float = 1) -> Array:
+    """``beta * x + alpha * (a @ v)`` for a vector v."""
+    return _added(input, mv(mat, vec), beta, alpha)
+
+
+def addr(input: Array, vec1: Array, vec2: Array, *, beta: float = 1, alpha: float = 1) -> Array:
+    """``beta * x`` and ``alpha`` times the products of all elements of two vectors."""
+    return _added(input, outer(vec1, vec2), beta, alpha)
+
+
+def mv(input: Array, vec: Array) -> Array:
+    """A matrix times a vector."""
+    _expect(input, 2, "mv")
+    _expect(vec, 1, "mv")
+    return matmul(input, vec)
+
+
+def _expect(x: Array, rank: int, name: str) -> None:
+    if len(x.shape) != rank:
+        hint = "torch.matmul takes matrices, vectors and batches"
+        raise trace_error(f"{name} of an array of {len(x.shape)} axes, not {rank}", hint=hint)
+
+
+def chain_matmul(*matrices: Array) -> Array:
+    """The product of several matrices, from the left."""
+    return functools.reduce(matmul, matrices)
+
+
+def multi_dot(tensors: Sequence[Array]) -> Array:
+    """The product of several matrices, from the left."""
+    return functools.reduce(matmul, tensors)
+
+
+def matrix_norm(
+    A: Array, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False
+) -> Array:
+    """The root of the sum of squares of each matrix."""
+    if ord != "fro":
+        hint = "ord='fro' is the root of the sum of squares; others need singular values or rows"
+        raise trace_error(f"linalg.matrix_norm of order {ord!r} cannot be traced", hint=hint)
+    return norm(A, None, tuple(dim), keepdim)
+
+
+def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
+    """``a W b`` for the matrix W of each output, and a bias."""
+    _expect(weight, 3, "the weight of bilinear")
+    outputs, first, second = weight.shape
+    products = linear(input1, weight.transpose(0, 2, 1).reshape(outputs * second, first))
+    found = sum(products.reshape(*input1.shape[:-1], outputs, second) * input2[..., None, :], -1)
+    return found if bias is None else found + bias
+
+
+_GROUP = "torch: functions and methods"
+
+
+def _of(function: Callable[..., Array], *names: str) -> Row:
+    return Row(function, _GROUP, torch=names, public=False)
+
+
+def _both(function: Callable[..., Array], *names: str) -> Row:
+    """A row of a function that is a method, too."""
+    return _of(function, *names, *(f"Tensor.{name}" for name in names))
+
+
+ROWS = (
+    _both(addmm, "addmm", "baddbmm"),
+    _both(addbmm, "addbmm"),
+    _both(addmv, "addmv"),
+    _both(addr, "addr"),
+    _both(mv, "mv"),
+    _of(chain_matmul, "chain_matmul"),
+    _of(multi_dot, "linalg.multi_dot"),
+
+    _of(matrix_norm, "linalg.matrix_norm"),
+    _of(bilinear, "nn.functional.bilinear", "bilinear"),
+)
