@@ -13,7 +13,7 @@ from blockbuster.ir.types import Dim
 MOST_TRIED = 4096
 """Sets of sizes that are tried for one that keeps all rules."""
 
-CLOSE = 8
+CLOSE = 64
 """So many times a size grows by as little as it can, then by twice as much each time: windows want
 an axis as long as they are, which may be long."""
 
