@@ -81,6 +81,7 @@ CONTENTS = {
         "docs/proofs",
         "docs/tile_programs",
         "docs/choosing",
+        "docs/einsum",
         "docs/costs",
         "docs/simulator",
         "docs/tiling",

@@ -35,7 +35,7 @@ BATCH = 4  # cases that a process prepares before all are timed
 
 
 def chosen(options: argparse.Namespace) -> list[Case]:
-    """The cases of a run; without names those of all suites but ``outside``.
+    """The cases of a run; without names those of all suites but ``outside`` and ``einsum``.
 
     Raises ValueError for a name that is neither suite nor case, an unknown family, ``every`` below
     1, and if no case is left.

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blockbuster.frontend.in_terms import in_terms
+from blockbuster.frontend.numerics import windows
 from blockbuster.frontend.source import Refused
 from blockbuster.frontend.torch import is_tensor, on_tensors
 from blockbuster.ir.extents import Lengths
@@ -61,6 +62,38 @@ class CopySplit:
         shape = list(array.shape)
         shape[self.axis : self.axis + 1] = [self.count, shape[self.axis] // self.count]
         return _moved(array.reshape(shape), self.axis, 0)
+
+
+@dataclass(frozen=True)
+class CopyWindows:
+    """Windows of an axis whose extent is the size of ``dim``, in front of all axes.
+
+    Zeros stand where a window reaches outside.
+    """
+
+    only_moves: ClassVar[bool] = True
+    axis: int
+    dim: Dim
+    count: Length
+    length: Length
+    step: int
+    dilation: int
+    before: int
+
+    def __str__(self) -> str:
+        steps = f"in steps of {self.step}, every {self.dilation} from {-self.before}"
+        return f"windows axis {self.axis}: {self.count} of {self.length} {steps}"
+
+    def __call__(self, array: Any) -> Any:
+        sizes = {size_class(self.dim): array.shape[self.axis]}
+        count, length = self.count.value(sizes), self.length.value(sizes)
+        params: dict[str, Any] = {
+            "axis": self.axis, "count": count, "length": length, "step": self.step,
+            "dilation": self.dilation, "before": self.before,
+        }  # fmt: skip
+        on_host = not is_tensor(array)
+        made = windows(array, **params) if on_host else on_tensors("windows", (array,), params)
+        return _moved(_moved(made, -1, self.axis + 1), self.axis, 0)
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,18 @@ from blockbuster.frontend.copies import (
     CopyReshape,
     CopySlice,
     CopySplit,
+    CopyWindows,
     along,
     in_axes,
 )
 from blockbuster.frontend.dims import letters
 from blockbuster.frontend.primitives import Join, Merge, Opaque, Primitive, Recorder, Ref
 from blockbuster.frontend.program import Axis, Shape
-from blockbuster.frontend.strips import Cut, Piece
+from blockbuster.frontend.strips import Cut, Piece, Windows
 from blockbuster.ir.lengths import ONE, Length, size, whole
 from blockbuster.ir.types import Dim
 
-Copy = CopySlice | CopySplit | CopyJoin | CopyMerge | CopyReshape
+Copy = CopySlice | CopySplit | CopyWindows | CopyJoin | CopyMerge | CopyReshape
 
 
 class Copies(Recorder):
@@ -95,11 +96,13 @@ class Copies(Recorder):
         primitive = self.primitives[value]
         shape, dim = primitive.shape, primitive.shape[axis]
         ref = self.copied(Ref(value, _all(shape)))
-        fn: CopySlice | CopySplit
+        fn: CopySlice | CopySplit | CopyWindows
         if isinstance(piece, Cut):
             assert isinstance(dim, str)
             start, length = (along(n, dim, self.length(dim)) for n in (piece.start, piece.length))
             fn = CopySlice(axis, dim, start, length, piece.step)
+        elif isinstance(piece, Windows):
+            fn = self._copied_windows(axis, dim, piece)
         elif piece.count.constant is None:
             split_ = (*shape[:axis], piece.outer, piece.inner, *shape[axis + 1 :])
             made = self._reshaped(ref, split_, primitive)
@@ -107,6 +110,11 @@ class Copies(Recorder):
         else:
             fn = CopySplit(axis, piece.count.constant)
         return self._copy(fn, [ref], shape_of_piece(primitive, axis, piece), primitive)
+
+    def _copied_windows(self, axis: int, dim: Axis, piece: Windows) -> CopyWindows:
+        assert isinstance(dim, str)
+        count, length = (along(n, dim, self.length(dim)) for n in (piece.count, piece.length))
+        return CopyWindows(axis, dim, count, length, piece.step, piece.dilation, piece.before)
 
     def reshape_copy(self, ref: Ref, shape: Shape) -> Ref:
         """The elements of ``ref`` in order under other axes, written to memory."""

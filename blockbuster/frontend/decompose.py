@@ -15,7 +15,7 @@ from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, WHOLES, dty
 from blockbuster.frontend.primitives import Apply, Count, Primitive, Ref, Round, Source
 from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.frontend.source import Refused, trace_error
-from blockbuster.frontend.strips import Cut, Split, Strips
+from blockbuster.frontend.strips import Cut, Split, Strips, Windows
 from blockbuster.frontend.views import ViewRecorder
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
@@ -305,6 +305,17 @@ def _slice(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) 
     return recorder.cut(_ref(terms[0]), axis, piece)
 
 
+def _windows(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    axis, rank = equation.param("axis"), len(equation.shape) - 1
+    outer, inner = equation.shape[axis], equation.shape[-1]
+    piece = Windows(
+        outer, inner, recorder.length(outer), recorder.length(inner),
+        *(equation.param(key) for key in ("step", "dilation", "before", "padded")),
+    )  # fmt: skip
+    made = recorder.windows(_ref(terms[0]), axis, piece)
+    return made.view((*range(1, axis + 1), 0, *range(axis + 2, rank + 1), axis + 1))
+
+
 def _reshape(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     return recorder.reshape(_ref(terms[0]), equation.shape)
 
@@ -372,6 +383,6 @@ ARRAY_OPS: Mapping[str, Decomposition] = {
     "rms_norm": _rms_norm, "layer_norm": _layer_norm,
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,
     "custom": _custom,
-    "slice": _slice, "strided": _slice, "split_heads": _split_heads,
+    "slice": _slice, "strided": _slice, "windows": _windows, "split_heads": _split_heads,
     "merge_heads": _merge_heads, "concat": _concat, "reshape": _reshape,
 }  # fmt: skip

@@ -29,7 +29,9 @@ SCALAR, WHOLE, TRUE = "scalar", "whole", "truth"
 """Of operands that are no arrays: floats, ints and sizes, True and False."""
 
 LOGICAL = ("and", "or", "not")
-MOVES = ("transpose", "expand", "slice", "strided", "split_heads", "merge_heads", "reshape")
+MOVES = (
+    "transpose", "expand", "slice", "strided", "windows", "split_heads", "merge_heads", "reshape",
+)  # fmt: skip
 WHOLE_NUMBERS = (
     "add", "sub", "mul", "neg", "abs", "square", "maximum", "minimum", "where", "relu", "sum",
     "max", "min", "concat", "floordiv", "mod", "matmul",

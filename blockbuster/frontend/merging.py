@@ -318,6 +318,14 @@ def _opaque(merging: Merging, equation: Equation) -> Value:
     return _plain(merging, equation)
 
 
+def _windows(merging: Merging, equation: Equation) -> Value:
+    (x,), axis = equation.operands, equation.param("axis")
+    own = (axis - 1, axis, len(equation.shape) - 2)  # the places of pairs with an axis made here
+    if any(place in own for place in merging.pair.places(equation.shape)):
+        raise Apart(f"{equation.op} makes one of two axes")
+    return merging.made(equation, [merging.value(x)], axis=merging.outside(equation, x))
+
+
 MERGING: Mapping[str, Callable[[Merging, Equation], Value | _Half]] = {
     **dict.fromkeys(FOLDS, _fold),
     **dict.fromkeys(("softmax", "log_softmax", "logsumexp", "slice", "strided"), _along_axis),
@@ -325,6 +333,7 @@ MERGING: Mapping[str, Callable[[Merging, Equation], Value | _Half]] = {
     **dict.fromkeys(("cast", "arange"), _plain),
     **dict.fromkeys(("transpose", "expand"), _view),
     "matmul": _matmul, "concat": _concat, "reshape": _reshape, "custom": _opaque,
+    "windows": _windows,
     "split_heads": partial(_heads, 2), "merge_heads": partial(_heads, 3),
 }  # fmt: skip
 """For each operator that is not pointwise, how it is written for a merged axis."""

@@ -130,6 +130,23 @@ def _strided(x: Array, *, axis: int, start: int, length: int, step: int) -> Arra
     return np.asarray(x)[(slice(None),) * axis + (slice(start, stop, step),)]
 
 
+def windows(
+    x: Array, *, axis: int, count: int, length: int, step: int, dilation: int, before: int,
+    padded: bool = True,  # noqa: ARG001
+) -> Array:  # fmt: skip
+    """``count`` windows of an axis where it stood, their ``length`` elements along a last axis.
+
+    Element r of window h is the one at h * step + r * dilation - before, or 0 outside of the axis.
+    """
+    x = np.asarray(x)
+    places = np.arange(count)[:, None] * step + np.arange(length) * dilation - before
+    inside = (places >= 0) & (places < x.shape[axis])
+    rows = np.moveaxis(x, axis, -1)
+    found = np.zeros((*rows.shape[:-1], count, length), x.dtype)
+    found[..., inside] = rows[..., places[inside]]
+    return np.moveaxis(found, -2, axis)
+
+
 def split_heads(x: Array, *, heads: int) -> Array:
     """(..., S, H*E) as (..., H, S, E)."""
     *leading, rows, columns = np.shape(x)
@@ -183,8 +200,8 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "matmul": np.matmul, "transpose": np.transpose, "expand": expand, "cast": cast,
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
     "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,
-    "slice": _slice, "strided": _strided, "split_heads": split_heads,
-    "merge_heads": merge_heads, "concat": concat, "reshape": reshape,
+    "slice": _slice, "strided": _strided, "windows": windows,
+    "split_heads": split_heads, "merge_heads": merge_heads, "concat": concat, "reshape": reshape,
 }  # fmt: skip
 
 

@@ -100,6 +100,9 @@ def _by_result(equation: Equation) -> Params:
     if equation.op in ("slice", "strided"):
         own = extents[equation.param("axis")]
         return tuple((k, own if k == "length" else v) for k, v in equation.params)
+    if equation.op == "windows":
+        own = {"count": extents[equation.param("axis")], "length": extents[-1]}
+        return tuple((k, own.get(k, v)) for k, v in equation.params)
     return equation.params
 
 

@@ -1,14 +1,16 @@
-"""Slices of computed values, pushed towards the inputs, where they are free.
+"""Slices and windows of computed values, pushed towards the inputs, where they are free.
 
 A slice of a sum is the sum of slices, a slice of a product's columns is the product with a slice of
 the columns, and a slice of an input is a view. So slices pass through every operation except opaque
-functions, whose results are copied.
+functions, whose results are copied. So do windows; what overlaps is computed several times then,
+unless the program is divided where the windows begin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from blockbuster.frontend.copy_recorder import Copies, shape_of_piece
 from blockbuster.frontend.primitives import (
@@ -24,9 +26,19 @@ from blockbuster.frontend.primitives import (
 )
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.regrouping import parts_of
-from blockbuster.frontend.strips import Cut, Piece, Split, Strips, cut, in_order, split, strips_of
+from blockbuster.frontend.strips import (
+    Cut,
+    Piece,
+    Split,
+    Strips,
+    Windows,
+    cut,
+    in_order,
+    split,
+    strips_of,
+)
 from blockbuster.ir.dtypes import TRUTH
-from blockbuster.ir.expr import Arg, call
+from blockbuster.ir.expr import Arg, Const, Expr, call
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
 
@@ -79,6 +91,31 @@ class Pieces(Copies):
         made = self._piece(ref.value, entry, piece)
         axes = (None if e is None else made.axes[e + 1] for e in ref.axes)
         return Ref(made.value, (made.axes[0], *units, *axes))
+
+    def windows(self, ref: Ref, position: int, piece: Windows) -> Ref:
+        """``ref`` with windows of its axis: the outer axis in front, the inner one in its place.
+
+        Zeros stand outside: an input reads them, of any other value they are chosen.
+        """
+        made = self.split(ref, position, piece, len(ref.axes))
+        if not piece.padded or self._is_whole_axis(ref, position):
+            return made
+        behind = len(ref.axes) - position - 1
+        outer = self.count(piece.outer).view((0, *(None,) * len(ref.axes)))
+        inner = self.count(piece.inner).view((0, *(None,) * behind))
+        place, extent = place_in(piece, Arg(0), Arg(1)), self.length(self.shape(ref)[position])
+        inside = call("and", call("ge", place, 0), call("lt", place, extent.expr))
+        is_mask = self.own_dtype(ref) == TRUTH
+        chosen = call("and", inside, Arg(2)) if is_mask else call("where", inside, Arg(2), 0)
+        return self.apply(chosen, outer, inner, made)
+
+    def _is_whole_axis(self, ref: Ref, position: int) -> bool:
+        """True for an axis of an input, all of it: outside of the axis is outside of the array."""
+        op, axis = self.primitives[ref.value].op, ref.axes[position]
+        if not isinstance(op, Source) or axis is None:
+            return False
+        along = [a for strip in op.strips for a in strip.along if a.axis == axis]
+        return not op.strips or [a.length for a in along] == [None]
 
     def is_free(self, ref: Ref, position: int, piece: Piece) -> bool:
         """True if that piece needs no copy."""
@@ -231,8 +268,8 @@ class Pieces(Copies):
                 return new if piece.step == 1 else self.apply(place, new, hint=primitive.hint)
             return self.apply(call("add", place, piece.start.expr), new, hint=primitive.hint)
         outer, inner = self.count(piece.outer), self.count(piece.inner)
-        expr = call("add", call("mul", Arg(0), piece.length.expr), Arg(1))
-        return self.apply(expr, outer.view((0, None)), inner, hint=primitive.hint)
+        both = place_in(piece, Arg(0), Arg(1))
+        return self.apply(both, outer.view((0, None)), inner, hint=primitive.hint)
 
     # joins, merges and copies ----------------------------------------------------
 
@@ -286,11 +323,11 @@ class Pieces(Copies):
 
     def _is_merge_of(self, value: int, piece: Piece) -> bool:
         own = self.merged(value)
-        return isinstance(piece, Split) and (own.count, own.length) == (piece.count, piece.length)
+        return _is_plain(piece) and (own.count, own.length) == (piece.count, piece.length)
 
     def _within_merge(self, value: int, piece: Piece) -> Wanted | None:
         """The split of one of two merged axes that a split into other factors needs."""
-        if not isinstance(piece, Split) or self._is_merge_of(value, piece):
+        if not _is_plain(piece) or self._is_merge_of(value, piece):
             return None
         own, (ref,) = self.merged(value), self.primitives[value].operands
         parts = parts_of((own.count, own.length), (piece.count, piece.length)) or ()
@@ -318,6 +355,19 @@ class Pieces(Copies):
         op = Merge(0 if position else axis + 1)
         shape = shape_of_piece(primitive, axis, piece)
         return self.append(replace(primitive, op=op, operands=(swapped,), shape=shape))
+
+
+def _is_plain(piece: Piece) -> TypeGuard[Split]:
+    """True for a split whose parts hold each element once, in order."""
+    return isinstance(piece, Split) and not isinstance(piece, Windows)
+
+
+def place_in(piece: Split, outer: Expr, inner: Expr) -> Expr:
+    """The place along an axis of an element of a piece."""
+    start, far, near = (length.expr for length in piece.runs)
+    first: Expr = outer if far == Const(1.0) else call("mul", outer, far)
+    place = call("add", first, inner if near == Const(1.0) else call("mul", inner, near))
+    return call("add", place, start) if piece.runs[0].terms else place
 
 
 def _operand_positions(primitive: Primitive, axis: int) -> Iterator[tuple[int, int]]:

@@ -238,7 +238,7 @@ PLACE = Form(int, number(0))
 TRUTH = Form(bool, flag)
 REAL = Form(_number_to_json, _number)
 SCALAR = Form(_expr_to_json, _scalar)
-LENGTH = Form(length_to_json, read_length)
+LENGTH, EXTENTS = Form(length_to_json, read_length), Form(lengths_to_json, read_lengths)
 
 PARAMS: Mapping[str, Mapping[str, Form]] = {
     **{fn: {} for fn in FUNCTIONS},
@@ -250,8 +250,9 @@ PARAMS: Mapping[str, Mapping[str, Form]] = {
     "cast": {"dtype": Form(str, one_of(CASTS))}, "arange": {"size": SCALAR},
     "slice": {"axis": PLACE, "start": LENGTH, "length": LENGTH},
     "strided": {"axis": PLACE, "start": LENGTH, "length": LENGTH, "step": COUNT},
-    "split_heads": {"heads": COUNT}, "merge_heads": {}, "concat": {"axis": WHOLE},
-    "reshape": {"shape": Form(lengths_to_json, read_lengths)},
+    "windows": {**dict.fromkeys(("axis", "before"), PLACE), "count": LENGTH, "length": LENGTH,
+                "step": COUNT, "dilation": COUNT, "padded": TRUTH}, "merge_heads": {},
+    "split_heads": {"heads": COUNT}, "concat": {"axis": WHOLE}, "reshape": {"shape": EXTENTS},
 }  # fmt: skip
 """The parameters of every operator but ``custom``."""
 
@@ -369,7 +370,7 @@ def _check_shape(program: ArrayProgram, equation: Equation) -> None:
 def _check_places(equation: Equation, shapes: Sequence[Shape]) -> None:
     """Axes by number are among those of the operand, each once."""
     numbers: Sequence[int | None] = equation.param("axes", ())
-    if equation.op in ("slice", "strided"):
+    if equation.op in ("slice", "strided", "windows"):
         numbers = (equation.param("axis"),)
     axes = [axis for axis in numbers if axis is not None]
     if len({*axes}) != len(axes) or max(axes, default=-1) >= (len(shapes[0]) if shapes else 0):

@@ -46,6 +46,11 @@ def _axis_of_all(equation: Equation, shapes: Sequence[Shape]) -> Shape:
     return tuple(shape[axis] for shape in (*shapes, equation.shape))
 
 
+def _windowed(equation: Equation, shapes: Sequence[Shape]) -> Shape:
+    axis = equation.param("axis")
+    return (shapes[0][axis], equation.shape[axis], equation.shape[-1])
+
+
 def _everything(equation: Equation, shapes: Sequence[Shape]) -> Shape:
     return (*equation.shape, *(axis for shape in shapes for axis in shape))
 
@@ -76,6 +81,7 @@ LOOKED_INTO: Mapping[str, tuple[Pick, ...]] = {
     **dict.fromkeys(("rms_norm", "layer_norm"), (partial(_axes, (-1,), ()),)),
     "matmul": (lambda equation, shapes: (shapes[0][-1], shapes[1][-2:][0]),),
     **dict.fromkeys(("slice", "strided", "concat"), (_axis_of_all,)),
+    "windows": (_windowed,),
     "split_heads": (partial(_axes, (-1,), (-1, -3)),),
     "merge_heads": (partial(_axes, (-1, -3), (-1,)),),
     "custom": (_everything,),

@@ -107,6 +107,14 @@ def _slice(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -
     return (*shape[:axis], dim, *shape[axis + 1 :])
 
 
+def _windows(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+    (shape,), axis = shapes, params["axis"]
+    count, length = params["count"], params["length"]
+    key = dims.find(shape[axis]), *sorted(params.items())
+    outer, inner = dims.derived(count, "windows", *key), dims.derived(length, "window", length)
+    return (*shape[:axis], outer, *shape[axis + 1 :], inner)
+
+
 def _reshape(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     return reshaped(dims, shapes[0], params["shape"])
 
@@ -163,6 +171,7 @@ SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(("softmax", "log_softmax"), _along_axis),
     **dict.fromkeys(WEIGHTED, _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,
-    "arange": _arange, "slice": _slice, "strided": _slice, "split_heads": _split_heads,
-    "merge_heads": _merge_heads, "concat": _concat, "reshape": _reshape,
+    "arange": _arange, "slice": _slice, "strided": _slice, "windows": _windows,
+    "split_heads": _split_heads, "merge_heads": _merge_heads, "concat": _concat,
+    "reshape": _reshape,
 }  # fmt: skip

@@ -1,7 +1,7 @@
-"""Where the axes of a value lie in the axes of an array: slices, and axes split into two.
+"""Where the axes of a value lie in the axes of an array: slices, split axes and windows.
 
 A *piece* describes one axis of a value: a ``Cut`` keeps some of its elements, a ``Split`` makes two
-axes of it, the outer one in front of all others.
+axes of it, the outer one in front of all others, and so do ``Windows``.
 """
 
 from __future__ import annotations
@@ -39,6 +39,41 @@ class Split:
     count: Length
     length: Length
 
+    @property
+    def runs(self) -> tuple[Length, Length, Length]:
+        """The place of the first element, and the steps along ``outer`` and along ``inner``."""
+        return ZERO, self.length, ONE
+
+    @property
+    def covers(self) -> Length | None:
+        """The extent that the axis has to have, if the pieces hold each of its elements once."""
+        return self.count * self.length
+
+
+@dataclass(frozen=True)
+class Windows(Split):
+    """``count`` windows of ``length`` elements, which may overlap or leave elements out.
+
+    Element r of window h is the one at h * ``step`` + r * ``dilation`` - ``before``. ``padded``:
+    that may be a place outside of the axis; an input reads zeros there, and nobody reads what any
+    other value holds there.
+    """
+
+    step: int
+    dilation: int
+    before: int
+    padded: bool
+
+    @property
+    def runs(self) -> tuple[Length, Length, Length]:
+        """As those of a split."""
+        return whole(-self.before), whole(self.step), whole(self.dilation)
+
+    @property
+    def covers(self) -> Length | None:
+        """None: some elements may stand in several windows, and others in none."""
+        return None
+
 
 Piece = Cut | Split
 
@@ -60,18 +95,20 @@ class Strip:
     along: tuple[Along, ...]
     start: Length = ZERO
     extent: Length | None = None
+    padded: bool = False
 
     def view(self, dims: Mapping[int, Dim]) -> AxisView:
         """The axis as the inputs and outputs of a graph write it, with ``dims`` of the axes."""
         if not isinstance(self.of, str):
             return None
-        if len(self.along) == 1 and self.along[0].length is None and not self.start.terms:
+        plain = not self.start.terms and not self.padded
+        if plain and len(self.along) == 1 and self.along[0].length is None:
             return dims[self.along[0].axis]
         runs = tuple(
             Run(dim, None if a.length == size(dim) else a.length, a.step)
             for a, dim in ((a, dims[a.axis]) for a in self.along)
         )
-        return Strided(self.of, runs, self.start, self.extent)
+        return Strided(self.of, runs, self.start, self.extent, self.padded)
 
 
 Strips = tuple[Strip, ...]
@@ -97,26 +134,35 @@ def cut(strips: Strips, axis: int, piece: Cut, extent: Length | None = None) -> 
         if piece.dim == 1:
             along = tuple(a for a in along if a is not kept)
         total = extent if found[0].length is None or extent is None else strip.extent
-        return Strip(strip.of, along, strip.start + piece.start * found[0].step, total)
+        start = strip.start + piece.start * found[0].step
+        return replace(strip, along=along, start=start, extent=total)
 
     return tuple(map(changed, strips))
 
 
 def split(strips: Strips, axis: int, piece: Split) -> Strips:
     """The strips where a value's axis becomes two: the outer one axis 0, the others move up."""
+    start, far, near = piece.runs
 
     def two(along: Along) -> tuple[Along, ...]:
         if along.axis != axis:
             return (replace(along, axis=along.axis + 1),)
-        outer = Along(0, piece.count, piece.length * along.step)
-        inner = Along(axis + 1, piece.length, along.step)
+        outer = Along(0, piece.count, far * along.step)
+        inner = Along(axis + 1, piece.length, near * along.step)
         return tuple(a for a, dim in ((outer, piece.outer), (inner, piece.inner)) if dim != 1)
 
     def changed(strip: Strip) -> Strip:
         along = tuple(part for a in strip.along for part in two(a))
-        alone = [a for a in strip.along if a.axis == axis and a.length is None]
-        extent = piece.count * piece.length if alone else strip.extent
-        return replace(strip, along=along, extent=extent)
+        found = [a for a in strip.along if a.axis == axis]
+        if not found:
+            return replace(strip, along=along)
+        return replace(
+            strip,
+            along=along,
+            start=strip.start + start * found[0].step,
+            extent=piece.covers if found[0].length is None else strip.extent,
+            padded=strip.padded or (isinstance(piece, Windows) and piece.padded),
+        )
 
     return tuple(map(changed, strips))
 

@@ -171,6 +171,20 @@ def _split_heads(torch: Torch, x: Tensor, *, heads: int) -> Tensor:  # noqa: ARG
     return x.unflatten(-1, (heads, columns // heads)).transpose(-2, -3)
 
 
+def _windows(
+    torch: Torch,  # noqa: ARG001
+    x: Tensor, *, axis: int, count: int, length: int, step: int, dilation: int, before: int,
+    padded: bool = True,
+) -> Tensor:  # fmt: skip
+    rows, width = x.movedim(axis, -1), dilation * (length - 1) + 1
+    if padded:
+        far = max((count - 1) * step + width - before - rows.shape[-1], 0)
+        zeros = rows.new_zeros((*rows.shape[:-1], before + rows.shape[-1] + far))
+        zeros[..., before : before + rows.shape[-1]] = rows
+        rows = zeros
+    return rows.unfold(-1, width, step)[..., :count, ::dilation].movedim(-2, axis)
+
+
 TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "sum": _reduced("sum"), "mean": _reduced("mean"),
     "max": _reduced("amax"), "min": _reduced("amin"),
@@ -186,7 +200,7 @@ TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "matmul": lambda torch, a, b: torch.matmul(a, b),
     "transpose": lambda torch, x, *, axes: x.permute(axes or tuple(reversed(range(x.ndim)))),
     "concat": lambda torch, *tensors, axis: torch.cat(tensors, dim=axis),
-    "split_heads": _split_heads,
+    "split_heads": _split_heads, "windows": _windows,
     "merge_heads": lambda torch, x: x.transpose(-2, -3).flatten(-2),
     "reshape": lambda torch, x, *, shape: x.reshape(shape),
     "cast": lambda torch, x, *, dtype: x.to(getattr(torch, dtype)),

@@ -99,10 +99,11 @@ class Interpreter:
             return Held(given.type, self.layout.cut(array, given.type))
         name, axes = source_of(given, position)
         array = self.semantics.item(arrays[name])
+        zero = self.semantics.item(np.zeros(()))
         for at, axis in reversed(tuple(enumerate(axes))):
             if not isinstance(axis, str):  # a run, several, or none, for one axis
-                at_these = 0 if axis is None else self.layout.positions(axis)
-                array = np.asarray(array.take(at_these, at), array.dtype)  # one term, too, is 0-d
+                read = Strided("", ()) if axis is None else axis
+                array = self.layout.read(array, at, read, zero)
         dims = dims_among(axes)
         order = [dims.index(d) for d in whole(given.type)]
         home = None if given.view is None and not given.type.buffered else Tensor(name)

@@ -36,6 +36,17 @@ class Layout:
             found = found[..., None] + steps
         return found
 
+    def read(self, array: Array, at: int, axis: Strided, zero: Any) -> Array:
+        """``array`` with what ``axis`` reads of its axis ``at``; ``zero`` where that is nothing."""
+        places = self.positions(axis)
+        if not axis.padded:
+            return np.asarray(array.take(places, at), array.dtype)  # one term, too, is 0-d
+        inside = (places >= 0) & (places < array.shape[at])
+        shape = (*array.shape[:at], *places.shape, *array.shape[at + 1 :])
+        found = np.full(shape, zero, array.dtype)
+        found[(slice(None),) * at + (inside,)] = array.take(places[inside], at)
+        return found
+
     def nest(self, lists: Sequence[Dim], entry: Callable[[tuple[int, ...]], Array]) -> Nested:
         """Nested lists over ``lists`` whose item at block numbers ``index`` is ``entry(index)``."""
 

@@ -36,7 +36,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.types import Dim, Type, size_class
-from blockbuster.ir.views import AxisView, Strided, dims_along
+from blockbuster.ir.views import AxisView, Strided, dims_along, is_padded
 
 Numbers = tuple[int, ...]
 """Block numbers along the lists of a value, outermost first."""
@@ -137,7 +137,11 @@ class _Reader:
 
         def item(at: Numbers) -> Array:
             places, order = self.places(axes, self.positions(type, at))
-            found = np.asarray(array[places])
+            if any(map(is_padded, axes)):
+                zero = self.semantics.item(np.zeros(()))
+                found = with_zeros(self.semantics.item(array), places, axes, zero)
+            else:
+                found = np.asarray(array[places])
             single = tuple(i for i, dim in enumerate(order) if dim not in type.axes)
             kept = [dim for dim in order if dim in type.axes]
             found = found.squeeze(single).transpose([kept.index(dim) for dim in type.axes])
@@ -167,6 +171,23 @@ class _Reader:
             item = item.reshape([item.shape[kept.index(d)] if d in kept else 1 for d in order])
             place: tuple[Any, ...] = (*places, ...)  # of one object, too, an array
             found[name][place] = item
+
+
+def with_zeros(
+    array: Array, places: Sequence[Array], axes: Sequence[AxisView], zero: Array
+) -> Array:
+    """``array`` at ``places``, which broadcast; ``zero`` where a padded axis has no element."""
+    inside, near = np.array(True), []
+    for place, axis, size in zip(places, axes, array.shape, strict=True):
+        if is_padded(axis):
+            inside = inside & (place >= 0) & (place < size)
+            place = place.clip(0, max(size - 1, 0))
+        near.append(place)
+    shape = np.broadcast_shapes(*(place.shape for place in near))
+    found = np.full(shape, zero, array.dtype)
+    inside = np.broadcast_to(inside, shape)
+    found[inside] = array[tuple(np.broadcast_to(place, shape)[inside] for place in near)]
+    return found
 
 
 class _Level:

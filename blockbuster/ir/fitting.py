@@ -13,6 +13,10 @@ from blockbuster.ir.types import Dim
 MOST_TRIED = 4096
 """Sets of sizes that are tried for one that keeps all rules."""
 
+CLOSE = 64
+"""So many times a size grows by as little as it can, then by twice as much each time: windows want
+an axis as long as they are, which may be long."""
+
 
 def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
     """Sizes near ``sizes`` that keep all rules: what to draw for a program with such views.
@@ -33,9 +37,11 @@ def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
     for more in islice(between, MOST_TRIED):
         found = {dim: n + m for (dim, n), m in zip(even.items(), more, strict=True)}
         try:
+            tries = 0
             while short := _too_small(found, rules):
                 for dim in short:
-                    found[dim] += steps[dim]
+                    found[dim] += steps[dim] << max(tries - CLOSE, 0)
+                tries += 1
             return {**sizes, **completed(found, rules)}
         except ValueError as error:
             first = first or error

@@ -31,17 +31,19 @@ class PhraseReader(TokenReader):
         of = self._take(kind="name")
         if not self._has("["):
             return of
-        runs: list[Run] = []
-        while not self._ends_runs():
-            if runs:
-                self._take(",")
-            dim = self._take(kind="name")
-            size = self._length() if self._has("=") else None
-            runs.append(Run(dim, size, self._length() if self._has("step") else ONE))
+        runs = [] if self._ends_runs() else [self._run()]
+        while runs and self._has(","):
+            runs.append(self._run())
         start = self._length() if self._has("from") else Length()
         extent = self._length() if self._has("of") else None
+        padded = self._has("padded")
         self._take("]")
-        return Strided(of, tuple(runs), start, extent)
+        return Strided(of, tuple(runs), start, extent, padded)
+
+    def _run(self) -> Run:
+        dim = self._take(kind="name")
+        size = self._length() if self._has("=") else None
+        return Run(dim, size, self._length() if self._has("step") else ONE)
 
     def _ends_runs(self) -> bool:
         """True at a bracket, and at a word with a length behind it: dims may have its name, too."""

@@ -1,8 +1,9 @@
-"""Views of one axis of an array: slices, and axes split into two, cost nothing.
+"""Views of one axis of an array: slices, split axes and windows cost nothing.
 
 An axis is read under one dim, under none (extent 1), or *strided*: the element at the positions
 i, j, ... of its runs is ``start + i * step_i + j * step_j + ...``. A slice is one run with an
-offset, a split axis is two runs, and the two combine.
+offset, a split axis is two runs, windows are two runs that may read an element more than once, and
+all of these combine. A *padded* axis may be read outside of its elements, where it holds zeros.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TypeGuard
 
 import blockbuster.ir.lengths as lengths
 from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, share_of
@@ -30,13 +32,15 @@ class Strided:
     """An axis of ``|of|`` elements under several runs, outermost first, or none: one element.
 
     ``extent``: what ``|of|`` has to be, where the runs cover the whole axis, or it is put together
-    of several such parts. ``because``: the user's line that asks for an axis of a least size.
+    of several such parts. ``padded``: positions below 0 and from ``|of|`` on read zeros; only
+    inputs have such axes. ``because``: the user's line that asks for an axis of a least size.
     """
 
     of: Dim
     runs: tuple[Run, ...]
     start: Length = ZERO
     extent: Length | None = None
+    padded: bool = False
     because: str = field(default="", compare=False)
 
     def __str__(self) -> str:
@@ -45,8 +49,10 @@ class Strided:
             size = "" if run.size is None else f" = {run.size}"
             runs.append(f"{run.dim}{size}{'' if run.step == ONE else f' step {run.step}'}")
         words = [", ".join(runs)] if runs else []
-        words += [f"from {self.start}"] if self.start.terms else []
+        from_zero = self.padded and not self.runs  # a word alone would be a dim
+        words += [f"from {self.start}"] if self.start.terms or from_zero else []
         words += [] if self.extent is None else [f"of {self.extent}"]
+        words += ["padded"] if self.padded else []
         return f"{self.of}[{' '.join(words)}]"
 
 
@@ -68,6 +74,11 @@ def dims_among(axes: Iterable[AxisView]) -> tuple[Dim, ...]:
 def array_dim(axis: AxisView) -> Dim | None:
     """The dim whose size is the extent of the array's axis; None for extent 1."""
     return axis.of if isinstance(axis, Strided) else axis
+
+
+def is_padded(axis: AxisView) -> TypeGuard[Strided]:
+    """True for an axis of which some places may read zeros that stand in no array."""
+    return isinstance(axis, Strided) and axis.padded
 
 
 def relabeled(axis: AxisView, names: Mapping[Dim, Dim]) -> AxisView:
@@ -92,8 +103,8 @@ def rules_of(axes: Iterable[AxisView]) -> Iterator[Rule]:
                 yield Rule(size_class(run.dim), run.size, because=axis.because)
         if axis.extent is not None and axis.extent != lengths.size(of):
             yield Rule(of, axis.extent)
-        if not all(_size_of(run).terms for run in axis.runs):
-            continue  # nothing is taken
+        if axis.padded or not all(_size_of(run).terms for run in axis.runs):
+            continue  # zeros stand where no element is, or nothing is taken
         start, last = axis.start, _last(axis, _reach)
         spare = lengths.size(of) - last - ONE
         any_taken = ONE  # 1, or 0 where clamped runs take nothing

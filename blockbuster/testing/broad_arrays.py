@@ -25,6 +25,7 @@ from blockbuster.testing.broad_operators import (
     REDUCTIONS,
     RELATIONS,
 )
+from blockbuster.testing.broad_views import concat, heads, indexed, spread, turned, windowed
 
 Array = Any
 Options = tuple[Any, ...]
@@ -66,10 +67,10 @@ def broad_example(
     """
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the mean of nothing
-        return _Growing(random, empty=empty, opaque=opaque).example(most_steps)
+        return Growing(random, empty=empty, opaque=opaque).example(most_steps)
 
 
-class _Growing:
+class Growing:
     """A program so far: its values as arrays and as traced arrays."""
 
     def __init__(self, random: Random, *, empty: bool, opaque: bool) -> None:
@@ -186,12 +187,12 @@ class _Growing:
 # one draw of each kind; None where the values at hand have no operands for it ------------
 
 
-def _pointwise(to: _Growing) -> Drawn | None:
+def _pointwise(to: Growing) -> Drawn | None:
     at = to.value()
     return None if at is None else (to.any_of(POINTWISE), (at,), ())
 
 
-def _pair(to: _Growing) -> Drawn | None:
+def _pair(to: Growing) -> Drawn | None:
     at = to.value()
     if at is None:
         return None
@@ -200,7 +201,7 @@ def _pair(to: _Growing) -> Drawn | None:
     return to.any_of(PAIRS), tuple(pair), ()
 
 
-def _with_number(to: _Growing) -> Drawn | None:
+def _with_number(to: Growing) -> Drawn | None:
     at = to.value(rank=1)
     if at is None:
         return None
@@ -216,7 +217,7 @@ def _with_number(to: _Growing) -> Drawn | None:
     return name, (at,), options
 
 
-def _reduction(to: _Growing) -> Drawn | None:
+def _reduction(to: Growing) -> Drawn | None:
     at = to.value(rank=1)
     if at is None:
         return None
@@ -228,7 +229,7 @@ def _reduction(to: _Growing) -> Drawn | None:
     return name, (at,), (to.random.choice((None, several)), keeps)
 
 
-def _softmax(to: _Growing) -> Drawn | None:
+def _softmax(to: Growing) -> Drawn | None:
     at = to.value(rank=1)
     if at is None:
         return None
@@ -237,7 +238,7 @@ def _softmax(to: _Growing) -> Drawn | None:
     return "softmax", (at,), (to.axis(at), to.random.random() < 0.3)
 
 
-def _norm(to: _Growing) -> Drawn | None:
+def _norm(to: Growing) -> Drawn | None:
     at = to.value(rank=1)
     if at is None:
         return None
@@ -247,7 +248,7 @@ def _norm(to: _Growing) -> Drawn | None:
     return name, (at, *(to.random.choices(weights, k=count) if some else ())), ()
 
 
-def _matmul(to: _Growing) -> Drawn | None:
+def _matmul(to: Growing) -> Drawn | None:
     at = to.value(rank=1)
     if at is None:
         return None
@@ -264,7 +265,7 @@ def _matmul(to: _Growing) -> Drawn | None:
     return (name, (at, to.random.choice(others)), ()) if others else None
 
 
-def _mask(to: _Growing) -> Drawn | None:
+def _mask(to: Growing) -> Drawn | None:
     at = to.value(rank=1)
     if at is None:
         return None
@@ -275,7 +276,7 @@ def _mask(to: _Growing) -> Drawn | None:
     return name, (at,), (*to.mask(at), *fill)
 
 
-def _choice(to: _Growing) -> Drawn | None:
+def _choice(to: Growing) -> Drawn | None:
     mask = to.value("b")
     if mask is None:
         return _mask(to)
@@ -292,104 +293,20 @@ def _choice(to: _Growing) -> Drawn | None:
     return kind, (mask, to.random.choice(fitting)), (to.random.choice((-1.0, 0.0, 0.5)),)
 
 
-def _kind_of_view(to: _Growing) -> str:
-    return "b" if to.random.random() < 0.15 else "f"
-
-
-def _turned(to: _Growing) -> Drawn | None:
-    at = to.value(_kind_of_view(to), rank=2)
-    if at is None:
-        return None
-    axes = list(range(len(to.shape(at))))
-    to.random.shuffle(axes)
-    return to.random.choice((
-        ("transpose", (at,), (tuple(axes),)),
-        ("swapaxes", (at,), (to.axis(at), to.axis(at))),
-        ("reversed", (at,), ()),
-    ))  # fmt: skip
-
-
-def _entry(to: _Growing, extent: int) -> Any:
-    """A slice, a single position or all of an axis."""
-    if extent < 2:
-        return to.random.choice((slice(None), slice(None), slice(extent), *range(-extent, extent)))
-    a, b = sorted(to.random.randint(0, extent) for _ in range(2))
-    return to.random.choice((
-        slice(None), slice(None), slice(a, b), slice(1, None), slice(None, -1), slice(a, None),
-        slice(None, b), slice(-2, None), to.random.randrange(-extent, extent), 0,
-    ))  # fmt: skip
-
-
-def _indexed(to: _Growing) -> Drawn | None:
-    at = to.value(_kind_of_view(to), rank=1)
-    if at is None:
-        return None
-    shape = to.shape(at)
-    if to.random.random() < 0.15:
-        return "halves", (at,), (to.random.randrange(len(shape)), to.random.random() < 0.5)
-    if to.random.random() < 0.3:
-        key: list[Any] = [slice(None)] * len(shape)
-        key.insert(to.random.randint(0, len(shape)), None)
-    else:
-        some = to.random.randint(1, len(shape))
-        key = [_entry(to, extent) for extent in shape[-some:]]
-        key = [..., *key] if some < len(shape) else key
-        if to.random.random() < 0.2:
-            key.append(None)
-    return "indexed", (at,), (tuple(key),)
-
-
-def _spread(to: _Growing) -> Drawn | None:
-    """A vector as a column, or rows of it: what meets another vector to make a matrix."""
-    at = to.value(_kind_of_view(to), rank=1)
-    if at is None:
-        return None
-    last = to.random.choice((slice(None), slice(None), 0))
-    key = (..., last, None) if to.random.random() < 0.7 else (0, ..., last)
-    return "indexed", (at,), (key,)
-
-
-def _concat(to: _Growing) -> Drawn | None:
-    at = to.value(_kind_of_view(to), rank=1)
-    if at is None:
-        return None
-    axis = to.random.randrange(len(to.shape(at)))
-    kind, mine = to.arrays[at].dtype.kind, _without(to.shape(at), axis)
-    others = [
-        i for i, a in enumerate(to.arrays)
-        if a.dtype.kind == kind and a.ndim == len(mine) + 1 and _without(a.shape, axis) == mine
-    ]  # fmt: skip
-    more = to.random.choices(others, k=to.random.choice((1, 1, 2)))
-    return "concat", (at, *more), (axis - to.random.choice((0, len(mine) + 1)),)
-
-
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return (*shape[:axis], *shape[axis + 1 :])
-
-
-def _heads(to: _Growing) -> Drawn | None:
-    at = to.value(rank=2)
-    if at is None:
-        return None
-    if len(to.shape(at)) > 2 and to.random.random() < 0.6:
-        return "merge_heads", (at,), ()
-    return "split_heads", (at,), (to.random.choice((1, 2, 2, 3, 4)),)
-
-
-def _cast(to: _Growing) -> Drawn | None:
+def _cast(to: Growing) -> Drawn | None:
     at = to.value()
     return None if at is None else ("astype", (at,), (to.random.choice(DTYPES),))
 
 
-def _opaque(to: _Growing) -> Drawn | None:
+def _opaque(to: Growing) -> Drawn | None:
     at = to.value(rank=1)
     if at is None or not to.opaque:
         return None
     return to.any_of(OPAQUE), (at,), (to.axis(at),)
 
 
-DRAWS: tuple[Callable[[_Growing], Drawn | None], ...] = (
-    *2 * (_pointwise, _pair, _with_number), *3 * (_reduction, _matmul, _indexed, _mask),
-    *2 * (_softmax, _norm, _choice, _turned, _spread, _concat, _heads), _cast, _opaque,
+DRAWS: tuple[Callable[[Growing], Drawn | None], ...] = (
+    *2 * (_pointwise, _pair, _with_number), *3 * (_reduction, _matmul, indexed, _mask),
+    *2 * (_softmax, _norm, _choice, turned, spread, concat, heads), _cast, _opaque, windowed,
 )  # fmt: skip
 """Kinds of steps, each as often as it is to be drawn."""

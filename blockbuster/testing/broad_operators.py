@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster import frontend as bb
+from blockbuster.frontend.functions.windows import windowed
 
 Operator = Callable[..., Any]
 
@@ -118,7 +119,7 @@ OPERATORS: Mapping[str, Operator] = {
     "matmul_transposed": lambda x, y: x @ y.swapaxes(-1, -2),
     "transpose": lambda x, axes: bb.transpose(x, axes),
     "swapaxes": lambda x, i, j: x.swapaxes(i, j), "reversed": lambda x: x.T,
-    "indexed": lambda x, key: x[key], "halves": halves,
+    "indexed": lambda x, key: x[key], "halves": halves, "windowed": windowed,
     "concat": lambda *given: bb.concat(list(given[:-1]), axis=given[-1]),
     "split_heads": bb.split_heads, "merge_heads": bb.merge_heads,
     "astype": lambda x, dtype: bb.astype(x, dtype),

@@ -92,6 +92,14 @@ def test_fitted_sizes_leave_something_of_every_slice():
     assert fitted({"A": 1, "D": 0}, [Rule("A", HALF)]) == {"A": 0, "D": 0}
 
 
+def test_sizes_that_are_far_too_small_grow_fast():
+    """Windows of an axis want it as long as they are: by single steps that would take for ever."""
+    windows = Rule("A", (size("D") - size("R")) + whole(1))
+    found = fitted({"A": 1, "D": 2, "R": 10**9}, [windows])
+    assert found["D"] >= found["R"]
+    assert found["A"] == found["D"] - found["R"] + 1 < 10**9
+
+
 def test_sizes_are_fitted_to_what_is_whole_between_multiples():
     """x[1:] in two heads: an odd number of columns."""
     half = Length(((("D",), Fraction(1, 2)), ((), Fraction(-1, 2))))

@@ -105,6 +105,11 @@ def masked_twice(x, w):
     return bb.where(keep, y, 0.0)
 
 
+def convolved_twice(x, w, u):
+    y = bb.maximum(bb.einsum("nc(h+r), kcr -> nkh", x, w, pad={"h": (1, 1)}), 0.0)
+    return bb.einsum("nc(2*h+r), kcr -> nkh", bb.exp(-y), u, pad={"h": (1, 0)}) + x.mean()
+
+
 def inputs_returned(x, w):
     y = bb.softmax((x @ w).reshape(x.shape[0], 2, w.shape[1] // 2))
     return {"y": y, "x": x, "turned": w.T, "s": y.sum(0), "piece": x[:, 1:3], "place": w[0]}
@@ -115,6 +120,7 @@ def positions_returned(x, w):
 
 
 CASES = {
+    "convolved_twice": (convolved_twice, dict(x=(2, 3, 7), w=(4, 3, 3), u=(2, 4, 3))),
     "inputs_returned": (inputs_returned, dict(x=(5, 4), w=(4, 6))),
     "positions_returned": (positions_returned, dict(x=(5, 4), w=(4, 6))),
     "named_as_an_input": (named_as_an_input, dict(x=(6, 6), w=(6, 6))),

@@ -4,7 +4,8 @@
 is printed.
 
 Before printing, running maxima are folded before the sums that depend on them, lanes past the end
-of a dim get values that change nothing, workspaces take the dtype of the dots that read them, and
+of a dim get values that change nothing, sums of dots in loops in loops become one sum, workspaces
+take the dtype of the dots that read them, and
 rows that begin where wide copies can; the outer loops of each nest go onto the launch grid, factors
 that several sums share are computed once, and loads begin before lanes are reduced. Then facts for
 the printer are recorded: how tiles lie in registers, which sums the matrix units add to, how exact
@@ -34,6 +35,7 @@ from blockbuster.emit.closing.pad_pitches import pad_pitches
 from blockbuster.emit.closing.place_waits import place_waits
 from blockbuster.emit.closing.round_products import round_products
 from blockbuster.emit.closing.share_factors import share_factors
+from blockbuster.emit.closing.sum_on import sum_on
 from blockbuster.emit.closing.sum_together import sum_together
 from blockbuster.emit.closing.work_around_locality import work_around_locality
 from blockbuster.emit.tile.dataflow import conflicts, with_parts
@@ -42,7 +44,8 @@ from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.typed import retyped
 
 REWRITES = (
-    lead_first, guard_nests, narrow_workspaces, pad_pitches, bind, share_factors, begin_loads,
+    lead_first, guard_nests, sum_on, narrow_workspaces, pad_pitches, bind, share_factors,
+    begin_loads,
 )  # fmt: skip
 FACTS = (
     load_columns, accumulate, round_products, cancel_exactly, work_around_locality,

@@ -116,13 +116,11 @@ class TileInterpreter:
         )
 
     def run(
-        self,
-        arrays: Mapping[str, Array],
-        observer: TileObserver,
-        known: Remembered | None = None,
+        self, arrays: Mapping[str, Array], observer: TileObserver, known: Remembered | None = None
     ) -> dict[str, Array]:
         """The outputs for arrays of the sizes given, made of the semantics' items."""
-        self.observer, self.memory = observer, Memory(kept=len(kept_nests(self.program)))
+        zero, kept = self.semantics.item(np.zeros(())), len(kept_nests(self.program))
+        self.observer, self.memory = observer, Memory(kept=kept, zero=zero)
         for buffer in self.program.inputs:
             self.memory.give(buffer, arrays[buffer.name])
         for buffer in (*self.program.outputs, *self.program.workspaces):

@@ -18,7 +18,9 @@ import numpy as np
 from blockbuster.emit.tile.program import Buffer
 from blockbuster.errors import VerifyError
 from blockbuster.interp.layout import Array
+from blockbuster.interp.plain import with_zeros
 from blockbuster.ir.types import Dim
+from blockbuster.ir.views import Strided
 
 Path = tuple[tuple[int, int | range, Dim], ...]
 """The parallel iterations around a statement: number of the loop's run, of the iteration, dim.
@@ -26,8 +28,16 @@ Path = tuple[tuple[int, int | range, Dim], ...]
 A range stands for all iterations of a run, side by side along a leading axis of each index.
 """
 Index = tuple[Any, ...]
+"""For each axis a position, an array of them, or ``Padded``."""
 
 NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Padded:
+    """Places along an axis, some of which may lie outside: zeros stand there."""
+
+    places: Any
 
 
 class Hazard(VerifyError):
@@ -39,7 +49,8 @@ class Memory:
     """Arrays by buffer; ``writers[buffer]`` has for each element the number of its last store.
 
     ``waited``: whether the program that runs has waited for the nest before its own, if it has to.
-    ``kept``: how many nests run before the call begins, and are complete then.
+    ``kept``: how many nests run before the call begins, and are complete then. ``zero``: as arrays
+    hold it.
     """
 
     arrays: dict[Buffer, Array] = field(default_factory=dict)
@@ -53,6 +64,7 @@ class Memory:
     _nests: int = 0
     waited: bool = True
     kept: int = 0
+    zero: Any = 0.0
 
     def give(self, buffer: Buffer, array: Array) -> None:
         """An array that holds values from the start."""
@@ -76,8 +88,18 @@ class Memory:
 
     def load(self, buffer: Buffer, index: Index, path: Path) -> Array:
         """The elements at ``index``. Raises Hazard if one is not, or not surely, written."""
+        if any(isinstance(place, Padded) for place in index):
+            return self._with_zeros(buffer, index)
         self._check(buffer, index, path, "reads")
         return np.array(self.arrays[buffer][(*index, ...)])
+
+    def _with_zeros(self, buffer: Buffer, index: Index) -> Array:
+        """The elements at ``index`` of an input, and zeros where a padded axis has none."""
+        if buffer in self.writers:
+            raise Hazard(f"{buffer.name} is no input, and is read as if zeros stood around it")
+        views = [Strided("", (), padded=isinstance(place, Padded)) for place in index]
+        places = [np.asarray(p.places if isinstance(p, Padded) else p) for p in index]
+        return with_zeros(self.arrays[buffer], places, views, self.zero)
 
     def version(self, buffer: Buffer, index: Index) -> Array | None:
         """A value that changes whenever an element at ``index`` is written."""

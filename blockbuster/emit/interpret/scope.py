@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from blockbuster.emit.interpret.memory import Index, Path
+from blockbuster.emit.interpret.memory import Index, Padded, Path
 from blockbuster.emit.tile.program import Tile, View
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Shape
@@ -87,14 +87,16 @@ class Scope:
         axes = zip(view.dims, view.buffer.axes, strict=True)
         return tuple(self._along(dim, axis.per_block, order) for dim, axis in axes)
 
-    def _along(self, axis: AxisView, per_block: bool, order: tuple[Dim, ...]) -> Array | int:
+    def _along(
+        self, axis: AxisView, per_block: bool, order: tuple[Dim, ...]
+    ) -> Array | int | Padded:
         if axis is None:
             return 0
         if isinstance(axis, Strided):
             total: Array | int = axis.start.value(self.sizes)
             for run in axis.runs:
                 total = total + self._lane(run.dim, order) * run.step.value(self.sizes)
-            return total
+            return Padded(total) if axis.padded else total
         if per_block:
             return self._first(axis, order) // self.blocks[axis]
         return self._lane(axis, order)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply, as_floats, reduce_axes
 from blockbuster.frontend.functions.einsum import einsum_traced, is_traced
+from blockbuster.frontend.functions.einsum_spec import is_extended
+from blockbuster.frontend.functions.extended_einsum import Pads, extended_einsum
 from blockbuster.frontend.functions.pointwise import abs, sqrt, square
 from blockbuster.frontend.functions.reductions import Axes, max, min, sum
 from blockbuster.frontend.functions.row import Array, Row, Text, example
@@ -26,15 +28,29 @@ def matmul(a: Array, b: Array) -> Array:
     return apply("matmul", a, b)
 
 
-def einsum(subscripts: str, *operands: Array, optimize: Any = True) -> Array:
+def einsum(
+    subscripts: str, *operands: Array, optimize: Any = True, pad: Pads | None = None,
+    sizes: Mapping[str, Any] | None = None, **named: Any,
+) -> Array:  # fmt: skip
     """The sum of products that ``subscripts`` name: ``"mk,kn->mn"`` is ``a @ b``.
 
     Letters that the result lacks are summed, letters of several operands are batches; an ellipsis
     stands for leading axes. Three or more operands are multiplied in pairs, in NumPy's order. A
     letter may not stand twice in one operand.
+
+    An operand may be read at sums: ``"nc(h+r)(2*w+s+off[c]), kcrs -> nkhw"``, with whole numbers
+    and tables of integers by keyword. A letter that stands in sums alone has as many elements as
+    fit in the axis; ``sizes`` says others. ``pad``: zeros in front of the axis of a letter and
+    behind it, ``{"h": (1, 1)}``. Raises TraceError, with a mark under the place in the spec.
     """
     if not isinstance(subscripts, str):
         raise trace_error("einsum takes its subscripts as text", hint='write "mk,kn->mn"')
+    if is_extended(subscripts):
+        return extended_einsum(subscripts, operands, pad, sizes, named, einsum)
+    if pad or sizes or named:
+        word = next(iter((*(["pad"] * bool(pad)), *(["sizes"] * bool(sizes)), *named)))
+        raise trace_error(f"einsum {subscripts!r} reads no {word}",
+                          hint='sums stand in parentheses: "(h+r)c,rck->hk"')  # fmt: skip
     if is_traced(operands):
         return einsum_traced(subscripts, operands)
     if any(map(is_tensor, operands)):

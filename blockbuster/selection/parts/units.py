@@ -25,6 +25,7 @@ from blockbuster.ir.types import Dim
 PRODUCT = "matmul"
 OPAQUE = "custom"
 POINTWISE = (*FUNCTIONS, "cast", "concat")
+FOLLOWED = ("transpose", "expand", "windows")
 
 
 @dataclass(frozen=True)
@@ -260,14 +261,43 @@ def _free(program: ArrayProgram) -> set[int]:
     """Views, positions, and what is computed of positions and numbers alone."""
     found: set[int] = set()
     of_positions: set[int] = set()
+    copied = turned_for_products(program)
     for at, equation in enumerate(program.equations):
         operands = [v.node for v in _operands(program, at)]
         alone = equation.op != OPAQUE and all(node in of_positions for node in operands)
         if alone:
             of_positions.add(at)
-        if alone or equation.op in MOVES:
+        if alone or (equation.op in MOVES and at not in copied):
             found.add(at)
     return found
+
+
+def turned_for_products(program: ArrayProgram) -> set[int]:
+    """Transposes that a product reads, of which it needs another axis than the last to be dense.
+
+    The last axis of what is transposed is no row, column or inner axis there: each element of a
+    tile is a load of its own. Such a transpose may be worth an array, so it is a unit.
+    """
+    products = [at for at, equation in enumerate(program.equations) if equation.op == PRODUCT]
+    found = (_turned(program, value) for at in products for value in _operands(program, at))
+    return {at for at in found if at is not None}
+
+
+def _turned(program: ArrayProgram, operand: Value) -> int | None:
+    """The transpose that makes an operand of a product of an array that is dense elsewhere."""
+    dense: set[int | None] = {*range(len(program.shape_of(operand)))[-2:]}
+    turned = None
+    while operand.node >= 0 and program.equations[operand.node].op in FOLLOWED:
+        move, (base,) = program.equations[operand.node], _operands(program, operand.node)
+        if move.op == "windows":  # they would be several arrays of what they are windows of
+            turned, own = None, len(program.shape_of(base))
+            dense = {move.param("axis") if axis == own else axis for axis in dense}
+        else:
+            turned = operand.node if move.op == "transpose" else turned
+            dense = {move.param("axes")[axis] for axis in dense if axis is not None}
+        operand = base
+    rank = len(program.shape_of(operand))
+    return turned if rank > 2 and rank - 1 not in dense else None
 
 
 def _bases(program: ArrayProgram, free: set[int]) -> dict[Value, tuple[Value, ...]]:

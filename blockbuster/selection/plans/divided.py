@@ -15,6 +15,7 @@ from typing import Any
 from blockbuster.errors import EmitError, TraceError, shown_lines
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.dtype_names import held_in
+from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.part import part
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Value
@@ -322,7 +323,8 @@ def _stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
     line to another, and its results.
 
     A function of a library that is several operators here is one line of the user's, and what it
-    computes inside it holds in float32: so does what meets in one line of the user's.
+    computes inside it holds in float32: so does what meets in one line of the user's. What only
+    moves elements holds them as they were.
     """
     found = dict.fromkeys(output.value for output in program.outputs if output.value.node >= 0)
     for equation in program.equations:
@@ -331,4 +333,8 @@ def _stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
                 made = program.equations[operand.node]
                 if made.where is not None and made.where != equation.where:
                     found[operand] = None
+    for at, equation in enumerate(program.equations):
+        moved = [o for o in equation.operands if equation.op in MOVES and isinstance(o, Value)]
+        if any(value.node < 0 or value in found for value in moved):
+            found[Value(at)] = None
     return found

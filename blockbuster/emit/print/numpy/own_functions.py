@@ -199,6 +199,16 @@ HELPERS: dict[str, str] = {
         '    """`x` with zeros behind it, up to `shape`."""\n'
         "    return np.pad(x, [(0, to - n) for n, to in zip(x.shape, shape, strict=True)])\n"
     ),
+    "with_zeros": (
+        "def with_zeros(x, places):\n"
+        '    """`x` at `places`, an array for each axis; 0 where one lies outside."""\n'
+        "    pairs = [*zip(places, x.shape, strict=True)]\n"
+        "    if not x.size:\n"
+        "        return np.zeros(np.broadcast_shapes(*map(np.shape, places)), x.dtype)\n"
+        "    inside = math.prod((np.asarray(at) >= 0) & (at < n) for at, n in pairs)\n"
+        "    near = tuple(np.clip(at, 0, n - 1) for at, n in pairs)\n"
+        "    return np.where(inside, x[near], x.dtype.type(0))\n"
+    ),
 }
 HELPERS_OF = {
     **NEEDED,

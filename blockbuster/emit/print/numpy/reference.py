@@ -38,6 +38,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.ops import Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import is_padded
 
 Scopes: TypeAlias = tuple[int, ...]
 """Which loops of a program are around a statement; empty outside all of them."""
@@ -144,7 +145,8 @@ class _WholeArrays(Text):
             if buffer in self._filled:
                 return tile, self.values[buffer] + order
             index = self.index(stmt.view, tile, scope)
-            if buffer.space == INPUT and _is_item(index):
+            padded = any(map(is_padded, stmt.view.dims))
+            if buffer.space == INPUT and not padded and _is_item(index):
                 return tile, self.names[buffer] + re.sub(r"(, :)+\]$", "]", index) + order
         return None, ""
 

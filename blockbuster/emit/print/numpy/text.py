@@ -57,7 +57,7 @@ from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.ir.views import Strided
+from blockbuster.ir.views import Strided, is_padded
 
 DECORATOR = "@np.errstate(all='ignore')"
 RUN_DOC = '''    """Outputs by name, for arrays of ``dtype`` by name.
@@ -222,7 +222,11 @@ class Text(Operators):
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target
         view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
-        text = self.names[view.buffer] + self.index(view, tile, scope)
+        name, places = self.names[view.buffer], self._places(scope)
+        if any(map(is_padded, view.dims)):
+            text = places.with_zeros(name, view, tile, self._spelling.helper)
+        else:
+            text = name + self.index(view, tile, scope)
         if tile.dtype == "float64" and 0 < WIDTHS.get(view.buffer.dtype, 0) < WIDTHS[tile.dtype]:
             text += ".astype(np.float64)"
         text += permuted(view.sliced(tile), tile.axes)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.print.triton.file import File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, spread
+from blockbuster.emit.print.triton.strided import StridedPlaces
 from blockbuster.emit.tile.grid_order import grouped_dims
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.names import Names, dim_word
@@ -28,9 +29,8 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
-from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.ir.views import AxisView, Strided
+from blockbuster.ir.views import AxisView, Strided, is_padded
 
 ENDS = ("first", "stop")  # of a chunk, or of a span
 NEARER = ("tl.maximum", "tl.minimum")  # the end that leaves out more
@@ -56,6 +56,7 @@ class Places:
         self._extents: dict[Dim, str] = {}
         self._pitches: dict[AxisView, dict[int, None]] = {}  # of the rows of accesses along a dim
         self._wide: dict[Dim, None] = {}  # of which loops begin at positions, perhaps of 64 bits
+        self._strided = StridedPlaces(self.size, self.offsets, self._indices)
         self.parameters = Parameters()
 
     # parameters ------------------------------------------------------------------
@@ -288,12 +289,16 @@ class Places:
     def mask(self, dims: Lanes, lanes: Lanes, view: View | None = None) -> str:
         """The lanes of a tile that lie inside each of ``dims``; empty if all do.
 
-        ``view``: as it is loaded or stored; then lanes that lie behind a padded row are inside.
+        ``view``: as it is loaded or stored; then lanes that lie behind a padded row are inside, and
+        those outside of an axis that reads zeros there are not.
         """
         pitches = dict.fromkeys(view.dims[-1:], view.buffer.pitch) if view else {}
         ragged = [dim for dim in lanes if dim in dims and self._ragged(dim)]
         names = {dim: self._inside(dim, pitches.get(dim, 1)) for dim in ragged}
-        return " & ".join(f"{name}{spread((dim,), lanes)}" for dim, name in names.items())
+        tests = [f"{name}{spread((dim,), lanes)}" for dim, name in names.items()]
+        for axis in filter(is_padded, view.dims if view else ()):
+            tests += self._strided.within(axis, lanes)
+        return " & ".join(tests)
 
     def address(self, view: View, lanes: Lanes) -> str:
         """The pointers to the elements of a tile with ``lanes``."""
@@ -302,7 +307,7 @@ class Places:
         for axis, (dim, kind) in enumerate(zip(view.dims, view.buffer.axes, strict=True)):
             numbers = self._numbers if kind.per_block else self._indices
             if isinstance(dim, Strided):
-                place = self._strided(dim, lanes)
+                place = self._strided.place(dim, lanes)
                 found = vectors if any(run.dim in lanes for run in dim.runs) else scalars
                 found += [f"{place} * {self._stride(view.buffer, axis)}"] if place else []
             elif dim in lanes and not kind.per_block:
@@ -346,20 +351,6 @@ class Places:
     def _usual(self, loop: For) -> int:
         """The stages that a loop has if it says none: those of the launch, if it holds a dot."""
         return self._stages if holds_a_dot(loop, self._tiling) else 1
-
-    def _strided(self, axis: Strided, lanes: Lanes) -> str:
-        """The positions along a slice or a split axis; empty for position 0."""
-        terms = []
-        for run in axis.runs:
-            step = "" if run.step == ONE else f" * {run.step.python(self.size)}"
-            if run.dim in lanes:
-                terms.append(f"{self.offsets(run.dim)}{spread((run.dim,), lanes)}{step}")
-            elif run.dim in self._indices:
-                terms.append(f"{self._indices[run.dim]}{step}")
-        if axis.start.terms:
-            start = axis.start.python(self.size)
-            terms.append(start if terms else f"tl.full((), {start}, INDEX)")
-        return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
 
 
 def padded(size: str, pitch: int) -> str:

@@ -1,0 +1,48 @@
+"""Places along strided axes as Triton text: slices, split axes, and windows with zeros outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from blockbuster.emit.print.triton.ops import Lanes, spread
+from blockbuster.ir.lengths import ONE
+from blockbuster.ir.types import Dim
+from blockbuster.ir.views import Strided
+
+
+@dataclass(frozen=True)
+class StridedPlaces:
+    """Texts of places, and of the tests whether there is an element.
+
+    ``size``: the parameter of a dim's size; ``offsets``: the positions of the lanes of its current
+    block; ``indices``: the position along each dim that has no lanes.
+    """
+
+    size: Callable[[Dim], str]
+    offsets: Callable[[Dim], str]
+    indices: Mapping[Dim, str]
+
+    def place(self, axis: Strided, lanes: Lanes) -> str:
+        """The places of a tile with ``lanes`` along an axis; empty for place 0."""
+        terms = []
+        for run in axis.runs:
+            step = "" if run.step == ONE else f" * {run.step.python(self.size)}"
+            if run.dim in lanes:
+                terms.append(f"{self.offsets(run.dim)}{spread((run.dim,), lanes)}{step}")
+            elif run.dim in self.indices:
+                terms.append(f"{self.indices[run.dim]}{step}")
+        if axis.start.terms:
+            start = axis.start.python(self.size)
+            terms.append(start if terms else f"tl.full((), {start}, INDEX)")
+        text = " + ".join(terms).replace(" + -", " - ")
+        return f"({text})" if len(terms) > 1 else text
+
+    def within(self, axis: Strided, lanes: Lanes) -> Iterator[str]:
+        """Tests that an axis has elements at these places."""
+        place = self.place(axis, lanes) or "tl.full((), 0, INDEX)"
+        if lanes and not any(run.dim in lanes for run in axis.runs):
+            ones = ", ".join("1" for _ in lanes)  # the interpreter has no scalar truths in blocks
+            place = f"tl.full(({ones}{',' * (len(lanes) == 1)}), {place}, INDEX)"
+        yield f"({place} >= 0)"
+        yield f"({place} < {self.size(axis.of)})"

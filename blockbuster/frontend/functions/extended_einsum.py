@@ -1,0 +1,193 @@
+"""``bb.einsum`` with operands that are read at sums of letters and of entries of tables.
+
+Sums of letters are windows, which are views; tables are looked up by a copy in front of the
+product. What is left is an ordinary einsum.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from blockbuster.errors import a_kind
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.functions.cuts import cut
+from blockbuster.frontend.functions.einsum_spec import Place, Spec, parse_spec
+from blockbuster.frontend.functions.lookups import Tables
+from blockbuster.frontend.functions.row import Array
+from blockbuster.frontend.functions.shapes import transpose
+from blockbuster.frontend.functions.windows import windowed
+from blockbuster.frontend.source import trace_error
+
+Einsum = Callable[..., Array]
+Pads = Mapping[str, Sequence[int]]
+
+
+def extended_einsum(
+    text: str, operands: Sequence[Array], pad: Pads | None, sizes: Mapping[str, Any] | None,
+    named: Mapping[str, Any], einsum: Einsum,
+) -> Array:  # fmt: skip
+    """The sum of products that an extended spec names; ``einsum`` computes plain ones.
+
+    Raises TraceError, which shows the place in the spec.
+    """
+    tables = {name: x for name, x in named.items() if getattr(x, "shape", ()) != ()}
+    numbers = {name: _number(name, x) for name, x in named.items() if name not in tables}
+    spec = parse_spec(text, numbers, tuple(tables))
+    if len(spec.terms) != len(operands):
+        reason = f"it names {len(spec.terms)} operands, and {len(operands)} are given"
+        spec.refuse(len(text), reason)
+    call = _Call(spec, operands, {**(pad or {})}, {**(sizes or {})}, tables)
+    call.check()
+    plain = [call.plain(at) for at in range(len(operands))]
+    terms = ",".join("".join(letters) for _, letters in plain)
+    return einsum(f"{terms}->{''.join(spec.output)}", *(x for x, _ in plain))
+
+
+def _number(name: str, given: Any) -> int:
+    try:
+        return operator.index(given)
+    except TypeError:
+        reason = f"einsum: {name} is {a_kind(given)}"
+        raise trace_error(reason, hint="numbers in a spec are whole, tables are arrays") from None
+
+
+@dataclass
+class _Call:
+    """A spec and its operands; ``sizes`` grows by those of letters that stand alone."""
+
+    spec: Spec
+    operands: Sequence[Array]
+    pads: dict[str, Sequence[int]]
+    sizes: dict[str, Any]
+    tables: Mapping[str, Array]
+    given: dict[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Find the sizes of letters. Raises TraceError for what does not fit."""
+        self.given = dict(self.sizes)
+        for term, x in zip(self.spec.terms, self.operands, strict=True):
+            if len(term) != len(x.shape):
+                reason = f"{len(term)} axes are named of an array of {len(x.shape)}"
+                self.spec.refuse(term[0].at if term else 0, reason)
+            for place, size in zip(term, x.shape, strict=True):
+                if place.plain:
+                    self.sizes.setdefault(place.plain, size)
+                for entry in place.entries:
+                    self._check_table(place, entry.name, entry.letters)
+        letters = {x for term in self.spec.terms for place in term for x in place.every_letter}
+        for what, known in (("pad", self.pads), ("sizes", self.given)):
+            for letter in known:
+                if letter not in letters:
+                    self.spec.refuse(0, f"{what} names {letter!r}, which is no letter of the spec")
+        for letter, pads in self.pads.items():
+            pair = tuple(pads) if isinstance(pads, tuple | list) else ()
+            if len(pair) != 2 or not all(isinstance(n, int) and n >= 0 for n in pair):
+                reason = f"pad of {letter!r} is {pads!r}"
+                self.spec.refuse(self.spec.text.find(letter), reason, "give two numbers: (1, 1)")
+
+    def _check_table(self, place: Place, name: str, letters: Sequence[str]) -> None:
+        table = self.tables[name]
+        if len(table.shape) != len(letters):
+            reason = f"{name} has {len(table.shape)} axes, and {len(letters)} letters"
+            self.spec.refuse(place.at, reason)
+        kind = table.kind if isinstance(table, TracedArray) else str(table.dtype)
+        if "int" not in kind and kind != "index":
+            self.spec.refuse(place.at, f"{name} is a table of {kind}", "tables hold integers")
+        for letter, size in zip(letters, table.shape, strict=True):
+            self.sizes.setdefault(letter, size)
+
+    def plain(self, at: int) -> tuple[Array, tuple[str, ...]]:
+        """An operand with an axis for each of its letters, and these letters.
+
+        Letters that stand alone and are summed come last: the product runs along them, and loops
+        along the others.
+        """
+        x, term = self.operands[at], self.spec.terms[at]
+        letters: list[str] = [place.plain or f"?{n}" for n, place in enumerate(term)]
+        for n, place in enumerate(term):
+            if not place.plain:
+                x, letters = self._opened(x, letters, letters.index(f"?{n}"), place)
+        if len(set(letters)) < len(letters):
+            twice = next(letter for letter in letters if letters.count(letter) > 1)
+            hint = "a mask can choose it: bb.where(i[:, None] == i, x, 0) with i = bb.arange(n)"
+            self.spec.refuse(term[0].at, f"{twice!r} stands twice: that reads a diagonal", hint)
+        alone = [place.plain for place in term]
+        order = sorted(letters, key=lambda x: x in alone and x not in self.spec.output)
+        places = [letters.index(letter) for letter in order]
+        return x if places == sorted(places) else transpose(x, places), tuple(order)
+
+    def _opened(
+        self, x: Array, letters: list[str], axis: int, place: Place
+    ) -> tuple[Array, list[str]]:
+        """``x`` with axes for the letters of a place instead of one axis."""
+        outer = self._outer(place)
+        before, behind = self.pads.get(outer, (0, 0))
+        if place.entries:
+            tables = Tables(self.spec, place, self.sizes, self.tables, (before, behind))
+            return tables.looked_up(x, letters, axis, outer)
+        pairs = sorted(place.letters, key=lambda pair: pair[0] != outer)
+        x, pads = self._shifted(x, axis, place, (before, behind))
+        if outer in self.sizes:
+            self._check_fit(x, axis, place, pairs, pads)
+        x = self._windows(x, axis, pairs, pads)
+        self.sizes.setdefault(outer, x.shape[axis])
+        inner = [letter for letter, _ in pairs[1:]]
+        return x, [*letters[:axis], outer, *letters[axis + 1 :], *inner]
+
+    def _windows(
+        self, x: Array, axis: int, pairs: Sequence[tuple[str, int]], pads: Sequence[int]
+    ) -> Array:
+        """The axis under the first letter, axes for the others behind all axes.
+
+        Along an axis of a window, further letters may run: windows of windows.
+        """
+        (letter, step), *inner = pairs
+        count, last = self.sizes.get(letter), len(x.shape)
+        if len(inner) < 2:
+            size, dilation = (self.sizes[inner[0][0]], inner[0][1]) if inner else (1, 1)
+            made = windowed(x, axis, size, step, dilation, pads, count)
+            return made if inner else made[..., 0]
+        made = windowed(x, axis, self._width(inner), step, 1, pads, count)
+        return self._windows(made, last, inner, (0, 0))
+
+    def _width(self, pairs: Sequence[tuple[str, int]]) -> Any:
+        """How many elements of an axis letters run over."""
+        width: Any = 1
+        for letter, factor in pairs:
+            width = width + (self.sizes[letter] - 1) * factor
+        return width
+
+    def _check_fit(
+        self, x: Array, axis: int, place: Place, pairs: Sequence[tuple[str, int]],
+        pads: Sequence[int],
+    ) -> None:  # fmt: skip
+        """Raise TraceError where a letter of known size has more elements than fit in the axis."""
+        width, there = self._width(pairs), x.shape[axis]
+        if isinstance(width, int) and isinstance(there, int) and width > there + sum(pads):
+            letter = pairs[0][0]
+            reason = f"{letter!r} has {self.sizes[letter]} elements, and fewer fit in the axis"
+            self.spec.refuse(place.at, reason, "pad the letter with zeros")
+
+    def _outer(self, place: Place) -> str:
+        """The letter whose size the axis gives; another one if all are known; "" if it has none."""
+        unknown = [letter for letter, _ in place.letters if letter not in self.sizes]
+        if len(unknown) > 1:
+            reason = f"the sizes of {' and '.join(unknown)} are not known"
+            self.spec.refuse(place.at, reason, f"give one: sizes={{{unknown[0]!r}: ...}}")
+        padded = [letter for letter, _ in place.letters if letter in self.pads]
+        return next(iter((*unknown, *padded, *(letter for letter, _ in place.letters))), "")
+
+    def _shifted(
+        self, x: Array, axis: int, place: Place, pads: Sequence[int]
+    ) -> tuple[Array, Sequence[int]]:
+        """``x`` without the elements in front of the first one that is read."""
+        before, behind = pads
+        if place.offset < -before:
+            reason = f"place {place.offset + before} is read, in front of the axis"
+            self.spec.refuse(place.at, reason, "pad the letter with zeros")
+        if place.offset > before:
+            x = cut(x, axis, place.offset - before, None)
+        return x, (max(before - place.offset, 0), behind)
