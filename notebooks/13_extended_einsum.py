@@ -33,7 +33,7 @@ by_taps = sum(
 )
 convolved = bb.einsum("nc(h+r)(v+s), kcrs -> nkhv", x, w)
 assert np.allclose(convolved, by_taps)
-convolved.shape
+print(convolved.shape)
 
 # %% [markdown]
 # Steps and gaps are factors, and zeros around an axis are asked for by its letter:
@@ -43,7 +43,7 @@ strided = bb.einsum("nc(2*h+r)(2*v+s), kcrs -> nkhv", x, w)
 dilated = bb.einsum("nc(h+2*r)(v+2*s), kcrs -> nkhv", x, w)
 padded = bb.einsum("nc(h+r)(v+s), kcrs -> nkhv", x, w, pad={"h": (1, 1), "v": (1, 1)})
 depthwise = bb.einsum("nc(h+r)(v+s), crs -> nchv", x, w[0])
-[each.shape for each in (strided, dilated, padded, depthwise)]
+print([each.shape for each in (strided, dilated, padded, depthwise)])
 
 # %% [markdown]
 # ## Tables
