@@ -22,6 +22,7 @@ from blockbuster.frontend.functions import (
     searches,
     shapes,
     torch_activations,
+    torch_convolutions,
     torch_creation,
     torch_layers,
     torch_losses,
@@ -41,7 +42,7 @@ GROUPS: tuple[ModuleType, ...] = (
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
 TORCH_GROUPS: tuple[ModuleType, ...] = (
-    torch_activations, torch_losses, torch_layers, torch_pools, torch_scaled, torch_tensors,
+    torch_activations, torch_losses, torch_layers, torch_convolutions, torch_pools, torch_scaled, torch_tensors,
     torch_creation,
     torch_reductions,
 )  # fmt: skip

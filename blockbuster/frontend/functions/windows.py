@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.functions.cuts import narrowed
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.numerics import windows
 from blockbuster.frontend.source import trace_error
@@ -19,26 +20,31 @@ def windowed(
     """Windows of ``size`` elements along ``axis``, each in a new last axis.
 
     ``x`` of (..., H, ...) becomes (..., windows, ..., size); element r of window h is element
-    h * step + r * dilation of the axis with ``pads`` zeros in front of it and behind it. Raises
-    TraceError where not even one window fits.
+    h * step + r * dilation of the axis with ``pads`` zeros in front of it and behind it; negative
+    numbers leave elements out. A negative dilation gives the same windows in reverse: their size
+    is a number then. Raises TraceError where not even one window fits.
     """
-    before, behind = map(operator.index, pads)
     axis %= len(x.shape)
+    before, behind = map(operator.index, pads)
+    if before < 0 or behind < 0:
+        x = narrowed(x, axis, max(-before, 0), max(-behind, 0))
+        before, behind = max(before, 0), max(behind, 0)
+    first = before if dilation > 0 else before + dilation * (size - 1)
     if not isinstance(x, TracedArray):
-        width = dilation * (size - 1) + 1
+        width = abs(dilation) * (size - 1) + 1
         count = (x.shape[axis] + before + behind - width) // step + 1
         return windows(
-            x, axis=axis, count=count, length=size, step=step, dilation=dilation, before=before
+            x, axis=axis, count=count, length=size, step=step, dilation=dilation, before=first
         )
     dims = x.trace.dims
     length = _length(x, size)
     total = dims.length(x.axes[axis]) + whole(before + behind)
-    starts = total - (length - ONE) * whole(dilation)
+    starts = total - (length - ONE) * whole(abs(dilation))
     _expect_one(x, axis, starts - ONE, length)
     count = starts if step == 1 else dims.clamped(starts * share_of(step), rounds=True)
     params = {
         "axis": axis, "count": count, "length": length, "step": step, "dilation": dilation,
-        "before": before, "padded": bool(before or behind),
+        "before": first, "padded": bool(before or behind),
     }  # fmt: skip
     return x.trace.record("windows", (x,), params)
 
