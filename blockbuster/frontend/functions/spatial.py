@@ -47,13 +47,15 @@ def number(name: str, what: str, size: Any) -> int:
     return int(found)
 
 
-def in_batches(name: str, x: Array, count: int, work: Callable[[Array], Array]) -> Array:
-    """``work`` of images (batch, channels, ...) of ``count`` axes; the batch axis may be absent.
-
-    Raises TraceError for arrays of other ranks.
-    """
+def check_rank(name: str, x: Array, count: int) -> None:
+    """Raise TraceError unless ``x`` is images of ``count`` axes: (batch, channels, ...)."""
     rank = len(x.shape)
     if rank not in (count + 1, count + 2):
         hint = f"x is (batch, channels, ...) with {count} more axes, or without the batch axis"
         raise trace_error(f"{name} of an array of {rank} axes", hint=hint)
-    return work(x) if rank == count + 2 else work(x[None])[0]
+
+
+def in_batches(name: str, x: Array, count: int, work: Callable[[Array], Array]) -> Array:
+    """``work`` of images of ``count`` axes, whose batch axis may be absent."""
+    check_rank(name, x, count)
+    return work(x) if len(x.shape) == count + 2 else work(x[None])[0]

@@ -1,92 +1,300 @@
-"""torch's pooling over windows that do not overlap: each is a fold of a part of an axis."""
+"""torch's pools: folds of windows.
+
+Windows side by side are parts of a split axis. Others are views that may overlap and reach outside;
+a maximum takes -inf there, and a mean leaves out what it does not count.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from blockbuster.frontend.functions.reductions import max, mean
+import numpy as np
+
+from blockbuster.frontend.functions.filled import chosen, positions
+from blockbuster.frontend.functions.pointwise import abs, maximum, minimum, sign
+from blockbuster.frontend.functions.reductions import max, mean, sum
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.shapes import unflatten
+from blockbuster.frontend.functions.spatial import check_rank, known, numbers
+from blockbuster.frontend.functions.windows import windowed
+from blockbuster.frontend.sizes import SizeExpr, rest
 from blockbuster.frontend.source import trace_error
 
 
-def avg_pool1d(input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0) -> Array:
-    """The means of windows side by side along the last axis."""
-    return _pooled("avg_pool1d", mean, input, 1, (kernel_size, stride, padding))
+@dataclass(frozen=True)
+class Pool:
+    """Windows along one axis. ``over``: places behind the padding that the last one reaches."""
+
+    axis: int
+    size: int
+    step: int
+    dilation: int
+    pad: int
+    over: int
+
+    def are_parts(self, x: Array) -> bool:
+        """True if the windows lie side by side, and hold all elements as far as is known."""
+        plain = self.step == self.size and self.dilation == 1 and not self.pad and not self.over
+        return plain and not rest(x.shape[self.axis], self.size)
+
+    def windows(self, x: Array) -> Array:
+        """``x`` with the elements of each window along a new last axis."""
+        pads = self.pad, self.pad + self.over
+        return windowed(x, self.axis, self.size, self.step, self.dilation, pads)
+
+    def starts(self, windows: Array) -> Array:
+        """Where each window begins, for an array with an axis of windows."""
+        found = positions(windows.trace, windows.shape[self.axis], self.axis, windows.ndim)
+        return found * self.step - self.pad
+
+    def inside(self, x: Array, windows: Array, at: int) -> Array:
+        """Whether each element is one of ``x``; axis ``at`` counts those of a window."""
+        within = positions(windows.trace, self.size, at, windows.ndim) * self.dilation
+        place = self.starts(windows) + within
+        return (place >= 0) & (place < x.shape[self.axis])
+
+    def counts(self, x: Array, made: Array, *, with_pad: bool) -> Array | int:
+        """How many elements of each window a mean divides by."""
+        if not self.over and (with_pad or not self.pad):
+            return self.size
+        first, extent = self.starts(made), x.shape[self.axis]
+        last = minimum(first + self.size, extent + self.pad if with_pad else extent)
+        return last - (first if with_pad else maximum(first, 0))
 
 
-def avg_pool2d(input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0) -> Array:
-    """The means of windows side by side along the last two axes."""
-    return _pooled("avg_pool2d", mean, input, 2, (kernel_size, stride, padding))
+def _pools(
+    name: str, x: Array, count: int, windows: tuple[Any, ...], *, ceil_mode: bool = False
+) -> list[Pool]:
+    """The windows along the last ``count`` axes, of their sizes, steps, pads and dilations."""
+    check_rank(name, x, count)
+    size, stride, padding, dilation = windows
+    sizes = numbers(name, "kernel_size", size, count, 1)
+    steps = sizes if stride in (None, [], ()) else numbers(name, "stride", stride, count, 1)
+    pads = numbers(name, "padding", padding, count, 0)
+    dilations = numbers(name, "dilation", dilation, count, 1)
+    if any(pad > size // 2 for pad, size in zip(pads, sizes, strict=True)):
+        reason = f"{name} with padding={padding!r} and kernel_size={size!r}"
+        raise trace_error(reason, hint="padding is at most half of a window")
+    first = len(x.shape) - count
+    each = enumerate(zip(sizes, steps, dilations, pads, strict=True), start=first)
+    return [Pool(at, *of, _over(name, x.shape[at], *of) if ceil_mode else 0) for at, of in each]
+
+
+def _over(name: str, extent: Any, size: int, step: int, dilation: int, pad: int) -> int:
+    """How far the last window reaches behind the padding, if it begins in front of it."""
+    spare = rest(extent + 2 * pad - dilation * (size - 1) - 1, step)
+    if spare is None:
+        hint = f'give it a number, "H={8 * step}"'
+        raise trace_error(f"{name} with ceil_mode of {extent!r} elements", hint=hint)
+    more = step - spare if spare else 0
+    begins_inside = pad - dilation * (size - 1) - 1 + more < 0
+    return more if begins_inside else 0
+
+
+def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float) -> Array:
+    """The fold of each window; outside of ``x``, ``zero`` stands."""
+    count = len(pools)
+    if all(pool.are_parts(x) for pool in pools):
+        for pool in pools:
+            x = fold(unflatten(x, pool.axis, (-1, pool.size)), pool.axis + 1)
+        return x
+    made = x
+    for pool in pools:
+        made = pool.windows(made)
+    rank = len(x.shape)
+    for at, pool in enumerate(pools, start=rank):
+        if zero and (pool.pad or pool.over):
+            made = chosen(pool.inside(x, made, at), made, zero)
+    return fold(made, tuple(range(rank, rank + count)))
+
+
+def _max_pool(
+    count: int, x: Array, windows: tuple[Any, ...], ceil_mode: bool, return_indices: bool
+) -> Array:
+    name = f"max_pool{count}d"
+    _no_indices(name, return_indices)
+    return _pooled(x, _pools(name, x, count, windows, ceil_mode=ceil_mode), max, -np.inf)
+
+
+def _no_indices(name: str, return_indices: bool) -> None:
+    if return_indices:
+        reason = f"{name} with return_indices=True cannot be traced"
+        raise trace_error(reason, hint="return_indices=False gives the maxima alone")
+
+
+def _avg_pool(
+    count: int, x: Array, windows: tuple[Any, ...], ceil_mode: bool, with_pad: bool,
+    divisor: int | None = None,
+) -> Array:  # fmt: skip
+    name = f"avg_pool{count}d"
+    pools = _pools(name, x, count, (*windows, 1), ceil_mode=ceil_mode)
+    if divisor is not None:
+        (by,) = numbers(name, "divisor_override", divisor, 1, -(2**63))
+        if not by:
+            raise trace_error(f"{name} with divisor_override=0", hint="it is not 0")
+        return _pooled(x, pools, sum, 0.0) / by
+    if not any(pool.over or (pool.pad and not with_pad) for pool in pools):
+        return _pooled(x, pools, mean, 0.0)
+    made = _pooled(x, pools, sum, 0.0)
+    for pool in pools:
+        made = made / pool.counts(x, made, with_pad=with_pad)
+    return made
+
+
+def avg_pool1d(
+    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Array:  # fmt: skip
+    """The means of windows along the last axis."""
+    return _avg_pool(1, input, (kernel_size, stride, padding), ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Array:  # fmt: skip
+    """The means of windows along the last two axes."""
+    windows = kernel_size, stride, padding
+    return _avg_pool(2, input, windows, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Array:  # fmt: skip
+    """The means of windows along the last three axes."""
+    windows = kernel_size, stride, padding
+    return _avg_pool(3, input, windows, ceil_mode, count_include_pad, divisor_override)
 
 
 def max_pool1d(
     input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Array:  # fmt: skip
-    """The maxima of windows side by side along the last axis."""
-    _only_plain("max_pool1d", dilation, ceil_mode, return_indices)
-    return _pooled("max_pool1d", max, input, 1, (kernel_size, stride, padding))
+    """The maxima of windows along the last axis."""
+    windows = kernel_size, stride, padding, dilation
+    return _max_pool(1, input, windows, ceil_mode, return_indices)
 
 
 def max_pool2d(
     input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Array:  # fmt: skip
-    """The maxima of windows side by side along the last two axes."""
-    _only_plain("max_pool2d", dilation, ceil_mode, return_indices)
-    return _pooled("max_pool2d", max, input, 2, (kernel_size, stride, padding))
+    """The maxima of windows along the last two axes."""
+    windows = kernel_size, stride, padding, dilation
+    return _max_pool(2, input, windows, ceil_mode, return_indices)
 
 
-def adaptive_avg_pool1d(input: Array, output_size: Any) -> Array:
-    """The means along the last axis."""
-    return _of_all("adaptive_avg_pool1d", input, 1, output_size)
+def max_pool3d(
+    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Array:  # fmt: skip
+    """The maxima of windows along the last three axes."""
+    windows = kernel_size, stride, padding, dilation
+    return _max_pool(3, input, windows, ceil_mode, return_indices)
 
 
-def adaptive_avg_pool2d(input: Array, output_size: Any) -> Array:
-    """The means over the last two axes."""
-    return _of_all("adaptive_avg_pool2d", input, 2, output_size)
-
-
-def _only_plain(name: str, dilation: Any, ceil_mode: bool, return_indices: bool) -> None:
-    if {*_each(dilation, 1)} != {1} or ceil_mode or return_indices:
-        reason = f"{name} with dilation, ceil_mode or return_indices cannot be traced"
-        raise trace_error(reason, hint="leave them out")
-
-
-def _each(value: Any, count: int) -> tuple[Any, ...]:
-    """A number for each of ``count`` axes, given as one, or one by one."""
-    given = tuple(value) if isinstance(value, tuple | list) else (value,)
-    return given * count if len(given) == 1 else given
-
-
-def _pooled(
-    name: str, fold: Callable[..., Array], x: Array, count: int, windows: tuple[Any, Any, Any]
+def _lp_pool(
+    count: int, x: Array, norm_type: float, size: Any, stride: Any, ceil_mode: bool
 ) -> Array:
-    size, stride, padding = windows
-    sizes, steps = _each(size, count), _each(size if stride in (None, []) else stride, count)
-    if steps != sizes or any(_each(padding, count)):
-        reason = f"{name} of windows of {sizes} in steps of {steps}, padded by {padding}"
-        hint = "windows lie side by side: fold slices, bb.maximum(x[..., :-1:2], x[..., 1::2])"
-        raise trace_error(reason, hint=hint)
-    rank = len(x.shape)
-    for axis, each in zip(range(rank - count, rank), sizes, strict=True):
-        x = fold(unflatten(x, axis, (-1, each)), axis + 1)
+    pools = _pools(f"lp_pool{count}d", x, count, (size, stride, 0, 1), ceil_mode=ceil_mode)
+    made = _pooled(x**norm_type, pools, sum, 0.0)
+    for pool in pools:
+        if pool.over:  # as torch has it, which takes means times the size of a whole window
+            made = made / pool.counts(x, made, with_pad=True) * pool.size
+    return (sign(made) * abs(made)) ** (1.0 / norm_type)
+
+
+def lp_pool1d(
+    input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Array:
+    """The norms of windows along the last axis."""
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Array:
+    """The norms of windows along the last two axes."""
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Array:
+    """The norms of windows along the last three axes."""
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+# to a number of elements ----------------------------------------------------------
+
+
+def _adaptive(name: str, fold: Callable[..., Array], x: Array, count: int, size: Any) -> Array:
+    """The folds of ``size`` parts of each of the last axes; None keeps an axis."""
+    check_rank(name, x, count)
+    given = tuple(size) if isinstance(size, tuple | list) else (size,)
+    each = given * count if len(given) == 1 else given
+    numbers(name, "output_size", [1 if n is None else n for n in each], count, 1)
+    first = len(x.shape) - count
+    if set(each) == {1}:
+        return fold(x, tuple(range(first, first + count)), True)
+    for axis, wanted in enumerate(each, start=first):
+        x = x if wanted is None else _parts(name, fold, x, axis, wanted)
     return x
 
 
-def _of_all(name: str, x: Array, count: int, size: Any) -> Array:
-    if set(_each(size, count)) != {1}:
-        reason = f"{name} to {size} elements cannot be traced"
-        raise trace_error(reason, hint="to 1 it is a mean; avg_pool takes windows side by side")
-    return mean(x, tuple(range(len(x.shape) - count, len(x.shape))), True)
+def _parts(name: str, fold: Callable[..., Array], x: Array, axis: int, count: int) -> Array:
+    extent = known(x.shape[axis])
+    if not isinstance(extent, SizeExpr) and extent % count:
+        reason = f"{name} of {extent} elements to {count}: its parts have several sizes"
+        raise trace_error(reason, hint=f"pool to a divisor of {extent}")
+    return fold(unflatten(x, axis, (count, -1)), axis + 1)
 
+
+def adaptive_avg_pool1d(input: Array, output_size: Any) -> Array:
+    """The means of a number of parts of the last axis."""
+    return _adaptive("adaptive_avg_pool1d", mean, input, 1, output_size)
+
+
+def adaptive_avg_pool2d(input: Array, output_size: Any) -> Array:
+    """The means of parts, a number along each of the last two axes."""
+    return _adaptive("adaptive_avg_pool2d", mean, input, 2, output_size)
+
+
+def adaptive_avg_pool3d(input: Array, output_size: Any) -> Array:
+    """The means of parts, a number along each of the last three axes."""
+    return _adaptive("adaptive_avg_pool3d", mean, input, 3, output_size)
+
+
+def adaptive_max_pool1d(input: Array, output_size: Any, return_indices: bool = False) -> Array:
+    """The maxima of a number of parts of the last axis."""
+    _no_indices("adaptive_max_pool1d", return_indices)
+    return _adaptive("adaptive_max_pool1d", max, input, 1, output_size)
+
+
+def adaptive_max_pool2d(input: Array, output_size: Any, return_indices: bool = False) -> Array:
+    """The maxima of parts, a number along each of the last two axes."""
+    _no_indices("adaptive_max_pool2d", return_indices)
+    return _adaptive("adaptive_max_pool2d", max, input, 2, output_size)
+
+
+def adaptive_max_pool3d(input: Array, output_size: Any, return_indices: bool = False) -> Array:
+    """The maxima of parts, a number along each of the last three axes."""
+    _no_indices("adaptive_max_pool3d", return_indices)
+    return _adaptive("adaptive_max_pool3d", max, input, 3, output_size)
+
+
+_FUNCTIONS: tuple[Callable[..., Array], ...] = (
+    avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d,
+    lp_pool1d, lp_pool2d, lp_pool3d,
+    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d,
+    adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d,
+)  # fmt: skip
 
 ROWS = tuple(
     Row(function, "torch.nn.functional: pools", torch=(f"nn.functional.{function.__name__}",),
         public=False)
-    for function in (
-        avg_pool1d, avg_pool2d, max_pool1d, max_pool2d, adaptive_avg_pool1d, adaptive_avg_pool2d,
-    )
+    for function in _FUNCTIONS
 )  # fmt: skip
