@@ -99,7 +99,7 @@ class Interpreter:
             return Held(given.type, self.layout.cut(array, given.type))
         name, axes = source_of(given, position)
         array = self.semantics.item(arrays[name])
-        zero = self.semantics.item(np.zeros_like(arrays[name], shape=()))
+        zero = self.semantics.item(np.zeros(()))
         for at, axis in reversed(tuple(enumerate(axes))):
             if not isinstance(axis, str):  # a run, several, or none, for one axis
                 read = Strided("", ()) if axis is None else axis
