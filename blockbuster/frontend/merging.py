@@ -319,7 +319,9 @@ def _opaque(merging: Merging, equation: Equation) -> Value:
 
 
 def _windows(merging: Merging, equation: Equation) -> Value:
-    axis = merging.outside(equation, equation.operands[0])
+    axis, made = merging.outside(equation, equation.operands[0]), equation.shape
+    if {merging.pair.first, merging.pair.second} & {made[equation.param("axis")], made[-1]}:
+        raise Apart("windows tell their axis from that of the elements of each")
     return merging.made(equation, [merging.value(equation.operands[0])], axis=axis)
 
 

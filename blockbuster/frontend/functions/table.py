@@ -21,9 +21,11 @@ from blockbuster.frontend.functions import (
     reductions,
     searches,
     shapes,
+    sliding,
     torch_activations,
     torch_convolutions,
     torch_creation,
+    torch_images,
     torch_layers,
     torch_losses,
     torch_pools,
@@ -36,15 +38,14 @@ from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
     operators, pointwise, reductions, normalizations, products, shapes, joins, searches, choices,
-    filled, creation, overwriting,
+    filled, creation, overwriting, sliding,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
 TORCH_GROUPS: tuple[ModuleType, ...] = (
-    torch_activations, torch_losses, torch_layers, torch_convolutions, torch_pools, torch_scaled, torch_tensors,
-    torch_creation,
-    torch_reductions,
+    torch_activations, torch_losses, torch_layers, torch_convolutions, torch_pools, torch_images,
+    torch_scaled, torch_tensors, torch_creation, torch_reductions,
 )  # fmt: skip
 
 TORCH: tuple[Row, ...] = tuple(row for group in TORCH_GROUPS for row in group.ROWS)

@@ -1,0 +1,227 @@
+"""torch's functions of images beside convolutions and pools: patches, pixels, norms of channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from blockbuster.frontend.functions.cuts import cut
+from blockbuster.frontend.functions.joins import repeat
+from blockbuster.frontend.functions.pointwise import rsqrt, square
+from blockbuster.frontend.functions.reductions import mean
+from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.shapes import reshape, unflatten
+from blockbuster.frontend.functions.spatial import (
+    check_rank,
+    in_batches,
+    known,
+    number,
+    numbers,
+)
+from blockbuster.frontend.functions.torch_layers import batch_norm
+from blockbuster.frontend.functions.windows import windowed
+from blockbuster.frontend.memory import own
+from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.sizes import SizeExpr, rest
+from blockbuster.frontend.source import trace_error
+
+# windows as axes ------------------------------------------------------------------
+
+
+def torch_unfold(input: Array, dimension: int, size: int, step: int) -> Array:
+    """Windows of an axis, the elements of each along a new last axis."""
+    (axis,) = axes_of("unfold", dimension, len(input.shape))
+    (size,), (step,) = numbers("unfold", "size", size, 1, 1), numbers("unfold", "step", step, 1, 1)
+    return windowed(input, axis, size, step)
+
+
+def narrow(input: Array, dim: int, start: int, length: int) -> Array:
+    """``length`` elements of an axis from ``start`` on."""
+    (axis,) = axes_of("narrow", dim, len(input.shape))
+    extent = known(input.shape[axis])
+    if not any(isinstance(n, SizeExpr) for n in (extent, start, length)):
+        first = start + extent if start < 0 else start
+        if length < 0 or not 0 <= first <= first + length <= extent:
+            reason = f"narrow to {length} elements from {start} on, of {extent}"
+            raise trace_error(reason, hint="they lie inside of the axis")
+        start = first
+    return cut(input, axis, start, start + length)
+
+
+def unfold(
+    input: Array, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Array:
+    """Each window of an image as a column of channels and places."""
+    sizes = numbers("unfold", "kernel_size", kernel_size, 2, 1)
+    steps, dilations = (
+        numbers("unfold", what, given, 2, 1)
+        for what, given in (("stride", stride), ("dilation", dilation))
+    )
+    pads = numbers("unfold", "padding", padding, 2, 0)
+
+    def columns(x: Array) -> Array:
+        batch, channels = x.shape[:2]
+        for at in range(2):
+            x = windowed(x, at + 2, sizes[at], steps[at], dilations[at], (pads[at],) * 2)
+        rows, width = x.shape[2:4]
+        return reshape(
+            x.transpose((0, 1, 4, 5, 2, 3)), (batch, channels * math.prod(sizes), rows * width)
+        )
+
+    return own(in_batches("unfold", input, 2, columns))
+
+
+def fold(
+    input: Array, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+    stride: Any = 1,
+) -> Array:  # fmt: skip
+    """The image of which ``input`` holds all windows, which lie side by side, as columns."""
+    sizes = numbers("fold", "kernel_size", kernel_size, 2, 1)
+    places = numbers("fold", "output_size", output_size, 2, 1)
+    plain = numbers("fold", "stride", stride, 2, 1) == sizes
+    plain = plain and not any(numbers("fold", "padding", padding, 2, 0))
+    plain = plain and {*numbers("fold", "dilation", dilation, 2, 1)} == {1}
+    counts = [n // size for n, size in zip(places, sizes, strict=True)]
+    if not plain or any(n % size for n, size in zip(places, sizes, strict=True)):
+        reason = f"fold of windows of {sizes} in steps of {stride}, padded by {padding}"
+        hint = "windows lie side by side, and fill the image; conv_transpose2d sums what overlaps"
+        raise trace_error(reason, hint=hint)
+
+    def image(x: Array) -> Array:
+        apart = reshape(x, (x.shape[0], -1, *sizes, *counts))
+        ordered = apart.transpose((0, 1, 4, 2, 5, 3))
+        return reshape(ordered, (x.shape[0], apart.shape[1], *places))
+
+    return own(in_batches("fold", input, 1, image))
+
+
+# pixels ---------------------------------------------------------------------------
+
+
+def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
+    """Every r * r channels as r rows and r columns of pixels."""
+    (r,) = numbers("pixel_shuffle", "upscale_factor", upscale_factor, 1, 1)
+    channels = rest(input.shape[-3], r * r)
+    if channels:
+        reason = f"pixel_shuffle of {known(input.shape[-3])} channels by {r}"
+        raise trace_error(reason, hint=f"channels are a multiple of {r * r}")
+    leading = len(input.shape) - 3
+    *batch, _, rows, width = input.shape
+    apart = unflatten(input, leading, (-1, r, r))
+    order = (*range(leading + 1), *(leading + at for at in (3, 1, 4, 2)))
+    shape = (*batch, apart.shape[leading], rows * r, width * r)
+    return own(reshape(apart.transpose(order), shape))
+
+
+def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
+    """Every r rows and r columns of pixels as r * r channels."""
+    (r,) = numbers("pixel_unshuffle", "downscale_factor", downscale_factor, 1, 1)
+    if any(rest(size, r) for size in input.shape[-2:]):
+        shown = " x ".join(str(known(size)) for size in input.shape[-2:])
+        reason = f"pixel_unshuffle of {shown} pixels by {r}"
+        raise trace_error(reason, hint=f"rows and columns are multiples of {r}")
+    leading = len(input.shape) - 3
+    *batch, channels, _, _ = input.shape
+    apart = unflatten(unflatten(input, -1, (-1, r)), -3, (-1, r))
+    order = (*range(leading + 1), *(leading + at for at in (2, 4, 1, 3)))
+    shape = (*batch, channels * r * r, apart.shape[leading + 1], apart.shape[leading + 3])
+    return own(reshape(apart.transpose(order), shape))
+
+
+def channel_shuffle(input: Array, groups: int) -> Array:
+    """The channels, along axis 1, one of each group after the other."""
+    (groups,) = numbers("channel_shuffle", "groups", groups, 1, 1)
+    if rest(input.shape[1], groups):
+        reason = f"channel_shuffle of {known(input.shape[1])} channels in {groups} groups"
+        raise trace_error(reason, hint="groups divide the channels")
+    apart = unflatten(input, 1, (groups, -1))
+    return own(reshape(apart.swapaxes(1, 2), input.shape))
+
+
+def interpolate(
+    input: Array, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None,  # noqa: ARG001
+    antialias: bool = False,
+) -> Array:  # fmt: skip
+    """Each pixel repeated a whole number of times along the axes behind the channels."""
+    if mode not in ("nearest", "nearest-exact") or antialias:
+        reason = f"interpolate with mode={mode!r} cannot be traced"
+        raise trace_error(reason, hint='mode="nearest" repeats pixels, by whole factors')
+    count = len(input.shape) - 2
+    if size is not None:
+        sizes = numbers("interpolate", "size", size, count, 1)
+        olds = [number("interpolate", "the size of x", n) for n in input.shape[2:]]
+        factors = [new / old if old else 1.0 for new, old in zip(sizes, olds, strict=True)]
+    else:
+        given = scale_factor if isinstance(scale_factor, tuple | list) else [scale_factor] * count
+        factors = [*given]
+    if len(factors) != count or any(factor is None or factor < 1 or factor % 1 for factor in factors):
+        shown = f"size={size!r}" if size is not None else f"scale_factor={scale_factor!r}"
+        reason = f"interpolate with {shown} of {count} axes"
+        raise trace_error(reason, hint="factors are whole numbers of at least 1, one for each axis")
+    for axis, factor in enumerate(factors, start=2):
+        input = repeat(input, int(factor), axis) if factor != 1 else input
+    return own(input)
+
+
+# norms ----------------------------------------------------------------------------
+
+
+def local_response_norm(
+    input: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Array:
+    """``x`` over a power of the mean of squares of ``size`` channels around, plus ``k``."""
+    (size,) = numbers("local_response_norm", "size", size, 1, 1)
+    around = windowed(square(input), 1, size, 1, 1, (size // 2, (size - 1) // 2))
+    return input / (mean(around, -1) * alpha + k) ** beta
+
+
+def instance_norm(
+    input: Array,
+    running_mean: Array | None = None,
+    running_var: Array | None = None,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Array:
+    """Each channel of each image centred and scaled to variance one, or by given statistics."""
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            reason = "instance_norm with use_input_stats=False and no running statistics"
+            raise trace_error(reason, hint="pass running_mean and running_var")
+        return batch_norm(
+            input, running_mean, running_var, weight, bias, False, momentum, eps
+        )
+    if running_mean is not None or running_var is not None:
+        reason = "instance_norm of the input's statistics changes the running ones"
+        raise trace_error(reason, hint="eval(), or track_running_stats=False")
+    axes = tuple(range(2, len(input.shape)))
+    centred = input - mean(input, axes, True)
+    scaled = centred * rsqrt(mean(square(centred), axes, True) + eps)
+    behind = (slice(None), *(None,) * len(axes))
+    scaled = scaled if weight is None else scaled * weight[behind]
+    return scaled if bias is None else scaled + bias[behind]
+
+
+_FUNCTIONS: tuple[Callable[..., Array], ...] = (
+    unfold, fold, interpolate, local_response_norm, instance_norm,
+)  # fmt: skip
+_ALSO_PLAIN: tuple[Callable[..., Array], ...] = (pixel_shuffle, pixel_unshuffle, channel_shuffle)
+_GROUP = "torch.nn.functional: images"
+
+ROWS = (
+    *(
+        Row(function, _GROUP, torch=(f"nn.functional.{function.__name__}",), public=False)
+        for function in _FUNCTIONS
+    ),
+    *(
+        Row(function, _GROUP, public=False,
+            torch=(function.__name__, f"nn.functional.{function.__name__}"))
+        for function in _ALSO_PLAIN
+    ),
+    Row(torch_unfold, _GROUP, torch=("Tensor.unfold",), public=False),
+    Row(narrow, _GROUP, torch=("narrow", "Tensor.narrow"), public=False),
+)  # fmt: skip
