@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from blockbuster.frontend.array import first_traced
+import numpy as np
+
+from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.joins import flip
 from blockbuster.frontend.functions.products import matmul
 from blockbuster.frontend.functions.row import Array, Row, Text, example
@@ -36,8 +38,8 @@ def correlate(a: Array, v: Array, mode: str = "valid") -> Array:
 
 
 def _slid(name: str, a: Array, v: Array, mode: str) -> Array:
-    trace = first_traced((a, v)).trace
-    long, short = trace.array(a), trace.array(v)
+    traced = [x.trace for x in (a, v) if isinstance(x, TracedArray)]
+    long, short = (traced[0].array(x) if traced else np.asarray(x) for x in (a, v))
     if long.ndim != 1 or short.ndim != 1:
         reason = f"np.{name} of arrays of {long.ndim} and {short.ndim} axes"
         raise trace_error(reason, hint="it takes two vectors")

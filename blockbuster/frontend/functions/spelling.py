@@ -34,7 +34,8 @@ NO_METHODS = (
     "row_stack", "where", "zeros_like", "ones_like", "full_like", "empty_like",
     "ones", "zeros", "empty", "full", "arange", "eye", "linspace",
     "cdist", "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
-    "_scaled_mm",
+    "_scaled_mm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
 )  # fmt: skip
 """Functions of torch's that tensors do not have as methods, or not with this first argument."""
 

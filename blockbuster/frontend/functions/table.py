@@ -32,6 +32,7 @@ from blockbuster.frontend.functions import (
     torch_reductions,
     torch_scaled,
     torch_tensors,
+    torch_transposed,
 )
 from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.functions.spelling import Spellings
@@ -44,8 +45,8 @@ GROUPS: tuple[ModuleType, ...] = (
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
 TORCH_GROUPS: tuple[ModuleType, ...] = (
-    torch_activations, torch_losses, torch_layers, torch_convolutions, torch_pools, torch_images,
-    torch_scaled, torch_tensors, torch_creation, torch_reductions,
+    torch_activations, torch_losses, torch_layers, torch_convolutions, torch_transposed,
+    torch_pools, torch_images, torch_scaled, torch_tensors, torch_creation, torch_reductions,
 )  # fmt: skip
 
 TORCH: tuple[Row, ...] = tuple(row for group in TORCH_GROUPS for row in group.ROWS)

@@ -12,13 +12,7 @@ from blockbuster.frontend.functions.pointwise import rsqrt, square
 from blockbuster.frontend.functions.reductions import mean
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.shapes import reshape, unflatten
-from blockbuster.frontend.functions.spatial import (
-    check_rank,
-    in_batches,
-    known,
-    number,
-    numbers,
-)
+from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
 from blockbuster.frontend.functions.torch_layers import batch_norm
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.memory import own
@@ -156,7 +150,7 @@ def interpolate(
     else:
         given = scale_factor if isinstance(scale_factor, tuple | list) else [scale_factor] * count
         factors = [*given]
-    if len(factors) != count or any(factor is None or factor < 1 or factor % 1 for factor in factors):
+    if len(factors) != count or any(f is None or f < 1 or f % 1 for f in factors):
         shown = f"size={size!r}" if size is not None else f"scale_factor={scale_factor!r}"
         reason = f"interpolate with {shown} of {count} axes"
         raise trace_error(reason, hint="factors are whole numbers of at least 1, one for each axis")
@@ -192,9 +186,7 @@ def instance_norm(
         if running_mean is None or running_var is None:
             reason = "instance_norm with use_input_stats=False and no running statistics"
             raise trace_error(reason, hint="pass running_mean and running_var")
-        return batch_norm(
-            input, running_mean, running_var, weight, bias, False, momentum, eps
-        )
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if running_mean is not None or running_var is not None:
         reason = "instance_norm of the input's statistics changes the running ones"
         raise trace_error(reason, hint="eval(), or track_running_stats=False")
