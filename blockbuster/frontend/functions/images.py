@@ -53,7 +53,8 @@ class Images:
         """With an axis of groups in front of that of the channels."""
         if groups == 1:
             return self
-        array = unflatten(self.array, self.at(channels), (groups, -1))
+        at = self.at(channels)
+        array = unflatten(self.array, at, (groups, self.array.shape[at] // groups))
         return Images(array, self.letters.replace(channels, f"g{channels}"))
 
     def without(self, letter: str) -> Images:

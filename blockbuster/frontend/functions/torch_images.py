@@ -83,7 +83,8 @@ def fold(
         raise trace_error(reason, hint=hint)
 
     def image(x: Array) -> Array:
-        apart = reshape(x, (x.shape[0], -1, *sizes, *counts))
+        channels = x.shape[1] // math.prod(sizes)
+        apart = reshape(x, (x.shape[0], channels, *sizes, *counts))
         ordered = apart.transpose((0, 1, 4, 2, 5, 3))
         return reshape(ordered, (x.shape[0], apart.shape[1], *places))
 
@@ -102,7 +103,7 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
         raise trace_error(reason, hint=f"channels are a multiple of {r * r}")
     leading = len(input.shape) - 3
     *batch, _, rows, width = input.shape
-    apart = unflatten(input, leading, (-1, r, r))
+    apart = unflatten(input, leading, (input.shape[-3] // (r * r), r, r))
     order = (*range(leading + 1), *(leading + at for at in (3, 1, 4, 2)))
     shape = (*batch, apart.shape[leading], rows * r, width * r)
     return own(reshape(apart.transpose(order), shape))
@@ -117,7 +118,8 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
         raise trace_error(reason, hint=f"rows and columns are multiples of {r}")
     leading = len(input.shape) - 3
     *batch, channels, _, _ = input.shape
-    apart = unflatten(unflatten(input, -1, (-1, r)), -3, (-1, r))
+    apart = unflatten(input, -1, (input.shape[-1] // r, r))
+    apart = unflatten(apart, -3, (input.shape[-2] // r, r))
     order = (*range(leading + 1), *(leading + at for at in (2, 4, 1, 3)))
     shape = (*batch, channels * r * r, apart.shape[leading + 1], apart.shape[leading + 3])
     return own(reshape(apart.transpose(order), shape))
@@ -129,7 +131,7 @@ def channel_shuffle(input: Array, groups: int) -> Array:
     if rest(input.shape[1], groups):
         reason = f"channel_shuffle of {known(input.shape[1])} channels in {groups} groups"
         raise trace_error(reason, hint="groups divide the channels")
-    apart = unflatten(input, 1, (groups, -1))
+    apart = unflatten(input, 1, (groups, input.shape[1] // groups))
     return own(reshape(apart.swapaxes(1, 2), input.shape))
 
 

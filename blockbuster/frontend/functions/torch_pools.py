@@ -1,11 +1,13 @@
 """torch's pools: folds of windows.
 
 Windows side by side are parts of a split axis. Others are views that may overlap and reach outside;
-a maximum takes -inf there, and a mean leaves out what it does not count.
+a maximum takes -inf there, and a mean leaves out what it does not count. ``return_indices`` is False
+here: torch calls other functions for them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -95,10 +97,10 @@ def _over(name: str, extent: Any, size: int, step: int, dilation: int, pad: int)
 
 def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float) -> Array:
     """The fold of each window; outside of ``x``, ``zero`` stands."""
-    count = len(pools)
     if all(pool.are_parts(x) for pool in pools):
         for pool in pools:
-            x = fold(unflatten(x, pool.axis, (-1, pool.size)), pool.axis + 1)
+            count = x.shape[pool.axis] // pool.size
+            x = fold(unflatten(x, pool.axis, (count, pool.size)), pool.axis + 1)
         return x
     made = x
     for pool in pools:
@@ -107,21 +109,12 @@ def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float
     for at, pool in enumerate(pools, start=rank):
         if zero and (pool.pad or pool.over):
             made = chosen(pool.inside(x, made, at), made, zero)
-    return fold(made, tuple(range(rank, rank + count)))
+    return fold(made, tuple(range(rank, rank + len(pools))))
 
 
-def _max_pool(
-    count: int, x: Array, windows: tuple[Any, ...], ceil_mode: bool, return_indices: bool
-) -> Array:
-    name = f"max_pool{count}d"
-    _no_indices(name, return_indices)
-    return _pooled(x, _pools(name, x, count, windows, ceil_mode=ceil_mode), max, -np.inf)
-
-
-def _no_indices(name: str, return_indices: bool) -> None:
-    if return_indices:
-        reason = f"{name} with return_indices=True cannot be traced"
-        raise trace_error(reason, hint="return_indices=False gives the maxima alone")
+def _max_pool(count: int, x: Array, windows: tuple[Any, ...], ceil_mode: bool) -> Array:
+    pools = _pools(f"max_pool{count}d", x, count, windows, ceil_mode=ceil_mode)
+    return _pooled(x, pools, max, -np.inf)
 
 
 def _avg_pool(
@@ -171,35 +164,37 @@ def avg_pool3d(
 
 def max_pool1d(
     input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
+    ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
 ) -> Array:  # fmt: skip
     """The maxima of windows along the last axis."""
     windows = kernel_size, stride, padding, dilation
-    return _max_pool(1, input, windows, ceil_mode, return_indices)
+    return _max_pool(1, input, windows, ceil_mode)
 
 
 def max_pool2d(
     input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
+    ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
 ) -> Array:  # fmt: skip
     """The maxima of windows along the last two axes."""
     windows = kernel_size, stride, padding, dilation
-    return _max_pool(2, input, windows, ceil_mode, return_indices)
+    return _max_pool(2, input, windows, ceil_mode)
 
 
 def max_pool3d(
     input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
+    ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
 ) -> Array:  # fmt: skip
     """The maxima of windows along the last three axes."""
     windows = kernel_size, stride, padding, dilation
-    return _max_pool(3, input, windows, ceil_mode, return_indices)
+    return _max_pool(3, input, windows, ceil_mode)
 
 
 def _lp_pool(
     count: int, x: Array, norm_type: float, size: Any, stride: Any, ceil_mode: bool
 ) -> Array:
     pools = _pools(f"lp_pool{count}d", x, count, (size, stride, 0, 1), ceil_mode=ceil_mode)
+    if norm_type == math.inf:
+        return _pooled(abs(x), pools, max, -np.inf)
     made = _pooled(x**norm_type, pools, sum, 0.0)
     for pool in pools:
         if pool.over:  # as torch has it, which takes means times the size of a whole window
@@ -250,7 +245,7 @@ def _parts(name: str, fold: Callable[..., Array], x: Array, axis: int, count: in
     if not isinstance(extent, SizeExpr) and extent % count:
         reason = f"{name} of {extent} elements to {count}: its parts have several sizes"
         raise trace_error(reason, hint=f"pool to a divisor of {extent}")
-    return fold(unflatten(x, axis, (count, -1)), axis + 1)
+    return fold(unflatten(x, axis, (count, x.shape[axis] // count)), axis + 1)
 
 
 def adaptive_avg_pool1d(input: Array, output_size: Any) -> Array:
@@ -268,21 +263,24 @@ def adaptive_avg_pool3d(input: Array, output_size: Any) -> Array:
     return _adaptive("adaptive_avg_pool3d", mean, input, 3, output_size)
 
 
-def adaptive_max_pool1d(input: Array, output_size: Any, return_indices: bool = False) -> Array:
+def adaptive_max_pool1d(
+    input: Array, output_size: Any, return_indices: bool = False  # noqa: ARG001
+) -> Array:
     """The maxima of a number of parts of the last axis."""
-    _no_indices("adaptive_max_pool1d", return_indices)
     return _adaptive("adaptive_max_pool1d", max, input, 1, output_size)
 
 
-def adaptive_max_pool2d(input: Array, output_size: Any, return_indices: bool = False) -> Array:
+def adaptive_max_pool2d(
+    input: Array, output_size: Any, return_indices: bool = False  # noqa: ARG001
+) -> Array:
     """The maxima of parts, a number along each of the last two axes."""
-    _no_indices("adaptive_max_pool2d", return_indices)
     return _adaptive("adaptive_max_pool2d", max, input, 2, output_size)
 
 
-def adaptive_max_pool3d(input: Array, output_size: Any, return_indices: bool = False) -> Array:
+def adaptive_max_pool3d(
+    input: Array, output_size: Any, return_indices: bool = False  # noqa: ARG001
+) -> Array:
     """The maxima of parts, a number along each of the last three axes."""
-    _no_indices("adaptive_max_pool3d", return_indices)
     return _adaptive("adaptive_max_pool3d", max, input, 3, output_size)
 
 
