@@ -21,7 +21,7 @@ def check(call: Call) -> None:
     try:
         wanted = call.function(*tensors)
     except RuntimeError:
-        with pytest.raises(bb.TraceError, match="random_images.py:"):
+        with pytest.raises(bb.TraceError, match=r"random_images\.py:"):
             bb.jit(call.function)(*tensors)
         return
     program = bb.trace(traced, **dict(zip(names, tensors, strict=True)))

@@ -1,8 +1,8 @@
 """torch's pools: folds of windows.
 
 Windows side by side are parts of a split axis. Others are views that may overlap and reach outside;
-a maximum takes -inf there, and a mean leaves out what it does not count. ``return_indices`` is False
-here: torch calls other functions for them.
+a maximum takes -inf there, and a mean leaves out what it does not count. ``return_indices`` is
+False here: torch calls other functions for them.
 """
 
 from __future__ import annotations
