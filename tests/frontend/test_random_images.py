@@ -20,7 +20,12 @@ def check(call: Call) -> None:
     traced = lambda **arrays: call.function(*arrays.values())  # noqa: E731
     try:
         wanted = call.function(*tensors)
-    except RuntimeError:
+        is_right = 0 not in wanted.shape[2:]  # torch takes empty batches for results of no places
+    except RuntimeError as error:
+        if "smaller than kernel size" in str(error):
+            return  # a pool of three axes may not reach beyond its input, and others may
+        is_right = False
+    if not is_right:
         with pytest.raises(bb.TraceError, match=r"random_images\.py:"):
             bb.jit(call.function)(*tensors)
         return
