@@ -10,6 +10,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.merged_axes import merged
+from blockbuster.interp.binding import dims_of
 
 torch = pytest.importorskip("torch")
 
@@ -194,9 +195,11 @@ FILES = [
 def test_emitted_files(function, dims, tmp_path):
     pytest.importorskip("triton")
     program = bb.trace(function, **dims)
-    sizes = dict(N=2, H=9, W=7) | dict(program.fixed_sizes)
+    derivation = bb.fuse(bb.lower(program))
+    given = dict(N=2, C=3, H=9, W=7) | dict(program.fixed_sizes)
+    sizes = {dim: given[dim] for dim in dims_of(derivation.final) if dim in given}
     path = tmp_path / "kernel.py"
-    kernel = bb.emit(bb.fuse(bb.lower(program)), sizes=sizes, dtype="float32", target="sm_90")
+    kernel = bb.emit(derivation, sizes=sizes, dtype="float32", target="sm_90")
     path.write_text(kernel.source)
     said = subprocess.run([sys.executable, str(path), "--check"], capture_output=True, text=True)
     assert said.returncode == 0, said.stderr

@@ -7,8 +7,10 @@ False here: torch calls other functions for them.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,9 @@ from blockbuster.frontend.functions.spatial import check_rank, known, numbers
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.sizes import SizeExpr, rest
 from blockbuster.frontend.source import trace_error
+
+UNROLLED = 16
+"""Elements of a window at most that are folded one by one."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,21 @@ class Pool:
         """``x`` with the elements of each window along a new last axis."""
         pads = self.pad, self.pad + self.over
         return windowed(x, self.axis, self.size, self.step, self.dilation, pads)
+
+    def picks(self, x: Array, zero: float) -> Iterator[Array]:
+        """For each element of a window: that of all windows, with ``zero`` outside of ``x``."""
+        if self.are_parts(x) and rest(x.shape[self.axis], self.size) == 0:
+            key = (slice(None),) * self.axis
+            yield from (x[(*key, slice(at, None, self.size))] for at in range(self.size))
+            return
+        windows = self.windows(x)
+        for at in range(self.size):
+            made = windows[..., at]
+            first, last = at * self.dilation, (self.size - 1 - at) * self.dilation
+            if zero and (first < self.pad or last < self.pad + self.over):
+                place = self.starts(made) + first
+                made = chosen((place >= 0) & (place < x.shape[self.axis]), made, zero)
+            yield made
 
     def starts(self, windows: Array) -> Array:
         """Where each window begins, for an array with an axis of windows."""
@@ -95,21 +115,28 @@ def _over(name: str, extent: Any, size: int, step: int, dilation: int, pad: int)
     return more if begins_inside else 0
 
 
-def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float) -> Array:
-    """The fold of each window; outside of ``x``, ``zero`` stands."""
-    if all(pool.are_parts(x) for pool in pools):
+def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float = 0.0) -> Array:
+    """The fold of each window; outside of ``x``, ``zero`` stands.
+
+    Windows of few elements are folded element by element: no axis is so short that blocks of it
+    were mostly padding, and a product in front keeps its rows.
+    """
+    if len(pools) == 1 and pools[0].are_parts(x):
+        (pool,) = pools
+        count = x.shape[pool.axis] // pool.size
+        return fold(unflatten(x, pool.axis, (count, pool.size)), pool.axis + 1)
+    total = math.prod(pool.size for pool in pools)
+    if total <= UNROLLED:
         for pool in pools:
-            count = x.shape[pool.axis] // pool.size
-            x = fold(unflatten(x, pool.axis, (count, pool.size)), pool.axis + 1)
-        return x
-    made = x
-    for pool in pools:
-        made = pool.windows(made)
+            x = functools.reduce(maximum if fold is max else operator.add, pool.picks(x, zero))
+        return x * (1.0 / total) if fold is mean else x
     rank = len(x.shape)
     for at, pool in enumerate(pools, start=rank):
+        made = pool.windows(x)
         if zero and (pool.pad or pool.over):
             made = chosen(pool.inside(x, made, at), made, zero)
-    return fold(made, tuple(range(rank, rank + len(pools))))
+        x = made
+    return fold(x, tuple(range(rank, rank + len(pools))))
 
 
 def _max_pool(count: int, x: Array, windows: tuple[Any, ...], ceil_mode: bool) -> Array:
@@ -127,10 +154,10 @@ def _avg_pool(
         (by,) = numbers(name, "divisor_override", divisor, 1, -(2**63))
         if not by:
             raise trace_error(f"{name} with divisor_override=0", hint="it is not 0")
-        return _pooled(x, pools, sum, 0.0) / by
+        return _pooled(x, pools, sum) / by
     if not any(pool.over or (pool.pad and not with_pad) for pool in pools):
-        return _pooled(x, pools, mean, 0.0)
-    made = _pooled(x, pools, sum, 0.0)
+        return _pooled(x, pools, mean)
+    made = _pooled(x, pools, sum)
     for pool in pools:
         made = made / pool.counts(x, made, with_pad=with_pad)
     return made
@@ -195,7 +222,7 @@ def _lp_pool(
     pools = _pools(f"lp_pool{count}d", x, count, (size, stride, 0, 1), ceil_mode=ceil_mode)
     if norm_type == math.inf:
         return _pooled(abs(x), pools, max, -np.inf)
-    made = _pooled(x**norm_type, pools, sum, 0.0)
+    made = _pooled(x**norm_type, pools, sum)
     for pool in pools:
         if pool.over:  # as torch has it, which takes means times the size of a whole window
             made = made / pool.counts(x, made, with_pad=True) * pool.size
