@@ -184,19 +184,20 @@ def test_zeros_outside_are_terms_where_programs_compare_positions():
 FILES = [
     (lambda x, w, b: F.conv2d(x, w, b, padding=1), dict(x="N C=5 H W", w="K=4 C=5 3 3", b="K=4")),
     (lambda x, w: F.conv2d(x, w, stride=2, groups=2), dict(x="N C=6 H W", w="K=4 3 3 2")),
-    (lambda x, w: F.conv2d(x, w, padding=2, groups=6), dict(x="N C=6 H W", w="C=6 1 5 3")),
-    (lambda x, w: F.conv_transpose2d(x, w, None, 2, 1), dict(x="N C=6 H W", w="C=6 K=4 4 4")),
+    (lambda x, w: F.conv2d(x, w, padding=1, groups=2), dict(x="N C=2 H W", w="C=2 1 3 2")),
+    (lambda x, w: F.conv_transpose2d(x, w, None, 2, 1), dict(x="N C=3 H W", w="C=3 K=2 4 4")),
     (lambda x: F.max_pool2d(F.relu(x), 3, 2, 1), dict(x="N C=3 H W")),
     (lambda x: F.avg_pool2d(x, 3, 2, 1, False, False), dict(x="N C=3 H W")),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "dims"), FILES)
 def test_emitted_files(function, dims, tmp_path):
     pytest.importorskip("triton")
     program = bb.trace(function, **dims)
     derivation = bb.fuse(bb.lower(program))
-    given = dict(N=2, C=3, H=9, W=7) | dict(program.fixed_sizes)
+    given = dict(N=1, C=3, H=5, W=4) | dict(program.fixed_sizes)
     sizes = {dim: given[dim] for dim in dims_of(derivation.final) if dim in given}
     path = tmp_path / "kernel.py"
     kernel = bb.emit(derivation, sizes=sizes, dtype="float32", target="sm_90")
