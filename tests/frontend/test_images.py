@@ -1,5 +1,6 @@
 """Convolutions, pools and windows: what is refused, modules, emitted files, and proofs."""
 
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.merged_axes import merged
+from blockbuster.frontend.saved_program import program_to_json, read_program
 from blockbuster.interp.binding import dims_of
 
 torch = pytest.importorskip("torch")
@@ -205,3 +207,9 @@ def test_emitted_files(function, dims, tmp_path):
     said = subprocess.run([sys.executable, str(path), "--check"], capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
     assert re.search(r"out: .*: PASS", said.stdout)
+
+
+def test_programs_with_windows_in_reverse_are_read_back():
+    arrays = {"x": torch.ones(2, 3, 5), "w": torch.ones(3, 4, 4)}
+    program = bb.trace(lambda x, w: F.conv_transpose1d(x, w, stride=2, padding=1), **arrays)
+    assert read_program(json.loads(json.dumps(program_to_json(program, {}))), {}) == program
