@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from bench.outside import attention, folds, linear, losses, modules, networks, products
+from bench.outside import (
+    attention,
+    convolutions,
+    folds,
+    linear,
+    losses,
+    modules,
+    networks,
+    products,
+)
 from bench.peers.case import Case
 
 CASES: tuple[Case, ...] = (
     *linear.CASES, *products.CASES, *folds.CASES, *losses.CASES, *attention.CASES, *networks.CASES,
-    *modules.CASES,
+    *modules.CASES, *convolutions.CASES,
 )  # fmt: skip

@@ -250,8 +250,8 @@ PARAMS: Mapping[str, Mapping[str, Form]] = {
     "cast": {"dtype": Form(str, one_of(CASTS))}, "arange": {"size": SCALAR},
     "slice": {"axis": PLACE, "start": LENGTH, "length": LENGTH},
     "strided": {"axis": PLACE, "start": LENGTH, "length": LENGTH, "step": COUNT},
-    "windows": {**dict.fromkeys(("axis", "before"), PLACE), "count": LENGTH, "length": LENGTH,
-                "step": COUNT, "dilation": COUNT, "padded": TRUTH}, "merge_heads": {},
+    "windows": {**dict.fromkeys(("before", "dilation"), WHOLE), "count": LENGTH, "length": LENGTH,
+                "axis": PLACE, "step": COUNT, "padded": TRUTH}, "merge_heads": {},
     "split_heads": {"heads": COUNT}, "concat": {"axis": WHOLE}, "reshape": {"shape": EXTENTS},
 }  # fmt: skip
 """The parameters of every operator but ``custom``."""

@@ -176,13 +176,16 @@ def _windows(
     x: Tensor, *, axis: int, count: int, length: int, step: int, dilation: int, before: int,
     padded: bool = True,
 ) -> Tensor:  # fmt: skip
-    rows, width = x.movedim(axis, -1), dilation * (length - 1) + 1
+    rows, width = x.movedim(axis, -1), abs(dilation) * (length - 1) + 1
+    if dilation < 0:
+        before += width - 1  # of the last element, which lies first
     if padded:
         far = max((count - 1) * step + width - before - rows.shape[-1], 0)
         zeros = rows.new_zeros((*rows.shape[:-1], before + rows.shape[-1] + far))
         zeros[..., before : before + rows.shape[-1]] = rows
         rows = zeros
-    return rows.unfold(-1, width, step)[..., :count, ::dilation].movedim(-2, axis)
+    made = rows.unfold(-1, width, step)[..., :count, :: abs(dilation)]
+    return (made if dilation > 0 else made.flip(-1)).movedim(-2, axis)
 
 
 TENSORS: Mapping[str, Callable[..., Tensor]] = {

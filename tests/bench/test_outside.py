@@ -26,7 +26,8 @@ TRIED = (
     "cross-entropy-of-pixels-16x21x127x129", "argmin-last-16x512x1023",
     "normed-queries-2x1024x2048x2048x64", "squeeze-excite-32x256x56x56x16",
     "gru-cell-16x256x512x1536", "vlad-64x100x512x32", "top-two-gate-4096x1024x16",
-    "rotated-pairs-4x8x512x64x32", "normed-layer-1024x2048",
+    "rotated-pairs-4x8x512x64x32", "normed-layer-1024x2048", "basic-block-32x64x56x56",
+    "sound-up-16x128x2048-float32",
 )  # fmt: skip
 
 

@@ -23,8 +23,10 @@ from blockbuster.frontend.functions import (
     reductions,
     searches,
     shapes,
+    sliding,
     torch_activations,
     torch_cells,
+    torch_convolutions,
     torch_creation,
     torch_dtypes,
     torch_heads,
@@ -38,21 +40,22 @@ from blockbuster.frontend.functions import (
     torch_reductions,
     torch_scaled,
     torch_tensors,
+    torch_transposed,
 )
 from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
     operators, pointwise, exceptional, reductions, normalizations, products, shapes, joins,
-    arrangements, searches, choices, filled, creation, overwriting,
+    arrangements, searches, choices, filled, creation, overwriting, sliding,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
 TORCH_GROUPS: tuple[ModuleType, ...] = (
     torch_activations, torch_losses, torch_margins, torch_layers, torch_heads, torch_cells,
-    torch_images, torch_pools, torch_products, torch_scaled, torch_tensors, torch_parts,
-    torch_dtypes, torch_creation, torch_reductions,
+    torch_convolutions, torch_transposed, torch_pools, torch_images, torch_products, torch_scaled,
+    torch_tensors, torch_parts, torch_dtypes, torch_creation, torch_reductions,
 )  # fmt: skip
 
 TORCH: tuple[Row, ...] = tuple(row for group in TORCH_GROUPS for row in group.ROWS)

@@ -1,213 +1,178 @@
-"""torch's functions of images that only move elements, and products with windows side by side."""
+"""torch's functions of images beside convolutions and pools: patches, pixels, norms of channels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NoReturn
+import math
+from collections.abc import Callable
+from typing import Any
 
-from blockbuster.frontend.functions.cuts import cut
-from blockbuster.frontend.functions.joins import pad, repeat
-from blockbuster.frontend.functions.products import einsum
+from blockbuster.frontend.functions.joins import repeat
+from blockbuster.frontend.functions.pointwise import square
+from blockbuster.frontend.functions.reductions import mean
 from blockbuster.frontend.functions.row import Array, Row
-from blockbuster.frontend.functions.shapes import (
-    expand_dims,
-    flatten,
-    moveaxis,
-    transpose,
-    unflatten,
-)
+from blockbuster.frontend.functions.shapes import reshape, unflatten
+from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
+from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.memory import own
 from blockbuster.frontend.shapes import axes_of
-from blockbuster.frontend.sizes import fixed, rest
+from blockbuster.frontend.sizes import rest
 from blockbuster.frontend.source import trace_error
+
+# windows as axes ------------------------------------------------------------------
+
+
+def torch_unfold(input: Array, dimension: int, size: int, step: int) -> Array:
+    """Windows of an axis, the elements of each along a new last axis."""
+    (axis,) = axes_of("unfold", dimension, len(input.shape))
+    (size,), (step,) = numbers("unfold", "size", size, 1, 1), numbers("unfold", "step", step, 1, 1)
+    return windowed(input, axis, size, step)
+
+
+def unfold(
+    input: Array, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Array:
+    """Each window of an image as a column of channels and places."""
+    sizes = numbers("unfold", "kernel_size", kernel_size, 2, 1)
+    steps, dilations = (
+        numbers("unfold", what, given, 2, 1)
+        for what, given in (("stride", stride), ("dilation", dilation))
+    )
+    pads = numbers("unfold", "padding", padding, 2, 0)
+
+    def columns(x: Array) -> Array:
+        batch, channels = x.shape[:2]
+        for at in range(2):
+            x = windowed(x, at + 2, sizes[at], steps[at], dilations[at], (pads[at],) * 2)
+        rows, width = x.shape[2:4]
+        return reshape(
+            x.transpose((0, 1, 4, 5, 2, 3)), (batch, channels * math.prod(sizes), rows * width)
+        )
+
+    return own(in_batches("unfold", input, 2, columns))
+
+
+def fold(
+    input: Array, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+    stride: Any = 1,
+) -> Array:  # fmt: skip
+    """The image of which ``input`` holds all windows, which lie side by side, as columns."""
+    sizes = numbers("fold", "kernel_size", kernel_size, 2, 1)
+    places = numbers("fold", "output_size", output_size, 2, 1)
+    plain = numbers("fold", "stride", stride, 2, 1) == sizes
+    plain = plain and not any(numbers("fold", "padding", padding, 2, 0))
+    plain = plain and {*numbers("fold", "dilation", dilation, 2, 1)} == {1}
+    counts = [n // size for n, size in zip(places, sizes, strict=True)]
+    if not plain or any(n % size for n, size in zip(places, sizes, strict=True)):
+        reason = f"fold of windows of {sizes} in steps of {stride}, padded by {padding}"
+        hint = "windows lie side by side, and fill the image; conv_transpose2d sums what overlaps"
+        raise trace_error(reason, hint=hint)
+
+    def image(x: Array) -> Array:
+        channels = x.shape[1] // math.prod(sizes)
+        apart = reshape(x, (x.shape[0], channels, *sizes, *counts))
+        ordered = apart.transpose((0, 1, 4, 2, 5, 3))
+        return reshape(ordered, (x.shape[0], apart.shape[1], *places))
+
+    return own(in_batches("fold", input, 1, image))
+
+
+# pixels ---------------------------------------------------------------------------
 
 
 def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
-    """Channels (..., C r r, H, W) as pixels (..., C, H r, W r)."""
-    _expect_image("pixel_shuffle", input)
-    r, rank = upscale_factor, len(input.shape)
-    apart = unflatten(input, -3, (-1, r, r))
-    channels, down, right, rows, columns = range(rank - 3, rank + 2)
-    moved = transpose(apart, (*range(rank - 3), channels, rows, down, columns, right))
-    return own(flatten(flatten(moved, rank - 2, rank - 1), rank - 1, rank))
+    """Every r * r channels as r rows and r columns of pixels."""
+    (r,) = numbers("pixel_shuffle", "upscale_factor", upscale_factor, 1, 1)
+    channels = rest(input.shape[-3], r * r)
+    if channels:
+        reason = f"pixel_shuffle of {known(input.shape[-3])} channels by {r}"
+        raise trace_error(reason, hint=f"channels are a multiple of {r * r}")
+    leading = len(input.shape) - 3
+    *batch, _, rows, width = input.shape
+    apart = unflatten(input, leading, (input.shape[-3] // (r * r), r, r))
+    order = (*range(leading + 1), *(leading + at for at in (3, 1, 4, 2)))
+    shape = (*batch, apart.shape[leading], rows * r, width * r)
+    return own(reshape(apart.transpose(order), shape))
 
 
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
-    """Pixels (..., C, H r, W r) as channels (..., C r r, H, W)."""
-    _expect_image("pixel_unshuffle", input)
-    r, rank = downscale_factor, len(input.shape)
-    apart = unflatten(unflatten(input, -1, (-1, r)), -3, (-1, r))
-    channels, rows, down, columns, right = range(rank - 3, rank + 2)
-    moved = transpose(apart, (*range(rank - 3), channels, down, right, rows, columns))
-    return own(flatten(moved, rank - 3, rank - 1))
-
-
-def _expect_image(name: str, x: Array) -> None:
-    if len(x.shape) < 3:
-        reason = f"{name} of {len(x.shape)} axes"
-        raise trace_error(reason, hint="an image is (..., channels, rows, columns)")
+    """Every r rows and r columns of pixels as r * r channels."""
+    (r,) = numbers("pixel_unshuffle", "downscale_factor", downscale_factor, 1, 1)
+    if any(rest(size, r) for size in input.shape[-2:]):
+        shown = " x ".join(str(known(size)) for size in input.shape[-2:])
+        reason = f"pixel_unshuffle of {shown} pixels by {r}"
+        raise trace_error(reason, hint=f"rows and columns are multiples of {r}")
+    leading = len(input.shape) - 3
+    *batch, channels, _, _ = input.shape
+    apart = unflatten(input, -1, (input.shape[-1] // r, r))
+    apart = unflatten(apart, -3, (input.shape[-2] // r, r))
+    order = (*range(leading + 1), *(leading + at for at in (2, 4, 1, 3)))
+    shape = (*batch, channels * r * r, apart.shape[leading + 1], apart.shape[leading + 3])
+    return own(reshape(apart.transpose(order), shape))
 
 
 def channel_shuffle(input: Array, groups: int) -> Array:
-    """Channels, along axis 1, in another order: the first of each group, then the second."""
-    if len(input.shape) < 3:
-        reason = f"channel_shuffle of {len(input.shape)} axes"
-        raise trace_error(reason, hint="channels are along axis 1 of three axes and more")
-    apart = unflatten(input, 1, (groups, -1))
-    return own(flatten(moveaxis(apart, 1, 2), 1, 2))
+    """The channels, along axis 1, one of each group after the other."""
+    (groups,) = numbers("channel_shuffle", "groups", groups, 1, 1)
+    if rest(input.shape[1], groups):
+        reason = f"channel_shuffle of {known(input.shape[1])} channels in {groups} groups"
+        raise trace_error(reason, hint="groups divide the channels")
+    apart = unflatten(input, 1, (groups, input.shape[1] // groups))
+    return own(reshape(apart.swapaxes(1, 2), input.shape))
 
 
 def interpolate(
-    input: Array,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,  # noqa: ARG001 - whole factors stay what they are
+    input: Array, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None,  # noqa: ARG001
     antialias: bool = False,
-) -> Array:
-    """Each pixel repeated a whole number of times along each axis of space."""
-    space = len(input.shape) - 2
-    if not 1 <= space <= 3:
-        hint = "batches, channels and space: x[None, None] adds two axes"
-        raise trace_error(f"interpolate of {len(input.shape)} axes", hint=hint)
-    if mode not in ("nearest", "nearest-exact") or size is not None or scale_factor is None:
-        what = f"mode={mode!r}" if mode not in ("nearest", "nearest-exact") else f"size={size!r}"
-        _refuse_interpolation(what)
-    if align_corners is not None or antialias:
-        _refuse_interpolation("align_corners or antialias")
-    factors = tuple(scale_factor) if isinstance(scale_factor, Sequence) else (scale_factor,) * space
-    if len(factors) != space or any(factor != int(factor) or factor < 1 for factor in factors):
-        _refuse_interpolation(f"scale_factor={scale_factor!r}")
+) -> Array:  # fmt: skip
+    """Each pixel repeated a whole number of times along the axes behind the channels."""
+    if mode not in ("nearest", "nearest-exact") or antialias:
+        reason = f"interpolate with mode={mode!r} cannot be traced"
+        raise trace_error(reason, hint='mode="nearest" repeats pixels, by whole factors')
+    count = len(input.shape) - 2
+    if size is not None:
+        sizes = numbers("interpolate", "size", size, count, 1)
+        olds = [number("interpolate", "the size of x", n) for n in input.shape[2:]]
+        factors = [new / old if old else 1.0 for new, old in zip(sizes, olds, strict=True)]
+    else:
+        given = scale_factor if isinstance(scale_factor, tuple | list) else [scale_factor] * count
+        factors = [*given]
+    if len(factors) != count or any(f is None or f < 1 or f % 1 for f in factors):
+        shown = f"size={size!r}" if size is not None else f"scale_factor={scale_factor!r}"
+        reason = f"interpolate with {shown} of {count} axes"
+        raise trace_error(reason, hint="factors are whole numbers of at least 1, one for each axis")
     for axis, factor in enumerate(factors, start=2):
         input = repeat(input, int(factor), axis) if factor != 1 else input
     return own(input)
 
 
-def _refuse_interpolation(what: str) -> NoReturn:
-    hint = "scale_factor=2 with mode='nearest' repeats pixels, and avg_pool2d takes their means"
-    raise trace_error(f"interpolate with {what} cannot be traced", hint=hint)
+# norms ----------------------------------------------------------------------------
 
 
-def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
-    """Windows side by side along an axis, whose elements are along a new last axis."""
-    (at,) = axes_of("unfold", dimension, len(input.shape))
-    return moveaxis(windows("unfold", input, at, size, step), at + 1, -1)
-
-
-def torch_unfold(
-    input: Array, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+def local_response_norm(
+    input: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Array:
-    """Patches side by side as columns: (batch, elements of a patch, patches)."""
-    if {*each_of(dilation, 2)} != {1} or {*each_of(padding, 2)} != {0} or len(input.shape) != 4:
-        hint = "an image has four axes; pad before, F.pad(x, (1, 1, 1, 1))"
-        raise trace_error("unfold with padding or dilation, or of other axes", hint=hint)
-    sizes, steps = each_of(kernel_size, 2), each_of(stride, 2)
-    apart = windows("unfold", input, 2, sizes[0], steps[0])
-    apart = transpose(windows("unfold", apart, 4, sizes[1], steps[1]), (0, 1, 3, 5, 2, 4))
-    return own(flatten(flatten(apart, 1, 3), 2, 3))
+    """``x`` over a power of the mean of squares of ``size`` channels around, plus ``k``."""
+    (size,) = numbers("local_response_norm", "size", size, 1, 1)
+    around = windowed(square(input), 1, size, 1, 1, (size // 2, (size - 1) // 2))
+    return input / (mean(around, -1) * alpha + k) ** beta
 
 
-def windows(name: str, x: Array, axis: int, size: int, step: int) -> Array:
-    """``x`` with an axis split into windows, and a new axis behind it for their elements.
-
-    What is left behind the last whole window is left out. Raises TraceError for windows that
-    overlap, and if there is no whole one.
-    """
-    if step < size:
-        reason = f"{name} of windows of {size} elements in steps of {step}: windows overlap"
-        raise trace_error(reason, hint=OVERLAPPING)
-    if step == size and not rest(x.shape[axis], size):
-        return unflatten(x, axis, (-1, size))
-    extent = fixed(x.shape[axis])
-    if extent < size:
-        raise trace_error(f"{name} of windows of {size} elements along an axis of {extent}")
-    if size == 1:
-        strided = x[(*(slice(None),) * axis, slice(None, None, step))]
-        return expand_dims(strided, axis + 1)
-    count = (extent - size) // step + 1
-    if count * step > extent:  # the last window has no whole gap behind it
-        widths = [(0, 0)] * len(x.shape)
-        widths[axis] = 0, count * step - extent
-        x = pad(x, widths)
-    apart = unflatten(cut(x, axis, 0, count * step), axis, (count, step))
-    return apart if step == size else cut(apart, axis + 1, 0, size)
-
-
-OVERLAPPING = (
-    "windows side by side, in steps of their size or more, are taken; for others fold slices:"
-    " bb.maximum(x[..., :-1], x[..., 1:]) for windows of 2 in steps of 1"
-)
-
-
-def conv1d(
-    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Array:  # fmt: skip
-    """The product of the channels of windows side by side with a weight."""
-    return _product("conv1d", input, weight, bias, (stride, padding, dilation, groups))
-
-
-def conv2d(
-    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Array:  # fmt: skip
-    """The product of the channels of windows side by side with a weight: of patches."""
-    return _product("conv2d", input, weight, bias, (stride, padding, dilation, groups))
-
-
-def conv3d(
-    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Array:  # fmt: skip
-    """The product of the channels of windows side by side with a weight."""
-    return _product("conv3d", input, weight, bias, (stride, padding, dilation, groups))
-
-
-def _product(
-    name: str, x: Array, weight: Array, bias: Array | None, how: tuple[Any, Any, Any, int]
-) -> Array:
-    stride, padding, dilation, groups = how
-    space = len(weight.shape) - 2
-    if len(x.shape) == space + 1:
-        return _product(name, x[None], weight, bias, how)[0]
-    if groups != 1:
-        hint = "split the channels: torch.cat([F.conv2d(x, w) for x, w in zip(xs, ws)], 1)"
-        raise trace_error(f"{name} with groups={groups} cannot be traced", hint=hint)
-    sizes = [fixed(extent) for extent in weight.shape[2:]]
-    steps, padded = each_of(stride, space), padding == "valid" or each_of(padding, space)
-    one = {*sizes} == {1}
-    if not (padded is True or padded == (0,) * space or (one and padding == "same")):
-        hint = "pad before, F.pad(x, (1, 1, 1, 1)), where windows do not overlap"
-        raise trace_error(f"{name} with padding={padding!r} cannot be traced", hint=hint)
-    if {*each_of(dilation, space)} != {1} and not one:
-        raise trace_error(f"{name} with dilation={dilation!r} cannot be traced")
-    for at, (size, step) in enumerate(zip(sizes, steps, strict=True)):
-        x = windows(name, x, 2 + 2 * at, size, step)
-    places, inside = "pqr"[:space], "uvw"[:space]
-    spread = "".join(f"{place}{own}" for place, own in zip(places, inside, strict=True))
-    found = einsum(f"bc{spread},oc{inside}->bo{places}", x, weight)
-    return found if bias is None else found + bias[(slice(None), *(None,) * space)]
-
-
-def each_of(value: Any, count: int) -> tuple[Any, ...]:
-    """A number for each of ``count`` axes, given as one, or one by one."""
-    given = tuple(value) if isinstance(value, tuple | list) else (value,)
-    return given * count if len(given) == 1 else given
-
-
-def _of(function: Any, *names: str) -> Row:
-    return Row(function, "torch: images and windows", torch=names, public=False)
-
+_FUNCTIONS: tuple[Callable[..., Array], ...] = (
+    unfold, fold, interpolate, local_response_norm,
+)  # fmt: skip
+_ALSO_PLAIN: tuple[Callable[..., Array], ...] = (pixel_shuffle, pixel_unshuffle, channel_shuffle)
+_GROUP = "torch.nn.functional: images"
 
 ROWS = (
-    _of(pixel_shuffle, "nn.functional.pixel_shuffle", "pixel_shuffle"),
-    _of(pixel_unshuffle, "nn.functional.pixel_unshuffle", "pixel_unshuffle"),
-    _of(channel_shuffle, "nn.functional.channel_shuffle", "channel_shuffle"),
-    _of(interpolate, "nn.functional.interpolate"),
-    _of(unfold, "Tensor.unfold"),
-    _of(torch_unfold, "nn.functional.unfold"),
-    _of(conv1d, "nn.functional.conv1d", "conv1d"),
-    _of(conv2d, "nn.functional.conv2d", "conv2d"),
-    _of(conv3d, "nn.functional.conv3d", "conv3d"),
-)
+    *(
+        Row(function, _GROUP, torch=(f"nn.functional.{function.__name__}",), public=False)
+        for function in _FUNCTIONS
+    ),
+    *(
+        Row(function, _GROUP, public=False,
+            torch=(function.__name__, f"nn.functional.{function.__name__}"))
+        for function in _ALSO_PLAIN
+    ),
+    Row(torch_unfold, _GROUP, torch=("Tensor.unfold",), public=False),
+)  # fmt: skip

@@ -1,162 +1,325 @@
-"""torch's pools over windows that do not overlap: each is a fold of a part of an axis."""
+"""torch's pools: folds of windows.
+
+Windows side by side are parts of a split axis. Others are views that may overlap and reach outside;
+a maximum takes -inf there, and a mean leaves out what it does not count. ``return_indices`` is
+False here: torch calls other functions for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import math
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.functions.filled import ones_like
-from blockbuster.frontend.functions.joins import pad
-from blockbuster.frontend.functions.pointwise import abs, relu, sign
+from blockbuster.frontend.functions.filled import chosen, positions
+from blockbuster.frontend.functions.pointwise import abs, maximum, minimum, sign
 from blockbuster.frontend.functions.reductions import max, mean, sum
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.shapes import unflatten
-from blockbuster.frontend.functions.torch_images import each_of, windows
-from blockbuster.frontend.memory import own
-from blockbuster.frontend.sizes import fixed, rest
+from blockbuster.frontend.functions.spatial import check_rank, known, numbers
+from blockbuster.frontend.functions.windows import windowed
+from blockbuster.frontend.sizes import SizeExpr, rest
 from blockbuster.frontend.source import trace_error
 
-
-def _average(name: str, space: int) -> Callable[..., Array]:
-    def pooled(
-        input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0,
-        ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> Array:  # fmt: skip
-        given = kernel_size, stride, padding, ceil_mode
-        if divisor_override:
-            return _pooled(name, sum, input, space, given, 0.0) / divisor_override
-        if ceil_mode or any(each_of(padding, space)):
-            if count_include_pad and ceil_mode:
-                _refuse_counted(name, padding, space)
-            total = _pooled(name, sum, input, space, given, 0.0)
-            if count_include_pad and not ceil_mode:
-                return total / int(np.prod(each_of(kernel_size, space)))
-            return total / _pooled(name, sum, ones_like(input), space, given, 0.0)
-        return _pooled(name, mean, input, space, given, 0.0)
-
-    return _named(pooled, name, "means", space)
+UNROLLED = 16
+"""Elements of a window at most that are folded one by one."""
 
 
-def _refuse_counted(name: str, padding: Any, space: int) -> None:
-    """Raise TraceError where a window counts some of the elements that are not there."""
-    if any(each_of(padding, space)):
-        reason = f"{name} with ceil_mode=True and padding {padding}: windows count a part of it"
-        raise trace_error(reason, hint="pass count_include_pad=False, or ceil_mode=False")
+@dataclass(frozen=True)
+class Pool:
+    """Windows along one axis. ``over``: places behind the padding that the last one reaches."""
+
+    axis: int
+    size: int
+    step: int
+    dilation: int
+    pad: int
+    over: int
+
+    def are_parts(self, x: Array) -> bool:
+        """True if the windows lie side by side, and hold all elements as far as is known."""
+        plain = self.step == self.size and self.dilation == 1 and not self.pad and not self.over
+        return plain and not rest(x.shape[self.axis], self.size)
+
+    def windows(self, x: Array) -> Array:
+        """``x`` with the elements of each window along a new last axis."""
+        pads = self.pad, self.pad + self.over
+        return windowed(x, self.axis, self.size, self.step, self.dilation, pads)
+
+    def picks(self, x: Array, zero: float) -> Iterator[Array]:
+        """For each element of a window: that of all windows, with ``zero`` outside of ``x``."""
+        if self.are_parts(x) and rest(x.shape[self.axis], self.size) == 0:
+            key = (slice(None),) * self.axis
+            yield from (x[(*key, slice(at, None, self.size))] for at in range(self.size))
+            return
+        windows = self.windows(x)
+        for at in range(self.size):
+            made = windows[..., at]
+            first, last = at * self.dilation, (self.size - 1 - at) * self.dilation
+            if zero and (first < self.pad or last < self.pad + self.over):
+                place = self.starts(made) + first
+                made = chosen((place >= 0) & (place < x.shape[self.axis]), made, zero)
+            yield made
+
+    def starts(self, windows: Array) -> Array:
+        """Where each window begins, for an array with an axis of windows."""
+        found = positions(windows.trace, windows.shape[self.axis], self.axis, windows.ndim)
+        return found * self.step - self.pad
+
+    def inside(self, x: Array, windows: Array, at: int) -> Array:
+        """Whether each element is one of ``x``; axis ``at`` counts those of a window."""
+        within = positions(windows.trace, self.size, at, windows.ndim) * self.dilation
+        place = self.starts(windows) + within
+        return (place >= 0) & (place < x.shape[self.axis])
+
+    def counts(self, x: Array, made: Array, *, with_pad: bool) -> Array | int:
+        """How many elements of each window a mean divides by."""
+        if not self.over and (with_pad or not self.pad):
+            return self.size
+        first, extent = self.starts(made), x.shape[self.axis]
+        last = minimum(first + self.size, extent + self.pad if with_pad else extent)
+        return last - (first if with_pad else maximum(first, 0))
 
 
-def _maximum(name: str, space: int) -> Callable[..., Array]:
-    def pooled(
-        input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-        ceil_mode: bool = False, return_indices: bool = False,
-    ) -> Array:  # fmt: skip
-        if {*each_of(dilation, 1)} != {1}:
-            raise trace_error(f"{name} with dilation={dilation} cannot be traced")
-        _no_positions(name, return_indices)
-        given = kernel_size, stride, padding, ceil_mode
-        return _pooled(name, max, input, space, given, -np.inf)
-
-    return _named(pooled, name, "maxima", space)
-
-
-def _power(name: str, space: int) -> Callable[..., Array]:
-    def pooled(
-        input: Array, norm_type: float, kernel_size: Any, stride: Any = None,
-        ceil_mode: bool = False,
-    ) -> Array:  # fmt: skip
-        given = kernel_size, stride, 0, ceil_mode
-        total = _pooled(name, sum, input**norm_type, space, given, 0.0)
-        return (sign(total) * relu(abs(total))) ** (1.0 / norm_type)
-
-    return _named(pooled, name, "roots of sums of powers", space)
+def _pools(
+    name: str, x: Array, count: int, windows: tuple[Any, ...], *, ceil_mode: bool = False
+) -> list[Pool]:
+    """The windows along the last ``count`` axes, of their sizes, steps, pads and dilations."""
+    check_rank(name, x, count)
+    size, stride, padding, dilation = windows
+    sizes = numbers(name, "kernel_size", size, count, 1)
+    steps = sizes if stride in (None, [], ()) else numbers(name, "stride", stride, count, 1)
+    pads = numbers(name, "padding", padding, count, 0)
+    dilations = numbers(name, "dilation", dilation, count, 1)
+    if any(pad > size // 2 for pad, size in zip(pads, sizes, strict=True)):
+        reason = f"{name} with padding={padding!r} and kernel_size={size!r}"
+        raise trace_error(reason, hint="padding is at most half of a window")
+    first = len(x.shape) - count
+    each = enumerate(zip(sizes, steps, dilations, pads, strict=True), start=first)
+    return [Pool(at, *of, _over(name, x.shape[at], *of) if ceil_mode else 0) for at, of in each]
 
 
-def _adaptive(name: str, fold: Callable[..., Array], space: int) -> Callable[..., Array]:
-    def pooled(input: Array, output_size: Any, return_indices: bool = False) -> Array:
-        _no_positions(name, return_indices)
-        rank, wanted = len(input.shape), each_of(output_size, space)
-        if all(size == 1 for size in wanted):
-            return fold(input, tuple(range(rank - space, rank)), True)
-        for axis, size in zip(range(rank - space, rank), wanted, strict=True):
-            if size is not None:
-                input = _shared(name, fold, input, axis, size)
-        return own(input)
-
-    return _named(pooled, name, "means" if fold is mean else "maxima", space)
+def _over(name: str, extent: Any, size: int, step: int, dilation: int, pad: int) -> int:
+    """How far the last window reaches behind the padding, if it begins in front of it."""
+    spare = rest(extent + 2 * pad - dilation * (size - 1) - 1, step)
+    if spare is None:
+        hint = f'give it a number, "H={8 * step}"'
+        raise trace_error(f"{name} with ceil_mode of {extent!r} elements", hint=hint)
+    more = step - spare if spare else 0
+    begins_inside = pad - dilation * (size - 1) - 1 + more < 0
+    return more if begins_inside else 0
 
 
-def _no_positions(name: str, return_indices: bool) -> None:
-    if return_indices:
-        hint = "leave it out; torch.max(x, dim) gives the position along one axis"
-        raise trace_error(f"{name} with return_indices=True cannot be traced", hint=hint)
+def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float = 0.0) -> Array:
+    """The fold of each window; outside of ``x``, ``zero`` stands.
+
+    Windows of few elements are folded element by element: no axis is so short that blocks of it
+    were mostly padding, and a product in front keeps its rows.
+    """
+    if len(pools) == 1 and pools[0].are_parts(x):
+        (pool,) = pools
+        count = x.shape[pool.axis] // pool.size
+        return fold(unflatten(x, pool.axis, (count, pool.size)), pool.axis + 1)
+    total = math.prod(pool.size for pool in pools)
+    if total <= UNROLLED:
+        for pool in pools:
+            x = functools.reduce(maximum if fold is max else operator.add, pool.picks(x, zero))
+        return x * (1.0 / total) if fold is mean else x
+    rank = len(x.shape)
+    for at, pool in enumerate(pools, start=rank):
+        made = pool.windows(x)
+        if zero and (pool.pad or pool.over):
+            made = chosen(pool.inside(x, made, at), made, zero)
+        x = made
+    return fold(x, tuple(range(rank, rank + len(pools))))
 
 
-def _named(pooled: Callable[..., Array], name: str, what: str, space: int) -> Callable[..., Array]:
-    pooled.__name__ = pooled.__qualname__ = name
-    axes = "the last axis" if space == 1 else f"the last {space} axes"
-    pooled.__doc__ = f"The {what} of windows along {axes} that do not overlap."
-    return pooled
+def _max_pool(count: int, x: Array, windows: tuple[Any, ...], ceil_mode: bool) -> Array:
+    pools = _pools(f"max_pool{count}d", x, count, windows, ceil_mode=ceil_mode)
+    return _pooled(x, pools, max, -np.inf)
 
 
-def _pooled(
-    name: str, fold: Callable[..., Array], x: Array, space: int, given: tuple[Any, ...], edge: float
+def _avg_pool(
+    count: int, x: Array, windows: tuple[Any, ...], ceil_mode: bool, with_pad: bool,
+    divisor: int | None = None,
+) -> Array:  # fmt: skip
+    name = f"avg_pool{count}d"
+    pools = _pools(name, x, count, (*windows, 1), ceil_mode=ceil_mode)
+    if divisor is not None:
+        (by,) = numbers(name, "divisor_override", divisor, 1, -(2**63))
+        if not by:
+            raise trace_error(f"{name} with divisor_override=0", hint="it is not 0")
+        return _pooled(x, pools, sum) / by
+    if not any(pool.over or (pool.pad and not with_pad) for pool in pools):
+        return _pooled(x, pools, mean)
+    made = _pooled(x, pools, sum)
+    for pool in pools:
+        made = made / pool.counts(x, made, with_pad=with_pad)
+    return made
+
+
+def avg_pool1d(
+    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Array:  # fmt: skip
+    """The means of windows along the last axis."""
+    return _avg_pool(1, input, (kernel_size, stride, padding), ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Array:  # fmt: skip
+    """The means of windows along the last two axes."""
+    windows = kernel_size, stride, padding
+    return _avg_pool(2, input, windows, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Array:  # fmt: skip
+    """The means of windows along the last three axes."""
+    windows = kernel_size, stride, padding
+    return _avg_pool(3, input, windows, ceil_mode, count_include_pad, divisor_override)
+
+
+def max_pool1d(
+    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
+) -> Array:  # fmt: skip
+    """The maxima of windows along the last axis."""
+    windows = kernel_size, stride, padding, dilation
+    return _max_pool(1, input, windows, ceil_mode)
+
+
+def max_pool2d(
+    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
+) -> Array:  # fmt: skip
+    """The maxima of windows along the last two axes."""
+    windows = kernel_size, stride, padding, dilation
+    return _max_pool(2, input, windows, ceil_mode)
+
+
+def max_pool3d(
+    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
+) -> Array:  # fmt: skip
+    """The maxima of windows along the last three axes."""
+    windows = kernel_size, stride, padding, dilation
+    return _max_pool(3, input, windows, ceil_mode)
+
+
+def _lp_pool(
+    count: int, x: Array, norm_type: float, size: Any, stride: Any, ceil_mode: bool
 ) -> Array:
-    """The folds of windows of the last axes; ``edge`` stands where an axis is padded."""
-    size, stride, padding, ceil = given
-    sizes, padded = each_of(size, space), each_of(padding, space)
-    steps = sizes if stride in (None, [], ()) else each_of(stride, space)
-    if not space + 1 <= len(x.shape) <= space + 2:
-        hint = "an array has batches, channels and space, or channels and space"
-        raise trace_error(f"{name} of {len(x.shape)} axes", hint=hint)
-    for axis, count, step, around in zip(
-        range(len(x.shape) - space, len(x.shape)), sizes, steps, padded, strict=True
-    ):
-        if around > count / 2:
-            reason = f"{name} of windows of {count} elements, padded by {around}"
-            raise trace_error(reason, hint="padding is at most half of a window")
-        behind = around + (_missing(x.shape[axis], count, step, around) if ceil else 0)
-        if around or behind:
-            widths = [(0, 0)] * len(x.shape)
-            widths[axis] = around, behind
-            x = pad(x, widths, constant_values=edge)
-        x = fold(windows(name, x, axis, count, step), axis + 1)
+    pools = _pools(f"lp_pool{count}d", x, count, (size, stride, 0, 1), ceil_mode=ceil_mode)
+    if norm_type == math.inf:
+        return _pooled(abs(x), pools, max, -np.inf)
+    made = _pooled(x**norm_type, pools, sum)
+    for pool in pools:
+        if pool.over:  # as torch has it, which takes means times the size of a whole window
+            made = made / pool.counts(x, made, with_pad=True) * pool.size
+    return (sign(made) * abs(made)) ** (1.0 / norm_type)
+
+
+def lp_pool1d(
+    input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Array:
+    """The norms of windows along the last axis."""
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Array:
+    """The norms of windows along the last two axes."""
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Array:
+    """The norms of windows along the last three axes."""
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+# to a number of elements ----------------------------------------------------------
+
+
+def _adaptive(name: str, fold: Callable[..., Array], x: Array, count: int, size: Any) -> Array:
+    """The folds of ``size`` parts of each of the last axes; None keeps an axis."""
+    check_rank(name, x, count)
+    given = tuple(size) if isinstance(size, tuple | list) else (size,)
+    each = given * count if len(given) == 1 else given
+    numbers(name, "output_size", [1 if n is None else n for n in each], count, 1)
+    first = len(x.shape) - count
+    if set(each) == {1}:
+        return fold(x, tuple(range(first, first + count)), True)
+    for axis, wanted in enumerate(each, start=first):
+        x = x if wanted is None else _parts(name, fold, x, axis, wanted)
     return x
 
 
-def _missing(extent: Any, size: int, step: int, padding: int) -> int:
-    """How many elements the last window lacks, which begins on the axis or in front of it."""
-    if not padding and step == size and rest(extent, size) == 0:
-        return 0
-    length = fixed(extent) + 2 * padding
-    count = -(-(length - size) // step) + 1
-    if (count - 1) * step >= length - padding:
-        count -= 1
-    return int(np.maximum((count - 1) * step + size - length, 0))
+def _parts(name: str, fold: Callable[..., Array], x: Array, axis: int, count: int) -> Array:
+    extent = known(x.shape[axis])
+    if not isinstance(extent, SizeExpr) and extent % count:
+        reason = f"{name} of {extent} elements to {count}: its parts have several sizes"
+        raise trace_error(reason, hint=f"pool to a divisor of {extent}")
+    return fold(unflatten(x, axis, (count, x.shape[axis] // count)), axis + 1)
 
 
-def _shared(name: str, fold: Callable[..., Array], x: Array, axis: int, size: int) -> Array:
-    """``x`` with ``size`` folds along an axis: of as many elements each."""
-    if size == 1:
-        return fold(x, axis, True)
-    if isinstance(x, TracedArray) and fixed(x.shape[axis]) == size:
-        return x
-    if rest(x.shape[axis], size):
-        reason = f"{name} of {x.shape[axis]!r} elements to {size}: windows overlap"
-        raise trace_error(reason, hint="the size of the result divides that of the axis")
-    return fold(unflatten(x, axis, (size, -1)), axis + 1)
+def adaptive_avg_pool1d(input: Array, output_size: Any) -> Array:
+    """The means of a number of parts of the last axis."""
+    return _adaptive("adaptive_avg_pool1d", mean, input, 1, output_size)
 
+
+def adaptive_avg_pool2d(input: Array, output_size: Any) -> Array:
+    """The means of parts, a number along each of the last two axes."""
+    return _adaptive("adaptive_avg_pool2d", mean, input, 2, output_size)
+
+
+def adaptive_avg_pool3d(input: Array, output_size: Any) -> Array:
+    """The means of parts, a number along each of the last three axes."""
+    return _adaptive("adaptive_avg_pool3d", mean, input, 3, output_size)
+
+
+def adaptive_max_pool1d(
+    input: Array, output_size: Any, return_indices: bool = False  # noqa: ARG001
+) -> Array:
+    """The maxima of a number of parts of the last axis."""
+    return _adaptive("adaptive_max_pool1d", max, input, 1, output_size)
+
+
+def adaptive_max_pool2d(
+    input: Array, output_size: Any, return_indices: bool = False  # noqa: ARG001
+) -> Array:
+    """The maxima of parts, a number along each of the last two axes."""
+    return _adaptive("adaptive_max_pool2d", max, input, 2, output_size)
+
+
+def adaptive_max_pool3d(
+    input: Array, output_size: Any, return_indices: bool = False  # noqa: ARG001
+) -> Array:
+    """The maxima of parts, a number along each of the last three axes."""
+    return _adaptive("adaptive_max_pool3d", max, input, 3, output_size)
+
+
+_FUNCTIONS: tuple[Callable[..., Array], ...] = (
+    avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d,
+    lp_pool1d, lp_pool2d, lp_pool3d,
+    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d,
+    adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d,
+)  # fmt: skip
 
 ROWS = tuple(
     Row(function, "torch.nn.functional: pools", torch=(f"nn.functional.{function.__name__}",),
         public=False)
-    for space in (1, 2, 3)
-    for function in (
-        _average(f"avg_pool{space}d", space), _maximum(f"max_pool{space}d", space),
-        _adaptive(f"adaptive_avg_pool{space}d", mean, space),
-        _adaptive(f"adaptive_max_pool{space}d", max, space),
-        _power(f"lp_pool{space}d", space),
-    )
+    for function in _FUNCTIONS
 )  # fmt: skip

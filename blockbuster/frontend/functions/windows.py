@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.functions.cuts import narrowed
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.numerics import windows
 from blockbuster.frontend.source import trace_error
@@ -21,20 +22,26 @@ def windowed(
     """Windows of ``size`` elements along ``axis``, each in a new last axis.
 
     ``x`` of (..., H, ...) becomes (..., windows, ..., size); element r of window h is element
-    h * step + r * dilation of the axis with ``pads`` zeros in front of it and behind it. ``count``:
-    how many windows; as many as fit if none is given. Raises TraceError where they do not fit.
+    h * step + r * dilation of the axis with ``pads`` zeros in front of it and behind it; negative
+    numbers leave elements out. A negative dilation gives the same windows in reverse: their size
+    is a number then. ``count``: how many windows; as many as fit if none is given. Raises
+    TraceError where they do not fit.
     """
-    before, behind = map(operator.index, pads)
     axis %= len(x.shape)
+    before, behind = map(operator.index, pads)
+    if before < 0 or behind < 0:
+        x = narrowed(x, axis, max(-before, 0), max(-behind, 0))
+        before, behind = max(before, 0), max(behind, 0)
+    first = before if dilation > 0 else before + dilation * (size - 1)
     if not isinstance(x, TracedArray):
-        room = x.shape[axis] + before + behind - dilation * (size - 1) - 1
+        room = x.shape[axis] + before + behind - abs(dilation) * (size - 1) - 1
         many = room // step + 1 if count is None else count
         params = {"axis": axis, "count": many, "length": size, "step": step, "dilation": dilation,
-                  "before": before}  # fmt: skip
+                  "before": first}  # fmt: skip
         return on_tensors("windows", (x,), params) if is_tensor(x) else windows(x, **params)
     dims, length = x.trace.dims, _length(x, size)
     total = dims.length(x.axes[axis]) + whole(before + behind)
-    starts = total - (length - ONE) * whole(dilation)
+    starts = total - (length - ONE) * whole(abs(dilation))
     many = ONE if count is None else _length(x, count)
     _expect(x, axis, starts - ONE - (many - ONE) * whole(step), many, length)
     if count is None:
@@ -42,7 +49,7 @@ def windowed(
         many = many if step == 1 else dims.clamped(starts * share_of(step), rounds=True)
     params = {
         "axis": axis, "count": many, "length": length, "step": step, "dilation": dilation,
-        "before": before, "padded": bool(before or behind),
+        "before": first, "padded": bool(before or behind),
     }  # fmt: skip
     return x.trace.record("windows", (x,), params)
 

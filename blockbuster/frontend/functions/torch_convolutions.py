@@ -1,0 +1,91 @@
+"""torch's convolutions: contractions of windows with weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blockbuster.frontend.functions.images import (
+    PLACES,
+    TAPS,
+    Geometry,
+    Images,
+    contracted,
+    geometry,
+    with_bias,
+)
+from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.shapes import reshape
+from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
+from blockbuster.frontend.source import trace_error
+
+
+def conv1d(
+    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Array:  # fmt: skip
+    """The products of windows of the last axis with weights, summed over taps and channels."""
+    return _conv(input, weight, bias, padding, geometry("conv1d", 1, stride, dilation, groups))
+
+
+def conv2d(
+    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Array:  # fmt: skip
+    """``conv1d`` over the last two axes."""
+    return _conv(input, weight, bias, padding, geometry("conv2d", 2, stride, dilation, groups))
+
+
+def conv3d(
+    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Array:  # fmt: skip
+    """``conv1d`` over the last three axes."""
+    return _conv(input, weight, bias, padding, geometry("conv3d", 3, stride, dilation, groups))
+
+
+def _conv(x: Array, w: Array, bias: Array | None, padding: Any, of: Geometry) -> Array:
+    def work(images: Array) -> Array:
+        return with_bias(_convolved(images, w, padding, of), bias)
+
+    return in_batches(of.name, x, of.count, work)
+
+
+def _convolved(x: Array, w: Array, padding: Any, of: Geometry) -> Array:
+    of.check(x, w, inputs=1)
+    places, groups = PLACES[: of.count], of.groups
+    pads = _pads(padding, w, of)
+    images = Images(x, f"nc{places}").grouped("c", groups)
+    weights = Images(w, f"kc{TAPS[: of.count]}").grouped("k", groups)
+    if groups > 1 and known(w.shape[1]) == 1:
+        images, weights = images.without("c"), weights.without("c").without_unit("k")
+    for at, (place, tap) in enumerate(zip(places, TAPS, strict=False)):
+        size, step, dilation = known(w.shape[at + 2]), of.strides[at], of.dilations[at]
+        if isinstance(size, int) and size == 1 and pads[at] == (0, 0):
+            images, weights = images.every(step, place), weights.without(tap)
+        else:
+            images = images.windows(place, tap, size, step, dilation, pads[at])
+    made = contracted(images, weights, f"ngk{places}")
+    if len(made.shape) == of.count + 2:
+        return made
+    return reshape(made, (made.shape[0], w.shape[0], *made.shape[3:]))
+
+
+def _pads(padding: Any, w: Array, of: Geometry) -> list[tuple[int, int]]:
+    """Zeros in front of and behind each axis; "same" gives as many places as there were."""
+    if not isinstance(padding, str):
+        return [(n, n) for n in numbers(of.name, "padding", padding, of.count, 0)]
+    if padding == "valid":
+        return [(0, 0)] * of.count
+    if padding != "same" or {*of.strides} != {1}:
+        hint = 'it is numbers, "valid", or "same" where the stride is 1'
+        raise trace_error(f"{of.name} with padding={padding!r}, stride={of.strides}", hint=hint)
+    sizes = [number(of.name, "the kernel's size", size) for size in w.shape[2:]]
+    spare = [(size - 1) * step for size, step in zip(sizes, of.dilations, strict=True)]
+    return [(n // 2, n - n // 2) for n in spare]
+
+
+ROWS = tuple(
+    Row(function, "torch.nn.functional: convolutions", public=False,
+        torch=(f"nn.functional.{function.__name__}", function.__name__))
+    for function in (conv1d, conv2d, conv3d)
+)  # fmt: skip
