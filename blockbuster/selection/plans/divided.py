@@ -23,6 +23,7 @@ from blockbuster.machines import Machine
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.bounds import Bounds, given
+from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.partition import Price, best_plan
 from blockbuster.selection.parts.units import Units, units_of
 from blockbuster.selection.plans.asked import Subject
@@ -188,6 +189,7 @@ class _Search:
         values += [Value(at) for at in range(len(program.equations))]
         dtypes = {value: division.kept(value) for value in values}
         self._bounds = Bounds(units, sizes, dtypes, machine)
+        self._estimates = Estimates(self._bounds)
 
     def found(self) -> Divided:
         """The best plan."""
@@ -197,14 +199,14 @@ class _Search:
             return Divided((self._whole,), alone, self._machine, why=TOO_LITTLE)
         best = best_plan(
             units.before, units.beside, budget=BUDGET,
-            bound=bounds.least, estimate=bounds.estimate, price=self._price,
+            bound=bounds.least, estimate=self._estimates.of, price=self._price,
         )  # fmt: skip
         if any(bits not in self._made for bits in best.parts):
             raise next(iter(self._refused.values()))
         parts = tuple(self._made[bits] for bits in best.parts)
         considered = tuple(one for own in parts for one in self._consider(own))
         refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
-        found = Found(units, self._sizes, bounds, best, refused, BUDGET)
+        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET)
         return Divided(parts, considered, self._machine, found)
 
     def _price(self, bits: int) -> Price:
