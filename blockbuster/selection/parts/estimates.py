@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, prod
 
-from blockbuster.frontend.program import Shape
+from blockbuster.frontend.program import Equation, Shape
 from blockbuster.ir.graph import Value
 from blockbuster.selection.parts.bounds import WHOLE_ROWS, Bounds
 from blockbuster.selection.parts.units import PRODUCT, Units, elements
@@ -36,7 +36,7 @@ part may be slow for what that one left out."""
 
 
 TIE = 1.0 + 1e-9
-"""By how much a part loses against the kernels that it falls into anyway: they are priced sooner."""
+"""How many times what its kernels take a part counts that falls into several: they go first."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,17 @@ class Estimates:
     def again(self, part: int) -> dict[int, int]:
         """How often one kernel computes each equation of a part."""
         times = dict.fromkeys(self.units.own(part), 1)
+        needed: dict[int, None] = {}  # those that a product of the part needs
         for at in sorted(times, reverse=True):
+            product = self.units.program.equations[at].op == PRODUCT
             for place, base in self._read(at):
-                if base in times:
-                    often = times[at] * self._blocks(at, place, times)
-                    times[base] = max(times[base], often)
+                if base not in times:
+                    continue
+                if product or at in needed:
+                    needed[base] = None
+                often = self._repeats(at, place) if at in needed else 1
+                often *= times[at] * self._blocks(at, place, times)
+                times[base] = max(times[base], often)
         return times
 
     def programs(self, part: int) -> dict[int, float]:
@@ -162,30 +168,45 @@ class Estimates:
         """How often an equation has an operand computed that is not stored."""
         equation = self.units.program.equations[at]
         if equation.op == PRODUCT:
-            shape = (1, 1, *equation.shape)
-            other, block = (shape[-1], COLUMNS) if place == 0 else (shape[-2], ROWS)
-            return -(-self._count((other,)) // block) or 1
+            _, rows, columns = self._grid(equation)
+            return columns if place == 0 else rows
         if equation.op in WHOLE_ROWS and self._count(equation.shape[-1:]) > HELD:
             return 1 if self._feeds_product(at, own) else 2
-        return self._repeats(at, place)
+        return 1
 
     def _repeats(self, at: int, place: int) -> int:
-        """How often an equation repeats an operand along axes before the last two: each repeat is
-        another program's, as heads of keys are that several heads of queries read."""
+        """How often an equation repeats an operand along axes before the last two: if a product
+        needs it, each repeat is another program's, as heads of keys that several heads of queries
+        read.
+        """
         equation = self.units.program.equations[at]
+        if equation.op == PRODUCT:
+            return 1
         operand = equation.operands[place]
         assert isinstance(operand, Value)
         shown = self.units.program.shape_of(operand)
         return self._count(equation.shape[:-2]) // self._count(shown[:-2]) or 1
 
+    def _grid(self, product: Equation) -> tuple[int, int, int]:
+        """How many products there are, and how many blocks of rows and of columns each has.
+
+        A product with a vector has no columns, or no rows.
+        """
+        left, right = (
+            len(self.units.program.shape_of(operand)) > 1
+            for operand in product.operands
+            if isinstance(operand, Value)
+        )
+        shape = (*(() if left else (1,)), *product.shape)
+        *batch, rows, columns = shape if right else (*shape, 1)
+        blocks = -(-self._count((rows,)) // ROWS), -(-self._count((columns,)) // COLUMNS)
+        return self._count(tuple(batch)), blocks[0] or 1, blocks[1] or 1
+
     def _programs(self, at: int, own: Collection[int]) -> float:
         """How many programs can share what an equation needs of its kernel, at most."""
         equation = self.units.program.equations[at]
         if equation.op == PRODUCT:
-            *batch, rows, columns = (1, 1, *equation.shape)
-            blocks = -(-self._count((rows,)) // ROWS) * -(-self._count((columns,)) // COLUMNS)
-            inner = -(-self.bounds.inner(equation) // ROWS)
-            return self._count(tuple(batch)) * blocks * inner
+            return prod(self._grid(equation)) * -(-self.bounds.inner(equation) // ROWS)
         if equation.op in WHOLE_ROWS and not self._feeds_product(at, own):
             return -(-self._count(equation.shape[:-1]) // LEAST_ROWS)
         return inf
