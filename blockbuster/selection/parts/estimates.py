@@ -81,7 +81,7 @@ class Estimates:
                     continue
                 if product or at in needed:
                     needed[base] = None
-                often = self._repeats(at, place) if at in needed else 1
+                often = self._repeats(at, place) if product or at in needed else 1
                 often *= times[at] * self._blocks(at, place, times)
                 times[base] = max(times[base], often)
         return times
@@ -180,11 +180,11 @@ class Estimates:
         read.
         """
         equation = self.units.program.equations[at]
-        if equation.op == PRODUCT:
-            return 1
         operand = equation.operands[place]
         assert isinstance(operand, Value)
         shown = self.units.program.shape_of(operand)
+        if len(shown) < 2:
+            return 1
         return self._count(equation.shape[:-2]) // self._count(shown[:-2]) or 1
 
     def _grid(self, product: Equation) -> tuple[int, int, int]:

@@ -32,8 +32,8 @@ from blockbuster.selection.plans.prices import price
 from blockbuster.selection.plans.why_apart import Found
 
 BUDGET = 12
-"""Parts that are priced for a plan, at most, beside single units: a product takes a third of a
-second, attention with what is before and behind it up to ten. A decoder block prices 11."""
+"""Parts that are priced for a plan, at most, beside single units and parts equal to others: a
+product takes a tenth of a second, attention one. A decoder block prices 7 to 11."""
 
 FEW = 0.5
 """Microseconds of memory or units, beside a launch, from which on a program is worth dividing:
@@ -218,13 +218,14 @@ class _Search:
             self._refused[bits] = EmitError(str(error))
             return Price(inf)
         self._made[bits] = own
-        if key not in self._prices:
+        again = key in self._prices
+        if not again:
             self._prices[key] = self._priced(own)
         found = self._prices[key]
         if isinstance(found, EmitError):
             self._refused[bits] = found
-            return Price(inf)
-        return found._replace(weight=self._bounds.weight(bits))
+            return Price(inf, again=again)
+        return found._replace(weight=self._bounds.weight(bits), again=again)
 
     def _priced(self, own: Part) -> Price | EmitError:
         try:
