@@ -55,7 +55,7 @@ def whole(found):
     return (1 << len(found.units)) - 1
 
 
-@pytest.mark.parametrize("columns, one_kernel", [(256, True), (4096, False)])
+@pytest.mark.parametrize(("columns", "one_kernel"), [(256, True), (4096, False)])
 def test_rows_behind_a_product_are_one_kernel_if_a_program_can_hold_them(columns, one_kernel):
     found = estimates(normed, dict(M=4096, K=1024, N=columns), x="M K", w="K N")
 
