@@ -102,11 +102,14 @@ class Bounds:
             one = self.units.program.equations[at]
             count = times[at] * elements(one.shape, self.sizes)
             if one.op == PRODUCT:
-                idle = max(self.machine.processors / programs.get(at, inf), 1.0)
-                products += 2.0 * count * self.inner(one) * idle
+                products += 2.0 * count * self.inner(one) * self.idle(programs.get(at, inf))
             else:
                 other += OPERATIONS.get(one.op, 1) * count
         return products / self._rate(), other / self.machine.rate("vector", "float32")
+
+    def idle(self, programs: float) -> float:
+        """How many times longer work takes that so many programs do, each on one processor."""
+        return max(self.machine.processors / programs, 1.0)
 
     def _rate(self) -> float:
         """Operations a second of products, at most: in the first half precision of an input."""

@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import inf, prod
 
+from blockbuster.costs.coefficients import FITTED
+from blockbuster.emit.tile.between import width
 from blockbuster.frontend.program import Equation, Shape
 from blockbuster.ir.graph import Value
 from blockbuster.selection.parts.bounds import WHOLE_ROWS, Bounds
@@ -147,9 +149,27 @@ class Estimates:
             known = priced.get(unit, inf)
             beyond += known - least(unit) if known < inf else (USUAL - 1.0) * least(unit)
         if part not in self._busy:
-            work = self.bounds.work(part, self.again(part), self.programs(part))
-            self._busy[part] = max(least(part), self.bounds.launched(*work))
+            times, programs = self.again(part), self.programs(part)
+            work = self.bounds.work(part, times, programs)
+            busy = self.bounds.launched(*work, self._reading(times, programs))
+            self._busy[part] = max(least(part), busy)
         return self._busy[part] + beyond
+
+    def _reading(self, times: Mapping[int, int], programs: Mapping[int, float]) -> float:
+        """Seconds in which products read of others what they multiply, from the cache if it is read
+        again: each program at a processor's share of the cache's rate.
+        """
+        moved = 0.0
+        for at, often in times.items():
+            equation = self.units.program.equations[at]
+            for operand in equation.operands if equation.op == PRODUCT else ():
+                assert isinstance(operand, Value)
+                bases = self.units.bases[operand]
+                if all(base.node not in times for base in bases):
+                    bytes_each = max((width(self.bounds.dtypes[base]) for base in bases), default=0)
+                    count = self._count(self.units.program.shape_of(operand))
+                    moved += often * count * bytes_each * self.bounds.idle(programs[at])
+        return moved / (self.bounds.machine.tiers[1].bandwidth * FITTED.cache)
 
     def _read(self, at: int) -> list[tuple[int, int]]:
         """The equations whose values an equation reads, and as which operand."""
