@@ -151,14 +151,12 @@ class Estimates:
         if part not in self._busy:
             times, programs = self.again(part), self.programs(part)
             work = self.bounds.work(part, times, programs)
-            busy = self.bounds.launched(*work, self._reading(times, programs))
+            busy = self.bounds.launched(*work, self._reading(times))
             self._busy[part] = max(least(part), busy)
         return self._busy[part] + beyond
 
-    def _reading(self, times: Mapping[int, int], programs: Mapping[int, float]) -> float:
-        """Seconds in which products read of others what they multiply, from the cache if it is read
-        again: each program at a processor's share of the cache's rate.
-        """
+    def _reading(self, times: Mapping[int, int]) -> float:
+        """Seconds in which products read from the cache what they multiply, each time anew."""
         moved = 0.0
         for at, often in times.items():
             equation = self.units.program.equations[at]
@@ -168,7 +166,7 @@ class Estimates:
                 if all(base.node not in times for base in bases):
                     bytes_each = max((width(self.bounds.dtypes[base]) for base in bases), default=0)
                     count = self._count(self.units.program.shape_of(operand))
-                    moved += often * count * bytes_each * self.bounds.idle(programs[at])
+                    moved += often * count * bytes_each
         return moved / (self.bounds.machine.tiers[1].bandwidth * FITTED.cache)
 
     def _read(self, at: int) -> list[tuple[int, int]]:
