@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf, prod
 
 from blockbuster.costs.coefficients import FITTED
@@ -17,7 +18,7 @@ from blockbuster.emit.tile.between import width
 from blockbuster.frontend.program import Equation, Shape
 from blockbuster.ir.graph import Value
 from blockbuster.selection.parts.bounds import WHOLE_ROWS, Bounds
-from blockbuster.selection.parts.units import PRODUCT, Units, elements
+from blockbuster.selection.parts.units import PRODUCT, Units, elements, numbers_in
 
 USUAL = 1.1
 """How many times its bound a unit by itself is expected to take, until it has a price: products of
@@ -104,9 +105,9 @@ class Estimates:
         return self._kernels[part]
 
     def _fallen_apart(self, part: int) -> tuple[int, ...]:
-        before, read = self.units.before, 0
+        before, read = self._before, 0
         needed: dict[int, int] = {}  # each unit with those that it needs in the part
-        for unit in (n for n in range(len(self.units)) if part >> n & 1):
+        for unit in numbers_in(part):
             read |= before[unit]
             needed[unit] = 1 << unit
             for other in (n for n in needed if before[unit] >> n & 1):
@@ -127,7 +128,11 @@ class Estimates:
         products = self._products
         return bool(one & other & products) or not (one | other) & products
 
-    @property
+    @cached_property
+    def _before(self) -> tuple[int, ...]:
+        return self.units.before
+
+    @cached_property
     def _products(self) -> int:
         """The units with a product."""
         equations = self.units.program.equations
@@ -145,7 +150,7 @@ class Estimates:
 
     def _in_one_kernel(self, part: int, priced: Mapping[int, float]) -> float:
         least, beyond = self.bounds.least, 0.0
-        for unit in (1 << n for n in range(len(self.units)) if part >> n & 1):
+        for unit in (1 << number for number in numbers_in(part)):
             known = priced.get(unit, inf)
             beyond += known - least(unit) if known < inf else (USUAL - 1.0) * least(unit)
         if part not in self._busy:
@@ -224,9 +229,9 @@ class Estimates:
         """How many programs can share what an equation needs of its kernel, at most."""
         equation = self.units.program.equations[at]
         if equation.op == PRODUCT:
-            return prod(self._grid(equation)) * -(-self.bounds.inner(equation) // ROWS)
+            return prod(self._grid(equation)) * -(-self.bounds.inner(equation) // ROWS) or 1
         if equation.op in WHOLE_ROWS and not self._feeds_product(at, own):
-            return -(-self._count(equation.shape[:-1]) // LEAST_ROWS)
+            return -(-self._count(equation.shape[:-1]) // LEAST_ROWS) or 1
         return inf
 
     def _feeds_product(self, at: int, own: Collection[int]) -> bool:

@@ -18,6 +18,8 @@ from math import inf
 from operator import or_
 from typing import NamedTuple
 
+from blockbuster.selection.parts.units import numbers_in
+
 CAPS = (12, 8, 6, 4, 3, 2, 1)
 """Units of a part at most: the first for which there are no more steps than ``STEPS``."""
 
@@ -220,7 +222,7 @@ class _Guesses:
     def note(self, part: Part, length: float) -> None:
         """A part has a price."""
         self._lengths[part] = length
-        for unit in _units_in(part):
+        for unit in numbers_in(part):
             self._holding[unit][part] = length
         self._known = {own: known for own, known in self._known.items() if not own & part}
 
@@ -232,15 +234,7 @@ class _Guesses:
             return inf
         if part not in self._known:
             near: dict[Part, float] = {}
-            for unit in _units_in(part):
+            for unit in numbers_in(part):
                 near.update(self._holding[unit])
             self._known[part] = self._estimate(part, near)
         return self._known[part]
-
-
-def _units_in(part: Part) -> Iterator[int]:
-    """The numbers of the units of a part."""
-    while part:
-        lowest = part & -part
-        yield lowest.bit_length() - 1
-        part ^= lowest
