@@ -34,6 +34,7 @@ MUCH = 4
 ``LARGE`` times: scores of attention are, which grow with the product of two sizes until memory is
 full; hidden layers of networks, four times as wide as their rows, are not."""
 
+
 @dataclass(frozen=True)
 class Bounds:
     """Bounds for the parts of ``units``, in microseconds; parts are bits.

@@ -3,7 +3,8 @@
 An estimate is for one kernel. What that has to compute again, and how few programs it may become,
 counts: a norm of long rows behind a product needs them whole, so each program of the one kernel
 would compute all columns of its rows. Products that do not meet in the part are kernels of their
-own. What a unit by itself takes beyond its bound are mostly waits, which add up.
+own. What units by themselves take beyond their bounds is mostly waiting, which
+adds up.
 """
 
 from __future__ import annotations
