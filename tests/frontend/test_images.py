@@ -57,7 +57,7 @@ UNKNOWN = [
     (lambda x, w: F.interpolate(x, scale_factor=1.5), "factors are whole numbers"),
     (lambda x, w: F.interpolate(x, scale_factor=2, mode="bilinear"), "mode='bilinear'"),
     (nn.Conv2d(4, 2, 3, padding=1, padding_mode="circular"), "mode 'circular'"),
-    (nn.InstanceNorm2d(4, track_running_stats=True), "changes the running ones"),
+    (nn.InstanceNorm2d(4, track_running_stats=True), "changes its running statistics"),
 ]
 
 

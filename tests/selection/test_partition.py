@@ -184,3 +184,21 @@ def test_exponentials_that_overflow_count_before_time_and_weights_beside_it():
     assert best_plan(before, beside, price=prices.get, **asked).parts == (1, 2)
     prices = {1: Price(1.0, weight=3.0), 2: Price(1.0), 3: Price(3.0)}
     assert best_plan(before, beside, price=prices.get, **asked).parts == (3,)
+
+
+def test_parts_equal_to_others_do_not_count_for_the_budget():
+    # four equal chains of three: three units in one kernel are slow, two are not
+    before = [at % 3 and 1 << at - 1 for at in range(12)]
+    beside = [before[at] | (at % 3 < 2) << at + 1 for at in range(12)]
+
+    def found(*, equal):
+        def price(part):
+            us = {1: 1.0, 2: 1.0, 3: 10.0}.get(part.bit_count(), inf)
+            return Price(us, again=equal and part >= 1 << 3)
+
+        return best_plan(
+            before, beside, bound=lambda _: 0.5, estimate=lambda *_: 0.6, price=price, budget=3
+        )
+
+    assert found(equal=True).total == 8.0
+    assert found(equal=False).total == 12.0

@@ -11,6 +11,7 @@ import blockbuster as bb
 from blockbuster.ir.graph import Value
 from blockbuster.machines import machine
 from blockbuster.selection.parts.bounds import Bounds
+from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.partition import Best, Price
 from blockbuster.selection.parts.units import units_of
 from blockbuster.selection.plans.why_apart import Found
@@ -25,6 +26,12 @@ def three_products(x, w, u):
 def two_products(x, w, u):
     a = x @ w
     return a @ u
+
+
+def product_and_sums(x, w):
+    a = x @ w
+    b = a.sum(-1)
+    return b
 
 
 def three_in_a_row(x, w, u):
@@ -44,7 +51,7 @@ def found(program, parts, prices, *, refused=None, cap=12):
     bounds = Bounds(units, sizes, dict.fromkeys(values, "float16"), machine("h200"))
     known = {part: Price(1.0) for part in parts} | prices
     best = Best(parts, float(len(parts)), 1.0, 1.0, cap, known)
-    return Found(units, sizes, bounds, best, refused or {}, budget=24)
+    return Found(units, sizes, Estimates(bounds), best, refused or {}, budget=24)
 
 
 @pytest.fixture
@@ -76,8 +83,10 @@ def test_a_part_that_was_not_priced_has_an_estimate_and_what_is_computed_again()
     assert text.endswith(" us, apart 600 us; a would be computed 16 times")
 
 
-def test_where_an_estimate_is_less_too_many_were_priced(products):
-    text = found(products, parts_of(products), {}).why_apart(0, 1, NAMES)
+def test_where_an_estimate_is_less_too_many_were_priced():
+    program = bb.trace(product_and_sums, x="M K", w="K K")
+    parts = parts_of(program)
+    text = found(program, parts, dict.fromkeys(parts, Price(300.0))).why_apart(0, 1, NAMES)
 
     assert text == "one kernel for a and b was not priced: 24 parts are, at most"
 

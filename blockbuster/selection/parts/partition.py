@@ -18,6 +18,8 @@ from math import inf
 from operator import or_
 from typing import NamedTuple
 
+from blockbuster.selection.parts.units import numbers_in
+
 CAPS = (12, 8, 6, 4, 3, 2, 1)
 """Units of a part at most: the first for which there are no more steps than ``STEPS``."""
 
@@ -38,13 +40,15 @@ Estimate = Callable[[Part, Mapping[Part, float]], float]
 
 class Price(NamedTuple):
     """What a part takes: microseconds, infinite if it has no kernels, in so many kernels, and how
-    many exponentials in it can overflow. ``weight``: a factor on the microseconds.
+    many exponentials in it can overflow. ``weight``: a factor on the microseconds. ``again``: an
+    equal part was priced before.
     """
 
     us: float
     unsafe: int = 0
     kernels: int = 1
     weight: float = 1.0
+    again: bool = False
 
     @property
     def length(self) -> float:
@@ -164,18 +168,19 @@ def best_plan(
     """The best plan of units that read the units ``before`` them and may share a part with those
     ``beside`` them.
 
-    ``estimate``: about what a part takes, given the lengths of others. ``budget``: the parts that
-    are priced, at most; then only units by themselves are.
+    ``estimate``: about what a part takes, given the lengths of those that share units with it.
+    ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
+    only units by themselves are.
     """
-    steps = Steps(before, beside)
+    steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
     prices: dict[Part, Price] = {}
-    lengths: dict[Part, float] = {}
     new: Sequence[Part] = [steps.all] if steps.cap >= len(before) else []
     while True:
         for part in new:
             prices[part] = price(part)
-            lengths[part] = prices[part].length
-        total, parts = steps.best(partial(_guess, dict(lengths), lengths, estimate, budget))
+            guesses.note(part, prices[part].length)
+        tried = sum(1 for part, one in prices.items() if part & (part - 1) and not one.again)
+        total, parts = steps.best(partial(guesses.length, more=tried < budget))
         new = [part for part in parts if part not in prices]
         if not new:
             break
@@ -203,16 +208,33 @@ def _is_as_good(
     return fewer or prices[whole].length <= total
 
 
-def _guess(
-    known: dict[Part, float],
-    priced: Mapping[Part, float],
-    estimate: Estimate,
-    budget: int,
-    part: Part,
-) -> float:
-    """The price of a part, or an estimate if it may still be priced; remembered in ``known``."""
-    if part not in known:
-        several = sum(1 for own in priced if own & (own - 1))
-        alone = not part & (part - 1)
-        known[part] = estimate(part, priced) if alone or several < budget else inf
-    return known[part]
+class _Guesses:
+    """The lengths of parts: prices, and estimates of those that have none, which are kept until a
+    part that shares units with them gets a price.
+    """
+
+    def __init__(self, estimate: Estimate, count: int) -> None:
+        self._estimate = estimate
+        self._lengths: dict[Part, float] = {}
+        self._holding: list[dict[Part, float]] = [{} for _ in range(count)]  # by each unit
+        self._known: dict[Part, float] = {}
+
+    def note(self, part: Part, length: float) -> None:
+        """A part has a price."""
+        self._lengths[part] = length
+        for unit in numbers_in(part):
+            self._holding[unit][part] = length
+        self._known = {own: known for own, known in self._known.items() if not own & part}
+
+    def length(self, part: Part, *, more: bool) -> float:
+        """The length of a part; infinite for one of several units if no ``more`` are priced."""
+        if part in self._lengths:
+            return self._lengths[part]
+        if part & (part - 1) and not more:
+            return inf
+        if part not in self._known:
+            near: dict[Part, float] = {}
+            for unit in numbers_in(part):
+                near.update(self._holding[unit])
+            self._known[part] = self._estimate(part, near)
+        return self._known[part]

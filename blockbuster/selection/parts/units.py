@@ -12,7 +12,7 @@ folded array again may be two kernels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -94,8 +94,7 @@ class Units:
 
     def own(self, part: int) -> list[int]:
         """The equations of the units in ``part``."""
-        units = enumerate(self.units)
-        return [at for number, unit in units if part >> number & 1 for at in unit.equations]
+        return [at for number in numbers_in(part) for at in self.units[number].equations]
 
     def equations(self, part: int) -> tuple[int, ...]:
         """The equations of the units in ``part``, and those without a unit that they need."""
@@ -105,6 +104,18 @@ class Units:
         """``equations`` with those without a unit that ``values`` need."""
         free = [v.node for v in values if v.node >= 0 and v.node not in self.of]
         return _with_free(self.program, [*equations, *free], self.of)
+
+
+def numbers_in(part: int) -> Iterator[int]:
+    """The numbers of the units in ``part``, from the lowest.
+
+    >>> [*numbers_in(0b1101)]
+    [0, 2, 3]
+    """
+    while part:
+        lowest = part & -part
+        yield lowest.bit_length() - 1
+        part ^= lowest
 
 
 def units_of(program: ArrayProgram, sizes: Mapping[Dim, int]) -> Units:

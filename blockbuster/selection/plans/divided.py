@@ -24,6 +24,7 @@ from blockbuster.machines import CPU, Machine
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.bounds import Bounds, given
+from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.partition import NEAR, Price, best_plan
 from blockbuster.selection.parts.units import Units, units_of
 from blockbuster.selection.plans.asked import Subject
@@ -33,8 +34,8 @@ from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
 from blockbuster.selection.plans.why_apart import Found
 
 BUDGET = 12
-"""Parts that are priced for a plan, at most, beside single units: a product takes a third of a
-second, attention with what is before and behind it up to ten. A decoder block prices 11."""
+"""Parts that are priced for a plan, at most, beside single units and parts equal to others: a
+product takes a tenth of a second, attention one. A decoder block prices 7 to 11."""
 
 FEW, FEW_ON_CPU = 0.5, 20.0
 """Microseconds of memory or units, beside a launch, from which on a program is worth dividing:
@@ -228,6 +229,7 @@ class _Search:
         values += [Value(at) for at in range(len(program.equations))]
         dtypes = {value: division.kept(value) for value in values}
         self._bounds = Bounds(units, sizes, dtypes, machine)
+        self._estimates = Estimates(self._bounds)
 
     @property
     def has_too_little(self) -> bool:
@@ -244,14 +246,14 @@ class _Search:
             return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
         best = best_plan(
             units.before, units.beside, budget=BUDGET,
-            bound=bounds.least, estimate=bounds.estimate, price=self._price,
+            bound=bounds.least, estimate=self._estimates.of, price=self._price,
         )  # fmt: skip
         if any(bits not in self._made for bits in best.parts):
             raise next(iter(self._refused.values()))
         parts = tuple(self._made[bits] for bits in best.parts)
         considered = tuple(one for own in parts for one in self._consider(own))
         refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
-        found = Found(units, self._sizes, bounds, best, refused, BUDGET)
+        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET)
         return Divided(parts, considered, self._machine, found)
 
     def _price(self, bits: int) -> Price:
@@ -262,16 +264,18 @@ class _Search:
         except (EmitError, TraceError) as error:
             self._refused[bits] = EmitError(str(error))
             return Price(inf)
-        if key not in self._prices:
+        again = key in self._prices
+        if not again:
             self._prices[key] = self._priced(own)
         found = self._prices[key]
         if isinstance(found, EmitError):
             self._made[bits], self._refused[bits] = own, found
-            return Price(inf)
+            return Price(inf, again=again)
         better, taken = found
         whole = isinstance(better, WholePart)
         self._made[bits] = self._division.on_whole_arrays(own) or own if whole else own
-        return taken._replace(weight=max(taken.weight, self._bounds.weight(bits)))
+        weight = max(taken.weight, self._bounds.weight(bits))
+        return taken._replace(weight=weight, again=again)
 
     def _priced(self, own: Part) -> tuple[Part, Price] | EmitError:
         try:

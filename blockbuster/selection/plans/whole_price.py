@@ -163,6 +163,8 @@ class _Priced:
 
 def _only_splits(old: list[int], new: list[int]) -> bool:
     """True if each new axis is a part of an old one: a view, however the array lies."""
+    if 0 in old:
+        return True
     place = 0
     for extent in old:
         left = extent

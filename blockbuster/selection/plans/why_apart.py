@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
-from blockbuster.selection.parts.bounds import Bounds
+from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.partition import UNSAFE, Best
 from blockbuster.selection.parts.units import OPAQUE, Units
 
@@ -21,7 +21,7 @@ class Found:
 
     units: Units
     sizes: Mapping[Dim, int]
-    bounds: Bounds
+    estimates: Estimates
     best: Best
     refused: Mapping[int, str]
     budget: int
@@ -63,13 +63,13 @@ class Found:
             limit = f"more than {self.best.cap} were not tried"
             return f"one kernel for {both} would be {count} groups of operators; {limit}"
         lengths = {part: price.length for part, price in prices.items()}
-        if self.bounds.estimate(together, lengths) - lengths[one] - lengths[other] >= UNSAFE / 2:
+        if self.estimates.of(together, lengths) - lengths[one] - lengths[other] >= UNSAFE / 2:
             return f"one kernel for {both} would hold a part in which exponentials could overflow"
-        estimate = self.bounds.estimate(together, {part: own.us for part, own in prices.items()})
+        estimate = self.estimates.of(together, {part: own.us for part, own in prices.items()})
         apart = prices[one].us + prices[other].us
         if estimate < apart:
             return f"one kernel for {both} was not priced: {self.budget} parts are, at most"
-        times = self.bounds.again(together)
+        times = self.estimates.again(together)
         at, often = max(times.items(), key=lambda item: item[1])
         again = ""
         if often > 1:

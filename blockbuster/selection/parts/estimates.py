@@ -1,0 +1,242 @@
+"""About how long a part takes, before anything is fused for it: by this the search is steered.
+
+An estimate is for one kernel. What that has to compute again, and how few programs it may become,
+counts: a norm of long rows behind a product needs them whole, so each program of the one kernel
+would compute all columns of its rows. Products that do not meet in the part are kernels of their
+own. What units by themselves take beyond their bounds is mostly waiting, which
+adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf, prod
+
+from blockbuster.costs.coefficients import FITTED
+from blockbuster.emit.tile.between import width
+from blockbuster.frontend.program import Equation, Shape
+from blockbuster.ir.graph import Value
+from blockbuster.selection.parts.bounds import WHOLE_ROWS, Bounds
+from blockbuster.selection.parts.units import PRODUCT, Units, elements, numbers_in
+
+USUAL = 1.1
+"""How many times its bound a unit by itself is expected to take, until it has a price: products of
+1024 x 4096 x 4096 take 1.08 times theirs, and a unit is priced in a quarter of a second. By 1.4
+times, a linear layer behind which a norm folds whole rows was never tried as two kernels."""
+
+ROWS, COLUMNS, HELD = 128, 256, 512
+"""Rows and columns of a block of a product, and elements of a row that a program can hold: what a
+kernel computes of its operands it computes again for each other block, or each time that it reads
+a longer row."""
+
+LEAST_ROWS = 16
+"""Rows of a block at least, where all columns of a product stay in one program."""
+
+SHARED = 0.3
+"""Of its own estimate, what a part takes longer at most for units that took longer in another: a
+part may be slow for what that one left out."""
+
+
+TIE = 1.0 + 1e-9
+"""How many times what its kernels take a part counts that falls into several: they go first."""
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates for the parts of ``bounds.units``, in microseconds; parts are bits."""
+
+    bounds: Bounds
+    _kernels: dict[int, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
+    _busy: dict[int, float] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def units(self) -> Units:
+        """The units that parts consist of."""
+        return self.bounds.units
+
+    def of(self, part: int, priced: Mapping[int, float]) -> float:
+        """About what a part takes, times its weight, where some parts have prices.
+
+        If it holds a part that took longer than its estimate, as much longer; if it shares units
+        with one, somewhat longer, in proportion to them.
+        """
+        usual, weight = self._by_units(part, priced), self.bounds.weight
+        longer = 0.0
+        for own, taken in priced.items():
+            shared = (own & part).bit_count()
+            if own == part or shared < 2 or taken == inf:
+                continue
+            excess = taken - self._by_units(own, priced) * weight(own)
+            if own & ~part:
+                excess = min(excess * shared / own.bit_count(), SHARED * usual)
+            longer = max(longer, excess)
+        return usual * weight(part) + longer
+
+    def again(self, part: int) -> dict[int, int]:
+        """How often one kernel computes each equation of a part."""
+        times = dict.fromkeys(self.units.own(part), 1)
+        needed: dict[int, None] = {}  # those that a product of the part needs
+        for at in sorted(times, reverse=True):
+            product = self.units.program.equations[at].op == PRODUCT
+            for place, base in self._read(at):
+                if base not in times:
+                    continue
+                if product or at in needed:
+                    needed[base] = None
+                often = self._repeats(at, place) if product or at in needed else 1
+                often *= times[at] * self._blocks(at, place, times)
+                times[base] = max(times[base], often)
+        return times
+
+    def programs(self, part: int) -> dict[int, float]:
+        """How many programs of one kernel compute each equation of a part, at most."""
+        found = dict.fromkeys(self.units.own(part), inf)
+        for at in sorted(found, reverse=True):
+            for _, base in self._read(at):
+                if base in found:
+                    found[base] = min(found[base], found[at], self._programs(at, found))
+        return found
+
+    def kernels(self, part: int) -> tuple[int, ...]:
+        """The parts that a part falls into: products that do not meet are kernels of their own."""
+        if part not in self._kernels:
+            self._kernels[part] = self._fallen_apart(part)
+        return self._kernels[part]
+
+    def _fallen_apart(self, part: int) -> tuple[int, ...]:
+        before, read = self._before, 0
+        needed: dict[int, int] = {}  # each unit with those that it needs in the part
+        for unit in numbers_in(part):
+            read |= before[unit]
+            needed[unit] = 1 << unit
+            for other in (n for n in needed if before[unit] >> n & 1):
+                needed[unit] |= needed[other]
+        groups: list[int] = []
+        for own in (own for unit, own in needed.items() if not read >> unit & 1):
+            left = []
+            for group in groups:
+                if self._meet(group, own):
+                    own |= group
+                else:
+                    left.append(group)
+            groups = [*left, own]
+        return tuple(groups)
+
+    def _meet(self, one: int, other: int) -> bool:
+        """True if two parts that write different arrays are one kernel."""
+        products = self._products
+        return bool(one & other & products) or not (one | other) & products
+
+    @cached_property
+    def _before(self) -> tuple[int, ...]:
+        return self.units.before
+
+    @cached_property
+    def _products(self) -> int:
+        """The units with a product."""
+        equations = self.units.program.equations
+        return sum(
+            1 << number
+            for number, unit in enumerate(self.units.units)
+            if any(equations[at].op == PRODUCT for at in unit.equations)
+        )
+
+    def _by_units(self, part: int, priced: Mapping[int, float]) -> float:
+        """What the part takes by its bound and its units, whatever other parts took."""
+        kernels = self.kernels(part)
+        found = sum(self._in_one_kernel(own, priced) for own in kernels)
+        return found * TIE if len(kernels) > 1 else found
+
+    def _in_one_kernel(self, part: int, priced: Mapping[int, float]) -> float:
+        least, beyond = self.bounds.least, 0.0
+        for unit in (1 << number for number in numbers_in(part)):
+            known = priced.get(unit, inf)
+            beyond += known - least(unit) if known < inf else (USUAL - 1.0) * least(unit)
+        if part not in self._busy:
+            times, programs = self.again(part), self.programs(part)
+            work = self.bounds.work(part, times, programs)
+            busy = self.bounds.launched(*work, self._reading(times))
+            self._busy[part] = max(least(part), busy)
+        return self._busy[part] + beyond
+
+    def _reading(self, times: Mapping[int, int]) -> float:
+        """Seconds in which products read from the cache what they multiply, each time anew."""
+        moved = 0.0
+        for at, often in times.items():
+            equation = self.units.program.equations[at]
+            for operand in equation.operands if equation.op == PRODUCT else ():
+                assert isinstance(operand, Value)
+                bases = self.units.bases[operand]
+                if all(base.node not in times for base in bases):
+                    bytes_each = max((width(self.bounds.dtypes[base]) for base in bases), default=0)
+                    count = self._count(self.units.program.shape_of(operand))
+                    moved += often * count * bytes_each
+        return moved / (self.bounds.machine.tiers[1].bandwidth * FITTED.cache)
+
+    def _read(self, at: int) -> list[tuple[int, int]]:
+        """The equations whose values an equation reads, and as which operand."""
+        operands = enumerate(self.units.program.equations[at].operands)
+        return [
+            (place, base.node)
+            for place, operand in operands
+            if isinstance(operand, Value)
+            for base in self.units.bases[operand]
+        ]
+
+    def _count(self, shape: Shape) -> int:
+        return elements(shape, self.bounds.sizes)
+
+    def _blocks(self, at: int, place: int, own: Collection[int]) -> int:
+        """How often an equation has an operand computed that is not stored."""
+        equation = self.units.program.equations[at]
+        if equation.op == PRODUCT:
+            _, rows, columns = self._grid(equation)
+            return columns if place == 0 else rows
+        if equation.op in WHOLE_ROWS and self._count(equation.shape[-1:]) > HELD:
+            return 1 if self._feeds_product(at, own) else 2
+        return 1
+
+    def _repeats(self, at: int, place: int) -> int:
+        """How often an equation repeats an operand along axes before the last two: if a product
+        needs it, each repeat is another program's, as heads of keys that several heads of queries
+        read.
+        """
+        equation = self.units.program.equations[at]
+        operand = equation.operands[place]
+        assert isinstance(operand, Value)
+        shown = self.units.program.shape_of(operand)
+        if len(shown) < 2:
+            return 1
+        return self._count(equation.shape[:-2]) // self._count(shown[:-2]) or 1
+
+    def _grid(self, product: Equation) -> tuple[int, int, int]:
+        """How many products there are, and how many blocks of rows and of columns each has.
+
+        A product with a vector has no columns, or no rows.
+        """
+        left, right = (
+            len(self.units.program.shape_of(operand)) > 1
+            for operand in product.operands
+            if isinstance(operand, Value)
+        )
+        shape = (*(() if left else (1,)), *product.shape)
+        *batch, rows, columns = shape if right else (*shape, 1)
+        blocks = -(-self._count((rows,)) // ROWS), -(-self._count((columns,)) // COLUMNS)
+        return self._count(tuple(batch)), blocks[0] or 1, blocks[1] or 1
+
+    def _programs(self, at: int, own: Collection[int]) -> float:
+        """How many programs can share what an equation needs of its kernel, at most."""
+        equation = self.units.program.equations[at]
+        if equation.op == PRODUCT:
+            return prod(self._grid(equation)) * -(-self.bounds.inner(equation) // ROWS) or 1
+        if equation.op in WHOLE_ROWS and not self._feeds_product(at, own):
+            return -(-self._count(equation.shape[:-1]) // LEAST_ROWS) or 1
+        return inf
+
+    def _feeds_product(self, at: int, own: Collection[int]) -> bool:
+        """True if a product in the same part reads an equation."""
+        equations = self.units.program.equations
+        readers = (n for n in own if any(base == at for _, base in self._read(n)))
+        return any(equations[reader].op == PRODUCT for reader in readers)
