@@ -25,6 +25,7 @@ TABLES = {
         "FUNCTIONAL_TEXT", "INTO_TEXT", "INTO_HELPERS", "EXACT_FUNCTIONAL", "WIDE_FUNCTIONAL",
         "DOUBLE_TEXT", "EXACT_CALL_TEXT", "DOUBLE_CALL_TEXT", "CALL_TEXT", "RESERVED", "ROUNDING",
     ),
+    "numpy/whole_functions.py": ("WHOLE", "NEEDED"),
     "triton/ops.py": ("_FOLDS", "_PRODUCT"),
     "triton/scalars.py": (
         "_INFIX", "_COMPARISONS", "_TRUTH", "_BUILTIN", "_OWN", "_POWERS", "_PRODUCTS",

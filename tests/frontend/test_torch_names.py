@@ -15,9 +15,12 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional as F  # noqa: E402
 
 from tests.frontend.torch_cases import CASES, OPERATORS, Case  # noqa: E402
+from tests.frontend.torch_image_cases import IMAGES  # noqa: E402
 from tests.frontend.torch_network_cases import NETWORKS, ROWS_OF_ARRAYS  # noqa: E402
 
-ALL = {**CASES, **NETWORKS}
+GROUPS = (CASES, IMAGES, NETWORKS)
+ALL = {name: [case for group in GROUPS for case in group.get(name, [])]
+       for group in GROUPS for name in group}  # fmt: skip
 EVERY = [case for cases in ALL.values() for case in cases]
 
 
