@@ -107,6 +107,23 @@ def test_zeros_stand_around_a_padded_axis():
         np.testing.assert_allclose(result, wanted, atol=1e-12)
 
 
+def test_zeros_are_asked_for_by_any_letter_of_a_sum():
+    by_taps, by_places = (
+        bb.einsum("nc(h+r)w, kcr -> nkhw", X, FILTERS[..., 0], pad={letter: (1, 1)})
+        for letter in "rh"
+    )
+    np.testing.assert_array_equal(by_taps, by_places)
+    assert by_taps.shape == (N, K, H, W)
+
+
+def test_negative_offsets_of_unknown_extents_are_refused():
+    def moved(x, w):
+        return bb.einsum("nc(h+sh[c])w, kc -> nkhw", x, w, sh=SHIFTS["sh"] - 5)
+
+    with pytest.raises(TraceError, match="sh: place -[0-9]"):
+        bb.trace(moved, x="N C H W", w="K C")
+
+
 def test_numbers_are_given_by_keyword():
     named = bb.einsum("nc(t*h+r)(w+d*s), kcrs -> nkhw", X, FILTERS, t=2, d=2)
     np.testing.assert_array_equal(
@@ -227,6 +244,10 @@ def test_mistakes_are_marked_in_the_spec(text):
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"pad": {"h": (-1, 1)}}, "pad of 'h'"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"pad": {"z": (1, 1)}}, "pad names 'z'"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"h": 9}}, "'h' has 9 elements"),
+        ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"n": 3}}, "sizes says 3 for 'n'"),
+        ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"z": 3}}, "sizes names 'z'"),
+        ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"pad": {"c": (1, 1)}}, "pad names 'c'"),
+        ("nc(h+sh[c])w, kc -> nkhw", (X, W2), {"sh": SHIFTS["sh"] - 5}, "sh: place -[0-9]"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"t": 1.5}, "t is a float"),
         ("nc(h+sh[c])w, kc -> nkhw", (X, W2), {"sh": SHIFTS["sh"] + 9, "sizes": {"h": 2}},
          "sh: place [0-9]+ of 7 is read"),

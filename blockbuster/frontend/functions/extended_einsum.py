@@ -74,19 +74,30 @@ class _Call:
                 self.spec.refuse(term[0].at if term else 0, reason)
             for place, size in zip(term, x.shape, strict=True):
                 if place.plain:
+                    self._check_size(place, size)
                     self.sizes.setdefault(place.plain, size)
                 for entry in place.entries:
                     self._check_table(place, entry.name, entry.letters)
-        letters = {x for term in self.spec.terms for place in term for x in place.every_letter}
-        for what, known in (("pad", self.pads), ("sizes", self.given)):
-            for letter in known:
-                if letter not in letters:
-                    self.spec.refuse(0, f"{what} names {letter!r}, which is no letter of the spec")
+        every = [place for term in self.spec.terms for place in term]
+        letters = {letter for place in every for letter in place.every_letter}
+        for letter in self.given:
+            if letter not in letters:
+                self.spec.refuse(0, f"sizes names {letter!r}, which is no letter of the spec")
+        summed = {letter for place in every if not place.plain for letter, _ in place.letters}
         for letter, pads in self.pads.items():
+            if letter not in summed:
+                self.spec.refuse(0, f"pad names {letter!r}, which stands in no sum")
             pair = tuple(pads) if isinstance(pads, tuple | list) else ()
             if len(pair) != 2 or not all(isinstance(n, int) and n >= 0 for n in pair):
                 reason = f"pad of {letter!r} is {pads!r}"
                 self.spec.refuse(self.spec.text.find(letter), reason, "give two numbers: (1, 1)")
+
+    def _check_size(self, place: Place, size: Any) -> None:
+        """Raise TraceError where ``sizes`` says another number than the axis of a letter has."""
+        asked = self.given.get(place.plain, size)
+        if isinstance(asked, int) and isinstance(size, int) and asked != size:
+            reason = f"sizes says {asked} for {place.plain!r}, whose axis has {size} elements"
+            self.spec.refuse(place.at, reason)
 
     def _check_table(self, place: Place, name: str, letters: Sequence[str]) -> None:
         table = self.tables[name]
@@ -124,7 +135,8 @@ class _Call:
     ) -> tuple[Array, list[str]]:
         """``x`` with axes for the letters of a place instead of one axis."""
         outer = self._outer(place)
-        before, behind = self.pads.get(outer, (0, 0))
+        padded = (self.pads[letter] for letter, _ in place.letters if letter in self.pads)
+        before, behind = next(padded, (0, 0))
         if place.entries:
             tables = Tables(self.spec, place, self.sizes, self.tables, (before, behind))
             return tables.looked_up(x, letters, axis, outer)

@@ -66,8 +66,11 @@ class Tables:
         self, x: Array, letters: Sequence[str], axis: int, outer: str
     ) -> tuple[Array, list[str]]:
         """``x`` with axes for the letters of the place instead of one axis."""
+        span = self._span()
+        if span is not None and span[0] < -self.pads[0]:
+            self._refuse(span[0], x.shape[axis])
         if outer and outer not in self.sizes:
-            self.sizes[outer] = self._count(x, axis)
+            self.sizes[outer] = self._count(x, axis, span)
         shared = [x for x in self.place.every_letter if x in letters]
         own = [*shared, *(x for x in self.place.every_letter if x not in letters)]
         places = self._places(own)
@@ -86,9 +89,8 @@ class Tables:
             low, high = low + int(table.min()), high + int(table.max())
         return low, high
 
-    def _count(self, x: Array, axis: int) -> Any:
+    def _count(self, x: Array, axis: int, span: tuple[int, int] | None) -> Any:
         """How many places fit, if the tables are known."""
-        span = self._span()
         letter = next(letter for letter, _ in self.place.letters if letter not in self.sizes)
         if span is None or dict(self.place.letters)[letter] != 1 or len(self.place.letters) > 1:
             reason = f"the size of {letter!r} is not known"
@@ -115,9 +117,12 @@ class Tables:
         before, behind = self.pads
         for place in (int(places.min()), int(places.max())):
             if not -before <= place < extent + behind:
-                words = ", ".join(entry.name for entry in self.place.entries)
-                reason = f"{words}: place {place} of {extent} is read"
-                self.spec.refuse(self.place.at, reason, "pad the letter with zeros")
+                self._refuse(place, extent)
+
+    def _refuse(self, place: int, extent: Any) -> None:
+        words = ", ".join(entry.name for entry in self.place.entries)
+        reason = f"{words}: place {place} of {extent} is read"
+        self.spec.refuse(self.place.at, reason, "pad the letter with zeros")
 
 
 def _copied(fn: Lookup, x: Array, places: Array, rest: Sequence[int]) -> Array:
