@@ -120,7 +120,7 @@ def test_negative_offsets_of_unknown_extents_are_refused():
     def moved(x, w):
         return bb.einsum("nc(h+sh[c])w, kc -> nkhw", x, w, sh=SHIFTS["sh"] - 5)
 
-    with pytest.raises(TraceError, match="sh: place -[0-9]"):
+    with pytest.raises(TraceError, match=r"sh: place -[0-9]"):
         bb.trace(moved, x="N C H W", w="K C")
 
 
@@ -247,7 +247,7 @@ def test_mistakes_are_marked_in_the_spec(text):
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"n": 3}}, "sizes says 3 for 'n'"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"z": 3}}, "sizes names 'z'"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"pad": {"c": (1, 1)}}, "pad names 'c'"),
-        ("nc(h+sh[c])w, kc -> nkhw", (X, W2), {"sh": SHIFTS["sh"] - 5}, "sh: place -[0-9]"),
+        ("nc(h+sh[c])w, kc -> nkhw", (X, W2), {"sh": SHIFTS["sh"] - 5}, r"sh: place -[0-9]"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"t": 1.5}, "t is a float"),
         ("nc(h+sh[c])w, kc -> nkhw", (X, W2), {"sh": SHIFTS["sh"] + 9, "sizes": {"h": 2}},
          "sh: place [0-9]+ of 7 is read"),
