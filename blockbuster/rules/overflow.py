@@ -53,6 +53,26 @@ def overflowing(graph: Graph) -> tuple[str, ...]:
     return tuple(sizes.found)
 
 
+def infinite_between(graph: Graph) -> tuple[str, ...]:
+    """The outputs that grow with an exponential that meets what vanishes elsewhere in ``graph``.
+
+    Whoever stores such a value stores infinity where the whole has a number. Not what is divided by
+    the same exponentials again, as the results of a softmax.
+    """
+    check_graph(graph)
+    terms = Terms()
+    made = terms.values(graph)
+    sizes = _Sizes(terms)
+    for number in range(len(terms.terms)):
+        sizes.add(number)
+    found = []
+    for name, output in zip(graph.output_names, graph.outputs, strict=True):
+        size = sizes.sizes[made[output.value]]
+        if any(n in sizes.met and n not in size.small for n in size.large):
+            found.append(name)
+    return tuple(found)
+
+
 @dataclass
 class _Sizes:
     """The sizes of terms in their order: the operands of a term come before it."""
@@ -60,6 +80,7 @@ class _Sizes:
     terms: Terms
     sizes: list[Size] = field(default_factory=list)
     found: dict[str, None] = field(default_factory=dict)
+    met: dict[Number, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.bounds = Bounds(self.terms)
@@ -88,9 +109,12 @@ class _Sizes:
                 return self._product(number, args[0], other)
         if term.fn in MODERATE_ALWAYS:
             return MODERATE
-        parts = args[1:] if term.fn == "where" else args
+        chosen = term.fn == "where"
+        parts = args[1:] if chosen else args
         large = dict.fromkeys(name for part in parts for name in part.large)
-        return Size(tuple(large), args[0].small if len(args) == 1 else ())
+        vanishing = parts if chosen or len(args) == 1 else []  # a sum with what vanishes does not
+        small = dict.fromkeys(name for part in vanishing for name in part.small)
+        return Size(tuple(large), tuple(small))
 
     def _product(self, number: Number, first: Size, second: Size) -> Size:
         """The size of a product; what grows may not meet what vanishes, whichever way round."""
@@ -114,6 +138,7 @@ class _Sizes:
 
     def _meet(self, number: Number, *exponentials: tuple[Number, ...]) -> None:
         taker = self._named(number)
+        self.met |= dict.fromkeys(one for some in exponentials for one in some)
         for name in (self._named(one) for some in exponentials for one in some):
             self.found[f"{name} can overflow: {taker} takes it as it is written"] = None
 

@@ -321,7 +321,7 @@ class Fused:
         if number not in self._lowered:
             one = self._beside(number)
             notes = one.notes if isinstance(one, Apart) else ()
-            self._lowered[number] = lowered(self._graph(number), notes, sparing=self._on_cpu)
+            self._lowered[number] = lowered(self._graph(number), notes)
         return self._lowered[number]
 
     def _choice(self, setting: Setting, number: int, form: Form) -> Choice:

@@ -9,8 +9,6 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import overflowing, safe
-from blockbuster.rules.centering import centered
-from blockbuster.rules.shifts_back import with_shifts_back
 
 
 @dataclass(frozen=True)
@@ -28,16 +26,9 @@ class Lowered:
     notes: tuple[str, ...] = ()
 
 
-def lowered(graph: Graph, more: Iterable[str] = (), *, sparing: bool = False) -> Lowered:
-    """``graph`` made safe and lowered, each once; ``more``: notes that are known of it.
-
-    ``sparing``: exponentials get no exponents of their own if none of them can overflow. A softmax
-    that subtracts the largest element itself would have each exponential computed twice. On a GPU
-    the exponents are what makes one pass of such a program.
-    """
+def lowered(graph: Graph, more: Iterable[str] = ()) -> Lowered:
+    """``graph`` made safe and lowered, each once; ``more``: notes that are known of it."""
     said: list[str] = []
     stable = safe(graph, said.append)
-    if sparing and not overflowing(plain := centered(with_shifts_back(graph))):
-        stable = plain
     notes = tuple(dict.fromkeys((*said, *more)))
     return Lowered(graph, stable, lower_to_tiles(stable), overflowing(stable), notes)

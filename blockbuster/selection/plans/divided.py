@@ -23,6 +23,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import CPU, Machine
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds, given
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.partition import NEAR, Price, best_plan
@@ -230,6 +231,7 @@ class _Search:
         dtypes = {value: division.kept(value) for value in values}
         self._bounds = Bounds(units, sizes, dtypes, machine)
         self._estimates = Estimates(self._bounds)
+        self._together = better_together(program)
 
     @property
     def has_too_little(self) -> bool:
@@ -275,7 +277,12 @@ class _Search:
         whole = isinstance(better, WholePart)
         self._made[bits] = self._division.on_whole_arrays(own) or own if whole else own
         weight = max(taken.weight, self._bounds.weight(bits))
-        return taken._replace(weight=weight, again=again)
+        lost = sum(Value(at) in self._together for at in self._stored(bits))
+        return taken._replace(unsafe=taken.unsafe + lost, weight=weight, again=again)
+
+    def _stored(self, bits: int) -> list[int]:
+        """The equations of a part whose values other parts read."""
+        return [at for at in given(self._units, bits) if _crosses(self._units, Value(at), bits)]
 
     def _priced(self, own: Part) -> tuple[Part, Price] | EmitError:
         try:

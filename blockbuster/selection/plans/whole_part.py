@@ -12,13 +12,14 @@ from dataclasses import replace
 from functools import cached_property
 
 from blockbuster.frontend import ArrayProgram, lower
-from blockbuster.frontend.kinds import FLOAT, MOVES
+from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.rules import overflowing
 from blockbuster.selection.candidates.candidate import LARGE
+from blockbuster.selection.parts.better_together import cancelling
 from blockbuster.selection.parts.bounds import MUCH
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.parts.units import OPAQUE, elements
@@ -35,9 +36,6 @@ GROWING = ("exp", "softmax", "log_softmax", "logsumexp")
 
 SAFE = (("safe", True),)
 """The parameter of a softmax that subtracts the largest element, as its text does."""
-
-LINEAR = ("add", "sub", "mul", "neg", "sum", "mean", "where", *MOVES)
-"""Operators through which a difference of large numbers may come about."""
 
 
 class WholePart(Part):
@@ -100,7 +98,7 @@ def why_not_whole(program: ArrayProgram) -> str:
         values = (o for o in one.operands if isinstance(o, Value))
         if one.op in TWO_TEXTS and any(program.kind_of(value) != FLOAT for value in values):
             return f"{one.op} of integers is another function than that of floats"
-    if _cancels(program):
+    if cancelling(program, products=True):
         return "a variance is a difference of large numbers, which fused text takes around the mean"
     return ""
 
@@ -112,28 +110,6 @@ def _as_it_grows(one: Equation) -> Equation:
     if one.op == "log_softmax":
         return replace(one, op="softmax", params=(*one.params, *SAFE))
     return replace(one, op="max") if one.op == "logsumexp" else one
-
-
-def _cancels(program: ArrayProgram) -> bool:
-    """True if a sum of squares and a square of a sum may meet in a difference.
-
-    That is how variances are written that lose digits where the mean is many deviations.
-    """
-    folded, squares, squared = set[Value](), set[Value](), set[Value]()
-    for at, one in enumerate(program.equations):
-        value, reads = Value(at), [o for o in one.operands if isinstance(o, Value)]
-        if one.op in ("square", "pow") or (one.op == "mul" and len(reads) > 1):
-            (squared if folded.intersection(reads) else squares).add(value)
-        elif one.op not in LINEAR:
-            continue
-        for kind in (folded, squares, squared):
-            if kind.intersection(reads):
-                kind.add(value)
-        if one.op in ("sum", "mean"):
-            folded.add(value)
-        if one.op in ("add", "sub") and {value} <= squares & squared:
-            return True
-    return False
 
 
 def _axes_of(shape: tuple[Dim | int, ...]) -> Axes:

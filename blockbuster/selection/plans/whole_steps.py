@@ -103,7 +103,8 @@ def _joined(
     made = _read({step.value: step for step in made.values()}, results)
     roots = {Value(-1, port): Value(-1, port) for port in range(len(program.inputs))}
     for step in made.values():
-        roots[step.value] = roots[step.reads[0]] if step.moves else step.value
+        shows = step.moves or step.equation.op in ("cast", "whole")  # to its own dtype: itself
+        roots[step.value] = roots[step.reads[0]] if shows else step.value
     return Steps(program, tuple(made.values()), results, roots)
 
 

@@ -34,6 +34,8 @@ COMPOSED = ("softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm")
 """Operators that are several steps: a function of the text's own each."""
 
 EXTREMA = {"max": ("np.maximum", "-np.inf"), "min": ("np.minimum", "np.inf")}
+"""What folds to an extremum, and what it begins with."""
+
 
 def whole_text(program: ArrayProgram) -> str:
     """A module's source, with the function ``run`` that all NumPy text has (text.py)."""
@@ -97,13 +99,15 @@ class _Text:
 
     def _results(self) -> Iterator[str]:
         """The return statement, with copies of what would share memory with another array."""
-        roots, seen, parts = self._steps.roots, dict[Value, None](), []
+        roots, seen, parts = self._steps.roots, dict[Value, list[str]](), []
         for output, value in zip(self._program.outputs, self._steps.results, strict=True):
             root, name = roots[value], self._names[value]
-            if root.node < 0 or root in seen:
-                name = f"{self._spelling.helper('own')}({name}, {self._names[root]})"
-            seen[root] = None
-            parts.append(f"{output.name!r}: np.asarray({name})")
+            others = seen.setdefault(root, [self._names[root]] if root.node < 0 else [])
+            text = name
+            for other in others:
+                text = f"{self._spelling.helper('own')}({text}, {other})"
+            others.append(name)
+            parts.append(f"{output.name!r}: np.asarray({text})")
         yield f"    return {{{', '.join(parts)}}}"
 
     # operators -----------------------------------------------------------------------

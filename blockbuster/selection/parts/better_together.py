@@ -1,0 +1,78 @@
+"""Values that lose what one kernel keeps, if they are stored between two.
+
+    e = exp(x); y = e / sum(e)                  e may be infinite where y is a number
+    d = mean(x * x) - square(mean(x))           means rounded to float32 lose the digits of d
+
+A kernel that computes all of it takes exponents apart and variances around the mean. So a plan that
+stores such a value is taken only where none does without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from blockbuster.frontend import ArrayProgram, lower
+from blockbuster.frontend.kinds import FLOAT, MOVES
+from blockbuster.frontend.program import ArrayOutput, Equation
+from blockbuster.ir.graph import Value
+from blockbuster.rules.overflow import infinite_between
+
+LINEAR = ("add", "sub", "mul", "div", "neg", "sum", "mean", "where", "cast", *MOVES)
+"""Operators through which a difference of large numbers may come about."""
+
+PRODUCT = "matmul"
+EXPONENTIALS = ("exp", "expm1")
+
+
+def better_together(program: ArrayProgram) -> frozenset[Value]:
+    """The values of ``program`` that one kernel should not leave to another."""
+    return frozenset((*_infinite(program), *cancelling(program)))
+
+
+def _infinite(program: ArrayProgram) -> Iterator[Value]:
+    """Values that grow with an exponential that something else divides by, or takes a log of."""
+    exponentials = [one for one in program.equations if one.op in EXPONENTIALS]
+    if not exponentials:
+        return
+    floats = [Value(at) for at, one in enumerate(program.equations) if one.kind == FLOAT]
+    names = {f"v{value.node}": value for value in floats}
+    shown = tuple(ArrayOutput(name, value) for name, value in names.items())
+    graph = lower(replace(program, outputs=shown))
+    yield from (names[name] for name in infinite_between(graph))
+
+
+def cancelling(program: ArrayProgram, *, products: bool = False) -> frozenset[Value]:
+    """The means and sums that meet in a difference of a sum of squares and a square of a sum.
+
+    That is how variances are written that lose digits where the mean is many deviations.
+    ``products``: those of matrices may be such sums of squares, too.
+    """
+    linear = (*LINEAR, PRODUCT) if products else LINEAR
+    folds = ("sum", "mean", PRODUCT) if products else ("sum", "mean")
+    folded, squares, squared = set[Value](), set[Value](), set[Value]()
+    found = set[Value]()
+    for at, one in enumerate(program.equations):
+        value, reads = Value(at), [o for o in one.operands if isinstance(o, Value)]
+        if _is_square(one, reads, folds):
+            (squared if folded.intersection(reads) else squares).add(value)
+        elif one.op not in linear:
+            continue
+        for kind in (folded, squares, squared):
+            if kind.intersection(reads):
+                kind.add(value)
+        if one.op in folds:
+            folded.add(value)
+        if one.op in ("add", "sub") and {value} <= squares & squared:
+            found |= _behind(program, value) & (folded | squares | squared)
+    return frozenset(found)
+
+
+def _is_square(one: Equation, reads: list[Value], folds: tuple[str, ...]) -> bool:
+    product = one.op == "mul" or (one.op == PRODUCT and PRODUCT in folds)
+    return one.op in ("square", "pow") or (product and len(reads) > 1)
+
+
+def _behind(program: ArrayProgram, value: Value) -> set[Value]:
+    """What a value is computed of."""
+    return {Value(at) for at in program.needed([value]) if at != value.node}
