@@ -13,7 +13,6 @@ from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.memory import perhaps, shown
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.sizes import SizeExpr
-from blockbuster.frontend.source import trace_error
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.lengths import ONE, Length, whole
 
@@ -139,14 +138,8 @@ def _number(x: TracedArray, length: Length) -> Any:
     return SizeExpr(length.expr, x.trace) if number is None else number
 
 
-def _windows(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:  # noqa: ARG001
-    reason = "this changes windows of an array in place: they share elements"
-    raise trace_error(reason, hint="copy them: y = y + 0, or bb.copy(y)")
-
-
 PUT_BACK: Mapping[str, Callable[[TracedArray, TracedArray, Params], TracedArray]] = {
     "transpose": _transposed, "expand": _expanded, "reshape": _reshaped,
     "split_heads": _heads_merged, "slice": _slice, "strided": _strided,
-    "windows": _windows,
 }  # fmt: skip
 """The operations whose results are views in NumPy and in torch."""

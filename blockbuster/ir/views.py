@@ -103,8 +103,11 @@ def rules_of(axes: Iterable[AxisView]) -> Iterator[Rule]:
                 yield Rule(size_class(run.dim), run.size, because=axis.because)
         if axis.extent is not None and axis.extent != lengths.size(of):
             yield Rule(of, axis.extent)
-        if axis.padded or not all(_size_of(run).terms for run in axis.runs):
-            continue  # zeros stand where no element is, or nothing is taken
+        if axis.padded:  # zeros stand where no element is; the array has an extent all the same
+            yield Rule(of, ZERO, exact=False, because=axis.because)
+            continue
+        if not all(_size_of(run).terms for run in axis.runs):
+            continue  # nothing is taken
         start, last = axis.start, _last(axis, _reach)
         spare = lengths.size(of) - last - ONE
         any_taken = ONE  # 1, or 0 where clamped runs take nothing

@@ -104,12 +104,18 @@ def access(
     """
     view, tile = stmt.view, accessed(stmt)
     lanes = dict.fromkeys(view.sliced(tile))
-    whole = prod(extents.size(dim) for dim in lanes if dim not in walked)
+    whole = prod(_along(axis, [d for d in lanes if d not in walked], extents) for axis in view.dims)
     before = {dim: _before(extents, dim) for dim in lanes if dim in walked}
     dims = tuple(dict.fromkeys(dim for dim in view.runs if dim in walked))
     width = MEMORY[view.buffer.dtype].bytes
     cut = cuts.setdefault(_cut(view, walked, tiling), len(cuts))
     return Access(view.buffer.name, cut, dims, width * whole, before)
+
+
+def _along(axis: AxisView, lanes: list[Dim], extents: Extents) -> int:
+    """The elements along an axis that lanes read: windows that overlap read some of them again."""
+    found = prod(extents.size(dim) for dim in dims_along(axis) if dim in lanes)
+    return min(found, extents.size(axis.of)) if isinstance(axis, Strided) else found
 
 
 def _before(extents: Extents, dim: Dim) -> tuple[int, ...]:

@@ -116,6 +116,32 @@ def test_zeros_are_asked_for_by_any_letter_of_a_sum():
     assert by_taps.shape == (N, K, H, W)
 
 
+def test_sizes_that_do_not_fit_are_refused_of_traced_arrays_too():
+    x = np.arange(24.0).reshape(3, 8)
+    for named in ({"s": np.arange(2)}, {"s": np.array([2])}):
+        with pytest.raises(TraceError, match="'c' has 3 elements, and an axis of it has"):
+            jit(lambda x, named=named: bb.einsum("c(h+s[c])->ch", x, sizes={"h": 4}, **named))(x)
+    with pytest.raises(TraceError, match="'m' has 7 elements, and an axis of it has 3"):
+        jit(lambda x: bb.einsum("m(h+r)->mhr", x, sizes={"r": 2, "m": 7}))(x)
+    of_names = bb.trace(
+        lambda x: bb.einsum("c(h+s[c])->ch", x, s=np.arange(3), sizes={"h": 4}), x="C H"
+    )
+    assert of_names.numpy({"x": x})["out"].shape == (3, 4)
+
+
+def test_places_count_from_the_first_zero():
+    with pytest.raises(TraceError, match="place -1 is read, in front of the axis and its zeros"):
+        bb.einsum("(h-1)->h", np.arange(8.0), pad={"h": (1, 0)})
+
+
+def test_masks_stay_masks():
+    mask = np.eye(3, 6) > 0
+    shifted = lambda x: bb.einsum("c(h+s[c])->ch", x, s=np.arange(3))  # noqa: E731
+    found = jit(shifted)(mask)
+    assert found.dtype == bool
+    np.testing.assert_array_equal(found, shifted(mask))
+
+
 def test_negative_offsets_of_unknown_extents_are_refused():
     def moved(x, w):
         return bb.einsum("nc(h+sh[c])w, kc -> nkhw", x, w, sh=SHIFTS["sh"] - 5)
@@ -214,7 +240,8 @@ MISTAKES = {
     "nc(h+off)w, kc -> nkhw": ((X, W2), {}, "'off' is not given", "nc(h+"),
     "nc(h-r)(w+s), kcrs -> nkhw": ((X, FILTERS), {}, "letters are added", "nc"),
     "nc(h+sh[c])w, kc -> nkhw": ((X, W2), {"sh": np.ones(C)}, "is a table of float64", "nc"),
-    "nc(h+sh[c,k])w, kc -> nkhw": ((X, W2), SHIFTS, "sh has 1 axes, and 2 letters", "nc"),
+    "nc(h+sh[c,k])w, kc -> nkhw": ((X, W2), {"sh": SHIFTS["sh"]}, "sh has 1 axes, and 2 letters",
+                                   "nc"),
     "nc(h+r)w, kcrs -> nkhz": ((X, FILTERS), {}, "'z' is in no operand", "nc(h+r)w, kcrs -> nkh"),
     "nc(h+r)(w+s), kcr -> nkhw": ((X, FILTERS), {}, "3 axes are named of an array of 4",
                                   "nc(h+r)(w+s), "),
@@ -244,7 +271,13 @@ def test_mistakes_are_marked_in_the_spec(text):
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"pad": {"h": (-1, 1)}}, "pad of 'h'"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"pad": {"z": (1, 1)}}, "pad names 'z'"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"h": 9}}, "'h' has 9 elements"),
-        ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"n": 3}}, "sizes says 3 for 'n'"),
+        ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"n": 3}}, "'n' has 3 elements, and"),
+        ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"h": 0}}, "the size of 'h' is 0"),
+        ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"h": 1.5}}, "of 'h' is 1.5"),
+        ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"q": 5}, "q is given, and the spec does"),
+        ("nc(h+sh[c])w, kc -> nkhw", (X, W2), {"sh": np.arange(2)}, "'c' has 3 elements, and"),
+        ("nc(h+sh[c])w, kc -> nkhw", (X, W2), {"sh": np.arange(1)}, "'c' has 3 elements, and"),
+        ("nc(h+sh[c])w, kc -> nkhw", (X, W2), {"sh": np.arange(3) + 7}, "sh: place 9 of 7"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"z": 3}}, "sizes names 'z'"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"pad": {"c": (1, 1)}}, "pad names 'c'"),
         ("nc(h+sh[c])w, kc -> nkhw", (X, W2), {"sh": SHIFTS["sh"] - 5}, r"sh: place -[0-9]"),

@@ -216,10 +216,10 @@ def test_windows_that_do_not_fit_are_refused(function, reason):
         jit(function)(np.ones((4, 5)))
 
 
-def test_windows_are_not_changed_in_place():
+def test_views_of_windows_are_not_changed_in_place():
     def changed(x):
         y = x + 0
-        parts = windowed(y, 0, 2)
+        parts = np.lib.stride_tricks.sliding_window_view(y, 2)
         parts += 1
         return y
 
@@ -227,16 +227,37 @@ def test_windows_are_not_changed_in_place():
         bb.trace(changed, x="M")
 
 
-def test_windows_of_what_is_changed_afterwards_are_views():
+def test_views_of_windows_show_what_is_changed_afterwards():
     def changed(x):
         y = x + 0
-        parts = windowed(y, 0, 2)
+        parts = np.lib.stride_tricks.sliding_window_view(y, 2)
         y += 1
         return parts * 1
 
     x = np.arange(4.0)
     found = bb.trace(changed, x="M").numpy({"x": x})["out"]
-    np.testing.assert_array_equal(found, windowed(x + 1, 0, 2))
+    np.testing.assert_array_equal(found, changed(x))
+
+
+def test_windows_of_an_einsum_are_an_array_of_their_own():
+    def changed(x):
+        y = x + 0
+        parts = bb.einsum("m(h+r)->mhr", y, pad={"h": (1, 1)}, sizes={"r": 3})
+        y[:, 2] = 50
+        return parts * 1
+
+    x = np.arange(12.0).reshape(2, 6)
+    found = bb.trace(changed, x="M N").numpy({"x": x})["out"]
+    np.testing.assert_array_equal(found, changed(x))
+    first, second = jit(lambda x: (windowed(x, 1, 3), windowed(x, 1, 3)[:, 1:]))(x)
+    assert not np.shares_memory(first, second)
+
+
+def test_an_array_of_which_windows_alone_are_read_has_its_extent():
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: windowed(x, 1, 3, 1, 1, (1, 1))[:, 0], x="M N")))
+    sizes = {"M": 4, "N": 8}
+    assert bb.traffic(graph.final, sizes)
+    assert bb.emit(graph, sizes)
 
 
 def test_a_program_asks_for_sizes_in_which_a_window_fits():

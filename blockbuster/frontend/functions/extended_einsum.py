@@ -7,6 +7,7 @@ product. What is left is an ordinary einsum.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,9 @@ from blockbuster.frontend.functions.einsum_spec import Place, Spec, parse_spec
 from blockbuster.frontend.functions.lookups import Tables
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.functions.shapes import transpose
-from blockbuster.frontend.functions.windows import windowed
+from blockbuster.frontend.functions.windows import agree, windowed
+from blockbuster.frontend.indexing import whole_number
+from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
 
 Einsum = Callable[..., Array]
@@ -36,6 +39,10 @@ def extended_einsum(
     tables = {name: x for name, x in named.items() if getattr(x, "shape", ()) != ()}
     numbers = {name: _number(name, x) for name, x in named.items() if name not in tables}
     spec = parse_spec(text, numbers, tuple(tables))
+    words = re.findall(r"[A-Za-z_]\w*", text)
+    for name in named:
+        if name not in words:
+            spec.refuse(len(text), f"{name} is given, and the spec does not name it")
     if len(spec.terms) != len(operands):
         reason = f"it names {len(spec.terms)} operands, and {len(operands)} are given"
         spec.refuse(len(text), reason)
@@ -72,31 +79,38 @@ class _Call:
             if len(term) != len(x.shape):
                 reason = f"{len(term)} axes are named of an array of {len(x.shape)}"
                 self.spec.refuse(term[0].at if term else 0, reason)
-            for place, size in zip(term, x.shape, strict=True):
-                if place.plain:
-                    self._check_size(place, size)
-                    self.sizes.setdefault(place.plain, size)
+            for axis, place in enumerate(term):
+                if place.plain and place.plain in self.given:
+                    self._check_size(place, place.plain, x, axis)
+                elif place.plain:
+                    self.sizes.setdefault(place.plain, x.shape[axis])
+        for term in self.spec.terms:
+            for place in term:
                 for entry in place.entries:
                     self._check_table(place, entry.name, entry.letters)
         every = [place for term in self.spec.terms for place in term]
         letters = {letter for place in every for letter in place.every_letter}
-        for letter in self.given:
+        for letter, size in self.given.items():
             if letter not in letters:
                 self.spec.refuse(0, f"sizes names {letter!r}, which is no letter of the spec")
+            number = size if isinstance(size, SizeExpr) else whole_number(size)
+            if number is None or (isinstance(number, int) and number < 1):
+                at = self.spec.text.find(letter)
+                self.spec.refuse(at, f"the size of {letter!r} is {size!r}", "sizes are whole")
         summed = {letter for place in every if not place.plain for letter, _ in place.letters}
         for letter, pads in self.pads.items():
             if letter not in summed:
                 self.spec.refuse(0, f"pad names {letter!r}, which stands in no sum")
-            pair = tuple(pads) if isinstance(pads, tuple | list) else ()
-            if len(pair) != 2 or not all(isinstance(n, int) and n >= 0 for n in pair):
+            pair = [whole_number(n) for n in pads] if isinstance(pads, tuple | list) else []
+            if len(pair) != 2 or any(n is None or n < 0 for n in pair):
                 reason = f"pad of {letter!r} is {pads!r}"
                 self.spec.refuse(self.spec.text.find(letter), reason, "give two numbers: (1, 1)")
 
-    def _check_size(self, place: Place, size: Any) -> None:
-        """Raise TraceError where ``sizes`` says another number than the axis of a letter has."""
-        asked = self.given.get(place.plain, size)
-        if isinstance(asked, int) and isinstance(size, int) and asked != size:
-            reason = f"sizes says {asked} for {place.plain!r}, whose axis has {size} elements"
+    def _check_size(self, place: Place, letter: str, x: Array, axis: int) -> None:
+        """Raise TraceError where an axis of a letter has another size than is known of it."""
+        asked = self.sizes.setdefault(letter, x.shape[axis])
+        if not agree(x.shape[axis], asked):
+            reason = f"{letter!r} has {asked} elements, and an axis of it has {x.shape[axis]}"
             self.spec.refuse(place.at, reason)
 
     def _check_table(self, place: Place, name: str, letters: Sequence[str]) -> None:
@@ -107,8 +121,8 @@ class _Call:
         kind = table.kind if isinstance(table, TracedArray) else str(table.dtype)
         if "int" not in kind and kind != "index":
             self.spec.refuse(place.at, f"{name} is a table of {kind}", "tables hold integers")
-        for letter, size in zip(letters, table.shape, strict=True):
-            self.sizes.setdefault(letter, size)
+        for axis, letter in enumerate(letters):
+            self._check_size(place, letter, table, axis)
 
     def plain(self, at: int) -> tuple[Array, tuple[str, ...]]:
         """An operand with an axis for each of its letters, and these letters.
@@ -181,7 +195,8 @@ class _Call:
         if isinstance(width, int) and isinstance(there, int) and width > there + sum(pads):
             letter = pairs[0][0]
             reason = f"{letter!r} has {self.sizes[letter]} elements, and fewer fit in the axis"
-            self.spec.refuse(place.at, reason, "pad the letter with zeros")
+            hint = f"say how many: sizes={{{letter!r}: ...}}, or pad the letter with zeros"
+            self.spec.refuse(place.at, reason, hint)
 
     def _outer(self, place: Place) -> str:
         """The letter whose size the axis gives; another one if all are known; "" if it has none."""
@@ -196,10 +211,10 @@ class _Call:
         self, x: Array, axis: int, place: Place, pads: Sequence[int]
     ) -> tuple[Array, Sequence[int]]:
         """``x`` without the elements in front of the first one that is read."""
-        before, behind = pads
-        if place.offset < -before:
-            reason = f"place {place.offset + before} is read, in front of the axis"
-            self.spec.refuse(place.at, reason, "pad the letter with zeros")
+        before, behind = map(operator.index, pads)
+        if place.offset < 0:
+            reason = f"place {place.offset} is read, in front of the axis and its zeros"
+            self.spec.refuse(place.at, reason, "places count from the first zero of pad")
         if place.offset > before:
             x = cut(x, axis, place.offset - before, None)
         return x, (max(before - place.offset, 0), behind)

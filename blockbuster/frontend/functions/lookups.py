@@ -13,6 +13,7 @@ from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.einsum_spec import Place, Spec
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.functions.shapes import transpose
+from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.torch import is_tensor
 
 
@@ -95,7 +96,10 @@ class Tables:
         if span is None or dict(self.place.letters)[letter] != 1 or len(self.place.letters) > 1:
             reason = f"the size of {letter!r} is not known"
             self.spec.refuse(self.place.at, reason, f"give it: sizes={{{letter!r}: ...}}")
-        return x.shape[axis] + self.pads[0] + self.pads[1] - (span[1] + self.pads[0])
+        count = x.shape[axis] + self.pads[1] - span[1]
+        if isinstance(count, int) and count < 1:
+            self._refuse(span[1], x.shape[axis])
+        return count
 
     def _places(self, own: Sequence[str]) -> Array:
         """The places along the axis, with an axis for each letter."""
@@ -131,5 +135,7 @@ def _copied(fn: Lookup, x: Array, places: Array, rest: Sequence[int]) -> Array:
         return fn(x, places)
     trace = traced[0].trace
     x, places = trace.array(x), trace.array(places)
+    if x.kind == MASK:  # NumPy has no masks among what functions of whole arrays give
+        return _copied(fn, x + 0, places, rest) != 0
     shape = (*places.axes, *(x.axes[n] for n in rest))
     return trace.custom(fn, (x, places), shape, str(fn), x.kind)

@@ -11,7 +11,7 @@ from blockbuster.frontend.functions.joins import flip
 from blockbuster.frontend.functions.products import matmul
 from blockbuster.frontend.functions.row import Array, Row, Text, example
 from blockbuster.frontend.functions.spatial import known, number, numbers
-from blockbuster.frontend.functions.windows import windowed
+from blockbuster.frontend.functions.windows import viewed, windowed
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
@@ -23,7 +23,7 @@ def sliding_window_view(x: Array, window_shape: Any, axis: Any = None) -> Array:
     axes = axes_of(name, range(len(x.shape)) if axis is None else axis, len(x.shape))
     sizes = numbers(name, "window_shape", window_shape, len(axes), 1)
     for at, size in zip(axes, sizes, strict=True):
-        x = windowed(x, at, size)
+        x = viewed(x, at, size)
     return x
 
 

@@ -12,7 +12,7 @@ from blockbuster.frontend.functions.reductions import mean
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.shapes import reshape, unflatten
 from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
-from blockbuster.frontend.functions.windows import windowed
+from blockbuster.frontend.functions.windows import viewed, windowed
 from blockbuster.frontend.memory import own
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import rest
@@ -25,7 +25,7 @@ def torch_unfold(input: Array, dimension: int, size: int, step: int) -> Array:
     """Windows of an axis, the elements of each along a new last axis."""
     (axis,) = axes_of("unfold", dimension, len(input.shape))
     (size,), (step,) = numbers("unfold", "size", size, 1, 1), numbers("unfold", "step", step, 1, 1)
-    return windowed(input, axis, size, step)
+    return viewed(input, axis, size, step)
 
 
 def unfold(

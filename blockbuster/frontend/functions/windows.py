@@ -6,10 +6,13 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from blockbuster.errors import TraceError
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.cuts import narrowed
 from blockbuster.frontend.functions.row import Array
+from blockbuster.frontend.memory import shown
 from blockbuster.frontend.numerics import windows
+from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor, on_tensors
 from blockbuster.ir.lengths import ONE, Length, length_of, share_of, whole
@@ -35,7 +38,11 @@ def windowed(
     first = before if dilation > 0 else before + dilation * (size - 1)
     if not isinstance(x, TracedArray):
         room = x.shape[axis] + before + behind - abs(dilation) * (size - 1) - 1
-        many = room // step + 1 if count is None else count
+        if size < 1 or (count is not None and count < 1):
+            raise _too_few(min(size, count or size))
+        many = max(room // step + 1, 1) if count is None else count
+        if room < (many - 1) * step:
+            raise _do_not_fit(many, size, x.shape[axis])
         params = {"axis": axis, "count": many, "length": size, "step": step, "dilation": dilation,
                   "before": first}  # fmt: skip
         return on_tensors("windows", (x,), params) if is_tensor(x) else windows(x, **params)
@@ -54,10 +61,40 @@ def windowed(
     return x.trace.record("windows", (x,), params)
 
 
+def viewed(x: Array, axis: int, size: Any, step: int = 1) -> Array:
+    """The same windows as a view of ``x``: they show what it holds when they are read."""
+    made = windowed(x, axis, size, step)
+    if not isinstance(made, TracedArray):
+        return made
+    return shown(made, x, lambda base: windowed(base, axis, size, step), _unchanged)
+
+
+def _unchanged(_: TracedArray, __: TracedArray) -> TracedArray:
+    reason = "this changes windows of an array in place: they share elements"
+    raise trace_error(reason, hint="copy them: y = y + 0, or bb.copy(y)")
+
+
+def agree(one: Any, other: Any) -> bool:
+    """Whether two sizes are one; of sizes that are not known, that is assumed."""
+    trace = next((size.trace for size in (one, other) if isinstance(size, SizeExpr)), None)
+    if trace is None:
+        return bool(one == other)
+    first, second = (length_of(trace.scalar(size)) for size in (one, other))
+    if first is None or second is None:
+        return False
+    for spare in (first - second, second - first):
+        fits = trace.dims.is_not_negative(spare)
+        if fits is False:
+            return False
+        if fits is None:
+            trace.dims.assume(spare)
+    return True
+
+
 def _length(x: TracedArray, size: Any) -> Length:
     found = length_of(x.trace.scalar(size))
     if found is None or (found.constant is not None and found.constant < 1):
-        raise trace_error(f"windows of {size!r} elements", hint="a window has at least one element")
+        raise _too_few(size)
     return found
 
 
@@ -67,8 +104,16 @@ def _expect(x: TracedArray, axis: int, spare: Length, count: Length, length: Len
     if fits is None:
         x.trace.dims.assume(spare)
     if fits is False:
-        word = x.trace.dims.word(x.axes[axis])
-        many = "no window" if count == ONE else f"fewer than {count} windows"
-        fit = "fits" if count == ONE else "fit"
-        reason = f"{many} of {length} elements {fit} in {word} elements"
-        raise trace_error(reason, hint="windows are smaller, or the axis is padded")
+        raise _do_not_fit(count, length, x.trace.dims.word(x.axes[axis]))
+
+
+def _too_few(number: Any) -> TraceError:
+    reason = f"windows of {number!r} elements, or so many windows"
+    return trace_error(reason, hint="there is at least one window of at least one element")
+
+
+def _do_not_fit(count: Any, size: Any, extent: Any) -> TraceError:
+    one = str(count) == "1"
+    many, fit = ("no window", "fits") if one else (f"fewer than {count} windows", "fit")
+    reason = f"{many} of {size} elements {fit} in {extent} elements"
+    return trace_error(reason, hint="windows are smaller, or the axis is padded")
