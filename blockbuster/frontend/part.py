@@ -54,7 +54,7 @@ def part(
         replace(one, operands=tuple(map(taken, one.operands)), params=_by_result(one))
         for one in (program.equations[at] for at in chosen)
     ]
-    dims = _dims([one.shape for one in given], inside)
+    dims = dims_named([one.shape for one in given], inside)
     return ArrayProgram(
         program.name,
         tuple(given),
@@ -70,7 +70,7 @@ def structure(program: ArrayProgram) -> tuple[ArrayProgram, tuple[Dim, ...]]:
     """``program`` with its arrays and dims renamed in order of appearance, and its own dims in that
     order. Two parts are one computation if these programs are equal, and their dims' sizes are.
     """
-    named = _dims([one.shape for one in program.inputs], program.equations)
+    named = dims_named([one.shape for one in program.inputs], program.equations)
     dims = {dim: f"D{number}" for number, dim in enumerate(named)}
 
     def axes(shape: Shape) -> Shape:
@@ -113,7 +113,7 @@ def _input(program: ArrayProgram, value: Value, names: Mapping[Value, str]) -> A
     return ArrayInput(names[value], program.shape_of(value), dtype)
 
 
-def _dims(shapes: Iterable[Shape], equations: Iterable[Equation]) -> tuple[Dim, ...]:
+def dims_named(shapes: Iterable[Shape], equations: Iterable[Equation]) -> tuple[Dim, ...]:
     """The dims that inputs and equations name, in shapes, numbers and parameters, each once."""
     found = [axis for shape in shapes for axis in shape if isinstance(axis, str)]
     for equation in equations:

@@ -271,7 +271,7 @@ def test_mistakes_are_marked_in_the_spec(text):
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"pad": {"h": (-1, 1)}}, "pad of 'h'"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"pad": {"z": (1, 1)}}, "pad names 'z'"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"h": 9}}, "'h' has 9 elements"),
-        ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"n": 3}}, "'n' has 3 elements, and"),
+        ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"n": 3}}, "'n' has 3 elements"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"h": 0}}, "the size of 'h' is 0"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"sizes": {"h": 1.5}}, "of 'h' is 1.5"),
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"q": 5}, "q is given, and the spec does"),

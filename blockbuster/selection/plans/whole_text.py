@@ -23,6 +23,7 @@ from blockbuster.frontend.decompose import POWERS
 from blockbuster.frontend.kinds import FLOAT, MASK
 from blockbuster.frontend.operator_text import OperatorText
 from blockbuster.frontend.oracle_sources import definitions, sources
+from blockbuster.frontend.part import dims_named
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const
 from blockbuster.ir.graph import Value
@@ -50,7 +51,8 @@ class _Text:
         inputs = [Value(-1, port) for port in range(len(self._program.inputs))]
         values = [*inputs, *(step.value for step in steps.steps)]
         self._names = {value: self._unique(words[value]) for value in values}
-        self._sizes = {dim: self._unique(dim) for dim in self._program.dims}
+        dims = dims_named([one.shape for one in self._program.inputs], self._program.equations)
+        self._sizes = {dim: self._unique(dim) for dim in dims}
         self._spelling = Spelling(lambda dim: self._sizes[dim])
         self._operators = OperatorText(self._program, self._names, self._sizes)
         self._last = steps.last_reads
