@@ -91,7 +91,8 @@ def _verdict(draw: Draw, device: str, check: bool | None) -> Record:
     options = {} if check is None else {"check": check}
     with forced_by(draw.forced) as refusals:
         if device == INTERPRETER:
-            first = _interpreted(bb.jit(function, machine=INTERPRETED), given)
+            shapes = [y.shape for y in theirs]
+            first = _interpreted(bb.jit(function, machine=INTERPRETED), given, shapes)
             return _judged(first, first, theirs, exact)
         if where != device:
             return _compiled(bb.jit(function, machine=device), given, refusals)
@@ -162,17 +163,19 @@ def _compiled(jitted: Any, given: list[Any], refusals: list[str]) -> Record:
     return found | ({"refusals": refusals} if refusals else {})
 
 
-def _interpreted(jitted: Any, given: list[Any]) -> list[Any]:
-    """The results of the kernels for a GPU in Triton's interpreter."""
+def _interpreted(jitted: Any, given: list[Any], shapes: list[Any]) -> list[Any]:
+    """The results of the kernels for a GPU in Triton's interpreter, in these shapes."""
     import torch
 
     from blockbuster.runtime.run_plan import run_in_interpreter
 
     plan = jitted.plan_for(*given)
-    arrays = {name: x.numpy() for name, x in zip(plan.inputs, given, strict=True)}
+    taken = jitted.compiled_for(*given).shapes_taken(given)
+    arrays = {n: x.numpy().reshape(taken[n]) for n, x in zip(plan.inputs, given, strict=True)}
     found = run_in_interpreter(plan, arrays)
     dtypes = [getattr(torch, name) for name in plan.result_dtypes]
-    return [torch.from_numpy(x.copy()).to(d) for x, d in zip(found, dtypes, strict=True)]
+    rows = zip(found, dtypes, shapes, strict=True)
+    return [torch.from_numpy(x.copy()).to(dtype).reshape(shape) for x, dtype, shape in rows]
 
 
 @contextmanager

@@ -131,7 +131,17 @@ class _Text:
                 return self._composed(step)
         if one.op in ("slice", "strided"):
             return self._cut(step)
+        if one.kind == FLOAT and one.op in FUNCTIONS and not any(floats):
+            return self._of_wholes(step)
         return self._operators.of(one)
+
+    def _of_wholes(self, step: Step) -> str:
+        """A function of integers or masks: NumPy's own of bytes and truths are of float16."""
+        wide = {value: f"{self._names[value]}.astype(np.float64)" for value in step.reads}
+        operators = OperatorText(self._program, {**self._names, **wide}, self._sizes)
+        text = operators.of(step.equation)
+        self._operators.helpers |= operators.helpers
+        return text
 
     def _fold(self, step: Step) -> str:
         one, (operand,) = step.equation, step.reads
