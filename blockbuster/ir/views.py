@@ -103,8 +103,10 @@ def rules_of(axes: Iterable[AxisView]) -> Iterator[Rule]:
                 yield Rule(size_class(run.dim), run.size, because=axis.because)
         if axis.extent is not None and axis.extent != lengths.size(of):
             yield Rule(of, axis.extent)
-        if axis.padded:  # zeros stand where no element is; the array has an extent all the same
-            yield Rule(of, ZERO, exact=False, because=axis.because)
+        if axis.padded:  # zeros stand where no element is
+            named = (dim for run in axis.runs if run.size for dim in run.size.dims)
+            if of not in (*axis.start.dims, *named):  # yet the array has an extent
+                yield Rule(of, ZERO, exact=False, because=axis.because)
             continue
         if not all(_size_of(run).terms for run in axis.runs):
             continue  # nothing is taken
