@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.rules.overflow import infinite_between
 
 DIMS = {"x": "M N", "y": "M N"}
 exp = bb.exp
@@ -34,6 +35,9 @@ def total(x, axis=1):
 
 MEET = {
     "inf / inf, a bare softmax": (lambda x, y: exp(x) / total(exp(x)), "mul"),
+    "inf * 0, where it is chosen": (
+        lambda x, y: exp(x) * bb.where(y > 0, 1 / total(exp(x)), 0.0), "mul",
+    ),
     "inf / inf, of another": (lambda x, y: exp(x) / exp(y), "div"),
     "inf / inf, of itself": (lambda x, y: exp(x) / exp(x), "div"),
     "inf / inf, a bare sigmoid": (lambda x, y: exp(x) / (1 + exp(x)), "div"),
@@ -162,6 +166,16 @@ def test_products_and_quotients_of_exponentials_are_taken_apart_by_safe(name):
 @pytest.mark.parametrize("name", [name for name in MEET if "1 + " in name or "softplus" in name])
 def test_sums_with_other_things_stay_and_stay_named(name):
     assert takers(bb.safe(start(MEET[name][0]))) == [MEET[name][1]]
+
+
+def test_values_that_are_infinite_where_the_whole_is_not():
+    """Whoever stores the exponentials of a bare softmax, or their sum, stores infinity."""
+
+    def softmax(x, y):
+        e = exp(x)
+        return {"e": e, "s": total(e), "p": e / total(e), "grows": exp(y * 2) @ x.T}
+
+    assert infinite_between(start(softmax)) == ("e", "s")
 
 
 def test_each_exponential_is_named_once_for_each_taker():
