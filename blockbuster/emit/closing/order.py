@@ -5,13 +5,13 @@ is printed.
 
 Before printing, running maxima are folded before the sums that depend on them, lanes past the end
 of a dim get values that change nothing, sums of dots in loops in loops become one sum, workspaces
-take the dtype of the dots that read them, and
-rows that begin where wide copies can; the outer loops of each nest go onto the launch grid, factors
-that several sums share are computed once, and loads begin before lanes are reduced. Then facts for
-the printer are recorded: how tiles lie in registers, which sums the matrix units add to, how exact
-functions are, and workarounds for a compiler's faults. Last, loads go behind loops in programs that
-take several places, waits are placed where kernels overlap, and sums are paired that need not wait
-for each other. A schedule cannot change any of this.
+take the dtype of the dots that read them, and rows that begin where wide copies can; the outer
+loops of each nest go onto the launch grid, factors that several sums share are computed once, and
+loads begin before lanes are reduced. Then facts for the printer are recorded: how tiles lie in
+registers, which sums the matrix units add to, how exact functions are, and workarounds for a
+compiler's faults. Last, loads go behind loops in programs that take several places, waits are
+placed where kernels overlap, and sums are paired that need not wait for each other. A schedule
+cannot change any of this.
 """
 
 from __future__ import annotations

@@ -300,7 +300,7 @@ def _turned(program: ArrayProgram, operand: Value) -> int | None:
     turned = None
     while operand.node >= 0 and program.equations[operand.node].op in FOLLOWED:
         move, (base,) = program.equations[operand.node], _operands(program, operand.node)
-        if move.op == "windows":  # they would be several arrays of what they are windows of
+        if move.op == "windows":  # stored, they would take the array's memory for each tap
             turned, own = None, len(program.shape_of(base))
             dense = {move.param("axis") if axis == own else axis for axis in dense}
         else:

@@ -32,11 +32,13 @@ class StridedPlaces:
                 terms.append(f"{self.offsets(run.dim)}{spread((run.dim,), lanes)}{step}")
             elif run.dim in self.indices:
                 terms.append(f"{self.indices[run.dim]}{step}")
-        if axis.start.terms:
-            start = axis.start.python(self.size)
-            terms.append(start if terms else f"tl.full((), {start}, INDEX)")
-        text = " + ".join(terms).replace(" + -", " - ")
-        return f"({text})" if len(terms) > 1 else text
+        if not axis.start.terms:
+            return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
+        before, start = axis.start.constant, axis.start.python(self.size)
+        if not terms:
+            return f"tl.full((), {start}, INDEX)"
+        behind = f" - {-before}" if before is not None and before < 0 else f" + {start}"
+        return f"({' + '.join(terms)}{behind})"
 
     def within(self, axis: Strided, lanes: Lanes) -> Iterator[str]:
         """Tests that an axis has elements at these places."""
