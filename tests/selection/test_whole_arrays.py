@@ -16,6 +16,7 @@ from blockbuster.testing.arrays import random_array_function
 from blockbuster.testing.broad_arrays import broad_example
 from tests.emit.cases import FOLDER
 from tests.frontend.programs import OPAQUE, PROGRAMS, inputs_for
+from tests.parameters import rest_slow
 
 
 def run(program, inputs, dtype=np.float64):
@@ -52,7 +53,7 @@ def test_the_text_is_the_oracle(name):
     check(program, inputs_for(program, {}))
 
 
-@pytest.mark.parametrize("first", range(0, 120, 30))
+@pytest.mark.parametrize("first", rest_slow(range(0, 120, 30), [30]))
 def test_the_text_of_a_random_program_is_the_oracle(first):
     checked = 0
     for seed in range(first, first + 30):
@@ -65,7 +66,7 @@ def test_the_text_of_a_random_program_is_the_oracle(first):
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")
-@pytest.mark.parametrize("first", range(0, 240, 30))
+@pytest.mark.parametrize("first", rest_slow(range(0, 240, 30), [0, 120]))
 def test_the_text_of_a_broad_random_program_is_the_oracle(first):
     checked = 0
     for seed in range(first, first + 30):
