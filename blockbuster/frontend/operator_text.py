@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,15 @@ UNSEEN = ("safe", "name", "fn")
 
 EXACT = 1e15
 """Numbers up to here print without a point where they are whole."""
+
+
+def unused(word: str, taken: dict[str, None]) -> str:
+    """``word`` as a Python name that is not among those ``taken``; it is taken from now on."""
+    plain = re.sub(r"\W|^(?=\d|$)", "_", word, flags=re.ASCII)
+    while plain in taken:
+        plain += "_"
+    taken[plain] = None
+    return plain
 
 
 class OperatorText:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from blockbuster.errors import shown
 from blockbuster.frontend.on_tensors import cost
-from blockbuster.frontend.operator_text import OperatorText
+from blockbuster.frontend.operator_text import OperatorText, unused
 from blockbuster.frontend.oracle_sources import definitions, sources
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.separable import separable_dims
@@ -92,11 +92,11 @@ class _Text:
         self.live = [(at, program.equations[at]) for at in program.needed(results)]
         ports = {given.name: port for port, given in enumerate(program.inputs)}
         self.given = [Value(-1, ports[name]) for name in inputs if name in ports]
-        self._taken = dict.fromkeys((*RESERVED, *definitions(), *free))
-        self._sizes = {dim: dim if dim in free else self._unique(dim) for dim in program.dims}
+        taken = dict.fromkeys((*RESERVED, *definitions(), *free))
+        self._sizes = {dim: dim if dim in free else unused(dim, taken) for dim in program.dims}
         words = program.names()
         values = (*self.given, *(Value(at) for at, _ in self.live))
-        self._names = {value: self._unique(words[value]) for value in values}
+        self._names = {value: unused(words[value], taken) for value in values}
 
     @property
     def read(self) -> list[str]:
@@ -128,13 +128,6 @@ class _Text:
         head = "\n".join([*math, "import numpy as np\n"])
         text = "\n\n".join([head, *helpers, "\n".join(function) + "\n"])
         return text, operators.divides
-
-    def _unique(self, word: str) -> str:
-        plain = re.sub(r"\W|^(?=\d|$)", "_", word, flags=re.ASCII)
-        while plain in self._taken:
-            plain += "_"
-        self._taken[plain] = None
-        return plain
 
     def _bound(self, body: Sequence[str]) -> list[str]:
         """The sizes that the lines of ``body`` read: from shapes, or from other sizes."""

@@ -101,9 +101,10 @@ class Interpreter:
         array = self.semantics.item(arrays[name])
         zero = self.semantics.item(np.zeros(()))
         for at, axis in reversed(tuple(enumerate(axes))):
-            if not isinstance(axis, str):  # a run, several, or none, for one axis
-                read = Strided("", ()) if axis is None else axis
-                array = self.layout.read(array, at, read, zero)
+            if axis is None:
+                array = np.asarray(array.take(0, at), array.dtype)  # one term, too, is 0-d
+            elif not isinstance(axis, str):
+                array = self.layout.read(array, at, axis, zero)
         dims = dims_among(axes)
         order = [dims.index(d) for d in whole(given.type)]
         home = None if given.view is None and not given.type.buffered else Tensor(name)

@@ -139,7 +139,8 @@ class _Reader:
             places, order = self.places(axes, self.positions(type, at))
             if any(map(is_padded, axes)):
                 zero = self.semantics.item(np.zeros(()))
-                found = with_zeros(self.semantics.item(array), places, axes, zero)
+                outside = [*map(is_padded, axes)]
+                found = with_zeros(self.semantics.item(array), places, outside, zero)
             else:
                 found = np.asarray(array[places])
             single = tuple(i for i, dim in enumerate(order) if dim not in type.axes)
@@ -174,12 +175,12 @@ class _Reader:
 
 
 def with_zeros(
-    array: Array, places: Sequence[Array], axes: Sequence[AxisView], zero: Array
+    array: Array, places: Sequence[Array], padded: Sequence[bool], zero: Array
 ) -> Array:
     """``array`` at ``places``, which broadcast; ``zero`` where a padded axis has no element."""
     inside, near = np.array(True), []
-    for place, axis, size in zip(places, axes, array.shape, strict=True):
-        if is_padded(axis):
+    for place, outside, size in zip(places, padded, array.shape, strict=True):
+        if outside:
             inside = inside & (place >= 0) & (place < size)
             place = place.clip(0, max(size - 1, 0))
         near.append(place)

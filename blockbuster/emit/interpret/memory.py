@@ -20,7 +20,6 @@ from blockbuster.errors import VerifyError
 from blockbuster.interp.layout import Array
 from blockbuster.interp.plain import with_zeros
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import Strided
 
 Path = tuple[tuple[int, int | range, Dim], ...]
 """The parallel iterations around a statement: number of the loop's run, of the iteration, dim.
@@ -97,9 +96,9 @@ class Memory:
         """The elements at ``index`` of an input, and zeros where a padded axis has none."""
         if buffer in self.writers:
             raise Hazard(f"{buffer.name} is no input, and is read as if zeros stood around it")
-        views = [Strided("", (), padded=isinstance(place, Padded)) for place in index]
+        padded = [isinstance(place, Padded) for place in index]
         places = [np.asarray(p.places if isinstance(p, Padded) else p) for p in index]
-        return with_zeros(self.arrays[buffer], places, views, self.zero)
+        return with_zeros(self.arrays[buffer], places, padded, self.zero)
 
     def version(self, buffer: Buffer, index: Index) -> Array | None:
         """A value that changes whenever an element at ``index`` is written."""

@@ -21,7 +21,7 @@ from blockbuster.emit.print.numpy.text import DECORATOR, RUN_DOC
 from blockbuster.errors import shown
 from blockbuster.frontend.decompose import POWERS
 from blockbuster.frontend.kinds import FLOAT, MASK
-from blockbuster.frontend.operator_text import OperatorText
+from blockbuster.frontend.operator_text import OperatorText, unused
 from blockbuster.frontend.oracle_sources import definitions, sources
 from blockbuster.frontend.part import dims_named
 from blockbuster.frontend.program import ArrayProgram
@@ -46,23 +46,16 @@ def whole_text(program: ArrayProgram) -> str:
 class _Text:
     def __init__(self, steps: Steps) -> None:
         self._steps, self._program = steps, steps.program
-        self._taken = dict.fromkeys((*RESERVED, *keyword.kwlist, *definitions(), "int", "float"))
+        taken = dict.fromkeys((*RESERVED, *keyword.kwlist, *definitions(), "int", "float"))
         words = self._program.names()
         inputs = [Value(-1, port) for port in range(len(self._program.inputs))]
         values = [*inputs, *(step.value for step in steps.steps)]
-        self._names = {value: self._unique(words[value]) for value in values}
+        self._names = {value: unused(words[value], taken) for value in values}
         dims = dims_named([one.shape for one in self._program.inputs], self._program.equations)
-        self._sizes = {dim: self._unique(dim) for dim in dims}
+        self._sizes = {dim: unused(dim, taken) for dim in dims}
         self._spelling = Spelling(lambda dim: self._sizes[dim])
         self._operators = OperatorText(self._program, self._names, self._sizes)
         self._last = steps.last_reads
-
-    def _unique(self, word: str) -> str:
-        plain = re.sub(r"\W|^(?=\d|$)", "_", word, flags=re.ASCII)
-        while plain in self._taken:
-            plain += "_"
-        self._taken[plain] = None
-        return plain
 
     def module(self) -> str:
         """The whole text."""
