@@ -55,8 +55,8 @@ class Windows(Split):
     """``count`` windows of ``length`` elements, which may overlap or leave elements out.
 
     Element r of window h is the one at h * ``step`` + r * ``dilation`` - ``before``. ``padded``:
-    that may be a place outside of the axis; an input reads zeros there, and nobody reads what any
-    other value holds there.
+    that may be a place outside of the axis. An input reads zeros there; for any other value,
+    ``Pieces.windows`` chooses between the value and zero.
     """
 
     step: int

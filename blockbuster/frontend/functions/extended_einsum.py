@@ -199,7 +199,10 @@ class _Call:
             self.spec.refuse(place.at, reason, hint)
 
     def _outer(self, place: Place) -> str:
-        """The letter whose size the axis gives; another one if all are known; "" if it has none."""
+        """The letter that counts the windows of a place; "" where it has tables and numbers alone.
+
+        It is the one whose size is not known; if all are, the padded one, or else the first.
+        """
         unknown = [letter for letter, _ in place.letters if letter not in self.sizes]
         if len(unknown) > 1:
             reason = f"the sizes of {' and '.join(unknown)} are not known"

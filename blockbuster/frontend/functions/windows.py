@@ -38,18 +38,20 @@ def windowed(
     first = before if dilation > 0 else before + dilation * (size - 1)
     if not isinstance(x, TracedArray):
         room = x.shape[axis] + before + behind - abs(dilation) * (size - 1) - 1
-        if size < 1 or (count is not None and count < 1):
-            raise _too_few(min(size, count or size))
+        if size < 1:
+            raise _too_few(f"windows of {size!r} elements")
+        if count is not None and count < 1:
+            raise _too_few(f"{count!r} windows")
         many = max(room // step + 1, 1) if count is None else count
         if room < (many - 1) * step:
             raise _do_not_fit(many, size, x.shape[axis])
         params = {"axis": axis, "count": many, "length": size, "step": step, "dilation": dilation,
                   "before": first}  # fmt: skip
         return on_tensors("windows", (x,), params) if is_tensor(x) else windows(x, **params)
-    dims, length = x.trace.dims, _length(x, size)
+    dims, length = x.trace.dims, _length(x, size, f"windows of {size!r} elements")
     total = dims.length(x.axes[axis]) + whole(before + behind)
     starts = total - (length - ONE) * whole(abs(dilation))
-    many = ONE if count is None else _length(x, count)
+    many = ONE if count is None else _length(x, count, f"{count!r} windows")
     _expect(x, axis, starts - ONE - (many - ONE) * whole(step), many, length)
     if count is None:
         many = starts
@@ -91,10 +93,10 @@ def agree(one: Any, other: Any) -> bool:
     return True
 
 
-def _length(x: TracedArray, size: Any) -> Length:
+def _length(x: TracedArray, size: Any, what: str) -> Length:
     found = length_of(x.trace.scalar(size))
     if found is None or (found.constant is not None and found.constant < 1):
-        raise _too_few(size)
+        raise _too_few(what)
     return found
 
 
@@ -107,9 +109,8 @@ def _expect(x: TracedArray, axis: int, spare: Length, count: Length, length: Len
         raise _do_not_fit(count, length, x.trace.dims.word(x.axes[axis]))
 
 
-def _too_few(number: Any) -> TraceError:
-    reason = f"windows of {number!r} elements, or so many windows"
-    return trace_error(reason, hint="there is at least one window of at least one element")
+def _too_few(what: str) -> TraceError:
+    return trace_error(what, hint="there is at least one window, of at least one element")
 
 
 def _do_not_fit(count: Any, size: Any, extent: Any) -> TraceError:
