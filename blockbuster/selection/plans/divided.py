@@ -21,8 +21,10 @@ from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import CPU, Machine
+from blockbuster.machines.library import library_of
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.library.program import library_program
 from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds, given
 from blockbuster.selection.parts.estimates import Estimates
@@ -95,13 +97,16 @@ class Divided:
 class Division:
     """The parts of a program, each made once."""
 
-    def __init__(self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str) -> None:
+    def __init__(
+        self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str, *, library: bool
+    ) -> None:
         self._program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
+        self._library = library
         self._parts: dict[tuple[Any, ...], Part] = {}
         self._names = _names(program)
         self.arrays = _arrays(program, self._names)
         """The names of the outputs' arrays: their own, unless an input has that."""
-        self._whole: dict[Part, WholePart | None] = {}
+        self._forms: dict[Part, tuple[Part, ...]] = {}
         self._taken: dict[Dim, None] = {}  # dims of what lowering made of parts
         self._written: dict[str, None] = {}  # arrays that parts write beside their outputs
         self._held = held_in(program, dtypes.inputs, dtypes.common)
@@ -126,7 +131,8 @@ class Division:
         if len(units) > 1:
             return search.found()
         times = TWICE if len(units) and search.has_too_little else NEAR
-        part, _ = self.better(whole, consider, known, machine, times)
+        number, _ = self.better(whole, consider, known, machine, times)
+        part = self.forms(whole, machine)[number]
         why = ONE_UNIT if len(units) else NO_UNIT
         return Divided((part,), tuple(consider(part)), machine, why=why)
 
@@ -137,29 +143,43 @@ class Division:
         sizes: Mapping[Dim, int],
         machine: Machine,
         times: float = NEAR,
-    ) -> tuple[Part, Price]:
-        """A part in blocks or, for the CPU, on whole arrays if that is faster by so many ``times``;
-        and its price. Raises EmitError if it has neither form.
-        """
-        whole = self.on_whole_arrays(part)
-        try:
-            blocks = price(part, consider(part), sizes, machine)
-        except EmitError:
-            if whole is None:
-                raise
-            return whole, price(whole, (), sizes, machine)
-        if whole is None:
-            return part, blocks
-        found = price(whole, (), sizes, machine)
-        return (whole, found) if found.length * times < blocks.length else (part, blocks)
+    ) -> tuple[int, Price]:
+        """The number of a part's best form (``forms``), and its price.
 
-    def on_whole_arrays(self, part: Part) -> WholePart | None:
-        """A part on whole arrays, for the CPU, if it may be."""
-        if not self._dtypes.on_cpu:
-            return None
-        if part not in self._whole:
-            self._whole[part] = None if why_not_whole(part.program) else WholePart(part)
-        return self._whole[part]
+        Another form than that in blocks has to be faster by so many ``times``. Raises EmitError if
+        no form can be written.
+        """
+        best: tuple[int, Price] | None = None
+        refused: EmitError | None = None
+        for number, form in enumerate(self.forms(part, machine)):
+            try:
+                found = price(form, consider(form), sizes, machine)
+            except EmitError as error:
+                refused = refused or error
+                continue
+            if best is None or found.length * (times if best[0] == 0 else 1.0) < best[1].length:
+                best = number, found
+        if best is None:
+            assert refused is not None, "there is a form in blocks"
+            raise refused
+        return best
+
+    def forms(self, part: Part, machine: Machine) -> tuple[Part, ...]:
+        """A part in blocks; on whole arrays, for the CPU, if it may be; and with a library's calls,
+        if there are some and the machine has a table of what they take.
+        """
+        if part not in self._forms:
+            whole = self._on_whole_arrays(part) if self._dtypes.on_cpu else None
+            calls = self._with_calls(part) if self._library and library_of(machine) else None
+            self._forms[part] = tuple(form for form in (part, whole, calls) if form is not None)
+        return self._forms[part]
+
+    def _on_whole_arrays(self, part: Part) -> WholePart | None:
+        return None if why_not_whole(part.program) else WholePart(part)
+
+    def _with_calls(self, part: Part) -> Part | None:
+        program = library_program(part.program, part.dtype_given, part.dtype_kept)
+        return part.as_program(program) if program else None
 
     def by_hand(
         self,
@@ -179,9 +199,7 @@ class Division:
     def part(self, units: Units, bits: int) -> Part:
         """The units in ``bits`` as a part."""
         program, own_values = self._program, dict.fromkeys(given(units, bits))
-        shown = {
-            self.arrays[output.name]: output.value for output in units.shown_by(bits)
-        }
+        shown = {self.arrays[output.name]: output.value for output in units.shown_by(bits)}
         cut = {self._names[v]: v for v in map(Value, own_values) if _crosses(units, v, bits)}
         outputs = {**{n: v for n, v in cut.items() if n not in shown}, **shown}
         equations = units.with_views(units.equations(bits), [*outputs.values()])
@@ -223,7 +241,7 @@ class _Search:
         self._machine, self._consider, self._whole = machine, consider, whole
         self._all = (1 << len(units)) - 1
         self._made: dict[int, Part] = {}
-        self._prices: dict[Any, tuple[Part, Price] | EmitError] = {}
+        self._prices: dict[Any, tuple[int, Price] | EmitError] = {}
         self._refused: dict[int, EmitError] = {}
         program = units.program
         values = [Value(-1, port) for port in range(len(program.inputs))]
@@ -244,7 +262,9 @@ class _Search:
         bounds, units = self._bounds, self._units
         if self.has_too_little:
             sizes, machine = self._sizes, self._machine
-            part, _ = self._division.better(self._whole, self._consider, sizes, machine, TWICE)
+            whole = self._whole
+            number, _ = self._division.better(whole, self._consider, sizes, machine, TWICE)
+            part = self._division.forms(whole, machine)[number]
             return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
         best = best_plan(
             units.before, units.beside, budget=BUDGET,
@@ -273,9 +293,8 @@ class _Search:
         if isinstance(found, EmitError):
             self._made[bits], self._refused[bits] = own, found
             return Price(inf, again=again)
-        better, taken = found
-        whole = isinstance(better, WholePart)
-        self._made[bits] = self._division.on_whole_arrays(own) or own if whole else own
+        number, taken = found
+        self._made[bits] = self._division.forms(own, self._machine)[number]
         weight = max(taken.weight, self._bounds.weight(bits))
         lost = sum(Value(at) in self._together for at in self._stored(bits))
         return taken._replace(unsafe=taken.unsafe + lost, weight=weight, again=again)
@@ -284,7 +303,7 @@ class _Search:
         """The equations of a part whose values other parts read."""
         return [at for at in given(self._units, bits) if _crosses(self._units, Value(at), bits)]
 
-    def _priced(self, own: Part) -> tuple[Part, Price] | EmitError:
+    def _priced(self, own: Part) -> tuple[int, Price] | EmitError:
         try:
             return self._division.better(own, self._consider, self._sizes, self._machine)
         except EmitError as error:

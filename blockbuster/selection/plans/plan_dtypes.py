@@ -49,7 +49,7 @@ def kept_dtypes(
     ``steps`` come with the arrays that a file or piece reads. Such an array is kept as it was
     computed, and so is one that is copied, so that numbers do not depend on where a program is cut
     or copied: only a user's functions of whole arrays, and the user, see it rounded. ``rounded``:
-    values at cuts that eager execution would round, too.
+    values at cuts that eager execution would round, too. A library rounds what it computes.
     """
     moves = [step for step, _ in steps if isinstance(step, Call) and step.only_moves]
     computed = {name for _, reads in steps for name in reads}
@@ -60,6 +60,8 @@ def kept_dtypes(
             if isinstance(step, Call) and step.only_moves:
                 kept[name] = met({**own, **kept}.get(s.array, common) for s in step.operands)
             else:
+                as_made = isinstance(step, Call) and step.is_library
                 wide = name in computed and dtypes[name] not in OWN and name not in rounded
+                wide = wide and not as_made
                 kept[name] = arithmetic if wide else dtypes[name]
     return kept
