@@ -11,7 +11,8 @@ PRODUCT = dict(x="M K", w="K N")
 
 
 def family(fn=lambda x, w: x @ w, dtype="float16", constants=(), **dims):
-    return family_of(bb.trace(fn, **(dims or PRODUCT)), dtype, "sm_90", constants=constants)
+    program = bb.trace(fn, **(dims or PRODUCT))
+    return family_of(program, dtype, "sm_90", constants=constants, library=False)
 
 
 def scheduled(of, **sizes):

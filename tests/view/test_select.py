@@ -40,7 +40,7 @@ def test_it_prints_why_a_program_becomes_these_kernels(capsys, model):
 
 
 def test_json_has_the_same_and_the_numbers(capsys, model):
-    code, out, _ = run(capsys, model, *SIZES, "--dtype", "bfloat16", "--json")
+    code, out, _ = run(capsys, model, *SIZES, "--dtype", "bfloat16", "--json", "--no-library")
     data = json.loads(out)
 
     assert code == 0
@@ -50,6 +50,17 @@ def test_json_has_the_same_and_the_numbers(capsys, model):
     assert data["total_us"] == pytest.approx(sum(part["us"] for part in data["parts"]))
     assert data["gap"] == pytest.approx(data["total_us"] / data["lower_bound_us"] - 1)
     assert data["parts"][0]["writes"] == data["parts"][1]["reads"] == ["y"]
+
+
+def test_calls_of_a_library_are_told(capsys, model):
+    _, out, _ = run(capsys, model, "--dims", "x=M K", "w=K N", "--sizes", "M=1024,K=4096,N=4096")
+    _, own, _ = run(
+        capsys, model, "--dims", "x=M K", "w=K N", "--sizes", "M=1024,K=4096,N=4096",
+        "--no-library",
+    )  # fmt: skip
+
+    assert "1 library call" in out and "torch.matmul" in out
+    assert "library" not in own
 
 
 def test_the_cpu_has_times(capsys, model):

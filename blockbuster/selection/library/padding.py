@@ -20,7 +20,8 @@ def is_even(program: ArrayProgram, windows: Equation) -> bool:
     axis = windows.param("axis")
     lengths = (program.shape_of(operand)[axis], windows.shape[axis], windows.shape[-1])
     given, count, taps = (_in_inputs(program, one) for one in lengths)
-    step, before = windows.param("step"), windows.param("before")
+    step: int = windows.param("step")
+    before = windows.param("before")
     one = whole(1)
     reach = whole(windows.param("dilation")) * (taps - one) + one
     left = given + whole(2 * before) - whole(step) * (count - one) - reach

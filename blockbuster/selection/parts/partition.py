@@ -164,17 +164,18 @@ def best_plan(
     estimate: Estimate,
     price: Callable[[Part], Price],
     budget: int,
+    first: Sequence[Part] = (),
 ) -> Best:
     """The best plan of units that read the units ``before`` them and may share a part with those
     ``beside`` them.
 
     ``estimate``: about what a part takes, given the lengths of those that share units with it.
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
-    only units by themselves are.
+    only units by themselves are. ``first``: parts that are priced before any plan is looked for.
     """
     steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
     prices: dict[Part, Price] = {}
-    new: Sequence[Part] = [steps.all] if steps.cap >= len(before) else []
+    new: Sequence[Part] = [*first, *([steps.all] if steps.cap >= len(before) else [])]
     while True:
         for part in new:
             prices[part] = price(part)

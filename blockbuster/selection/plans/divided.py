@@ -7,6 +7,7 @@ needs it, whatever the rest of the program does (parts/units.py, parts/partition
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
@@ -16,24 +17,25 @@ from blockbuster.errors import EmitError, TraceError, shown_lines
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.dtype_names import held_in
 from blockbuster.frontend.kinds import MOVES
+from blockbuster.frontend.library_calls import LibraryProduct
 from blockbuster.frontend.part import part
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import CPU, Machine
-from blockbuster.machines.library import library_of
+from blockbuster.machines.library import IN_ONE_LOAD
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.library.program import library_program
 from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds, given
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.partition import NEAR, Price, best_plan
-from blockbuster.selection.parts.units import Units, units_of
+from blockbuster.selection.parts.units import PRODUCT, Units, units_of
 from blockbuster.selection.plans.asked import Subject
+from blockbuster.selection.plans.forms import Consider, Forms
 from blockbuster.selection.plans.part import Dtypes, Part
+from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.prices import price
-from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
 from blockbuster.selection.plans.why_apart import Found
 
 BUDGET = 12
@@ -53,10 +55,6 @@ TOO_LITTLE = "it has too little to do to be worth dividing"
 ONE_UNIT = "its operators are one group that stays together"
 NO_UNIT = "it computes nothing: its outputs are inputs, views of inputs, or positions"
 
-Consider = Callable[[Part], list[Considered]]
-"""The choice for each piece of a part. Raises EmitError where a piece has none."""
-
-
 @dataclass(frozen=True)
 class Divided:
     """A plan's parts in order, and what was considered for their pieces.
@@ -70,6 +68,18 @@ class Divided:
     machine: Machine
     found: Found | None = None
     why: str = ""
+
+    @property
+    def loaded_whole(self) -> dict[Dim, int]:
+        """Dims whose extent decides what a call of a library takes: whether so many divide it."""
+        return {
+            size_class(dim): IN_ONE_LOAD
+            for part in self.parts
+            for call in part.pieces.steps
+            if isinstance(call, Call) and isinstance(call.fn, LibraryProduct)
+            for seen, axes in zip(call.operands, (call.fn.x_axes, call.fn.w_axes), strict=False)
+            if (dim := part.pieces.inputs[seen.array][axes[-1]]) is not None
+        }
 
     @property
     def by_part(self) -> Iterator[tuple[Part, tuple[Considered, ...]]]:
@@ -101,12 +111,11 @@ class Division:
         self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str, *, library: bool
     ) -> None:
         self._program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
-        self._library = library
         self._parts: dict[tuple[Any, ...], Part] = {}
         self._names = _names(program)
         self.arrays = _arrays(program, self._names)
         """The names of the outputs' arrays: their own, unless an input has that."""
-        self._forms: dict[Part, tuple[Part, ...]] = {}
+        self.forms = Forms(on_cpu=dtypes.on_cpu, library=library)
         self._taken: dict[Dim, None] = {}  # dims of what lowering made of parts
         self._written: dict[str, None] = {}  # arrays that parts write beside their outputs
         self._held = held_in(program, dtypes.inputs, dtypes.common)
@@ -131,55 +140,10 @@ class Division:
         if len(units) > 1:
             return search.found()
         times = TWICE if len(units) and search.has_too_little else NEAR
-        number, _ = self.better(whole, consider, known, machine, times)
-        part = self.forms(whole, machine)[number]
+        number, _ = self.forms.best(whole, consider, known, machine, times)
+        part = self.forms.of(whole, machine)[number]
         why = ONE_UNIT if len(units) else NO_UNIT
         return Divided((part,), tuple(consider(part)), machine, why=why)
-
-    def better(
-        self,
-        part: Part,
-        consider: Consider,
-        sizes: Mapping[Dim, int],
-        machine: Machine,
-        times: float = NEAR,
-    ) -> tuple[int, Price]:
-        """The number of a part's best form (``forms``), and its price.
-
-        Another form than that in blocks has to be faster by so many ``times``. Raises EmitError if
-        no form can be written.
-        """
-        best: tuple[int, Price] | None = None
-        refused: EmitError | None = None
-        for number, form in enumerate(self.forms(part, machine)):
-            try:
-                found = price(form, consider(form), sizes, machine)
-            except EmitError as error:
-                refused = refused or error
-                continue
-            if best is None or found.length * (times if best[0] == 0 else 1.0) < best[1].length:
-                best = number, found
-        if best is None:
-            assert refused is not None, "there is a form in blocks"
-            raise refused
-        return best
-
-    def forms(self, part: Part, machine: Machine) -> tuple[Part, ...]:
-        """A part in blocks; on whole arrays, for the CPU, if it may be; and with a library's calls,
-        if there are some and the machine has a table of what they take.
-        """
-        if part not in self._forms:
-            whole = self._on_whole_arrays(part) if self._dtypes.on_cpu else None
-            calls = self._with_calls(part) if self._library and library_of(machine) else None
-            self._forms[part] = tuple(form for form in (part, whole, calls) if form is not None)
-        return self._forms[part]
-
-    def _on_whole_arrays(self, part: Part) -> WholePart | None:
-        return None if why_not_whole(part.program) else WholePart(part)
-
-    def _with_calls(self, part: Part) -> Part | None:
-        program = library_program(part.program, part.dtype_given, part.dtype_kept)
-        return part.as_program(program) if program else None
 
     def by_hand(
         self,
@@ -262,13 +226,13 @@ class _Search:
         bounds, units = self._bounds, self._units
         if self.has_too_little:
             sizes, machine = self._sizes, self._machine
-            whole = self._whole
-            number, _ = self._division.better(whole, self._consider, sizes, machine, TWICE)
-            part = self._division.forms(whole, machine)[number]
+            whole, forms = self._whole, self._division.forms
+            number, _ = forms.best(whole, self._consider, sizes, machine, TWICE)
+            part = forms.of(whole, machine)[number]
             return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
         best = best_plan(
             units.before, units.beside, budget=BUDGET,
-            bound=bounds.least, estimate=self._estimates.of, price=self._price,
+            bound=bounds.least, estimate=self._estimates.of, price=self._price, first=self._calls,
         )  # fmt: skip
         if any(bits not in self._made for bits in best.parts):
             raise next(iter(self._refused.values()))
@@ -277,6 +241,18 @@ class _Search:
         refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
         found = Found(units, self._sizes, self._estimates, best, refused, BUDGET)
         return Divided(parts, considered, self._machine, found)
+
+    @property
+    def _calls(self) -> list[int]:
+        """The units with calls of a library: estimates do not know what those take."""
+        ops = [one.op for one in self._units.program.equations]
+        found = []
+        for at, unit in enumerate(self._units.units):
+            with suppress(EmitError, TraceError):
+                if PRODUCT in [ops[own] for own in unit.equations]:
+                    part = self._division.part(self._units, 1 << at)
+                    found += [1 << at] * (len(self._division.forms.of(part, self._machine)) > 1)
+        return found
 
     def _price(self, bits: int) -> Price:
         """What a part takes. Equal parts are priced once."""
@@ -294,7 +270,7 @@ class _Search:
             self._made[bits], self._refused[bits] = own, found
             return Price(inf, again=again)
         number, taken = found
-        self._made[bits] = self._division.forms(own, self._machine)[number]
+        self._made[bits] = self._division.forms.of(own, self._machine)[number]
         weight = max(taken.weight, self._bounds.weight(bits))
         lost = sum(Value(at) in self._together for at in self._stored(bits))
         return taken._replace(unsafe=taken.unsafe + lost, weight=weight, again=again)
@@ -305,7 +281,8 @@ class _Search:
 
     def _priced(self, own: Part) -> tuple[int, Price] | EmitError:
         try:
-            return self._division.better(own, self._consider, self._sizes, self._machine)
+            forms = self._division.forms
+            return forms.best(own, self._consider, self._sizes, self._machine, NEAR)
         except EmitError as error:
             return error
 

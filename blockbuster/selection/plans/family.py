@@ -20,7 +20,8 @@ from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.units import Units
 from blockbuster.selection.plans.asked import Asked, Known, Subject
-from blockbuster.selection.plans.divided import Consider, Divided, Division
+from blockbuster.selection.plans.divided import Divided, Division
+from blockbuster.selection.plans.forms import Consider
 from blockbuster.selection.plans.part import Part, dtypes_of
 from blockbuster.selection.plans.pieces import Axes, Call, Piece
 from blockbuster.selection.plans.plan import File, Plan, Sizes, bound, whole_file
@@ -151,6 +152,11 @@ class Family:
         return Asked(subject, sizes, considered, self._refused, one_kernel)
 
     def _at_other_sizes(self, chosen: Divided, sizes: Sizes, one_kernel: bool) -> Divided | None:
+        """The same choice at other sizes; None if it cannot be made there, or if a library takes
+        longer there.
+        """
+        if any(sizes[dim] % lanes for dim, lanes in chosen.loaded_whole.items()):
+            return None
         rules = (rule for part in chosen.parts for rule in part.size_rules)
         known, pairs = completed(sizes, rules), zip(chosen.fused, chosen.considered, strict=True)
         found = [fused.at_other_sizes(considered, known) for fused, considered in pairs]

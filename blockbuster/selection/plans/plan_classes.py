@@ -50,7 +50,10 @@ class _Group:
     def blocks(self) -> Blocks:
         """By how many lanes candidates cut dims."""
         considered = self.divided.considered if self.divided else ()
-        return blocks_of([c for one in considered for c in (one.best, *one.others)])
+        found = dict(blocks_of([c for one in considered for c in (one.best, *one.others)]))
+        for dim, lanes in (self.divided.loaded_whole if self.divided else {}).items():
+            found[dim] = tuple(sorted({*found.get(dim, ()), lanes}))
+        return found
 
     @cached_property
     def cuts(self) -> Sequence[tuple[Dim, int]]:

@@ -45,7 +45,11 @@ def launch_by_host(machine: Machine) -> float:
 
 
 def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:
-    """Microseconds of a library's call at ``sizes`` (by size class), launched in a graph."""
+    """Microseconds of a library's call at ``sizes`` (by size class), launched in a graph.
+
+    A machine's rate is what long runs of products sustain, and a table's calls ran briefly, at a
+    higher clock: they are told as they would run beside what the closed form tells of kernels.
+    """
     library = library_of(machine)
     assert library is not None, "else no part has such a call"
 
@@ -53,15 +57,20 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
         return [sizes[size_class(dim)] if dim else 1 for dim in axes]
 
     x, w, *_ = (extents(part.pieces.inputs[seen.array]) for seen in call.operands)
+    made = prod(extents(call.axes[0]))
     if isinstance(call.fn, LibraryProduct):
-        return library.product_us(*call.fn.extents(x, w))
-    assert isinstance(call.fn, LibraryConvolution), "the other call"
-    made = extents(call.axes[0])
-    filters, channels, *taps = (w[axis] for axis in call.fn.w_axes)
-    return library.convolution_us(
-        prod(taps), channels, filters, prod(made) // filters,
-        rank=len(taps), last=call.fn.channels_last,
-    )  # fmt: skip
+        m, n, k = call.fn.extents(x, w)
+        taken, operations = library.product_us(m, n, k), 2.0 * made * k
+    else:
+        assert isinstance(call.fn, LibraryConvolution), "the other call"
+        filters, channels, *taps = (w[axis] for axis in call.fn.w_axes)
+        taken = library.convolution_us(
+            prod(taps), channels, filters, made // filters,
+            rank=len(taps), last=call.fn.channels_last,
+        )  # fmt: skip
+        operations = 2.0 * made * channels * prod(taps)
+    slower = 1.0 / machine.rate("matrix", "float16") - 1.0 / library.rate
+    return taken + 1e6 * operations * max(slower, 0.0)
 
 
 def _copy(call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:

@@ -35,6 +35,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--machine", default="h200", metavar="NAME",
         help=f"an architecture, {', '.join(NAMES)}, or auto (default h200)",
     )  # fmt: skip
+    command.add_argument(
+        "--no-library", action="store_true", help="no calls of torch's library, kernels only"
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
     command.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="draw the plan: .svg, .png or .dot"
@@ -45,7 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Choose the kernels and print why they are these."""
     program = trace_named(arguments.program, arguments.dims)
     with Screen(stderr=True).working("choosing kernels"):
-        plan = select(program, parse_sizes(arguments.sizes), arguments.machine, arguments.dtype)
+        plan = select(
+            program, parse_sizes(arguments.sizes), arguments.machine, arguments.dtype,
+            library=not arguments.no_library,
+        )  # fmt: skip
     for note in plan.notes:
         warn(f"note: {note}")
     say(_json(plan) if arguments.json else plan.explain().rstrip("\n"))

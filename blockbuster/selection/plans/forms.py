@@ -1,0 +1,79 @@
+"""The forms of a part: in blocks, on whole arrays, or with calls of a library; and the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from blockbuster.errors import EmitError
+from blockbuster.ir.types import Dim
+from blockbuster.machines import Machine
+from blockbuster.machines.library import library_of
+from blockbuster.selection.considered import Considered
+from blockbuster.selection.library.program import library_program
+from blockbuster.selection.parts.partition import NEAR, Price
+from blockbuster.selection.plans.part import Part
+from blockbuster.selection.plans.prices import price
+from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
+
+MEASURED_NEAR = 1.03
+"""How many times as fast calls of a library have to be: their times were measured."""
+
+Consider = Callable[[Part], list[Considered]]
+"""The choice for each piece of a part. Raises EmitError where a piece has none."""
+
+
+class Forms:
+    """The forms of parts, each made once. ``library``: whether calls of a library may stand."""
+
+    def __init__(self, *, on_cpu: bool, library: bool) -> None:
+        self._on_cpu, self._library = on_cpu, library
+        self._of: dict[Part, tuple[Part, ...]] = {}
+
+    def of(self, part: Part, machine: Machine) -> tuple[Part, ...]:
+        """A part in blocks; on whole arrays, for the CPU, if it may be; and with a library's calls,
+        if there are some and the machine has a table of what they take.
+        """
+        if part not in self._of:
+            whole = _on_whole_arrays(part) if self._on_cpu else None
+            calls = _with_calls(part) if self._library and library_of(machine) else None
+            self._of[part] = tuple(form for form in (part, whole, calls) if form is not None)
+        return self._of[part]
+
+    def best(
+        self,
+        part: Part,
+        consider: Consider,
+        sizes: Mapping[Dim, int],
+        machine: Machine,
+        times: float,
+    ) -> tuple[int, Price]:
+        """The number of a part's best form, and its price.
+
+        One on whole arrays has to be faster than one in blocks by so many ``times``; one with calls
+        by less, unless nothing tells apart what takes so little. Raises EmitError if no form can be
+        written.
+        """
+        found: tuple[int, Price] | None = None
+        refused: EmitError | None = None
+        times = times if self._on_cpu or times > NEAR else MEASURED_NEAR
+        for number, form in enumerate(self.of(part, machine)):
+            try:
+                taken = price(form, consider(form), sizes, machine)
+            except EmitError as error:
+                refused = refused or error
+                continue
+            if found is None or taken.length * (1.0 if found[0] else times) < found[1].length:
+                found = number, taken
+        if found is None:
+            assert refused is not None, "there is a form in blocks"
+            raise refused
+        return found
+
+
+def _on_whole_arrays(part: Part) -> WholePart | None:
+    return None if why_not_whole(part.program) else WholePart(part)
+
+
+def _with_calls(part: Part) -> Part | None:
+    program = library_program(part.program, part.dtype_given, part.dtype_kept)
+    return part.as_program(program) if program else None
