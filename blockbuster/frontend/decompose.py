@@ -169,7 +169,7 @@ def _is_vector_of(recorder: ViewRecorder, block: Ref, vector: Ref) -> bool:
 
 
 def _sum(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    monoid = {"sum": "+", "max": "max", "min": "min"}[equation.op]
+    monoid = "+" if equation.op == "sum" else equation.op
     x = _ref(terms[0])
     if monoid == "+" and equation.kind in INTEGERS:
         x = recorder.unary("whole", x, hint="n")
@@ -378,7 +378,7 @@ def _custom(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...])
 
 ARRAY_OPS: Mapping[str, Decomposition] = {
     **dict.fromkeys(FUNCTIONS, _scalar_function),
-    **dict.fromkeys(("sum", "max", "min"), _sum),
+    **dict.fromkeys(("sum", "prod", "max", "min"), _sum),
     "mean": _mean, "softmax": _softmax, "logsumexp": _logsumexp, "log_softmax": _log_softmax,
     "rms_norm": _rms_norm, "layer_norm": _layer_norm,
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,

@@ -242,7 +242,8 @@ LENGTH, EXTENTS = Form(length_to_json, read_length), Form(lengths_to_json, read_
 
 PARAMS: Mapping[str, Mapping[str, Form]] = {
     **{fn: {} for fn in FUNCTIONS},
-    **{fn: {"axis": WHOLE, "keepdims": TRUTH} for fn in ("sum", "max", "min", "mean", "logsumexp")},
+    **{fn: {"axis": WHOLE, "keepdims": TRUTH}
+       for fn in ("sum", "prod", "max", "min", "mean", "logsumexp")},
     "softmax": {"axis": WHOLE, "safe": TRUTH}, "log_softmax": {"axis": WHOLE},
     "layer_norm": {"eps": REAL}, "rms_norm": {"eps": REAL},
     "matmul": {}, "transpose": {"axes": Form(list, items(number(0)))},

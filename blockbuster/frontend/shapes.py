@@ -167,7 +167,7 @@ ARRAYS_ONLY = ("matmul", "concat")
 
 SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(FUNCTIONS, broadcast),
-    **dict.fromkeys(("sum", "max", "min", "mean", "logsumexp"), _reduce),
+    **dict.fromkeys(("sum", "prod", "max", "min", "mean", "logsumexp"), _reduce),
     **dict.fromkeys(("softmax", "log_softmax"), _along_axis),
     **dict.fromkeys(WEIGHTED, _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,

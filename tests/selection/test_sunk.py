@@ -35,7 +35,9 @@ tiles {{
 MASK = ("t1: [M] = index M", "t2: [M] = where(t1 < 7, t1, 0)")
 LOADED = ("t1: [M] = load V[M]", "t2: [M] = t1 * 2")
 COLUMN = ("forall N {", "t3: [M] = load X[M, N]", "t4: [M] = t3 * t2", "store Y[M, N] = t4", "}")
-LOOP = ("forall N {", "t3: [M, N] = load X[M, N]", "t4: [M, N] = t3 * t2", "store Y[M, N] = t4", "}")
+LOOP = (
+    "forall N {", "t3: [M, N] = load X[M, N]", "t4: [M, N] = t3 * t2", "store Y[M, N] = t4", "}",
+)  # fmt: skip
 
 
 def moves(scheduled):

@@ -146,7 +146,8 @@ class _Text:
         if one.op == "sum" and self._is_positive(operand, step):
             keeps = bool(one.param("keepdims"))
             return f"{self._spelling.helper('sum_of_positive')}({name}, {keeps}, dtype)"
-        total = f"np.add.reduce({name}, {options}, dtype=np.float64)"
+        function = "np.multiply" if one.op == "prod" else "np.add"
+        total = f"{function}.reduce({name}, {options}, dtype=np.float64)"
         if one.op == "mean":
             shape = self._program.shape_of(operand)
             extents = [shape[axis] for axis in step.axes]

@@ -45,6 +45,13 @@ def _minimum(a, b):
 ''',
         (),
     ),
+    "_product": (
+        """
+def _product(a, b):
+    return a * b
+""",
+        (),
+    ),
     "_sums": (
         '''
 def _sums(a, b, c, d):
