@@ -10,10 +10,12 @@ from math import prod
 
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.layouts import Layouts
 from blockbuster.emit.tile.program import Tile, View
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import array_dim, dims_along
+from blockbuster.ir.views import Run, Strided, array_dim, dims_along
 
 LINE, SECTOR = 128, 32
 """Bytes of a line, and of the parts of it that are moved if they are asked for."""
@@ -43,11 +45,43 @@ def copied_at_once(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> 
 
 
 def _dense(view: View, tile: Tile, tiling: Tiling) -> int:
-    """Lanes of a tile that lie next to each other in memory."""
-    whole = not view.dims or view.buffer.axes[-1].per_block
-    last = () if whole else dims_along(view.dims[-1])
-    dims = [dim for dim in last if dim in tile.axes]
-    return tiling.block(dims[-1]) if dims else 1
+    """Lanes of a tile that lie next to each other in memory, where loads of so many can begin."""
+    last = _last_run(view, tile)
+    if last is None or last.step != ONE:
+        return 1
+    axis, lanes = view.dims[-1], tiling.block(last.dim)
+    start = axis.start.constant if isinstance(axis, Strided) else 0
+    return min(lanes, int(start) & -int(start)) if start else lanes
+
+
+def _last_run(view: View, tile: Tile) -> Run | None:
+    """How the innermost dim of a tile runs along the last axis of an array."""
+    if not view.dims or view.buffer.axes[-1].per_block:
+        return None
+    axis = view.dims[-1]
+    every = axis.runs if isinstance(axis, Strided) else map(Run, dims_along(axis))
+    return next((run for run in reversed([*every]) if run.dim in tile.axes), None)
+
+
+def requests(view: View, tile: Tile, layouts: Layouts, extents: Extents) -> int:
+    """How often an access asks for a line: once for each that it touches, and again wherever lanes
+    load elements one by one that are no neighbours, or begin where no wide load can.
+
+    A lane holds as many elements of a row as the widest access to memory moves at once, and lanes
+    that are so far apart ask for other lines each. A pool of pairs of 112 x 112 with eight elements
+    to a lane takes an H100 32 microseconds instead of 7.
+    """
+    touched = pieces(view, tile, extents, LINE)
+    axis, last = view.dims[-1] if view.dims else None, _last_run(view, tile)
+    if last is None or not isinstance(axis, Strided) or tile not in layouts.known:
+        return touched
+    width, step = MEMORY[view.buffer.dtype].bytes, last.step.constant
+    at_once = copied_at_once(view, tile, layouts.tiling, extents)
+    held = width * int(step or 1) * layouts.known[tile].neighbours(last.dim)
+    if held <= at_once:
+        return touched
+    elements = prod(_lanes(dim, extents) for dim in tile.axes)
+    return max(touched, elements * width * min(held, LINE) // (at_once * LINE))
 
 
 def is_across(view: View, tile: Tile, tiling: Tiling) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, WHOLES, dtype_of_kind
+from blockbuster.frontend.powers import POWERS
 from blockbuster.frontend.primitives import Apply, Count, Primitive, Ref, Round, Source
 from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.frontend.source import Refused, trace_error
@@ -137,9 +138,9 @@ def _scalar_function(recorder: ViewRecorder, equation: Equation, terms: tuple[Te
     if inverts and _is_vector_of(recorder, refs[0], refs[1]):
         inverse, partner = _INVERSES[fn]
         return recorder.binary(partner, refs[0], recorder.unary(inverse, refs[1], hint="r"))
-    power = POWERS.get(terms[1]) if fn == "pow" and isinstance(terms[1], Const) else None
+    power = POWERS.get(terms[1]) if fn == "pow" else None
     if power is not None and refs:
-        return recorder.unary(power, refs[0], hint=_HINTS.get(power, "y"))
+        return recorder.apply(power, refs[0], hint=_HINTS.get(power.fn, "y"))
     positions = iter(range(len(refs)))
     args = [Arg(next(positions)) if isinstance(t, Ref) else t for t in terms]
     expr = Call(fn, tuple(a for a in args if a is not None))
@@ -154,9 +155,6 @@ def _wrapped(recorder: ViewRecorder, equation: Equation, made: Ref) -> Ref:
 
 
 _INVERSES = {"sub": ("neg", "add"), "div": ("reciprocal", "mul")}
-POWERS = {
-    Const(2.0): "square", Const(0.5): "sqrt", Const(-0.5): "rsqrt", Const(-1.0): "reciprocal",
-}  # fmt: skip
 _HINTS = {"exp": "e", "reciprocal": "r", "rsqrt": "r", "neg": "c", "where": "s"}
 
 
@@ -169,7 +167,7 @@ def _is_vector_of(recorder: ViewRecorder, block: Ref, vector: Ref) -> bool:
 
 
 def _sum(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    monoid = {"sum": "+", "max": "max", "min": "min"}[equation.op]
+    monoid = "+" if equation.op == "sum" else equation.op
     x = _ref(terms[0])
     if monoid == "+" and equation.kind in INTEGERS:
         x = recorder.unary("whole", x, hint="n")
@@ -378,7 +376,7 @@ def _custom(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...])
 
 ARRAY_OPS: Mapping[str, Decomposition] = {
     **dict.fromkeys(FUNCTIONS, _scalar_function),
-    **dict.fromkeys(("sum", "max", "min"), _sum),
+    **dict.fromkeys(("sum", "prod", "max", "min"), _sum),
     "mean": _mean, "softmax": _softmax, "logsumexp": _logsumexp, "log_softmax": _log_softmax,
     "rms_norm": _rms_norm, "layer_norm": _layer_norm,
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,

@@ -31,14 +31,20 @@ def layouts(primitives: Sequence[Primitive], live: Sequence[bool]) -> list[Layou
     """The layout each value is computed in.
 
     A first pass leaves open what only outputs read; such values then follow their operands, so
-    that a softmax over columns is computed transposed rather than transposing its exponentials.
+    that a softmax over columns is computed transposed rather than transposing its exponentials. An
+    operand that is made of inputs element by element has no order of its own to follow: windows of
+    an image whose maxima are taken one by one are computed in the order of the result.
     """
     first = _asked(primitives, live, [None] * len(primitives))
-    preferred: list[Layout | None] = []
+    settled: list[Layout | None] = []  # layouts for which there is a reason
     for position, primitive in enumerate(primitives):
         chosen = choose(first[position], natural(primitive.shape))
         free = isinstance(primitive.op, Source | Count)
-        preferred.append(None if free else chosen or _like_operands(primitive, preferred))
+        settled.append(None if free else chosen or _like_operands(primitive, settled))
+    preferred = [
+        None if isinstance(p.op, Source | Count) else layout or native(p, natural(p.shape))
+        for p, layout in zip(primitives, settled, strict=True)
+    ]
     second = _asked(primitives, live, preferred)
     return [
         _computed_in(primitive, asked, wish) or native(primitive, natural(primitive.shape))
@@ -84,17 +90,21 @@ def _computed_in(
     return chosen if chosen is not None or open_ else usual
 
 
-def _like_operands(primitive: Primitive, preferred: Sequence[Layout | None]) -> Layout:
-    """The natural layout, or that of an operand which has all axes of the result."""
+def _like_operands(primitive: Primitive, settled: Sequence[Layout | None]) -> Layout | None:
+    """The layout of an operand which has all axes of the result; None if none has a settled one.
+
+    What is computed in another way than element by element has its own.
+    """
     usual = native(primitive, natural(primitive.shape))
-    if isinstance(primitive.op, Apply | Round):
-        for ref in primitive.operands:
-            layout = preferred[ref.value]
-            first = len(primitive.shape) - len(ref.axes)
-            shown = {axis: i for i, axis in enumerate(ref.axes, first)}
-            if layout is not None and len(layout) == len(usual):
-                return under(primitive.shape, moved(layout, shown.get))
-    return usual
+    if not isinstance(primitive.op, Apply | Round):
+        return usual
+    for ref in primitive.operands:
+        layout = settled[ref.value]
+        first = len(primitive.shape) - len(ref.axes)
+        shown = {axis: i for i, axis in enumerate(ref.axes, first)}
+        if layout is not None and len(layout) == len(usual):
+            return under(primitive.shape, moved(layout, shown.get))
+    return usual if any(settled[ref.value] for ref in primitive.operands) else None
 
 
 def _as_asked(_primitive: Primitive, layout: Layout) -> Layout:

@@ -146,6 +146,16 @@ def _add(one: Tensor, other: Tensor) -> Tensor:
     return one + other
 
 
+def _multiply(one: Tensor, other: Tensor) -> Tensor:
+    return one * other
+
+
+def _product(x: Tensor, axes: Axes) -> Tensor:
+    for axis in axes:
+        x = x.prod(axis, keepdim=True)
+    return x
+
+
 def _sum(x: Tensor, axes: Axes) -> Tensor:
     return x.sum(axes, keepdim=True)
 
@@ -191,6 +201,7 @@ def _log_softmax(state: Shifted, x: Tensor) -> Tensor:
 
 FOLDS: Mapping[str, Fold] = {
     "sum": Fold(_sum, _add),
+    "prod": Fold(_product, _multiply),
     "mean": Fold(_sum, _add, lambda total, count: total / count),
     "max": Fold(lambda x, axes: x.amax(axes, keepdim=True), _larger),
     "min": Fold(lambda x, axes: x.amin(axes, keepdim=True), _smaller),

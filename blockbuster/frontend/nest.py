@@ -8,7 +8,16 @@ from typing import NamedTuple
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, call
 from blockbuster.ir.graph import Value
-from blockbuster.ir.ops import Collect, Elementwise, Functional, Map, Op, Pointwise, Reduce
+from blockbuster.ir.ops import (
+    ROW_FOLDS,
+    Collect,
+    Elementwise,
+    Functional,
+    Map,
+    Op,
+    Pointwise,
+    Reduce,
+)
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, Type
 
@@ -118,7 +127,6 @@ def fold_leaf(monoid: str, dim: Dim, *, hint: str, origin: Origin) -> Leaf:
     return leaf
 
 
-ROW_FOLDS = {"+": "row_sum", "max": "row_max", "min": "row_min"}
 
 
 def contract_leaf(dim: Dim | None, axes: tuple[Dim, ...], *, hint: str, origin: Origin) -> Leaf:

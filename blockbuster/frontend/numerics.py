@@ -196,7 +196,7 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "floor": np.floor, "round": np.round, "sin": np.sin, "cos": np.cos, "log1p": np.log1p,
     "expm1": np.expm1,
     # array functions
-    "sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean,
+    "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "mean": np.mean,
     "matmul": np.matmul, "transpose": np.transpose, "expand": expand, "cast": cast,
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
     "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation, Operand
 from blockbuster.ir.graph import Value
 
-FOLDS = ("sum", "max", "min", "mean")
+FOLDS = ("sum", "prod", "max", "min", "mean")
 """Folds whose result over two axes is that over the one and then over the other."""
 
 View = tuple[int | None, ...]

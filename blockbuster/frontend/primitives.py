@@ -177,7 +177,7 @@ class Recorder:
             result = self.computed(ref.view(others))
         else:
             kept = tuple(shape[i] for i in others)
-            hint = {"+": "s", "max": "z", "min": "z"}[monoid]
+            hint = {"+": "s", "prod": "p"}.get(monoid, "z")
             result = self.add(Fold(monoid, position, dim), (ref,), kept, hint)
         rank = len(shape)
         places = [i - (i > position) if i != position else None for i in range(rank)]

@@ -27,7 +27,7 @@ from blockbuster.frontend.program import (
     Operand,
     Shape,
 )
-from blockbuster.frontend.shapes import SHAPES, WEIGHTED
+from blockbuster.frontend.shapes import REDUCTIONS, SHAPES, WEIGHTED
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.dtypes import FLOAT8, OWN
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, Call, Const, Expr, Size, calls, rewrite
@@ -242,7 +242,7 @@ LENGTH, EXTENTS = Form(length_to_json, read_length), Form(lengths_to_json, read_
 
 PARAMS: Mapping[str, Mapping[str, Form]] = {
     **{fn: {} for fn in FUNCTIONS},
-    **{fn: {"axis": WHOLE, "keepdims": TRUTH} for fn in ("sum", "max", "min", "mean", "logsumexp")},
+    **{f: {"axis": WHOLE, "keepdims": TRUTH} for f in REDUCTIONS},
     "softmax": {"axis": WHOLE, "safe": TRUTH}, "log_softmax": {"axis": WHOLE},
     "layer_norm": {"eps": REAL}, "rms_norm": {"eps": REAL},
     "matmul": {}, "transpose": {"axes": Form(list, items(number(0)))},

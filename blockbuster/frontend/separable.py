@@ -76,7 +76,8 @@ def _axes(
 
 LOOKED_INTO: Mapping[str, tuple[Pick, ...]] = {
     **dict.fromkeys(
-        ("sum", "max", "min", "mean", "softmax", "log_softmax", "logsumexp"), (_axis_of_first,)
+        ("sum", "prod", "max", "min", "mean", "softmax", "log_softmax", "logsumexp"),
+        (_axis_of_first,),
     ),
     **dict.fromkeys(("rms_norm", "layer_norm"), (partial(_axes, (-1,), ()),)),
     "matmul": (lambda equation, shapes: (shapes[0][-1], shapes[1][-2:][0]),),

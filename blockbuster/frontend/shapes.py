@@ -160,6 +160,7 @@ def _concat(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) 
     return (*shapes[0][:axis], dim, *shapes[0][axis + 1 :])
 
 
+REDUCTIONS = ("sum", "prod", "max", "min", "mean", "logsumexp")
 WEIGHTED = ("rms_norm", "layer_norm")
 ARRAYS_ONLY = ("matmul", "concat")
 """Operations whose operands must be arrays, not constants."""
@@ -167,7 +168,7 @@ ARRAYS_ONLY = ("matmul", "concat")
 
 SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(FUNCTIONS, broadcast),
-    **dict.fromkeys(("sum", "max", "min", "mean", "logsumexp"), _reduce),
+    **dict.fromkeys(REDUCTIONS, _reduce),
     **dict.fromkeys(("softmax", "log_softmax"), _along_axis),
     **dict.fromkeys(WEIGHTED, _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,

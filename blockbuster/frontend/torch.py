@@ -214,9 +214,14 @@ def _windows(
     return (made if dilation > 0 else made.flip(-1)).movedim(-2, axis)
 
 
+def _multiplied(_: Torch, x: Tensor, *, axis: int, keepdims: bool) -> Tensor:
+    made = tensor_product(x, (axis % x.ndim,))
+    return made.unsqueeze(axis % x.ndim) if keepdims else made
+
+
 TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "sum": _reduced("sum"), "mean": _reduced("mean"),
-    "max": _reduced("amax"), "min": _reduced("amin"),
+    "max": _reduced("amax"), "min": _reduced("amin"), "prod": _multiplied,
     "softmax": _softmax, "logsumexp": _logsumexp,
     "log_softmax": lambda torch, x, *, axis: torch.log_softmax(x, dim=axis),
     "layer_norm": _layer_norm, "rms_norm": _rms_norm,

@@ -18,7 +18,7 @@ from blockbuster.frontend.strips import Cut, Split, Strips, cut, placed, split, 
 from blockbuster.ir.expr import Arg, Expr, Size, call, rewrite
 from blockbuster.ir.lengths import ONE, ZERO, Length, product_of
 
-_COMBINE = {"+": "add", "max": "maximum", "min": "minimum"}
+_COMBINE = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
 
 class ViewRecorder(Pieces):

@@ -31,7 +31,7 @@ from blockbuster.interp.semantics import Refused, rounded_to
 from blockbuster.interp.setting import Setting
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Misc
+from blockbuster.ir.ops import IDENTITY, Misc
 
 CONTEXT = Context(prec=60, Emax=10**17, Emin=-(10**17), traps=[Overflow])
 NEAR = Decimal("1e-40")  # of the larger number: closer ones may be one number, computed in two ways
@@ -39,7 +39,6 @@ TINY = Decimal("1e-45")  # smaller numbers may be what rounding left of a zero
 DEEPEST = Decimal(-(10**15))  # exp of what is lower is that of this
 LARGEST = Decimal(2**100)  # of the numbers that are cast to integers: larger ones have few digits
 ZERO, ONE = Decimal(0), Decimal(1)
-INFINITE = {"+": 0.0, "max": -math.inf, "min": math.inf}
 
 
 def in_decimals(
@@ -161,7 +160,7 @@ class Decimals(Objects):
         return Decimal(value)
 
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        return self.item(np.full(shape, INFINITE[monoid]))
+        return self.item(np.full(shape, IDENTITY[monoid]))
 
     def cast(self, item: Array, dtype: str) -> Array:
         if dtype in OWN:

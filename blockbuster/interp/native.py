@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.interp.layout import Array
-from blockbuster.interp.semantics import FLOAT_SCALARS, Floats, rounded_to
+from blockbuster.interp.semantics import FLOAT_SCALARS, UFUNC, Floats, rounded_to
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import PREDICATES
 from blockbuster.ir.types import Dim
@@ -52,8 +52,8 @@ class Native(Floats):
         item = _number(item)
         if item.dtype.kind == "f" or not item.shape[-1]:
             return super().fold_last(monoid, item.astype(np.float64))
-        fold = {"+": np.add, "max": np.maximum, "min": np.minimum}[monoid]
-        return np.asarray(fold.reduce(item, -1, WHOLE if monoid == "+" else item.dtype))
+        adds = monoid in ("+", "prod")
+        return np.asarray(UFUNC[monoid].reduce(item, -1, WHOLE if adds else item.dtype))
 
     def cast(self, item: Array, dtype: str) -> Array:
         if dtype not in OWN:

@@ -22,11 +22,10 @@ from blockbuster.interp.semantics import Refused
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import Expr, functions_of
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Elementwise, Map, Misc, Pointwise, Rescale
+from blockbuster.ir.ops import IDENTITY, Elementwise, Map, Misc, Pointwise, Rescale
 
 LARGEST_POWER = 20_000
 NOT_LITERAL = ("exp", "log", "tanh", "sigmoid", "silu")
-INFINITE = {"+": Fraction(0), "max": -math.inf, "min": math.inf}
 
 
 def exp(x: Any) -> Any:
@@ -180,7 +179,7 @@ class Ordered(Objects):
         return Fraction(value) if math.isfinite(value) else value
 
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        return np.full(shape, INFINITE[monoid], object)
+        return np.full(shape, self.constant(IDENTITY[monoid]), object)
 
     def cast(self, item: Array, dtype: str) -> Array:
         if dtype not in OWN:

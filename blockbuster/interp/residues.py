@@ -248,7 +248,7 @@ class Residues(Semantics):
         return np.array(residues, np.int64).reshape(np.shape(self.modulus))
 
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        start = {"+": 0, "max": NEGATIVE_INFINITY, "min": INFINITY}[monoid]
+        start = {"+": 0, "prod": 1, "max": NEGATIVE_INFINITY, "min": INFINITY}[monoid]
         return np.full(shape, start, np.int64)
 
     def dot(self, a: Array, b: Array) -> Array:

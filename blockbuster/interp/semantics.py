@@ -17,7 +17,7 @@ from blockbuster.interp.domains import RANGES
 from blockbuster.interp.layout import Array
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
-from blockbuster.ir.ops import Misc
+from blockbuster.ir.ops import IDENTITY, MONOID_OF, Misc
 from blockbuster.ir.types import Dim
 
 Function = Callable[..., Any]
@@ -29,7 +29,7 @@ class Refused(ArithmeticError):
 
 SizeOf = Callable[[Dim], int]
 Shape = tuple[int, ...]
-MONOID_CALL = {"+": "add", "max": "maximum", "min": "minimum"}
+MONOID_CALL = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
 
 class Semantics(ABC):
@@ -102,8 +102,8 @@ class Semantics(ABC):
         """A functional operator of Table 1; items may be stacked along leading axes."""
         if name == "dot":
             return self.dot(*args)
-        if name in ("row_sum", "row_max", "row_min"):
-            return self.fold_last({"sum": "+"}.get(name[4:], name[4:]), *args)
+        if name in MONOID_OF:
+            return self.fold_last(MONOID_OF[name], *args)
         a, b = args
         match name:
             case "row_shift" | "row_scale":
@@ -187,8 +187,9 @@ FLOAT_SCALARS: dict[str, Function] = {
     "floor": np.floor, "round": np.rint, "sin": np.sin, "cos": np.cos, "log1p": np.log1p,
     "expm1": np.expm1,
 }  # fmt: skip
-_IDENTITY = {"+": 0.0, "max": -math.inf, "min": math.inf}
-_UFUNC: dict[str, np.ufunc] = {"+": np.add, "max": np.maximum, "min": np.minimum}
+UFUNC: dict[str, np.ufunc] = {
+    "+": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
+}  # fmt: skip
 
 
 class Floats(Semantics):
@@ -219,7 +220,7 @@ class Floats(Semantics):
         return self.dtype.type(value)
 
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        return np.full(shape, _IDENTITY[monoid], self.dtype)
+        return np.full(shape, IDENTITY[monoid], self.dtype)
 
     def dot(self, a: Array, b: Array) -> Array:
         wide = self._accumulator.dtype
@@ -227,7 +228,7 @@ class Floats(Semantics):
         return np.asarray(a @ b.swapaxes(-1, -2), self.dtype)
 
     def fold_last(self, monoid: str, item: Array) -> Array:
-        fold, start = _UFUNC[monoid], _IDENTITY[monoid]
+        fold, start = UFUNC[monoid], IDENTITY[monoid]
         wide = self._accumulator.dtype
         return np.asarray(fold.reduce(item, axis=-1, dtype=wide, initial=start), self.dtype)
 

@@ -21,7 +21,7 @@ from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import FUNCTIONS, UNINTERPRETED, Call, Const
-from blockbuster.ir.ops import Misc
+from blockbuster.ir.ops import IDENTITY, Misc
 from blockbuster.ir.types import Dim, size_class
 
 DECIDING = ("lt", "eq", "max", "min", "where", "and", "or", "not", "sub0")
@@ -216,8 +216,7 @@ class Terms(Semantics):
         return self.term("input", (size_class(dim),)) if self.sized else super().extent(dim, size)
 
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        start = {"+": 0.0, "max": -math.inf, "min": math.inf}[monoid]
-        return self.item(np.full(shape, start))
+        return self.item(np.full(shape, IDENTITY[monoid]))
 
     def fold(self, monoid: str, a: Array, b: Array) -> Array:
         if self.anywhere and monoid == "+":

@@ -2,13 +2,14 @@
 
 An operator defines its result types and its flops; the semantics tables of ``blockbuster.interp``
 define its meaning. Sources: Blockbuster Part 1, Table 1 and section 2.1. Beside the paper's
-operators there are those that real programs need (``sub div col_scale col_shift row_max row_min``,
-``pointwise``, ``cast``) and the addressing operators ``transpose`` and ``relabel``.
+operators there are those that real programs need (``sub div col_scale col_shift row_prod row_max
+row_min``, ``pointwise``, ``cast``) and the addressing operators ``transpose`` and ``relabel``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,12 @@ from blockbuster.ir.types import Dim, Type, size_class
 if TYPE_CHECKING:
     from blockbuster.ir.graph import Graph, Value
 
-MONOIDS = ("+", "max", "min")
+IDENTITY: Mapping[str, float] = {"+": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
+"""By monoid, the value that changes nothing: that of a fold over nothing."""
+MONOIDS = tuple(IDENTITY)
+ROW_FOLDS = {"+": "row_sum", "prod": "row_prod", "max": "row_max", "min": "row_min"}
+"""By monoid, the functional operator that folds rows."""
+MONOID_OF = {name: monoid for monoid, name in ROW_FOLDS.items()}
 
 Flops = tuple[int, tuple[Dim, ...]]
 """Operations of one execution: a count times the extents of some dims."""
@@ -47,7 +53,8 @@ class Op:
 class Functional(Op):
     """A named functional operator of Table 1: ``dot(a, b)`` is ``a @ b.T``, and so on.
 
-    ``row_sum``, ``row_max`` and ``row_min`` reduce the last axis of a block or a vector.
+    ``row_sum``, ``row_prod``, ``row_max`` and ``row_min`` reduce the last axis of a block or a
+    vector.
     """
 
     name: str

@@ -35,6 +35,7 @@ from blockbuster.ir.views import AxisView
 KEYWORDS = (
     "graph", "map", "in", "yield", "return", "reduce", "transpose", "relabel", "cast", "misc",
     "index", "port", "head", "from", "over", "by", "inf", "nan", "or", "and", "not", "max", "min",
+    "prod",
 )  # fmt: skip
 RESERVED = frozenset((*KEYWORDS, *FUNCTIONALS, *FUNCTIONS))
 VIEW_WORDS = ("index", "port")  # an array of such a name is quoted

@@ -116,6 +116,7 @@ FUNCTIONALS: dict[str, tuple[int, Callable[[str, tuple[Type, ...]], Type]]] = {
     "add": (2, _same), "sub": (2, _same), "mul": (2, _same), "div": (2, _same),
     "row_shift": (2, _by_row), "row_scale": (2, _by_row),
     "col_shift": (2, _by_column), "col_scale": (2, _by_column),
-    "row_sum": (1, _drop_last), "row_max": (1, _drop_last), "row_min": (1, _drop_last),
+    "row_sum": (1, _drop_last), "row_prod": (1, _drop_last),
+    "row_max": (1, _drop_last), "row_min": (1, _drop_last),
     "dot": (2, _dot), "outer": (2, _outer),
 }  # fmt: skip

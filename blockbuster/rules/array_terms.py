@@ -15,6 +15,7 @@ from typing import NamedTuple
 from blockbuster.ir.expr import COMMUTATIVE, Arg, Call, Const, Expr, Size
 from blockbuster.ir.graph import Graph, Input, Node, Read, Value
 from blockbuster.ir.ops import (
+    MONOID_OF,
     Accumulate,
     Cast,
     Collect,
@@ -28,8 +29,6 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
-
-ROW_FOLDS = {"row_sum": "+", "row_max": "max", "row_min": "min"}
 
 Number = int
 
@@ -100,9 +99,9 @@ class Terms:
             case Functional("dot"):
                 dim = graph.type_of(node.operands[0]).axes[-1]
                 return [self._folded("+", dim, self.number(Term("mul", tuple(args)), node), node)]
-            case Functional(name) if name in ROW_FOLDS:
+            case Functional(name) if name in MONOID_OF:
                 dim = graph.type_of(node.operands[0]).axes[-1]
-                return [self._folded(ROW_FOLDS[name], dim, args[0], node)]
+                return [self._folded(MONOID_OF[name], dim, args[0], node)]
             case Reduce(dim, monoid):
                 return [self._folded(monoid, dim, args[0], node)]
             case Cast() | Transpose():

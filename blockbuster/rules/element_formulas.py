@@ -12,13 +12,11 @@ from typing import NamedTuple
 
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, substitute
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Pointwise
+from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Elementwise, Functional, Map, Pointwise
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
 MOST = 256
 """How many functions a formula applies at most; a value that takes more stands for itself."""
-
-ROW_FOLDS = {"+": "row_sum", "max": "row_max", "min": "row_min"}
 
 
 class Formulas:

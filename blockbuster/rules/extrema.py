@@ -6,20 +6,17 @@ m of all x, and the fold's neutral element e elsewhere.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from blockbuster.ir.builder import rebuild
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Accumulate, Elementwise, Pointwise
+from blockbuster.ir.ops import IDENTITY, Accumulate, Elementwise, Pointwise
 from blockbuster.ir.ports import select_results
 from blockbuster.rules.base import name_of
 from blockbuster.rules.beside import Waiting, waits_for_more
 from blockbuster.rules.element_formulas import in_both, monoid_of
 from blockbuster.rules.legality import different_dims, first_iteration_gone, map_at
-
-NEUTRAL = {"+": 0.0, "max": -math.inf, "min": math.inf}
 
 
 def waiting(graph: Graph, first: int, second: int) -> Iterator[Waiting | str]:
@@ -69,7 +66,7 @@ def _factor(graph: Graph, extremum: Value, alone: Node) -> Expr | str:
     if not set(searched.types[extremum.port].axes) <= set(alone.types[0].axes):
         return f"lacks an axis of {name_of(graph, extremum)}"
     monoid = monoid_of(alone, 0)
-    neutral = Const(NEUTRAL[monoid])
+    neutral = Const(IDENTITY[monoid])
     if not isinstance(taken, Call) or taken.fn != "where" or taken.args[2] != neutral:
         return f"does not take {neutral.value:g} where {name_of(graph, extremum)} is not"
     found = (call("eq", x, leaf), call("eq", leaf, x))
@@ -85,7 +82,7 @@ def _factor(graph: Graph, extremum: Value, alone: Node) -> Expr | str:
 def at_lead(monoid: str) -> tuple[Call, Call]:
     """The factors that make x neutral unless its lead r is the folded lead r2, or is missing."""
     alike, missing = call("eq", Arg(1), Arg(2)), call("ne", Arg(1), Arg(1))
-    neutral = Const(NEUTRAL[monoid])
+    neutral = Const(IDENTITY[monoid])
     return (
         call("where", alike, Arg(0), neutral),
         call("where", call("or", alike, missing), Arg(0), neutral),

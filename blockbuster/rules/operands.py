@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import calls
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Elementwise, Functional, Misc, Pointwise, Reduce
+from blockbuster.ir.ops import MONOID_OF, Elementwise, Functional, Misc, Pointwise, Reduce
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.uses import results_of
 from blockbuster.rules.base import Note, Refusal, Rule
@@ -28,8 +28,6 @@ from blockbuster.rules.statistics import (
     statistics,
     why_not_apart,
 )
-
-FOLDS = ("row_sum", "row_max", "row_min")
 
 
 def operands(rule: Rule, graph: Graph, position: int, note: Note) -> Iterator[Values]:
@@ -102,7 +100,7 @@ def sums_a_block(graph: Graph, path: Path, value: Value, part: Slice) -> str:
     """What a loop folds block by block would be a list whose length is the number of blocks."""
     level = graph.at(path)
     for node in Builder(level).finish(value).nodes:
-        if isinstance(node.op, Functional) and node.op.name in FOLDS:
+        if isinstance(node.op, Functional) and node.op.name in MONOID_OF:
             (whole,) = (level.type_of(v) for v in node.operands)
             if whole.axes[-1] in part.rate:
                 return f"{{}} is made of sums of single blocks of {whole.axes[-1]}"

@@ -177,7 +177,7 @@ class _Level:
             case Functional(name):
                 return lifted_functional(to, name, args, node.types[0].axes)
             case Reduce(dim, monoid):
-                return self._reduced(to, dim, monoid, args[0])
+                return self._reduced(to, dim, monoid, args[0]) if monoid != "prod" else None
             case Cast() | Relabel() | Transpose():
                 return self._readdressed(to, node, args[0])
         return None
@@ -334,8 +334,8 @@ class _Results:
         and taken off again, it would cost digits.
         """
         pair = self.level.pairs.get(value)
-        if pair is None or isinstance(result, Rescale):
-            return None
+        if pair is None or isinstance(result, Rescale) or result == Accumulate("prod"):
+            return None  # exponents of a product add up, and no maximum is its own
         if isinstance(result, Collect):
             kept = bool(self._not_worth_storing(pair))
             return replace(pair, product=None if kept else pair.product).each(self._list)

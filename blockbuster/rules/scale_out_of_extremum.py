@@ -28,7 +28,7 @@ from typing import ClassVar, NamedTuple
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, call
 from blockbuster.ir.graph import Graph, Node, Output, Value
-from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Op, Pointwise
+from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Elementwise, Functional, Map, Op, Pointwise
 from blockbuster.rules.base import (
     Kind,
     LocalRule,
@@ -40,7 +40,6 @@ from blockbuster.rules.base import (
     unheard,
 )
 from blockbuster.rules.by_dim import by_dim
-from blockbuster.rules.element_formulas import ROW_FOLDS
 from blockbuster.rules.legality import first_iteration_gone
 from blockbuster.rules.shared_factor import made_here, shares_a_pass
 from blockbuster.rules.signs import not_negative

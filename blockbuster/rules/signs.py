@@ -31,7 +31,7 @@ IF_ALL = frozenset({"add", "mul", "div", "reciprocal", "recip0"})
 
 FUNCTIONALS = frozenset({
     "add", "mul", "div", "row_shift", "row_scale", "col_shift", "col_scale",
-    "row_sum", "row_max", "row_min", "dot", "outer",
+    "row_sum", "row_prod", "row_max", "row_min", "dot", "outer",
 })  # fmt: skip
 
 

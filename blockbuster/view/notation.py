@@ -45,8 +45,8 @@ FUNCTIONALS = {
     "row_shift": "x + ρ", "row_scale": "x × ρ", "col_shift": "x + κ", "col_scale": "x × κ",
     "dot": "·", "outer": "ρ κ",
 }  # fmt: skip
-ROW_REDUCTIONS = {"row_sum": "∑", "row_max": "max", "row_min": "min"}
-SIGNS = {"+": "+", "max": "max", "min": "min"}
+ROW_REDUCTIONS = {"row_sum": "∑", "row_prod": "∏", "row_max": "max", "row_min": "min"}
+SIGNS = {"+": "+", "prod": "×", "max": "max", "min": "min"}
 
 
 def formula(expr: Expr, names: Sequence[str], *, floor: int = 0) -> str:

@@ -66,3 +66,67 @@ def test_requests_of_a_kernel(columns, each):
     (found,) = work(kernel.derivation.final)
     loop = found.phases[1]
     assert loop.lines == loop.runs * each
+
+
+def layout_of(order, lanes, each, warps):
+    """The place of each element of a tile, row by row: its thread, and the number of the register.
+
+    As Triton lays it: ``each`` neighbours to a lane, then lanes, then warps, the last axis first.
+    """
+    digits = {dim: int(np.log2(lanes[dim])) for dim in order}
+    free = {"register": int(np.log2(each)), "lane": 5, "warp": int(np.log2(warps))}
+    kinds = list[tuple[str, str, int]]()
+    for dim in reversed(order):
+        for at in range(digits[dim]):
+            first = "register" if dim == order[-1] and free["register"] else ""
+            kind = first or ("lane" if free["lane"] else "warp" if free["warp"] else "more")
+            free[kind] = free.get(kind, 0) - 1
+            kinds.append((kind, dim, at))
+    return kinds
+
+
+def asked(step, lanes, each, warps, row):
+    """Lines that the loads of a tile ask for, looking at each load of each warp by itself.
+
+    The columns stand ``step`` float16s apart; ``row``: bytes from one row to the next.
+    """
+    kinds = layout_of("AB", lanes, each, warps)
+    index = np.indices((lanes["A"], lanes["B"])).reshape(2, -1)
+    at = {"A": index[0], "B": index[1]}
+    address = at["A"] * row + at["B"] * 2 * step
+    load = np.zeros_like(address)
+    for number, (kind, dim, digit) in enumerate(kinds):
+        if kind != "lane":
+            load |= ((at[dim] >> digit) & 1) << number
+    return len(set(zip(load.tolist(), (address // LINE).tolist(), strict=True)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.sampled_from([4, 16, 32]), columns=st.sampled_from([32, 64, 128, 512]),
+    step=st.sampled_from([2, 4, 8]), warps=st.sampled_from([1, 2, 4]),
+)  # fmt: skip
+def test_lanes_load_elements_apart_from_each_other_one_by_one(rows, columns, step, warps):
+    """A lane holds neighbours of the result, which do not lie beside each other in ``x``."""
+    graph = bb.lower(bb.trace(lambda x: x[:, ::step] * 2, x=f"A N={step * columns}"))
+    schedule = f"block A {rows}, B {columns}\nwarps {warps}"
+    kernel = bb.emit(graph, {"A": 64}, schedule=schedule)
+    (found,) = work(kernel.derivation.final)
+    each = max(1, min(8, rows * columns // (32 * warps)))
+    stored = max(1, rows * columns * 2 // LINE)
+    looked = asked(step, {"A": rows, "B": columns}, each, warps, 2 * step * columns)
+    assert found.phases[0].lines == 64 // rows * (looked + stored)
+
+
+def test_more_warps_ask_for_fewer_lines():
+    """A lane loads what it holds of the result one by one: eight elements, or four."""
+
+    def lines(warps):
+        graph = bb.lower(bb.trace(lambda x: x[:, ::2] * 2, x="A N=128"))
+        kernel = bb.emit(graph, {"A": 4096}, schedule=f"block A 32, B 64\nwarps {warps}")
+        (found,) = work(kernel.derivation.final)
+        return found.phases[0].lines / found.programs
+
+    tile, stored = 32 * 64, 32
+    assert lines(warps=8) == tile * 8 * 4 // LINE + stored
+    assert lines(warps=16) == tile * 4 * 4 // LINE + stored

@@ -12,6 +12,7 @@ from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS
 from blockbuster.emit.target.compiler import compiled_entry
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import TARGETS
+from blockbuster.runtime.launch import run_interpreted
 from tests.parameters import rest_slow
 
 SIZES = {"M": 64, "K": 64, "N": 64}
@@ -194,3 +195,23 @@ def fused_with_a_lane(kernel) -> list[str]:
         fused = re.findall(r"fma\.rn\.f32\s+%r\d+, %r\d+, %r\d+, (%r\d+);", text)
         found += [register for register in fused if register in shuffled]
     return found
+
+
+# logarithms near 1 --------------------------------------------------------------------------
+
+
+def test_log1p_is_off_by_few_units_everywhere():
+    """Near 0, near -1, at powers of two and far away, and at the ends of what has a logarithm."""
+    random = np.random.default_rng(0)
+    near, ends = np.exp(np.linspace(-80, 80, 3000)), [-1, -2, -np.inf, np.inf, np.nan, 0, 1 / 3]
+    some = random.uniform(-1, 3, 3000), 2.0 ** np.arange(-9, 60), ends
+    x = np.concatenate([near, -near[near < 1], *some]).astype(np.float32)
+    kernel = emitted(lambda x: bb.log1p(x), {"x": "M"}, sizes={"M": len(x)})
+    (found,) = run_interpreted(kernel, {"x": x}).values()
+    with np.errstate(all="ignore"):
+        exact = np.log1p(x.astype(np.float64))
+
+    known = np.isfinite(exact)
+    unit = np.spacing(np.abs(exact[known]).astype(np.float32)).astype(np.float64)
+    assert np.max(np.abs(found[known] - exact[known]) / unit) < 4
+    np.testing.assert_array_equal(found[~known], exact[~known].astype(np.float32))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from torch.nn import functional as F
 
 import blockbuster.frontend as bb
 from blockbuster.interp.binding import list_only
@@ -166,6 +167,24 @@ def test_a_value_wanted_in_two_orders_is_transposed_once():
 
 def test_softmax_over_columns_needs_no_transpose():
     assert kinds(lowered(lambda x: bb.softmax(x, axis=0) * 2, x="M N")) == [Map] * 5
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool2d(x, 3, 2, 1),
+        lambda x: F.avg_pool2d(x, 3, 1, 1), lambda x: F.max_pool2d(x * 2, (1, 3), (1, 2)),
+    ],
+)  # fmt: skip
+def test_windows_are_computed_in_the_order_of_the_result(pool):
+    """The last two axes of images are blocks, and no loop runs over single columns."""
+    graph = lowered(pool, x="C H=127 W=129")
+
+    (output,) = graph.outputs
+    (made,) = graph.types_of([output.value])
+    assert output.axes is None  # the lists are in the order of the result's axes
+    assert made.axes == made.lists[1:]
+    assert Transpose not in kinds(graph)
 
 
 def test_leading_dims_are_list_only():

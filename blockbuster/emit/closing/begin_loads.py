@@ -22,7 +22,7 @@ from blockbuster.emit.tile.each_nest import Around, each_body
 from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_in
 from blockbuster.emit.tile.uses import is_matrix_dot
-from blockbuster.ir.ops import Functional
+from blockbuster.ir.ops import MONOID_OF, Functional
 
 MOST = 64 << 10
 """Bytes that a program loads outside loops, at most, for its loads to begin early. With 96 kB,
@@ -31,7 +31,7 @@ for one program on a processor instead of two. The maximum of a scaled row, with
 instead of 2.5.
 """
 
-REDUCTIONS = (Functional("row_sum"), Functional("row_max"), Functional("row_min"))
+REDUCTIONS = tuple(map(Functional, MONOID_OF))
 
 
 @each_body("blocks")

@@ -25,7 +25,7 @@ from blockbuster.emit.tile.dataflow import (
     with_parts,
 )
 from blockbuster.emit.tile.each_nest import Around, naming_body
-from blockbuster.emit.tile.padding import IDENTITY, Lane, LaneState
+from blockbuster.emit.tile.padding import Lane, LaneState
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -39,14 +39,14 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.typed import filled_dtype
-from blockbuster.ir.ops import Cast, Functional
+from blockbuster.ir.ops import IDENTITY, MONOID_OF, Cast, Functional
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 
 Made: TypeAlias = dict[tuple[Tile, Dim, float], Tile]
 
-# a reduction along the last axis and the value that it ignores
-IGNORED = {"row_sum": 0.0, "row_max": -math.inf, "row_min": math.inf}
+IGNORED = {name: IDENTITY[monoid] for name, monoid in MONOID_OF.items()}
+"""By reduction along the last axis, the value that it ignores."""
 
 
 def guard(program: TileProgram, ragged: Sequence[Dim]) -> TileProgram:

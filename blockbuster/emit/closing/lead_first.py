@@ -205,4 +205,5 @@ LAWS: dict[str, Callable[..., Known]] = {
     "row_max": lambda a: a,
     "row_min": lambda a: a,
     "row_sum": lambda a: None if a.added else a,
+    "row_prod": lambda a: a if a == STAYS else None,
 }

@@ -100,10 +100,18 @@ def _marked(body: tuple[Stmt, ...], uses: Uses) -> tuple[Stmt, ...]:
         if isinstance(stmt, For):
             tiles = tuple(_settled(stmt, uses))
             stmt = with_parts(stmt, body=_marked(stmt.body, uses), settled=tiles)
-        elif isinstance(stmt, Fold) and not not_exchanged(stmt, uses):
+        elif isinstance(stmt, Fold) and (_multiplies(stmt, uses) or not not_exchanged(stmt, uses)):
             stmt = changed(stmt, apart=TWO_STEPS)
         out.append(stmt)
     return same_or(body, tuple(out))
+
+
+def _multiplies(fold: Fold, uses: Uses) -> bool:
+    """True if ``fold`` multiplies by a row's product: a product that is read in another way than
+    once cannot be read by an addition of zero, which would lose the sign of a zero.
+    """
+    made = (s for s in statements(uses.nest.body) if isinstance(s, Let) and s.target == fold.value)
+    return fold.monoid == "prod" and any(reduces(let, uses) for let in made)
 
 
 def _settled(loop: For, uses: Uses) -> Iterator[Tile]:

@@ -16,17 +16,15 @@ import numpy as np
 from blockbuster.emit.interpret.interpreter import TileInterpreter
 from blockbuster.emit.interpret.memory import Hazard
 from blockbuster.emit.interpret.observer import Real, TileObserver
-from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import Fold, Let, Tile, TileProgram
 from blockbuster.emit.tile.trips import bound_blocks
 from blockbuster.interp.domains import nearest
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Floats
 from blockbuster.ir.dtypes import INTEGERS
-from blockbuster.ir.ops import Functional
+from blockbuster.ir.ops import IDENTITY, MONOID_OF, Functional
 from blockbuster.ir.types import Dim, size_class
 
-MONOID = {"row_sum": "+", "row_max": "max", "row_min": "min"}
 HIGH = 20.0  # the largest argument of exp: exp of exp of a number is finite too
 
 
@@ -79,8 +77,8 @@ class LaneCheck(TileObserver):
         match stmt.op:
             case Functional("dot"):
                 _multiplied(stmt.args, args, real)
-            case Functional(name) if name in MONOID:
-                _ignored(stmt.args[0], args[0], stmt.args[0].axes[-1:], MONOID[name], real)
+            case Functional(name) if name in MONOID_OF:
+                _ignored(stmt.args[0], args[0], stmt.args[0].axes[-1:], MONOID_OF[name], real)
 
     def fold(self, stmt: Fold, values: Sequence[Array], real: Real) -> None:
         added = tuple(dim for dim in stmt.target.per_lane if dim not in stmt.value.per_lane)

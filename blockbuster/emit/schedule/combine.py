@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from blockbuster.emit.schedule.defer_lane_sums import REDUCTION
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.program import Chunks, Fold, For, Init, Let, Load, Stmt, Tile, View
-from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.ops import ROW_FOLDS, Functional, Pointwise
 from blockbuster.ir.origin import Origin
 
 Views = Mapping[Tile, View]
@@ -75,7 +74,7 @@ def _at_once(
         return changed(load, target=changed(load.target, axes=(*tile.axes, chunks.lanes)))
 
     def reduced(target: Tile, monoid: str, rows: Tile) -> Let:
-        return Let(target, Functional(REDUCTION[monoid]), (rows,), origin)
+        return Let(target, Functional(ROW_FOLDS[monoid]), (rows,), origin)
 
     leads = chunks_of(fold.target)
     made: list[Stmt] = [leads, reduced(fold.target, fold.monoid, leads.target)]

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from blockbuster.emit.schedule.conditions import LONGEST, Formulas
 from blockbuster.emit.tile.dataflow import defined, folded
 from blockbuster.emit.tile.monoids import kept_empty
-from blockbuster.emit.tile.padding import DATA, IDENTITY, UNKNOWN, Lane, applied, is_exact
+from blockbuster.emit.tile.padding import DATA, UNKNOWN, Lane, applied, is_exact
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -41,7 +41,7 @@ from blockbuster.ir.expr import (
     is_predicate,
     show_number,
 )
-from blockbuster.ir.ops import Cast, Functional, Pointwise
+from blockbuster.ir.ops import IDENTITY, Cast, Functional, Pointwise
 from blockbuster.rules.safety import RESCALED
 
 Assumed = Mapping[Expr, float]
@@ -242,6 +242,8 @@ def is_finite(lane: Lane) -> bool:
 def _reduced(name: str, args: Sequence[Lane]) -> Lane:
     """What a dot or a reduction gives, of at least one element along the axis that goes."""
     if name in ("row_max", "row_min"):
+        return args[0]
+    if name == "row_prod" and args[0] in (0.0, 1.0):
         return args[0]
     if name == "row_sum" and args[0] in (0.0, math.inf, -math.inf):
         return args[0]

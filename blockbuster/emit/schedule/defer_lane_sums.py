@@ -31,9 +31,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.ir.ops import Functional
-
-REDUCTION = {"+": "row_sum", "max": "row_max", "min": "row_min"}
+from blockbuster.ir.ops import ROW_FOLDS, Functional
 
 
 class DeferLaneSums(Move):
@@ -85,7 +83,7 @@ def not_deferrable(fold: Fold, loop: For, before: tuple[Stmt, ...], nest: Nest) 
     if fold.members:
         return f"{target.name} is a running exponent, which others are rescaled by"
     if reduction_of(fold, loop) is None:
-        return f"{value.name} is no {REDUCTION[fold.monoid]} made in the loop"
+        return f"{value.name} is no {ROW_FOLDS[fold.monoid]} made in the loop"
     if list(reads(nest.body)).count(value) > 1:
         return f"{value.name} is read elsewhere, too"
     if target in reads(loop.body):
@@ -99,7 +97,7 @@ def not_deferrable(fold: Fold, loop: For, before: tuple[Stmt, ...], nest: Nest) 
 
 def reduction_of(fold: Fold, loop: For) -> Let | None:
     """The operator that makes the value of ``fold``, if it is its monoid's reduction."""
-    op = Functional(REDUCTION[fold.monoid])
+    op = Functional(ROW_FOLDS[fold.monoid])
     lets = (s for s in loop.body if isinstance(s, Let) and s.target == fold.value and s.op == op)
     return next(lets, None)
 

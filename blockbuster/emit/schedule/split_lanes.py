@@ -45,11 +45,11 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.tiling import power_of_two
 from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import ZERO, Length, Rule, size, whole
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Transpose
+from blockbuster.ir.ops import MONOID_OF, Cast, Functional, Pointwise, Transpose
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, Run, Strided
 
-MONOIDS = {"dot": "+", "row_sum": "+", "row_max": "max", "row_min": "min"}
+MONOIDS = {"dot": "+", **MONOID_OF}
 """What adds up the parts of what takes all of a dim."""
 
 

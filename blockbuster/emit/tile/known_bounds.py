@@ -2,8 +2,9 @@
 
 A known number has a value for each combination of blocks of the dims that it depends on: it is an
 array with an axis for each of them. A bound that depends on data is unknown; its loop is assumed to
-run over all its blocks. If data decide where one loop ends and the next begins, the first is
-assumed to run over all blocks, and the second over none.
+run over all its blocks, but over one if it runs from the least to the largest of a single place. If
+data decide where one loop ends and the next begins, the first is assumed to run over all blocks,
+and the second over none.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.interp.semantics import Float64
-from blockbuster.ir.expr import Expr
-from blockbuster.ir.ops import Pointwise
+from blockbuster.ir.expr import Arg, Const, Expr, call
+from blockbuster.ir.ops import Functional, Op, Pointwise
 from blockbuster.ir.types import Dim, size_class
 
 Numbers = NDArray[Any]
+LEAST, MOST = Functional("row_min"), Functional("row_max")
+BEHIND = call("add", Arg(0), Const(1.0))
+"""The number of the block behind one."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,8 @@ class KnownBounds:
         """The number of the first block that ``loop`` runs over, and that behind the last."""
         count = self.count(loop.dim)
         begin, end = loop.span or (None, None)
+        if begin is not None and end is not None and self._is_one_place(begin, end):
+            return self._clipped(None, 0, count), self._clipped(None, 1, count)
         unknown = count if (loop.dim, loop.span) in self._going_on else 0
         return self._clipped(begin, unknown, count), self._clipped(end, count, count)
 
@@ -117,6 +123,16 @@ class KnownBounds:
         dims = merged(begin, end)
         counts = np.maximum(end.over(dims) - begin.over(dims), 0)
         return float(counts.mean()) if counts.size else 0.0
+
+    def _is_one_place(self, begin: Tile, end: Tile) -> bool:
+        """True if blocks run from that of the least to that of the largest entry of one lane."""
+        made = {s.target: s for s in statements(self.nest.body) if isinstance(s, BlockOf | Let)}
+        match made.get(end):
+            case Let(op=Pointwise(expr), args=(last,)) if expr == BEHIND:
+                first, behind = (_extreme(made, *at) for at in ((begin, LEAST), (last, MOST)))
+                one = first is not None and all(self.blocks.get(d, 1) == 1 for d in first.axes)
+                return one and first == behind
+        return False
 
     def _clipped(self, tile: Tile | None, usual: int, count: int) -> PerBlock:
         found = self.known.get(tile) if tile is not None else None
@@ -157,3 +173,13 @@ class KnownBounds:
         if stmt.dim in loops:
             return PerBlock((stmt.dim,), edges.astype(float))
         return PerBlock((), np.asarray(float(edges[0])))
+
+
+def _extreme(made: Mapping[Tile, Let | BlockOf], block: Tile, op: Op) -> Tile | None:
+    """The tile over whose lanes ``op`` gives the position that ``block`` is the block of."""
+    match made.get(block):
+        case BlockOf(value=position):
+            match made.get(position):
+                case Let(op=found, args=(places,)) if found == op:
+                    return places
+    return None

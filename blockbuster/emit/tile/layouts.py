@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from math import prod
 
 from blockbuster.emit.tile.dataflow import defined, folded, operands
@@ -68,6 +69,10 @@ class Layout:
     def warps_along(self, dim: Dim) -> int:
         """How many warps lie along ``dim``."""
         return 1 << sum(along == dim for along, _ in self.warps)
+
+    def neighbours(self, dim: Dim) -> int:
+        """How many elements that follow each other along ``dim`` one lane of a warp holds."""
+        return 1 << next(at for at in count() if (dim, at) not in self.registers)
 
     def shuffles(self, dim: Dim, widths: Mapping[Dim, int]) -> int:
         """How often lanes hand on what they have to fold a tile along ``dim``: each row that a lane

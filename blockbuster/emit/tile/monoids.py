@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call
+from blockbuster.ir.ops import IDENTITY
 
 
 def kept_empty(factor: Expr, monoid: str) -> Expr:
@@ -16,12 +15,15 @@ def kept_empty(factor: Expr, monoid: str) -> Expr:
     """
     if monoid == "+":
         return factor
-    start = Const(-math.inf if monoid == "max" else math.inf)
+    start = Const(IDENTITY[monoid])
     if isinstance(factor, Call) and factor.fn == "where" and factor.args[1:] == (Arg(0), start):
         return factor
     return call("where", call("eq", Arg(0), start), Arg(0), factor)
 
 
 LARGER = call("maximum", Arg(0), Arg(1))
-COMBINED = {"+": call("add", Arg(0), Arg(1)), "max": LARGER, "min": call("minimum", Arg(0), Arg(1))}
+COMBINED = {
+    "+": call("add", Arg(0), Arg(1)), "prod": call("mul", Arg(0), Arg(1)), "max": LARGER,
+    "min": call("minimum", Arg(0), Arg(1)),
+}  # fmt: skip
 """What is folded ahead: the target before, and what is folded into it."""

@@ -29,14 +29,12 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.ir.expr import Arg, Const, Expr, Size
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel
+from blockbuster.ir.ops import IDENTITY, Cast, Functional, Pointwise, Relabel
 from blockbuster.ir.types import Dim
 
 Lane: TypeAlias = float | str
 DATA, UNKNOWN = "data", "unknown"
 Lanes: TypeAlias = dict[Dim, Lane]
-
-IDENTITY = {"+": 0.0, "max": -math.inf, "min": math.inf}
 
 
 def padding(program: TileProgram, ragged: Sequence[Dim]) -> dict[Tile, Lanes]:
@@ -175,14 +173,18 @@ def _zero_kept(args: Sequence[Lane]) -> Lane:
     return 0.0 if 0.0 in args and UNKNOWN not in args else UNKNOWN
 
 
+def _one_kept(args: Sequence[Lane]) -> Lane:
+    return args[0] if args[0] in (0.0, 1.0) else UNKNOWN
+
+
 def _constant_kept(args: Sequence[Lane]) -> Lane:
     return args[0] if isinstance(args[0], float) else UNKNOWN
 
 
 # reductions: the lanes along the axes that remain
 FUNCTIONAL_LANES: Mapping[str, Callable[[Sequence[Lane]], Lane]] = {
-    "row_sum": _zero_kept, "row_max": _constant_kept, "row_min": _constant_kept,
-    "dot": _zero_kept,
+    "row_sum": _zero_kept, "row_prod": _one_kept, "row_max": _constant_kept,
+    "row_min": _constant_kept, "dot": _zero_kept,
 }  # fmt: skip
 
 EXACT: Mapping[str, Callable[..., float]] = {

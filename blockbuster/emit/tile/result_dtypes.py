@@ -57,7 +57,7 @@ def value_dtype(op: Op, operands: Sequence[str], arithmetic: str = FLOAT) -> str
         case Pointwise(expr):
             found = expr_dtype(expr, operands, arithmetic)
             return arithmetic if found in (LITERAL, WHOLE) else found
-        case Functional("row_sum") if operands[0] in INTEGERS:
+        case Functional("row_sum" | "row_prod") if operands[0] in INTEGERS:
             return SUMS
         case Functional("row_max" | "row_min") if operands[0] in INTEGERS:
             return operands[0]
@@ -72,7 +72,7 @@ def folded_dtype(monoid: str, values: Sequence[str]) -> str:
     """
     if not values or any(value not in INTEGERS for value in values):
         return ""
-    return SUMS if monoid == "+" else _met(values)
+    return SUMS if monoid in ("+", "prod") else _met(values)
 
 
 def expr_dtype(expr: Expr, operands: Sequence[str], arithmetic: str = FLOAT) -> str:

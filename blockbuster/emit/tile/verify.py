@@ -42,7 +42,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.verify_dtypes import DTYPE_CHECKS
 from blockbuster.emit.tile.verify_waits import CHECKS as WAIT_CHECKS
 from blockbuster.errors import VerifyError, message
-from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.ops import MONOID_OF, Functional, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
 
@@ -118,7 +118,7 @@ def _keeps_lanes(stmt: Stmt, tile: Tile) -> bool:
     match stmt:
         case Guard(target, _, dim):
             return dim not in tile.per_lane and target.per_lane == tile.per_lane
-        case Let(target, Functional("row_sum" | "row_max" | "row_min")):
+        case Let(target, Functional(name)) if name in MONOID_OF:
             return target.per_lane == tuple(d for d in tile.per_lane if d in target.axes)
         case Fold(target, members=()):
             return set(tile.per_lane) <= set(target.per_lane)

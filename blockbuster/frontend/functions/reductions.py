@@ -129,13 +129,15 @@ def _count(x: Array, axis: Axes) -> Any:
 
 
 def prod(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
-    """The product over one axis, several, or all (None)."""
+    """The product over one axis, several, or all (None); of integers by a library's function."""
+    if isinstance(x, TracedArray) and x.kind == FLOAT:
+        return reduce_axes("prod", x, axis, keepdims)
     axes = axes_of("prod", range(len(x.shape)) if axis is None else axis, len(x.shape))
     if not axes:
         return sum(x, (), keepdims)
     product = Product(axes)
     if isinstance(x, TracedArray):
-        x = x if x.kind == FLOAT else x.trace.integers(x, POSITION)
+        x = x.trace.integers(x, POSITION)
         shape = tuple(axis for place, axis in enumerate(x.axes) if place not in axes)
         made = x.trace.custom(product, (x,), shape, str(product), x.kind)
     else:
@@ -184,8 +186,8 @@ ROWS = (
     Row(all, _GROUP, ("all",), ("all",), ("all", "Tensor.all"), (*_WHOLE, *_MASKS)),
     Row(count_nonzero, _GROUP, ("count_nonzero",), (), ("count_nonzero", "Tensor.count_nonzero"),
         (*_WHOLE, *_MASKS)),
-    Row(prod, _GROUP, ("prod",), ("prod",), ("prod", "Tensor.prod"),
-        (*_AXES, example("int: M N", axis=0)), note=_CALLED),
+    Row(prod, _GROUP, ("prod",), ("prod",), ("prod", "Tensor.prod"), _WHOLE,
+        note="Of integers, a library's function runs between kernels."),
     Row(logsumexp, _GROUP, torch=("logsumexp", "Tensor.logsumexp"),
         examples=(example("M N"), example("M N", axis=0, keepdims=True)),
         reference=lambda x, axis=-1, keepdims=False:

@@ -51,20 +51,24 @@ class Pool:
         pads = self.pad, self.pad + self.over
         return windowed(x, self.axis, self.size, self.step, self.dilation, pads)
 
-    def picks(self, x: Array, zero: float) -> Iterator[Array]:
-        """For each element of a window: that of all windows, with ``zero`` outside of ``x``."""
+    def elements(self, x: Array) -> Iterator[Array]:
+        """For each element of a window: that of all windows; zeros stand outside of ``x``."""
         if self.are_parts(x) and rest(x.shape[self.axis], self.size) == 0:
             key = (slice(None),) * self.axis
             yield from (x[(*key, slice(at, None, self.size))] for at in range(self.size))
             return
         windows = self.windows(x)
-        for at in range(self.size):
-            made = windows[..., at]
-            first, last = at * self.dilation, (self.size - 1 - at) * self.dilation
-            if zero and (first < self.pad or last < self.pad + self.over):
-                place = self.starts(made) + first
-                made = chosen((place >= 0) & (place < x.shape[self.axis]), made, zero)
-            yield made
+        yield from (windows[..., at] for at in range(self.size))
+
+    def is_inside(self, at: int) -> bool:
+        """True if element ``at`` of all windows stands in the array."""
+        first, last = at * self.dilation, (self.size - 1 - at) * self.dilation
+        return first >= self.pad and last >= self.pad + self.over
+
+    def holding(self, x: Array, made: Array, at: int) -> Array:
+        """Whether element ``at`` of each window, along an axis of ``made``, is one of ``x``."""
+        place = self.starts(made) + at * self.dilation
+        return (place >= 0) & (place < x.shape[self.axis])
 
     def starts(self, windows: Array) -> Array:
         """Where each window begins, for an array with an axis of windows."""
@@ -127,8 +131,8 @@ def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float
         return fold(unflatten(x, pool.axis, (count, pool.size)), pool.axis + 1)
     total = math.prod(pool.size for pool in pools)
     if total <= UNROLLED:
-        for pool in pools:
-            x = functools.reduce(maximum if fold is max else operator.add, pool.picks(x, zero))
+        each = _elements(x, pools, zero)
+        x = functools.reduce(maximum if fold is max else operator.add, each)
         return x * (1.0 / total) if fold is mean else x
     rank = len(x.shape)
     for at, pool in enumerate(pools, start=rank):
@@ -137,6 +141,32 @@ def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float
             made = chosen(pool.inside(x, made, at), made, zero)
         x = made
     return fold(x, tuple(range(rank, rank + len(pools))))
+
+
+def _elements(x: Array, pools: list[Pool], zero: float) -> Iterator[Array]:
+    """For each element of a window: that of all windows, with ``zero`` outside of ``x``.
+
+    What stands outside along one axis or another is replaced once.
+    """
+    masks = dict[tuple[Pool, int], Array]()
+    for at, made in _along_each(x, pools):
+        placed = [*zip(pools, at, strict=True)] if zero else []
+        outside = [(pool, k) for pool, k in placed if not pool.is_inside(k)]
+        for pool, k in outside:
+            if (pool, k) not in masks:
+                masks[pool, k] = pool.holding(x, made, k)
+        seen = functools.reduce(operator.and_, map(masks.__getitem__, outside)) if outside else None
+        yield made if seen is None else chosen(seen, made, zero)
+
+
+def _along_each(x: Array, pools: list[Pool]) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """The places in a window, along each of its axes, with the elements that stand there."""
+    if not pools:
+        yield (), x
+        return
+    first, *others = pools
+    for at, made in enumerate(first.elements(x)):
+        yield from (((at, *rest), one) for rest, one in _along_each(made, others))
 
 
 def _max_pool(count: int, x: Array, windows: tuple[Any, ...], ceil_mode: bool) -> Array:

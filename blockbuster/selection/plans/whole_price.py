@@ -15,7 +15,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.selection.decisions.numpy_price import SMALL, NumpyCosts
 from blockbuster.selection.plans.whole_patterns import CONTRACT, PICK
-from blockbuster.selection.plans.whole_steps import Step, Steps, steps_of
+from blockbuster.selection.plans.whole_steps import FOLDS, Step, Steps, steps_of
 
 OF_ROWS: Mapping[str, tuple[int, int, int, int]] = {
     "softmax": (11, 4, 1, 2), "log_softmax": (11, 5, 1, 2), "logsumexp": (12, 3, 1, 2),
@@ -58,7 +58,7 @@ class _Priced:
             return self._costs.gathered(prod(self._extents(step.equation.shape)))
         if step.equation.op == "concat":
             return self._copied(step.equation.shape, inner=self._inner(step))
-        if step.axes or step.equation.op in ("sum", "mean", "max", "min"):
+        if step.axes or step.equation.op in FOLDS:
             return self._fold(step)
         if step.equation.op in OF_ROWS:
             return self._of_rows(step)
@@ -130,7 +130,7 @@ class _Priced:
             if (axis in axes) != (len(extents) - 1 in axes):
                 break
             inner *= extents[axis]
-        folded = self._costs.folding(elements, summed=op in ("sum", "mean"))
+        folded = self._costs.folding(elements, summed=op in ("sum", "prod", "mean"))
         rows = elements / max(inner, 1)
         apart = 0.0 if self._in_order(operand) else self._costs.copied(elements)
         return folded + self._costs.rows(rows) + apart + self._moving(elements, elements)

@@ -14,7 +14,7 @@ from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.ir.graph import Value
 from blockbuster.selection.plans.whole_patterns import pattern
 
-FOLDS = ("sum", "mean", "max", "min")
+FOLDS = ("sum", "prod", "mean", "max", "min")
 
 
 @dataclass(frozen=True)

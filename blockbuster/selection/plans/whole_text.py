@@ -19,13 +19,13 @@ from blockbuster.emit.print.numpy.own_functions import HELPERS
 from blockbuster.emit.print.numpy.spelling import RESERVED, Spelling
 from blockbuster.emit.print.numpy.text import DECORATOR, RUN_DOC
 from blockbuster.errors import shown
-from blockbuster.frontend.decompose import POWERS
 from blockbuster.frontend.kinds import FLOAT, MASK
 from blockbuster.frontend.operator_text import OperatorText, unused
 from blockbuster.frontend.oracle_sources import definitions, sources
 from blockbuster.frontend.part import dims_named
+from blockbuster.frontend.powers import POWERS
 from blockbuster.frontend.program import ArrayProgram
-from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, substitute
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import size_class
 from blockbuster.selection.plans.whole_patterns import CONTRACT, PICK
@@ -146,7 +146,8 @@ class _Text:
         if one.op == "sum" and self._is_positive(operand, step):
             keeps = bool(one.param("keepdims"))
             return f"{self._spelling.helper('sum_of_positive')}({name}, {keeps}, dtype)"
-        total = f"np.add.reduce({name}, {options}, dtype=np.float64)"
+        function = "np.multiply" if one.op == "prod" else "np.add"
+        total = f"{function}.reduce({name}, {options}, dtype=np.float64)"
         if one.op == "mean":
             shape = self._program.shape_of(operand)
             extents = [shape[axis] for axis in step.axes]
@@ -181,9 +182,9 @@ class _Text:
         places = iter(range(len(names)))
         args = [Arg(next(places)) if isinstance(o, Value) else o for o in one.operands]
         expr = Call(one.op, tuple(a for a in args if a is not None))
-        exponent = expr.args[1] if expr.fn == "pow" else None
-        power = POWERS.get(exponent) if isinstance(exponent, Const) else None
-        expr = Call(power, expr.args[:1]) if power else expr
+        power = POWERS.get(expr.args[1]) if expr.fn == "pow" else None
+        if power:
+            expr = Call(power.fn, tuple(substitute(part, expr.args[:1]) for part in power.args))
         free = self._free(number, step)
         if free:
             text = self._spelling.into(expr, names, free, free)

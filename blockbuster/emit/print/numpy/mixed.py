@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from blockbuster.emit.print.integers import integer_literal
 from blockbuster.emit.print.numpy.spelling import Spelling
 from blockbuster.emit.tile.dataflow import defined
-from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import Let, Stmt, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import (
     INDEX,
@@ -22,11 +21,12 @@ from blockbuster.emit.tile.result_dtypes import (
 )
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import PREDICATES, Arg, Call, Expr
-from blockbuster.ir.ops import Pointwise
+from blockbuster.ir.ops import IDENTITY, MONOID_OF, Pointwise
 
 COUNTED = (INDEX, *INTEGERS)
 FUNCTIONAL_TEXT = {
     "row_sum": "{0}.sum(axis=-1, dtype=np.int64)",
+    "row_prod": "{0}.prod(axis=-1, dtype=np.int64)",
     "row_max": "{0}.max(axis=-1, initial={1})",
     "row_min": "{0}.min(axis=-1, initial={1})",
 }
@@ -55,8 +55,7 @@ def _makes_whole(stmt: Stmt) -> bool:
 
 def integer_functional(name: str, text: str, dtype: str) -> str:
     """A reduction of integers of a dtype."""
-    start = {"row_max": "max", "row_min": "min"}.get(name, "+")
-    return FUNCTIONAL_TEXT[name].format(text, integer_literal(IDENTITY[start], dtype))
+    return FUNCTIONAL_TEXT[name].format(text, integer_literal(IDENTITY[MONOID_OF[name]], dtype))
 
 
 def converted(

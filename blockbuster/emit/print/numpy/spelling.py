@@ -27,6 +27,7 @@ from blockbuster.ir.types import Dim
 # dots and reductions; items are arrays with the axes of the operand
 FUNCTIONAL_TEXT: dict[str, str] = {
     "row_sum": "{0}.sum(axis=-1)",
+    "row_prod": "{0}.prod(axis=-1)",
     "row_max": "{0}.max(axis=-1, initial=-np.inf)",
     "row_min": "{0}.min(axis=-1, initial=np.inf)",
     "dot": "{0} @ {1}.T",
@@ -35,6 +36,7 @@ FUNCTIONAL_TEXT: dict[str, str] = {
 # the same of float64 alone, for which a product of small matrices is one call
 DOUBLE_TEXT = {
     "row_sum": "np.add.reduce({0}, axis=-1)",
+    "row_prod": "np.multiply.reduce({0}, axis=-1)",
     "row_max": "np.maximum.reduce({0}, axis=-1, initial=-np.inf)",
     "row_min": "np.minimum.reduce({0}, axis=-1, initial=np.inf)",
     "dot": "{0}.dot({1}.T)",
@@ -55,8 +57,11 @@ DOUBLE_CALL_TEXT = {"sigmoid": "near_sigmoid", "silu": "near_silu", "sub0": "min
 
 WIDE = "np.float64"
 
-MONOID_TEXT = {"+": "{0} + {1}", "max": "np.maximum({0}, {1})", "min": "np.minimum({0}, {1})"}
-IDENTITY_TEXT = {"+": "0", "max": "-np.inf", "min": "np.inf"}
+MONOID_TEXT = {
+    "+": "{0} + {1}", "prod": "{0} * {1}", "max": "np.maximum({0}, {1})",
+    "min": "np.minimum({0}, {1})",
+}  # fmt: skip
+IDENTITY_TEXT = {"+": "0", "prod": "1", "max": "-np.inf", "min": "np.inf"}
 
 # scalar functions that are no infix operators; a name without `np.` is a helper
 CALL_TEXT: dict[str, str] = {

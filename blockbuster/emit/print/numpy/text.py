@@ -27,7 +27,6 @@ from blockbuster.emit.print.numpy.spelling import (
 )
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.names import note_of
-from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import (
     END,
     LAST,
@@ -55,7 +54,7 @@ from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tried import Tried
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
-from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.ops import IDENTITY, Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided, is_padded
 

@@ -27,7 +27,6 @@ from blockbuster.emit.print.triton.scalars import (
 )
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.names import dim_word
-from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import (
     Await,
     BlockOf,
@@ -52,9 +51,9 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.emit.tile.workarounds import READ_ONCE, REASONS
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
-from blockbuster.ir.ops import Cast
+from blockbuster.ir.ops import IDENTITY, Cast
 
-_IDENTITY = {"+": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
+_IDENTITY = {"+": "0.0", "prod": "1.0", "max": 'float("-inf")', "min": 'float("inf")'}
 
 
 def kernel_body(nest: Nest, tiling: Tiling, file: File) -> tuple[list[str], Parameters]:

@@ -26,7 +26,7 @@ Lanes = tuple[Dim, ...]
 EXACT, SPLIT = "ieee", "tf32x3"
 """How Triton makes a dot of float32: on vector units, or of three products on matrix units."""
 
-_FOLDS = {"+": "add", "max": "maximum", "min": "minimum"}
+_FOLDS = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,11 @@ class OpPrinter:
     def _in_two_steps(self, monoid: str, left: Text, right: Text) -> Text:
         """The same value by two operations, where one Triton's pass would look for one.
 
-        Sums start from 0, so none is -0, and adding 0 changes none.
+        Sums start from 0, so none is -0, and adding 0 changes none. Adding -0 to a product keeps
+        its sign.
         """
+        if monoid == "prod":
+            return Text(f"tl.fma({left.text}, {as_float(right).text}, -0.0)")
         fn, again = _FOLDS[monoid], Const(0.0) if monoid == "+" else Arg(0)
         twice = Call(fn, (Call(fn, (Arg(0), Arg(1))), again))
         return self.scalars.text(twice, [left, right])
@@ -138,7 +141,7 @@ class OpPrinter:
         axis = len(lanes)
         if kind == "sum":
             return Text(f"tl.sum({value.text}, {axis})")
-        helper = {"max": "_maximum", "min": "_minimum"}[kind]
+        helper = {"max": "_maximum", "min": "_minimum", "prod": "_product"}[kind]
         self.scalars.helpers.setdefault(helper)
         return Text(f"tl.reduce({value.text}, {axis}, {helper})")
 
@@ -156,6 +159,9 @@ class OpPrinter:
         value = as_integer(arg.text, dtype)
         if arg.lanes == lanes:
             return value
+        if kind == "prod":
+            self.scalars.helpers.setdefault("_product")
+            return Text(f"tl.reduce({value.text}, {len(lanes)}, _product)", dtype)
         return Text(f"tl.{kind}({value.text}, {len(lanes)})", dtype)
 
     def _spelled(self, apart: str) -> Callable[[Expr, Sequence[Text]], Text]:
