@@ -27,7 +27,7 @@ from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds, given
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.partition import NEAR, Price, best_plan
-from blockbuster.selection.parts.units import Units, units_of
+from blockbuster.selection.parts.units import PRODUCT, Units, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.part import Dtypes, Part
 from blockbuster.selection.plans.prices import price
@@ -352,7 +352,8 @@ def _stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
 
     A function of a library that is several operators here is one line of the user's, and what it
     computes inside it holds in float32: so does what meets in one line of the user's. What only
-    moves elements holds them as they were.
+    moves elements holds them as they were: so an array has the dtype of its views, if nothing else
+    reads it, and a product of which a function of a library takes views alone is one that it stores.
     """
     found = dict.fromkeys(output.value for output in program.outputs if output.value.node >= 0)
     for equation in program.equations:
@@ -361,8 +362,28 @@ def _stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
                 made = program.equations[operand.node]
                 if made.where is not None and made.where != equation.where:
                     found[operand] = None
+    views: dict[Value, list[Value]] = {}
+    others = dict.fromkeys(output.value for output in program.outputs)
+    for at, equation in enumerate(program.equations):
+        for operand in (o for o in equation.operands if isinstance(o, Value)):
+            if equation.op in MOVES:
+                views.setdefault(operand, []).append(Value(at))
+            else:
+                others[operand] = None
+    for value, shown in reversed(views.items()):
+        if value not in others and (_ends_product(program, value) or {*shown} <= {*found}):
+            found[value] = None
     for at, equation in enumerate(program.equations):
         moved = [o for o in equation.operands if equation.op in MOVES and isinstance(o, Value)]
         if any(value.node < 0 or value in found for value in moved):
             found[Value(at)] = None
     return found
+
+
+def _ends_product(program: ArrayProgram, value: Value) -> bool:
+    """True for a product, and for what one becomes by an addition."""
+    made = program.equations[value.node] if value.node >= 0 else None
+    if made is None or made.op != "add":
+        return made is not None and made.op == PRODUCT
+    added = [o.node for o in made.operands if isinstance(o, Value) and o.node >= 0]
+    return any(program.equations[node].op == PRODUCT for node in added)
