@@ -347,31 +347,32 @@ def _fresh(word: str, taken: Collection[str]) -> str:
 
 
 def _stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
-    """The values that eager execution stores in their dtype: those that the function holds from one
-    line to another, and its results.
+    """The values that eager execution stores in their dtype: what functions of libraries take
+    and return, what the user's function holds from one line to another, and its own results.
 
-    A function of a library that is several operators here is one line of the user's, and what it
-    computes inside it holds in float32: so does what meets in one line of the user's. What only
-    moves elements holds them as they were: so an array has the dtype of its views, if nothing else
-    reads it, and a product of which a function of a library takes views alone is one that it stores.
+    A function of a library may be several operators here, and what it computes inside it holds in
+    float32: so does what meets in one line of the user's. What only moves elements holds them as
+    they were: an array has the dtype of its views if nothing else reads it, and of a product of
+    which only views are read, a view is taken because it is an array.
     """
     found = dict.fromkeys(output.value for output in program.outputs if output.value.node >= 0)
-    for equation in program.equations:
-        for operand in equation.operands:
-            if isinstance(operand, Value) and operand.node >= 0:
-                made = program.equations[operand.node]
-                if made.where is not None and made.where != equation.where:
-                    found[operand] = None
     views: dict[Value, list[Value]] = {}
-    others = dict.fromkeys(output.value for output in program.outputs)
+    computed = dict.fromkeys(found)
     for at, equation in enumerate(program.equations):
-        for operand in (o for o in equation.operands if isinstance(o, Value)):
+        if equation.is_stored:
+            found[Value(at)] = None
+        for operand in equation.operands:
+            if not isinstance(operand, Value) or operand.node < 0:
+                continue
+            made = program.equations[operand.node]
+            if made.where is not None and made.where != equation.where:
+                found[operand] = None
             if equation.op in MOVES:
                 views.setdefault(operand, []).append(Value(at))
             else:
-                others[operand] = None
+                computed[operand] = None
     for value, shown in reversed(views.items()):
-        if value not in others and (_ends_product(program, value) or {*shown} <= {*found}):
+        if value not in computed and (_ends_product(program, value) or {*shown} <= {*found}):
             found[value] = None
     for at, equation in enumerate(program.equations):
         moved = [o for o in equation.operands if equation.op in MOVES and isinstance(o, Value)]
@@ -382,8 +383,8 @@ def _stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
 
 def _ends_product(program: ArrayProgram, value: Value) -> bool:
     """True for a product, and for what one becomes by an addition."""
-    made = program.equations[value.node] if value.node >= 0 else None
-    if made is None or made.op != "add":
-        return made is not None and made.op == PRODUCT
+    made = program.equations[value.node]
+    if made.op != "add":
+        return made.op == PRODUCT
     added = [o.node for o in made.operands if isinstance(o, Value) and o.node >= 0]
     return any(program.equations[node].op == PRODUCT for node in added)
