@@ -274,11 +274,10 @@ def test_a_part_knows_sizes_that_follow_from_one_that_it_does_not_show():
         return normed.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[1], -1) @ w
 
     program = bb.trace(heads, x="A B D", w="F E")
-    sizes = dict(A=2, B=3, D=24, F=8, E=5)
-    family = family_of(program, "float64", "cpu")
+    x, w = (np.random.default_rng(0).standard_normal(shape) for shape in ((2, 3, 24), (8, 5)))
+    inputs = {"x": x, "w": w}
 
-    plan = family.of_parts(sizes, singles)
+    plan = family_of(program, "float64", "cpu").of_parts(program.bind(inputs), singles)
 
-    x, w = (np.random.default_rng(0).standard_normal(s) for s in ((2, 3, 24), (8, 5)))
     (result,) = OnHost(plan, plan.sizes)([x, w])
-    np.testing.assert_allclose(result, program.numpy({"x": x, "w": w})["out"], rtol=1e-12)
+    np.testing.assert_allclose(result, program.numpy(inputs)["out"], rtol=1e-12)

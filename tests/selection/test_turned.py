@@ -3,7 +3,8 @@
 import pytest
 
 import blockbuster as bb
-from blockbuster.selection.parts.units import turned_for_products, units_of
+from blockbuster.selection.parts.operand_views import turned_for_products
+from blockbuster.selection.parts.units import units_of
 
 
 def conv(x, w):

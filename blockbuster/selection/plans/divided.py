@@ -26,8 +26,9 @@ from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds, given
 from blockbuster.selection.parts.estimates import Estimates
+from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.parts.partition import NEAR, Price, best_plan
-from blockbuster.selection.parts.units import PRODUCT, Units, units_of
+from blockbuster.selection.parts.units import Units, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.part import Dtypes, Part
 from blockbuster.selection.plans.prices import price
