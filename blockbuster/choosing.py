@@ -15,6 +15,8 @@ def select(
     sizes: Mapping[str, int],
     machine: str = "h200",
     dtype: str = "float16",
+    *,
+    library: bool = True,
 ) -> Plan:
     """The plan of kernels that a program becomes at ``sizes``; it needs no GPU.
 
@@ -22,7 +24,8 @@ def select(
     sum of their predicted times is least. ``plan.explain()`` says why it became these kernels,
     ``plan.draw()`` shows them, ``total_us``, ``lower_bound_us`` and ``gap`` are what the plan takes
     and how much better any plan could be. ``machine`` is a GPU's name or architecture, "cpu" or
-    "auto", as ``compile`` takes them.
+    "auto", as ``compile`` takes them. ``library=False`` leaves out calls of torch's library, which
+    else take the place of kernels where they are faster (machines/library.py).
 
     Raises ValueError for unknown or missing dims, dtypes and machines and for sizes of 0, EmitError
     where no kernel can be written.
@@ -38,4 +41,4 @@ def select(
     if empty:
         what = f"{empty[0]} is 0: arrays without elements take no time, so nothing can be chosen"
         raise ValueError(message(what, hint="bb.compile compiles for such sizes, too"))
-    return family_of(program, dtype, device).at(bound)
+    return family_of(program, dtype, device, library=library).at(bound)

@@ -73,11 +73,13 @@ class Jitted:
         check: bool,
         graph: bool,
         constant: Sequence[str],
+        library: bool,
     ) -> None:
         functools.update_wrapper(self, fn)
         self._fn = fn
         self._one_kernel, self._tune, self._machine = one_kernel, tune, machine
         self._check, self._graph, self._constant = check, graph, constant
+        self._library = library
         self._ready: dict[Any, tuple[Ready, Reads]] = {}
         self._known: dict[Any, list[KnownCall[Traced]]] = {}
         self._traced: dict[Any, Traced] = {}
@@ -221,7 +223,7 @@ class Jitted:
 
             def made(program: ArrayProgram) -> Traced:
                 given = tuning.known, arrays.others, constants
-                family = family_of(program, arrays.dtype, device, *given)
+                family = family_of(program, arrays.dtype, device, *given, library=self._library)
                 compare = comparison(program) if self._check else None
                 return Traced(family, shape, program, compare, tuning)
 
@@ -275,6 +277,7 @@ def jit(
     check: bool = True,
     graph: bool = False,
     constant: Sequence[str] = (),
+    library: bool = True,
 ) -> Callable[[Callable[..., Any]], Jitted]: ...
 def jit(
     fn: Callable[..., Any] | None = None,
@@ -286,6 +289,7 @@ def jit(
     check: bool = True,
     graph: bool = False,
     constant: Sequence[str] = (),
+    library: bool = True,
 ) -> Any:
     """``fn`` compiled when it is called: NumPy on the CPU, Triton for CUDA tensors.
 
@@ -313,12 +317,16 @@ def jit(
     ``constant`` names parameters, or arrays that ``fn`` holds, whose values seldom change: weights.
     On a GPU, what kernels compute of them alone is kept and computed anew when one of them changes,
     or another tensor takes its place (runtime/kept.py says which changes are seen).
+
+    ``library=False`` leaves out calls of torch's library: else a product or a convolution is one of
+    those where it is measured to be faster than what our kernel is predicted to take
+    (machines/library.py).
     """
     check_tune(tune)
     known_machine(machine)
     options: dict[str, Any] = dict(
         one_kernel=one_kernel, tune=tune, machine=machine, check=check, graph=graph,
-        constant=names_given(constant),
+        constant=names_given(constant), library=library,
     )  # fmt: skip
     if fn is None:
         return functools.partial(jit, **options)
@@ -337,18 +345,19 @@ def compile(
     check: bool = True,
     graph: bool = False,
     constant: Sequence[str] = (),
+    library: bool = True,
 ) -> Compiled:
     """An array program compiled ahead of time, for sizes of the class of ``sizes``.
 
     ``machine`` is "cpu", a GPU's name or architecture; "auto" is the GPU if there is one. Raises
     ValueError for unknown or missing dims, dtypes, machines and arrays. ``tune``, ``check``,
-    ``graph`` and ``constant`` have the meaning that they have in ``jit``.
+    ``graph``, ``constant`` and ``library`` have the meaning that they have in ``jit``.
     """
     check_tune(tune)
     device, bound = asked_for(program, sizes, dtype, machine)
     tuning = tuning_for(tune, machine, architecture(device))
     constants = known_names(constant, [one.name for one in program.inputs])
-    family = family_of(program, dtype, device, tuning.known, constants=constants)
+    family = family_of(program, dtype, device, tuning.known, constants=constants, library=library)
     shape = shape_from_names([output.name for output in program.outputs])
 
     def planned(sizes: Sizes) -> Plan:

@@ -83,6 +83,7 @@ PARTS = {
         "contest",
         "choice",
         "parts",
+        "library",
         "plans",
     ),
 }

@@ -25,12 +25,17 @@ PEERS_LARGEST = 10  # times that: a peer that rounds after every operator is sti
 
 @dataclass(frozen=True)
 class Contestant:
-    """One who computes a case. ``searched``: it measures variants of its own, which takes long."""
+    """One who computes a case.
+
+    ``searched``: it measures variants of its own, which takes long. ``alone``: the same without
+    calls of a library.
+    """
 
     name: str
     make: Callable[[Inputs], Run]
     kind: str = PEER
     searched: bool = False
+    alone: Callable[[Inputs], Run] | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -24,15 +25,15 @@ def ours(fn: Callable[..., Any], constant: tuple[str, ...] = ()) -> Contestant:
     ``constant``: inputs of which kernels compute once, before the clock runs.
     """
 
-    def make(inputs: Inputs) -> Run:
+    def make(inputs: Inputs, *, library: bool = True) -> Run:
         import blockbuster as bb
 
-        fast, arrays = bb.jit(constant=constant)(fn), tuple(inputs.values())
+        fast, arrays = bb.jit(constant=constant, library=library)(fn), tuple(inputs.values())
         fast(*arrays)
         pinned = fast.compiled_for(*arrays).pinned(*arrays) if constant else None
         return Jitted(fast, arrays, pinned)
 
-    return Contestant("ours", make, OURS)
+    return Contestant("ours", make, OURS, alone=partial(make, library=False))
 
 
 class Jitted:

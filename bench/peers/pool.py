@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 
@@ -28,9 +28,13 @@ Job = tuple[str, str, tuple[str, ...]]  # what to do, with which case, without w
 
 @dataclass(frozen=True)
 class Setting:
-    """What the processes have in common: who takes part, and seconds for one contestant."""
+    """What the processes have in common: who takes part, and seconds for one contestant.
+
+    ``library``: ours may call one.
+    """
 
     ours_only: bool = False
+    library: bool = True
     searches: bool = False
     patience: float = 150.0
 
@@ -231,7 +235,7 @@ def work(pipe: Connection, setting: Setting) -> None:
 def taking_part(case: Case, setting: Setting, without: tuple[str, ...] = ()) -> list[Contestant]:
     """The contestants of a case that a run asks for."""
     return [
-        one
+        one if setting.library or one.alone is None else replace(one, make=one.alone)
         for one in case.contestants
         if one.name not in without
         and (one.kind == OURS or not setting.ours_only)

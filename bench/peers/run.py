@@ -79,7 +79,7 @@ def run(cases: Sequence[Case], options: argparse.Namespace) -> int:
         log.note(record)
         print(f"{time.monotonic() - begun:5.0f} s  {line(record)}", flush=True)
 
-    setting = Setting(ours_only=options.ours_only, searches=not options.quick)
+    setting = Setting(options.ours_only, not options.no_library, searches=not options.quick)
     count = min(options.workers or os.cpu_count() or 1, len(left))
     pool = Pool(count, setting, note, work)
     try:
@@ -88,7 +88,8 @@ def run(cases: Sequence[Case], options: argparse.Namespace) -> int:
     finally:
         pool.close()
     log.merge()
-    about = machine() | {"seconds": round(time.monotonic() - begun, 1), "cases": len(left)}
+    about = machine() | {"library": setting.library}
+    about |= {"seconds": round(time.monotonic() - begun, 1), "cases": len(left)}
     with (options.out / "runs.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(about) + "\n")
     records = [log.found[case.key] for case in cases if case.key in log.found]
@@ -141,6 +142,9 @@ def main() -> int:
     add_choice(parser)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--ours-only", action="store_true", help="no peers")
+    parser.add_argument(
+        "--no-library", action="store_true", help="ours without calls of torch's library"
+    )
     parser.add_argument("--dry-run", action="store_true", help="small sizes on the CPU, untimed")
     parser.add_argument("--workers", type=int, default=0, help="processes; 0: one for each core")
     options = parser.parse_args()

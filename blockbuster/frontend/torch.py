@@ -76,6 +76,32 @@ def custom_on_tensors(fn: Callable[..., Any], tensors: Sequence[Any]) -> Tensor:
     return torch.as_tensor(np.asarray(found), device=like.device)
 
 
+def as_tensors(arrays: Sequence[Any]) -> list[Tensor]:
+    """Tensors as they are; NumPy arrays as tensors on the host, halves of them in float32."""
+    if all(map(is_tensor, arrays)):
+        return list(arrays)
+    import torch
+
+    return [torch.from_numpy(np.array(array, dtype=np.float32)) for array in arrays]
+
+
+def multiplied(x: Tensor, w: Tensor, *row: Tensor) -> Tensor:
+    """``x @ w``, and a row added to each of its rows."""
+    import torch
+
+    if row and x.ndim == 2:
+        return torch.addmm(row[0], x, w)
+    return x @ w + row[0] if row else x @ w
+
+
+def convolved(x: Tensor, w: Tensor, **given: tuple[int, ...]) -> Tensor:
+    """``torch.conv1d``, ``conv2d`` or ``conv3d``, by the rank of ``x``."""
+    import torch
+
+    made: Tensor = getattr(torch, f"conv{x.ndim - 2}d")(x, w, **given)
+    return made
+
+
 def tensor_along_axis(name: str, x: Tensor, axis: int | None) -> Tensor:
     """A function of ``protocols.OPAQUE``."""
     over = -1 if axis is None and x.ndim == 1 else axis

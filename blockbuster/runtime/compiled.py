@@ -13,7 +13,15 @@ from typing import Any
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.errors import LaunchError, message
 from blockbuster.frontend.arguments import Shape
-from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit
+from blockbuster.frontend.copies import (
+    CopyJoin,
+    CopyMerge,
+    CopyReshape,
+    CopySlice,
+    CopySplit,
+    CopyWindows,
+)
+from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
 from blockbuster.frontend.lower import WholeArrays
 from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.program import ArrayProgram
@@ -38,7 +46,19 @@ KEPT = 1024  # layouts of arguments that a function or a program remembers
 SAVED = {
     kind.__name__: kind
     for kind in (
-        AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, Flip, Pad, Product, Take,
+        AlongAxis,
+        CopyJoin,
+        CopyMerge,
+        CopyReshape,
+        CopySlice,
+        CopySplit,
+        CopyWindows,
+        Flip,
+        LibraryConvolution,
+        LibraryProduct,
+        Pad,
+        Product,
+        Take,
         WholeArrays,
     )
 }

@@ -132,6 +132,8 @@ def family_of(
     known: Known | None = None,
     others: Mapping[str, str] | None = None,
     constants: tuple[str, ...] = (),
+    *,
+    library: bool = True,
 ) -> Family:
     """The family of a program's plans; see Family for what is given."""
     return Family(
@@ -141,4 +143,5 @@ def family_of(
         input_dtypes={**own_dtypes_of(program), **(others or {})},
         known=known,
         constants=constants,
+        library=library,
     )

@@ -15,22 +15,23 @@ from typing import Any
 from blockbuster.errors import EmitError, TraceError, shown_lines
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.dtype_names import held_in
-from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.part import part
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import CPU, Machine
+from blockbuster.machines.library import library_of
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.library.program import library_program
 from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds, given
 from blockbuster.selection.parts.estimates import Estimates
-from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.parts.partition import NEAR, Price, best_plan
 from blockbuster.selection.parts.units import Units, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.part import Dtypes, Part
+from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from blockbuster.selection.plans.prices import price
 from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
 from blockbuster.selection.plans.why_apart import Found
@@ -99,17 +100,20 @@ class Divided:
 class Division:
     """The parts of a program, each made once."""
 
-    def __init__(self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str) -> None:
+    def __init__(
+        self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str, *, library: bool
+    ) -> None:
         self._program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
+        self._library = library
         self._parts: dict[tuple[Any, ...], Part] = {}
         self._names = _names(program)
         self.arrays = _arrays(program, self._names)
         """The names of the outputs' arrays: their own, unless an input has that."""
-        self._whole: dict[Part, WholePart | None] = {}
+        self._forms: dict[Part, tuple[Part, ...]] = {}
         self._taken: dict[Dim, None] = {}  # dims of what lowering made of parts
         self._written: dict[str, None] = {}  # arrays that parts write beside their outputs
         self._held = held_in(program, dtypes.inputs, dtypes.common)
-        self._stored = _stored_by_eager(program)
+        self._stored = stored_by_eager(program)
 
     def kept(self, value: Value) -> str:
         """The dtype in which a value that crosses from part to part is kept.
@@ -130,7 +134,8 @@ class Division:
         if len(units) > 1:
             return search.found()
         times = TWICE if len(units) and search.has_too_little else NEAR
-        part, _ = self.better(whole, consider, known, machine, times)
+        number, _ = self.better(whole, consider, known, machine, times)
+        part = self.forms(whole, machine)[number]
         why = ONE_UNIT if len(units) else NO_UNIT
         return Divided((part,), tuple(consider(part)), machine, why=why)
 
@@ -141,29 +146,43 @@ class Division:
         sizes: Mapping[Dim, int],
         machine: Machine,
         times: float = NEAR,
-    ) -> tuple[Part, Price]:
-        """A part in blocks or, for the CPU, on whole arrays if that is faster by so many ``times``;
-        and its price. Raises EmitError if it has neither form.
-        """
-        whole = self.on_whole_arrays(part)
-        try:
-            blocks = price(part, consider(part), sizes, machine)
-        except EmitError:
-            if whole is None:
-                raise
-            return whole, price(whole, (), sizes, machine)
-        if whole is None:
-            return part, blocks
-        found = price(whole, (), sizes, machine)
-        return (whole, found) if found.length * times < blocks.length else (part, blocks)
+    ) -> tuple[int, Price]:
+        """The number of a part's best form (``forms``), and its price.
 
-    def on_whole_arrays(self, part: Part) -> WholePart | None:
-        """A part on whole arrays, for the CPU, if it may be."""
-        if not self._dtypes.on_cpu:
-            return None
-        if part not in self._whole:
-            self._whole[part] = None if why_not_whole(part.program) else WholePart(part)
-        return self._whole[part]
+        Another form than that in blocks has to be faster by so many ``times``. Raises EmitError if
+        no form can be written.
+        """
+        best: tuple[int, Price] | None = None
+        refused: EmitError | None = None
+        for number, form in enumerate(self.forms(part, machine)):
+            try:
+                found = price(form, consider(form), sizes, machine)
+            except EmitError as error:
+                refused = refused or error
+                continue
+            if best is None or found.length * (times if best[0] == 0 else 1.0) < best[1].length:
+                best = number, found
+        if best is None:
+            assert refused is not None, "there is a form in blocks"
+            raise refused
+        return best
+
+    def forms(self, part: Part, machine: Machine) -> tuple[Part, ...]:
+        """A part in blocks; on whole arrays, for the CPU, if it may be; and with a library's calls,
+        if there are some and the machine has a table of what they take.
+        """
+        if part not in self._forms:
+            whole = self._on_whole_arrays(part) if self._dtypes.on_cpu else None
+            calls = self._with_calls(part) if self._library and library_of(machine) else None
+            self._forms[part] = tuple(form for form in (part, whole, calls) if form is not None)
+        return self._forms[part]
+
+    def _on_whole_arrays(self, part: Part) -> WholePart | None:
+        return None if why_not_whole(part.program) else WholePart(part)
+
+    def _with_calls(self, part: Part) -> Part | None:
+        program = library_program(part.program, part.dtype_given, part.dtype_kept)
+        return part.as_program(program) if program else None
 
     def by_hand(
         self,
@@ -183,9 +202,7 @@ class Division:
     def part(self, units: Units, bits: int) -> Part:
         """The units in ``bits`` as a part."""
         program, own_values = self._program, dict.fromkeys(given(units, bits))
-        shown = {
-            self.arrays[output.name]: output.value for output in units.shown_by(bits)
-        }
+        shown = {self.arrays[output.name]: output.value for output in units.shown_by(bits)}
         cut = {self._names[v]: v for v in map(Value, own_values) if _crosses(units, v, bits)}
         outputs = {**{n: v for n, v in cut.items() if n not in shown}, **shown}
         equations = units.with_views(units.equations(bits), [*outputs.values()])
@@ -227,7 +244,7 @@ class _Search:
         self._machine, self._consider, self._whole = machine, consider, whole
         self._all = (1 << len(units)) - 1
         self._made: dict[int, Part] = {}
-        self._prices: dict[Any, tuple[Part, Price] | EmitError] = {}
+        self._prices: dict[Any, tuple[int, Price] | EmitError] = {}
         self._refused: dict[int, EmitError] = {}
         program = units.program
         values = [Value(-1, port) for port in range(len(program.inputs))]
@@ -253,13 +270,14 @@ class _Search:
 
     def _undivided(self) -> Divided | None:
         """The program as one part, if that takes little."""
-        sizes, machine = self._sizes, self._machine
+        sizes, machine, whole = self._sizes, self._machine, self._whole
         try:
-            part, taken = self._division.better(self._whole, self._consider, sizes, machine, TWICE)
+            number, taken = self._division.better(whole, self._consider, sizes, machine, TWICE)
         except EmitError:
             return None
         if taken.us > TWICE * self._little:
             return None
+        part = self._division.forms(whole, machine)[number]
         return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
 
     def _best(self) -> Divided:
@@ -291,9 +309,8 @@ class _Search:
         if isinstance(found, EmitError):
             self._made[bits], self._refused[bits] = own, found
             return Price(inf, again=again)
-        better, taken = found
-        whole = isinstance(better, WholePart)
-        self._made[bits] = self._division.on_whole_arrays(own) or own if whole else own
+        number, taken = found
+        self._made[bits] = self._division.forms(own, self._machine)[number]
         weight = max(taken.weight, self._bounds.weight(bits))
         lost = sum(Value(at) in self._together for at in self._stored(bits))
         return taken._replace(unsafe=taken.unsafe + lost, weight=weight, again=again)
@@ -302,7 +319,7 @@ class _Search:
         """The equations of a part whose values other parts read."""
         return [at for at in given(self._units, bits) if _crosses(self._units, Value(at), bits)]
 
-    def _priced(self, own: Part) -> tuple[Part, Price] | EmitError:
+    def _priced(self, own: Part) -> tuple[int, Price] | EmitError:
         try:
             return self._division.better(own, self._consider, self._sizes, self._machine)
         except EmitError as error:
@@ -345,47 +362,3 @@ def _fresh(word: str, taken: Collection[str]) -> str:
     while word in taken:
         word += "_"
     return word
-
-
-def _stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
-    """The values that eager execution stores in their dtype: what functions of libraries take
-    and return, what the user's function holds from one line to another, and its own results.
-
-    A function of a library may be several operators here, and what it computes inside it holds in
-    float32: so does what meets in one line of the user's. What only moves elements holds them as
-    they were: an array has the dtype of its views if nothing else reads it, and of a product of
-    which only views are read, a view is taken because it is an array.
-    """
-    found = dict.fromkeys(output.value for output in program.outputs if output.value.node >= 0)
-    views: dict[Value, list[Value]] = {}
-    computed = dict.fromkeys(found)
-    for at, equation in enumerate(program.equations):
-        if equation.is_stored:
-            found[Value(at)] = None
-        for operand in equation.operands:
-            if not isinstance(operand, Value) or operand.node < 0:
-                continue
-            made = program.equations[operand.node]
-            if made.where is not None and made.where != equation.where:
-                found[operand] = None
-            if equation.op in MOVES:
-                views.setdefault(operand, []).append(Value(at))
-            else:
-                computed[operand] = None
-    for value, shown in reversed(views.items()):
-        if value not in computed and (_ends_product(program, value) or {*shown} <= {*found}):
-            found[value] = None
-    for at, equation in enumerate(program.equations):
-        moved = [o for o in equation.operands if equation.op in MOVES and isinstance(o, Value)]
-        if any(value.node < 0 or value in found for value in moved):
-            found[Value(at)] = None
-    return found
-
-
-def _ends_product(program: ArrayProgram, value: Value) -> bool:
-    """True for a product, and for what one becomes by an addition."""
-    made = program.equations[value.node]
-    if made.op != "add":
-        return made.op == PRODUCT
-    added = [o.node for o in made.operands if isinstance(o, Value) and o.node >= 0]
-    return any(program.equations[node].op == PRODUCT for node in added)

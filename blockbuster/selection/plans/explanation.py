@@ -17,7 +17,12 @@ from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.partition import NEAR, Best
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
-from blockbuster.selection.plans.stored import reads_of_parts, sizes_in_words, what_is_stored
+from blockbuster.selection.plans.stored import (
+    kernels_in_words,
+    reads_of_parts,
+    sizes_in_words,
+    what_is_stored,
+)
 from blockbuster.selection.plans.whole_part import WholePart
 from blockbuster.selection.plans.why_apart import Found, in_us
 
@@ -35,7 +40,7 @@ class Told:
 
     ``computes``: its operators with their lines; ``us``: its predicted microseconds, None if there
     is no prediction; ``limited_by``: what limits each of its files. ``whole``: it runs on whole
-    arrays, operator by operator.
+    arrays, operator by operator. ``library``: the calls of a library in it.
     """
 
     computes: str
@@ -45,10 +50,15 @@ class Told:
     us: float | None
     limited_by: tuple[str, ...]
     whole: bool = False
+    library: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         count = "no kernel" if not self.kernels else f"{self.kernels} kernels"
-        number = f" in {count}" if self.kernels != 1 else ""
+        if self.library and self.kernels:
+            count = f"{'a kernel' if self.kernels == 1 else count} behind the library's call"
+        elif self.library:
+            count = "the library"
+        number = f" in {count}" if self.kernels != 1 or self.library else ""
         limits = f", limited by {' and '.join(self.limited_by)}" if self.limited_by else ""
         time = f"{in_us(self.us)}{limits}; " if self.us is not None else ""
         arrays = f"reads {', '.join(self.reads)}; writes {', '.join(self.writes)}"
@@ -79,12 +89,14 @@ def explanation(plan: Plan) -> Explanation:
     """Why a program became these kernels. Raises ValueError for a plan from a file."""
     divided = divided_of(plan)
     parts = tuple(_told(plan, divided))
-    number = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
-    head = f"{plan.name}: {number} for {plan.target}, {plan.dtype}, {sizes_in_words(plan.sizes)}"
+    kernels, sizes = kernels_in_words(plan), sizes_in_words(plan.sizes)
+    head = f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {sizes}"
     machine = divided.machine.name
     total = sum(price.us for price in divided.prices(plan.sizes))
     head += f"; {in_us(total)} predicted on {machine}" if isfinite(total) else ""
-    calls = dict.fromkeys(call.name for call in plan.calls if not call.only_moves)
+    calls = dict.fromkeys(
+        call.name for call in plan.calls if not (call.only_moves or call.is_library)
+    )
     head += f", without {', '.join(calls)}" if calls else ""
     stored = what_is_stored(plan, plan.sizes)
     return Explanation(head, machine, parts, stored, tuple(_search(plan, divided)))
@@ -121,8 +133,9 @@ def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
     for (part, considered), read, price in zip(divided.by_part, reads, prices, strict=True):
         steps = part.pieces.steps
         kernels = sum(one.best.kernels for one in considered) or int(isinstance(part, WholePart))
-        copies = any(isinstance(step, Call) and step.only_moves for step in steps)
-        timed = price is not None and isfinite(price.us) and bool(kernels or copies)
+        calls = [step for step in steps if isinstance(step, Call)]
+        known = any(call.only_moves or call.is_library for call in calls)
+        timed = price is not None and isfinite(price.us) and bool(kernels or known)
         yield Told(
             computes(part.program.equations),
             read,
@@ -131,6 +144,7 @@ def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
             price.us if price is not None and timed else None,
             tuple(dict.fromkeys(_limits(considered))),
             isinstance(part, WholePart),
+            tuple(call.name for call in calls if call.is_library),
         )
 
 

@@ -35,7 +35,8 @@ class Family:
     ``target``: "cpu", or what ``target_of`` takes: by the numbers of its machine is chosen.
     ``input_dtypes``: those of inputs that have another dtype than ``dtype``, where all meet.
     ``known``: gives schedules that were measured. ``constants``: inputs that stay as they are from
-    call to call, so that what is computed of them alone is kept.
+    call to call, so that what is computed of them alone is kept. ``library``: whether calls of a
+    library may take the place of kernels.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Family:
         input_dtypes: Mapping[str, str],
         known: Known | None = None,
         constants: tuple[str, ...] = (),
+        library: bool = True,
     ) -> None:
         self.name, self.dtype, self.target = program.name, dtype, target
         self._machine = built_in(CPU) if target == CPU else target_of(target).machine
@@ -56,7 +58,7 @@ class Family:
         }
         dtypes = dtypes_of(dtype, target, input_dtypes, constants)
         self._whole = Part(program, dtypes)
-        self._division = Division(program, dtypes, self._whole.arithmetic)
+        self._division = Division(program, dtypes, self._whole.arithmetic, library=library)
         self.rules = tuple(dict.fromkeys((*program.rules, *self._whole.size_rules)))
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}

@@ -55,6 +55,7 @@ class Part:
         graph = lower(program)
         self.program, self.size_rules = program, graph.size_rules
         pieces = in_pieces(graph, cut, taken)
+        self._cut, self._taken = cut, taken
         self.dtypes = written_dtypes(pieces, dtypes.common, dtypes.inputs)
         self.pieces = with_integers(pieces, self.dtypes)
         exact = dtypes.on_cpu and "float64" in (dtypes.common, *casts(graph))
@@ -65,6 +66,19 @@ class Part:
             Fused(piece.graph, constants=bool(dtypes.constants), on_cpu=dtypes.on_cpu)
             for piece in self.steps
         )
+
+    def as_program(self, program: ArrayProgram) -> Part:
+        """The same part by another program that computes the same."""
+        return Part(program, self._of, self._cut, self._taken)
+
+    def dtype_given(self, name: str) -> str:
+        """The dtype of one of its inputs."""
+        of = self._of
+        return of.read.get(name) or of.inputs.get(name, of.common)
+
+    def dtype_kept(self, name: str) -> str:
+        """The dtype in which one of its outputs is kept."""
+        return self._of.cut.get(name) or self.dtypes[dict(self.results)[name].array]
 
     @cached_property
     def given(self) -> tuple[Given, ...]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from blockbuster.frontend.library_calls import is_library
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.graph import Graph, Input, Output, Read, Value
@@ -62,6 +63,11 @@ class Call:
         return tuple(dict.fromkeys(seen.array for seen in self.operands))
 
     @property
+    def is_library(self) -> bool:
+        """True for calls that take the place of kernels: what they take is known."""
+        return is_library(self.fn)
+
+    @property
     def only_moves(self) -> bool:
         """True for copies that lowering makes: the user does not see what they are given."""
         return bool(getattr(self.fn, "only_moves", False))
@@ -100,9 +106,7 @@ def in_pieces(
 
 
 class _Cutting:
-    def __init__(
-        self, graph: Graph, cut: Collection[str] | None, taken: Collection[str]
-    ) -> None:
+    def __init__(self, graph: Graph, cut: Collection[str] | None, taken: Collection[str]) -> None:
         self._graph, self._cut, self._part = graph, cut or (), cut is not None
         self._stages = _stages(graph)
         self._inputs: dict[str, Axes] = {}

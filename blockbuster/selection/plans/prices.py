@@ -1,4 +1,4 @@
-"""The price of a part: the predicted time of its kernels, launches by the host, and copies."""
+"""The price of a part: the predicted time of its kernels and calls, of launches, and of copies."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from blockbuster.costs.coefficients import FITTED
+from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
+from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.part import Part
-from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.pieces import Axes, Call
 from blockbuster.selection.plans.whole_part import WholePart
 
 WIDTH = 4
@@ -27,12 +29,39 @@ def price(
     """
     if isinstance(part, WholePart):
         return part.price(sizes, machine)
-    copies = [step for step in part.pieces.steps if isinstance(step, Call) and step.only_moves]
-    host = (machine.launch.plain - machine.launch.graph) * 1e6
+    calls = [step for step in part.pieces.steps if isinstance(step, Call)]
     count = sum(one.best.kernels for one in considered)
-    taken = sum(one.best.price for one in considered) + count * host
+    count += sum(call.is_library for call in calls)
+    taken = sum(one.best.price for one in considered) + count * launch_by_host(machine)
+    taken += sum(_copy(call, sizes, machine) for call in calls if call.only_moves)
+    taken += sum(library_us(part, call, sizes, machine) for call in calls if call.is_library)
     unsafe = sum(len(one.best.unsafe) for one in considered)
-    return Price(taken + sum(_copy(one, sizes, machine) for one in copies), unsafe, count)
+    return Price(taken, unsafe, count)
+
+
+def launch_by_host(machine: Machine) -> float:
+    """Microseconds by which a launch by the host takes longer than one in a graph."""
+    return (machine.launch.plain - machine.launch.graph) * 1e6
+
+
+def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:
+    """Microseconds of a library's call at ``sizes`` (by size class), launched in a graph."""
+    library = library_of(machine)
+    assert library is not None, "else no part has such a call"
+
+    def extents(axes: Axes) -> list[int]:
+        return [sizes[size_class(dim)] if dim else 1 for dim in axes]
+
+    x, w, *_ = (extents(part.pieces.inputs[seen.array]) for seen in call.operands)
+    if isinstance(call.fn, LibraryProduct):
+        return library.product_us(*call.fn.extents(x, w))
+    assert isinstance(call.fn, LibraryConvolution), "the other call"
+    made = extents(call.axes[0])
+    filters, channels, *taps = (w[axis] for axis in call.fn.w_axes)
+    return library.convolution_us(
+        prod(taps), channels, filters, prod(made) // filters,
+        rank=len(taps), last=call.fn.channels_last,
+    )  # fmt: skip
 
 
 def _copy(call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:

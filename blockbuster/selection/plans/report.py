@@ -15,7 +15,7 @@ from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.plans.masked_loops import narrowed_loops, whole_loops
 from blockbuster.selection.plans.plan import File, Plan, Sizes
-from blockbuster.selection.plans.stored import sizes_in_words, what_is_stored
+from blockbuster.selection.plans.stored import kernels_in_words, sizes_in_words, what_is_stored
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ def report(
     It begins with what did not fuse, the largest values first.
     """
     at_hand = sizes or plan.sizes
-    kernels = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
+    kernels = kernels_in_words(plan)
     lines = [f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {sizes_in_words(at_hand)}"]
     apart = what_is_stored(plan, at_hand)
     lines += [f"  {line}" for line in apart]
     if not apart and all(file.considered for file in plan.files):
-        number = "one kernel" if plan.kernels == 1 else kernels
+        number = "one kernel" if kernels == "1 kernel" else kernels
         lines.append(f"  {number}, no intermediate in memory")
     if any(plan.sizes.get(dim) != size for dim, size in at_hand.items()):
         lines.append(f"  chosen for sizes of this class: {sizes_in_words(plan.sizes)}")
@@ -69,7 +69,10 @@ def report(
             lines += _file(step, plan)
         else:
             where = f" ({step.where})" if step.where else ""
-            lines.append(f"  {step.name}{where}: a function of whole arrays, not fused")
+            what = (
+                "a library's call" if step.is_library else "a function of whole arrays, not fused"
+            )
+            lines.append(f"  {step.name}{where}: {what}")
     lines += [f"  machine code by {assembler}" for assembler in assemblers]
     said = (*plan.notes, *notes)
     lines += [f"  note: {note}" for note in said]

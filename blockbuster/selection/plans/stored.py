@@ -83,8 +83,8 @@ def shapes_of(plan: Plan, sizes: Mapping[Dim, int]) -> dict[str, tuple[int, ...]
 
 
 def _around_calls(plan: Plan, shapes: Shapes) -> Iterator[tuple[int, str]]:
-    """The arrays that functions of whole arrays read from kernels, or write for them."""
-    for call in plan.calls:
+    """The arrays that a user's functions of whole arrays read from kernels, or write for them."""
+    for call in (call for call in plan.calls if not call.is_library):
         inner = [name for name in _beside(call, shapes) if name not in _shown(plan)]
         total = sum(prod(shapes[n]) * width(plan.kept[n]) for n in inner)
         where = f" ({call.where})" if call.where else ""
@@ -112,7 +112,8 @@ def _from_part_to_part(plan: Plan, shapes: Shapes) -> Iterator[tuple[int, str]]:
     divided = plan.divided
     if not isinstance(divided, Divided):
         return
-    told = {name for call in plan.calls for name in _beside(call, shapes)}
+    users = (call for call in plan.calls if not call.is_library)
+    told = {name for call in users for name in _beside(call, shapes)}
     writes = [[n for step in part.pieces.steps for n in step.writes] for part in divided.parts]
     reads = reads_of_parts(plan, divided)
     alike: dict[tuple[int, tuple[int, ...], tuple[int, ...], str], list[str]] = {}
@@ -141,6 +142,16 @@ def reads_of_parts(plan: Plan, divided: Divided) -> list[tuple[str, ...]]:
         read = dict.fromkeys(name for step in steps for name in step.reads)
         found.append(tuple(name for name in read if name not in own))
     return found
+
+
+def kernels_in_words(plan: Plan) -> str:
+    """How many kernels a plan has, and calls of a library: "2 kernels and 1 library call"."""
+    kernels = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
+    count = sum(call.is_library for call in plan.calls)
+    calls = "1 library call" if count == 1 else f"{count} library calls"
+    if not count:
+        return kernels
+    return f"{kernels} and {calls}" if plan.kernels else calls
 
 
 def sizes_in_words(sizes: Mapping[Dim, int]) -> str:

@@ -1,0 +1,81 @@
+"""Calls of torch's library that can stand in a program in place of a product of ours.
+
+They are functions of whole arrays as a user's own are, comparable as copies are, and they know
+their shapes: what they take is measured (machines/library.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from blockbuster.frontend.torch import as_tensors, convolved, is_tensor, multiplied
+
+
+@dataclass(frozen=True)
+class LibraryProduct:
+    """A matrix product, ``x`` and ``w`` with their axes in these orders: ... M K and ... K N.
+
+    With a third array, a row of N numbers, that is added to each row of the product.
+    """
+
+    is_library: ClassVar[bool] = True
+    x_axes: tuple[int, ...]
+    w_axes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return "torch.matmul"
+
+    def __call__(self, x: Any, w: Any, *row: Any) -> Any:
+        left, right, *rows = as_tensors((x, w, *row))
+        made = multiplied(left.permute(self.x_axes), right.permute(self.w_axes), *rows)
+        return made if is_tensor(x) else np.asarray(made)
+
+    def extents(self, x: Sequence[int], w: Sequence[int]) -> tuple[int, int, int]:
+        """M, N and K for operands of these shapes; M counts the rows of all batches."""
+        rows, columns = [x[axis] for axis in self.x_axes], [w[axis] for axis in self.w_axes]
+        return int(np.prod(rows[:-1])), columns[-1], rows[-1]
+
+
+@dataclass(frozen=True)
+class LibraryConvolution:
+    """A convolution of ``x``, its axes in this order: images, channels, places; by ``w``: filters,
+    channels, taps. The places are 1 to 3 axes; ``step``, ``dilation`` and the number of zeros
+    ``before`` (and behind) are given for each. ``made``: the order of the result's axes, of images,
+    filters and places.
+    """
+
+    is_library: ClassVar[bool] = True
+    x_axes: tuple[int, ...]
+    w_axes: tuple[int, ...]
+    step: tuple[int, ...]
+    dilation: tuple[int, ...]
+    before: tuple[int, ...]
+    made: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"torch.conv{len(self.step)}d"
+
+    def __call__(self, x: Any, w: Any) -> Any:
+        image, filters = as_tensors((x, w))
+        filters = filters.permute(self.w_axes)
+        if not self.channels_last:  # else torch moves the channels of ``x`` because those of ``w``
+            filters = filters.contiguous()  # are last
+        made = convolved(
+            image.permute(self.x_axes), filters,
+            stride=self.step, padding=self.before, dilation=self.dilation,
+        ).permute(self.made)  # fmt: skip
+        return made if is_tensor(x) else np.asarray(made)
+
+    @property
+    def channels_last(self) -> bool:
+        """True if the channels of ``x`` lie next to each other."""
+        return self.x_axes[1] == len(self.x_axes) - 1
+
+
+def is_library(fn: object) -> bool:
+    """True for the calls of this module."""
+    return bool(getattr(fn, "is_library", False))

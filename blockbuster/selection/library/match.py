@@ -1,0 +1,71 @@
+"""A call that can stand in place of equations of a program, and the program with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from blockbuster.frontend.kinds import MOVES
+from blockbuster.frontend.part import part
+from blockbuster.frontend.program import ArrayProgram, Equation, Shape
+from blockbuster.ir.graph import Value
+
+
+@dataclass(frozen=True)
+class Match:
+    """``fn`` of inputs, by their numbers, gives an array of ``shape``; the equation ``at`` is that
+    array with its axes in ``order``.
+    """
+
+    at: int
+    fn: Callable[..., Any]
+    ports: tuple[int, ...]
+    shape: Shape
+    order: tuple[int, ...]
+
+    def equations(self, program: ArrayProgram, place: int) -> Iterator[Equation]:
+        """The call, as equation ``place``, and its result with its axes in order."""
+        replaced = program.equations[self.at]
+        operands = tuple(Value(-1, port) for port in self.ports)
+        params = (("fn", self.fn), ("name", str(self.fn)))
+        yield replace(replaced, op="custom", operands=operands, params=params, shape=self.shape)
+        if self.order != tuple(range(len(self.shape))):
+            turned = (("axes", self.order),)
+            yield replace(replaced, op="transpose", operands=(Value(place),), params=turned)
+
+
+def with_calls(program: ArrayProgram, matches: Sequence[Match]) -> ArrayProgram:
+    """``program`` with calls in place of the equations that they match."""
+    by_place = {match.at: match for match in matches}
+    made = {Value(-1, port): Value(-1, port) for port in range(len(program.inputs))}
+    equations: list[Equation] = []
+    for at, one in enumerate(program.equations):
+        if at in by_place:
+            equations += by_place[at].equations(program, len(equations))
+        else:
+            operands = tuple(made[o] if isinstance(o, Value) else o for o in one.operands)
+            equations.append(replace(one, operands=operands))
+        made[Value(at)] = Value(len(equations) - 1)
+    outputs = tuple(replace(output, value=made[output.value]) for output in program.outputs)
+    whole = replace(program, equations=tuple(equations), outputs=outputs)
+    values = {output.name: output.value for output in outputs}
+    found = part(whole, whole.needed(values.values()), values, {}, program.taken)
+    return replace(found, fixed_sizes=program.fixed_sizes, rules=program.rules)
+
+
+def only_reader(program: ArrayProgram, at: int) -> int | None:
+    """The number of the equation that alone reads the result of equation ``at``, if there is one
+    and the result is no output.
+    """
+    if any(output.value == Value(at) for output in program.outputs):
+        return None
+    readers = [n for n, one in enumerate(program.equations) for o in one.operands if o == Value(at)]
+    return readers[0] if len(readers) == 1 else None
+
+
+def shows(program: ArrayProgram, value: Value, other: Value) -> bool:
+    """True if ``value`` is ``other``, or a view of it."""
+    while value != other and value.node >= 0 and program.equations[value.node].op in MOVES:
+        (value,) = (o for o in program.equations[value.node].operands if isinstance(o, Value))
+    return value == other

@@ -1,0 +1,76 @@
+"""Errors of plans with calls of a library, in Triton's interpreter, as JSON."""
+
+import json
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+import blockbuster as bb
+from blockbuster.machines.library import Library
+from blockbuster.runtime.run_plan import run_in_interpreter
+
+F = torch.nn.functional
+
+
+class Generous(Library):
+    """A library whose calls give time back, so that they are chosen at any size."""
+
+    def __init__(self):
+        pass
+
+    def product_us(self, m, n, k):
+        return -1e4
+
+    def convolution_us(self, taps, channels, filters, outputs, *, rank, last):
+        return -1e4
+
+
+def layer(x, w, b):
+    return torch.relu(x @ w + b) * 0.5
+
+
+def convolution(x, w, b):
+    return torch.relu(F.conv2d(x, w, b, padding=1, stride=2))
+
+
+def chain(x, w, u):
+    y = x @ w
+    z = torch.softmax(y, -1)
+    return z @ u
+
+
+CASES = {
+    "layer": (layer, ((33, 40), (40, 24), (24,)), 1),
+    "convolution": (convolution, ((2, 3, 9, 7), (5, 3, 3, 3), (5,)), 1),
+    "chain": (chain, ((33, 40), (40, 24), (24, 16)), 1),
+}
+
+
+def error(fn, shapes, calls):
+    """The largest error of a plan with so many calls, over the largest result."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(np.float16) for shape in shapes]
+    program = bb.trace(
+        lambda **given: fn(*given.values()),
+        **{f"a{n}": torch.from_numpy(array) for n, array in enumerate(arrays)},
+    )
+    given = {f"a{n}": array for n, array in enumerate(arrays)}
+    exact = fn(*(torch.from_numpy(array.astype(np.float64)) for array in arrays)).numpy()
+    sizes = {
+        dim: size
+        for one in program.inputs
+        for dim, size in zip(one.shape, given[one.name].shape, strict=True)
+    }
+    with (
+        patch("blockbuster.selection.plans.prices.library_of", lambda _: Generous()),
+        patch("blockbuster.selection.plans.divided.library_of", lambda _: Generous()),
+    ):
+        plan = bb.select(program, sizes, machine="h100")
+    assert len(plan.calls) == calls, [call.name for call in plan.calls]
+    (found,) = run_in_interpreter(plan, given)
+    return float(np.abs(found - exact).max() / np.abs(exact).max())
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: error(*case) for name, case in CASES.items()}))

@@ -1,0 +1,219 @@
+"""Calls of a library in place of products: which are found, that they compute the same, and when
+they are chosen."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import blockbuster as bb
+from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
+from blockbuster.machines import built_in
+from blockbuster.machines.library import Grid, library_of
+from blockbuster.selection.library.program import library_program
+from tests.interpreted import printed_by
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+
+F = torch.nn.functional
+HALF = "float16"
+
+
+def half(_name):
+    return HALF
+
+
+def drawn(*shape, seed=0):
+    """Small whole numbers: sums of their products are exact."""
+    rng = np.random.default_rng([seed, *shape])
+    return torch.from_numpy(rng.integers(-3, 4, shape).astype(np.float32))
+
+
+def traced(fn, *arrays):
+    named = {f"a{n}": array for n, array in enumerate(arrays)}
+    return bb.trace(lambda **given: fn(*given.values()), **named), named
+
+
+def calls_of(program):
+    return [one.param("fn") for one in program.equations if one.op == "custom"] if program else []
+
+
+def checked(fn, *arrays):
+    """The calls in place of a function's products; with them it computes the same."""
+    program, named = traced(fn, *arrays)
+    found = library_program(program, half, half)
+    if found is not None:
+        expected, given = (
+            one.numpy({given.name: named[given.name].numpy() for given in one.inputs})
+            for one in (program, found)
+        )
+        for name, value in expected.items():
+            np.testing.assert_array_equal(given[name], value)
+    return calls_of(found)
+
+
+@st.composite
+def convolutions(draw):
+    rank = draw(st.integers(1, 3))
+    extents = [draw(st.integers(5, 9 - rank)) for _ in range(rank)]
+    taps = [draw(st.integers(1, 3)) for _ in range(rank)]
+    step = [draw(st.integers(1, 3)) for _ in range(rank)]
+    dilation = [draw(st.integers(1, 2)) for _ in range(rank)]
+    padding = [draw(st.integers(0, 2)) for _ in range(rank)]
+    channels, filters = draw(st.integers(2, 4)), draw(st.integers(2, 4))
+    x, w = drawn(2, channels, *extents), drawn(filters, channels, *taps, seed=1)
+    return x, w, dict(stride=step, dilation=dilation, padding=padding)
+
+
+@given(convolutions(), st.booleans())
+def test_convolutions_are_calls_that_compute_the_same(case, last):
+    x, w, options = case
+    rank = x.ndim - 2
+    conv = getattr(F, f"conv{rank}d")
+    if last:
+        turned = x.permute(0, *range(2, x.ndim), 1).contiguous()
+        back = (0, rank + 1, *range(1, rank + 1))
+        calls = checked(lambda x, w: torch.relu(conv(x.permute(back), w, **options)), turned, w)
+    else:
+        calls = checked(lambda x, w: torch.relu(conv(x, w, **options)), x, w)
+    assert all(isinstance(call, LibraryConvolution) for call in calls)
+    taps = [*w.shape[2:]]
+    whole = all(
+        (given + 2 * p - d * (t - 1) - 1) // s >= 1 and t > 1
+        for given, t, s, d, p in zip(
+            x.shape[2:], taps, options["stride"], options["dilation"], options["padding"],
+            strict=True,
+        )
+    )  # fmt: skip
+    if whole:
+        assert len(calls) == 1, "taps on all axes, and windows on all"
+        assert calls[0].channels_last == last
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("row", [False, True])
+def test_products_are_calls_that_compute_the_same(turned, row):
+    x, w, b = drawn(5, 7), drawn(7, 3, seed=1), drawn(3, seed=2)
+
+    def layer(x, w, b):
+        y = x @ (w.T if turned else w)
+        return torch.relu(y + b if row else y)
+
+    (call,) = checked(layer, x, w.T.contiguous() if turned else w, b)
+    assert call == LibraryProduct((0, 1), (1, 0) if turned else (0, 1))
+
+
+def test_rows_of_several_axes():
+    (call,) = checked(lambda x, w: x @ w, drawn(2, 5, 7), drawn(7, 3, seed=1))
+    assert call.extents((2, 5, 7), (7, 3)) == (10, 3, 7)
+
+
+def computed(x, w):
+    return torch.relu(x) @ w
+
+
+def batches(x, w):
+    return x[None] @ w.expand(2, *w.shape)
+
+
+def padded_behind(x, w):
+    return F.conv2d(F.pad(x, (0, 1, 0, 1)), w)
+
+
+def overlapping(x, w):
+    """Windows that end where the axis goes on: a library has more of them."""
+    windows = x.unfold(2, 3, 1)[:, :, :-1]
+    return torch.einsum("nchr,kcr->nkh", windows, w)
+
+
+def read_before_its_sum(x, w):
+    taps = torch.einsum("nchr,kcr->rnkh", x.unfold(2, 2, 1), w)
+    return taps.sum(0) + taps.amax(0)
+
+
+REFUSED = {
+    "an operand that is computed": (computed, (5, 7), (7, 3)),
+    "a product for each batch": (batches, (5, 7), (7, 3)),
+    "zeros behind only": (padded_behind, (1, 2, 5, 5), (3, 2, 2, 2)),
+    "fewer windows than fit": (overlapping, (2, 3, 9), (4, 3, 3)),
+    "taps that are read, too": (read_before_its_sum, (2, 3, 9), (4, 3, 2)),
+    "groups": (partial(F.conv1d, groups=2), (2, 4, 9), (4, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_other_products_are_none(case):
+    fn, *shapes = REFUSED[case]
+    assert not checked(fn, *(drawn(*shape, seed=n) for n, shape in enumerate(shapes)))
+
+
+def test_dtypes():
+    program, _ = traced(lambda x, w: x @ w, drawn(5, 7), drawn(7, 3))
+    assert library_program(program, half, half)
+    assert library_program(program, lambda _: "float32", half) is None
+    assert library_program(program, lambda name: HALF if name == "a0" else "bfloat16", half) is None
+    assert library_program(program, half, lambda _: "float32") is None, "it would be rounded"
+
+
+def test_times_between_and_beyond_what_was_measured():
+    grid = Grid(((16, 64), (100, 400)), np.array([[1.0, 2.0], [4.0, 0.0]]))
+    assert grid.at(16, 100) == pytest.approx(1.0)
+    assert grid.at(32, 100) == pytest.approx(2.0), "half way in logarithms"
+    assert grid.at(64, 400) == pytest.approx(16.0), "not measured: as its nearest grows"
+    assert grid.at(128, 800) == pytest.approx(64.0), "beyond, in proportion"
+    assert grid.at(1, 1) == pytest.approx(1.0), "below, the time of the edge"
+
+
+def test_machines_with_a_table():
+    assert library_of(built_in("h100")) is library_of(built_in("h200")) is not None
+    assert library_of(built_in("a100")) is None
+    assert library_of(built_in("cpu")) is None
+    known = library_of(built_in("h100"))
+    assert known.product_us(4096, 4096, 4095) > known.product_us(4096, 4096, 4096)
+    assert known.convolution_us(9, 256, 256, 25088, rank=2, last=True) < known.convolution_us(
+        9, 256, 256, 25088, rank=2, last=False
+    )
+
+
+def gram(x):
+    return x.T @ x
+
+
+LONG = dict(K=8192, M=1024)
+
+
+def test_a_call_is_chosen_where_it_is_faster():
+    program = bb.trace(gram, x="K M")
+    plan, own = bb.select(program, LONG), bb.select(program, LONG, library=False)
+    assert [call.name for call in plan.calls] == ["torch.matmul"]
+    assert plan.kernels == 0 and own.kernels > 0 and not own.calls
+    assert plan.total_us < own.total_us
+    assert "1 library call" in plan.explain() and "torch.matmul" in plan.explain()
+    assert "NOT FUSED" not in plan.explain()
+    assert not bb.select(program, LONG, machine="a100").calls, "nothing was measured there"
+    small = dict(K=256, M=128)
+    assert not bb.select(program, small).calls, "a kernel is as fast"
+
+
+def test_what_follows_a_call_is_a_kernel():
+    program = bb.trace(lambda x, b: bb.relu(x.T @ x) * b, x="K M", b="M")
+    plan = bb.select(program, dict(K=65536, M=1024))
+    assert [type(step).__name__ for step in plan.steps] == ["Call", "File"]
+    assert plan.kept[plan.calls[0].writes[0]] == HALF, "as the library rounds it"
+    assert "behind the library's call" in plan.explain()
+
+
+def test_a_plan_with_calls_computes_the_same():
+    for name, error in printed_by("tests.selection.library_calls").items():
+        assert error < 2e-3, name
+
+
+def test_a_plan_with_calls_is_saved(tmp_path):
+    program = bb.trace(gram, x="K M")
+    compiled = bb.compile(program, LONG, machine="h100")
+    compiled.save(tmp_path / "plan.json")
+    assert bb.load(tmp_path / "plan.json").plan.calls == compiled.plan.calls
