@@ -6,10 +6,11 @@ parts have the names that the whole program's listing gives them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from blockbuster.frontend.final_names import with_names
+from blockbuster.frontend.in_terms import in_terms
 from blockbuster.frontend.kinds import dtype_of_kind
 from blockbuster.frontend.program import (
     ArrayInput,
@@ -23,7 +24,7 @@ from blockbuster.frontend.program import (
 from blockbuster.ir.expr import Call, Const, Size, sizes_in
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, size, whole
+from blockbuster.ir.lengths import Length, Rule, size, whole
 from blockbuster.ir.types import Dim
 
 
@@ -61,9 +62,28 @@ def part(
         tuple(inside),
         tuple(ArrayOutput(name, made[value]) for name, value in outputs.items()),
         tuple((dim, size) for dim, size in program.fixed_sizes if dim in dims),
-        tuple(r for r in program.rules if {r.dim, *r.length.dims} <= {*dims}),
+        tuple(_rules(program, dims)),
         tuple(dict.fromkeys((*program.dims, *taken_dims))),
     )
+
+
+def _rules(program: ArrayProgram, dims: Collection[Dim]) -> Iterator[Rule]:
+    """The rules of the sizes of ``dims``, in terms of ``dims`` alone.
+
+    Two sizes may follow from one that the part does not show: heads of |I| = |D| / 24 elements are
+    joined to |F| = |D| / 3 by a reshape, which the part can do only if it knows that F is 8 I.
+    """
+    own = {rule.dim for rule in program.rules if rule.exact}
+    known = [(dim, size(dim)) for dim in dims if dim not in own]
+    for rule in program.rules:
+        if rule.dim not in dims:
+            continue
+        shown = {*rule.length.dims} <= {*dims}
+        length = rule.length if shown else in_terms(rule.length, known)
+        if length is not None:
+            yield replace(rule, length=length)
+        if rule.exact:
+            known.append((rule.dim, rule.length))
 
 
 def structure(program: ArrayProgram) -> tuple[ArrayProgram, tuple[Dim, ...]]:

@@ -68,6 +68,8 @@ class Equation:
     """``float``, ``mask`` (a truth value), ``index`` or the dtype of integers: see ``kinds.py``."""
     hint: str = field(default="", compare=False)
     where: SourceLine | None = field(default=None, compare=False, repr=False)
+    is_stored: bool = field(default=False, compare=False, repr=False)
+    """True for what a function of a library takes or returns: eager execution stores it."""
 
     def param(self, name: str, default: Any = None) -> Any:
         """The value of a keyword argument."""

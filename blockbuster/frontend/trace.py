@@ -359,6 +359,11 @@ class Trace:
         self._equations.append(equation)
         return TracedArray(self, Value(len(self._equations) - 1), shape, kind)
 
+    def note_stored(self, value: Value) -> None:
+        """Eager execution stores ``value``: a function of a library takes or returns it."""
+        if value.node >= 0:
+            self._equations[value.node] = replace(self._equations[value.node], is_stored=True)
+
     def _operand(self, given: Any, op: str) -> tuple[Operand, Shape, str]:
         """An argument of the operation ``op`` with its shape and kind."""
         if isinstance(given, TracedArray):

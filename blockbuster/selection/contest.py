@@ -42,6 +42,12 @@ FEW_BYTES, FEW_OPERATIONS = 1 << 20, 1 << 24
 """Programs that move and compute less take as long as launches and latencies, however they are
 scheduled: less than a microsecond of an H200's bandwidth, a tenth of its matrix units'."""
 
+SLOW = 4.0
+"""How many times as long as their launches such programs take at most, unless their schedule is a
+bad one. The default schedules of a product of 64 x 64 x 64, a norm and a softmax take 2.0 to 2.3
+times as long; a mean of 4 columns of 128 x 512, by programs of a row of 4 each, takes 7.8 times.
+"""
+
 
 def contest(
     choices: Sequence[Choice], setting: Setting, refused: Mapping[Key, str], refusals: Refusals
@@ -95,7 +101,8 @@ def why_default(scheduled: Scheduled, cost: Cost | None) -> str:
     if scheduled.target.name not in MODELLED:
         return f"the closed form does not know the matrix units of {scheduled.target.name}"
     operations = sum(sum(work.operations.values()) for work in cost.works)
-    if cost.moved < FEW_BYTES and operations < FEW_OPERATIONS:
+    few = cost.moved < FEW_BYTES and operations < FEW_OPERATIONS
+    if few and cost.microseconds < SLOW * cost.launching:
         return "it has too little to do"
     if any(phase.dots and _exact(phase.operations) for work in cost.works for phase in work.phases):
         return "the closed form does not tell dots of float32 apart"

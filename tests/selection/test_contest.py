@@ -10,7 +10,7 @@ import blockbuster as bb
 from blockbuster.selection import contest
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import NEAR
-from blockbuster.selection.contest import TRIED, at_other_sizes, best_of
+from blockbuster.selection.contest import SLOW, TRIED, at_other_sizes, best_of
 from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.price import priced
 from tests.selection.test_variations import PROGRAMS, bare
@@ -59,6 +59,15 @@ def test_some_keep_the_default_schedule_and_say_why(asked, reason):
 
     assert best.schedules == f"the default schedule: {reason}"
     assert "stage nest 1 K 2" in best.scheduled.schedule
+
+
+def test_a_slow_default_schedule_is_not_kept_for_having_little_to_do():
+    """A block of one row of 4 elements leaves 128 x 128 programs with nothing to do."""
+    program = bb.trace(lambda x: x.mean(-1), x="A C D=4")
+    best = Fused(bb.lower(program)).consider(dict(A=128, C=128, D=4), "float16", "sm_90").best
+
+    assert "schedules by the closed form" in best.schedules
+    assert best.price < SLOW * best.cost.launching
 
 
 def test_a_plan_says_how_its_schedule_was_found():

@@ -241,3 +241,43 @@ def test_what_one_line_computes_is_not_rounded_between_parts():
 
     (result,) = OnHost(plan, plan.sizes)(list(inputs.values()))
     np.testing.assert_array_equal(result, np.full((4, 5), 32000.0))
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    [
+        (lambda x, w, u: np.tanh(x @ w) @ u, "float16"),
+        (lambda x, w, u: (x @ w * 2.0) @ u, "float32"),
+        (lambda x, w, u: (x @ w).reshape(4, 2, 4).swapaxes(0, 1)[0] @ u[:4], "float16"),
+        (lambda x, w, u: np.reshape(x @ w * 2.0, (4, 2, 4))[:, 0] @ u[:4], "float16"),
+    ],
+    ids=["result", "operators", "view of a product", "argument"],
+)
+def test_what_eager_execution_stores_keeps_its_dtype_between_parts(function, dtype):
+    """Of one line, that is what functions of libraries take and return, and products seen anew."""
+    program = bb.trace(function, x="M=4 K=8", w="K N=8", u="N L=8")
+    family = family_of(program, "float16", "h100")
+
+    plan = family.of_parts(program.sizes, singles)
+
+    (between,) = [name for step in plan.steps for name in step.writes if name != "out"]
+    assert plan.kept[between] == dtype
+
+
+def test_a_part_knows_sizes_that_follow_from_one_that_it_does_not_show():
+    """Heads of a third of the columns of ``x``, joined again: |F| = 2 |I|, whatever |D| is."""
+
+    def heads(x, w):
+        own = x[:, :, : x.shape[2] // 3]
+        split = own.reshape(x.shape[0], x.shape[1], 2, x.shape[2] // 6).transpose(0, 2, 1, 3)
+        normed = bb.softmax(split)
+        return normed.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[1], -1) @ w
+
+    program = bb.trace(heads, x="A B D", w="F E")
+    x, w = (np.random.default_rng(0).standard_normal(shape) for shape in ((2, 3, 24), (8, 5)))
+    inputs = {"x": x, "w": w}
+
+    plan = family_of(program, "float64", "cpu").of_parts(program.bind(inputs), singles)
+
+    (result,) = OnHost(plan, plan.sizes)([x, w])
+    np.testing.assert_allclose(result, program.numpy(inputs)["out"], rtol=1e-12)

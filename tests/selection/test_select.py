@@ -43,6 +43,11 @@ def block(x, wq, wk, wv, wo, w, u, d):
     return gated(y, w, u, d)
 
 
+def pooled(x, w):
+    y = x @ w
+    return y.reshape(x.shape[0], w.shape[1] // 4, 4).mean(-1)
+
+
 def sorted_between(x, w):
     y = np.sort(x @ w, axis=-1)
     return bb.softmax(y + 1.0)
@@ -56,6 +61,7 @@ CASES = {
     "gated": (
         gated, dict(x="M D", w="D F", u="D F", d="F D"), dict(M=4096, D=1024, F=4096)
     ),
+    "pooled": (pooled, PRODUCT, dict(M=128, K=1024, N=512)),
     "sorted_between": (sorted_between, PRODUCT, dict(M=256, K=64, N=256)),
     "block": (
         block,
@@ -113,6 +119,11 @@ def test_of_one_part_it_is_said_what_several_would_take():
     assert "  1. matmul, mul, softmax, matmul (test_select.py:" in text
     assert re.search(r"\n  one part for [\d.]+ us: divided, it takes at least [\d.]+ us\n", text)
     assert plan.gap == 0.0
+
+
+def test_a_program_with_little_to_do_is_divided_where_it_takes_long_as_one_part():
+    """One kernel of a product and a mean of 4 columns takes 25 times as long as the two."""
+    assert selected("pooled").kernels == 2
 
 
 @pytest.mark.parametrize("name", rest_slow([*CASES], ["group_norm", "attention"]))

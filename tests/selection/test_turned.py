@@ -1,9 +1,15 @@
-"""Transposes of what a product reads element by element are units: they may be arrays."""
+"""Views that products read: which are units, and which belong to the kernel that makes the array."""
 
 import pytest
 
 import blockbuster as bb
-from blockbuster.selection.parts.units import turned_for_products, units_of
+from blockbuster.runtime.given import family_of
+from blockbuster.selection.parts.operand_views import (
+    copied_for_products,
+    joined_for_products,
+    turned_for_products,
+)
+from blockbuster.selection.parts.units import units_of
 
 
 def conv(x, w):
@@ -12,8 +18,6 @@ def conv(x, w):
 
 def heads(q, k):
     return q.transpose(0, 2, 1, 3) @ k.transpose(0, 2, 3, 1)
-
-
 
 
 def rows(x, w):
@@ -55,3 +59,66 @@ def test_the_filters_of_a_convolution_are_turned_once():
     assert "matmul" in second
     assert "float16" in second.partition("stores")[2]
 
+
+
+def joined(x):
+    """(B, H, S, D) as (B, S, H D)."""
+    b, _, s, _ = x.shape
+    return x.transpose(0, 2, 1, 3).reshape(b, s, -1)
+
+
+def of_heads(p, v, w):
+    return joined(p @ v) @ w
+
+
+def of_an_input(v, w):
+    return joined(v) @ w
+
+
+def of_heads_read_twice(p, v, w):
+    y = p @ v
+    return joined(y) @ w, y
+
+
+def of_patches(x, w):
+    n, c, height, width = x.shape
+    cut = x.reshape(n, c, height // 16, 16, width // 16, 16).transpose(0, 2, 4, 1, 3, 5)
+    return cut.reshape(n, -1, c * 256) @ w
+
+
+HEADS = dict(p="B=2 H=8 S=64 T=64", v="B=2 H=8 T=64 D=64", w="E=512 F=512")
+ONE = dict(v=HEADS["v"], w=HEADS["w"])
+PATCHES = dict(x="N=8 C=3 H=224 W=224", w="K=768 E=768")
+
+
+@pytest.mark.parametrize(
+    ("function", "dims", "in_the_maker", "copied"),
+    [(of_heads, HEADS, 2, 0), (of_an_input, ONE, 0, 0), (of_heads_read_twice, HEADS, 0, 0),
+     (of_patches, PATCHES, 0, 1)],
+)  # fmt: skip
+def test_what_is_joined_for_a_product(function, dims, in_the_maker, copied):
+    program = bb.trace(function, **dims)
+    sizes = bb.select(program, {}, "h100", "float16").sizes
+
+    views, units = joined_for_products(program, sizes), units_of(program, sizes)
+    assert len(views) == in_the_maker
+    assert len(copied_for_products(program, sizes)) == copied
+    assert len({units.of[at] for at in views}) == min(in_the_maker, 1)
+    assert len(units) == 1 + copied + (function is not of_an_input and function is not of_patches)
+
+
+def test_heads_are_stored_as_the_product_behind_them_reads_them():
+    """Otherwise it would sum over the elements of each head by itself."""
+    program = bb.trace(of_heads, **HEADS)
+    sizes = bb.select(program, {}, "h100", "float16").sizes
+    plan = family_of(program, "float16", "h100").of_parts(sizes, lambda units: (1, 2))
+
+    (stored,) = plan.steps[0].axes
+    assert [sizes[axis] for axis in stored] == [2, 64, 512]
+
+
+def test_patches_of_an_image_are_copied_once():
+    plan = bb.select(bb.trace(of_patches, **PATCHES), {}, "h100", "float16", library=False)
+
+    assert plan.kernels == 2
+    assert "stores 8 x 196 x 768" in plan.explain()

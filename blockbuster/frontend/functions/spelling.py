@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.fixed import static
 from blockbuster.frontend.functions.refused import words
 from blockbuster.frontend.functions.row import Row
@@ -143,6 +144,10 @@ def call(
     except TypeError as error:
         raise trace_error(f"{what}: {error}", hint=f"it takes {signature}") from None
     made = function(*bound.args, **bound.kwargs)
+    gave = made if isinstance(made, tuple | list) else (made,)
+    for one in (*bound.args, *bound.kwargs.values(), *gave):
+        if isinstance(one, TracedArray):
+            one.trace.note_stored(one.value)
     if out is not None:
         return written_out(out, made, what)
     return replaced(bound.args[0], made, f"{what} with inplace=True") if in_place else made

@@ -18,7 +18,8 @@ from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 from blockbuster.machines import CPU, Machine
 from blockbuster.selection.candidates.candidate import LARGE
-from blockbuster.selection.parts.units import OPAQUE, PRODUCT, Units, elements
+from blockbuster.selection.parts.operand_views import OPAQUE, PRODUCT, elements
+from blockbuster.selection.parts.units import Units
 
 OPERATIONS = {"softmax": 4, "logsumexp": 3, "log_softmax": 4, "rms_norm": 4, "layer_norm": 6}
 """Operations of each element of operators that are several; others are one."""

@@ -16,10 +16,12 @@ from math import inf, prod
 
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.emit.tile.between import width
+from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.program import Equation, Shape
 from blockbuster.ir.graph import Value
 from blockbuster.selection.parts.bounds import WHOLE_ROWS, Bounds
-from blockbuster.selection.parts.units import PRODUCT, Units, elements, numbers_in
+from blockbuster.selection.parts.operand_views import PRODUCT, elements
+from blockbuster.selection.parts.units import Units, numbers_in
 
 USUAL = 1.1
 """How many times its bound a unit by itself is expected to take, until it has a price: products of
@@ -207,7 +209,7 @@ class Estimates:
         operand = equation.operands[place]
         assert isinstance(operand, Value)
         shown = self.units.program.shape_of(operand)
-        if len(shown) < 2:
+        if len(shown) < 2 or equation.op in MOVES:
             return 1
         return self._count(equation.shape[:-2]) // self._count(shown[:-2]) or 1
 

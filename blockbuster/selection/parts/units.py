@@ -14,18 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from blockbuster.frontend.kinds import FLOAT, MOVES
-from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Shape
+from blockbuster.frontend.program import ArrayOutput, ArrayProgram
 from blockbuster.ir.expr import FUNCTIONS
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
+from blockbuster.selection.parts.operand_views import (
+    OPAQUE,
+    PRODUCT,
+    copied_for_products,
+    elements,
+    joined_for_products,
+    operands_of,
+)
 
-PRODUCT = "matmul"
-OPAQUE = "custom"
 POINTWISE = (*FUNCTIONS, "cast", "concat")
-FOLLOWED = ("transpose", "expand", "windows")
 
 
 @dataclass(frozen=True)
@@ -120,17 +124,12 @@ def numbers_in(part: int) -> Iterator[int]:
 
 def units_of(program: ArrayProgram, sizes: Mapping[Dim, int]) -> Units:
     """The units of ``program`` at ``sizes``: none if its outputs are inputs or views of them."""
-    free = _free(program)
+    free = _free(program, sizes)
     bases = _bases(program, free)
     live = program.needed(output.value for output in program.outputs)
     computed = [at for at in live if at not in free]
     gluing = _Gluing(program, sizes, computed, bases)
     return _numbered(program, gluing.groups(), bases)
-
-
-def elements(shape: Shape, sizes: Mapping[Dim, int]) -> int:
-    """The number of elements of an array of ``shape``."""
-    return prod(sizes[axis] for axis in shape if isinstance(axis, str))
 
 
 class _Gluing:
@@ -146,7 +145,7 @@ class _Gluing:
         self._program, self._sizes, self._computed = program, sizes, computed
         self._group = {at: at for at in computed}
         self._reads = {
-            at: tuple(dict.fromkeys(b for v in _operands(program, at) for b in bases[v]))
+            at: tuple(dict.fromkeys(b for v in operands_of(program, at) for b in bases[v]))
             for at in computed
         }
         self._readers: dict[int, list[int]] = {at: [] for at in computed}
@@ -158,6 +157,8 @@ class _Gluing:
 
     def groups(self) -> list[list[int]]:
         """The groups, each in order."""
+        for at in joined_for_products(self._program, self._sizes):
+            self._glue(self._reads[at][0].node, at)
         for at in self._computed:
             if self._is_pointwise(at):
                 self._glue_to_operand(at)
@@ -248,7 +249,7 @@ def _numbered(
             dict.fromkeys(
                 base
                 for at in group
-                for value in _operands(program, at)
+                for value in operands_of(program, at)
                 for base in bases[value]
                 if group_of.get(base.node, -1) != n
             )
@@ -264,17 +265,13 @@ def _numbered(
     return Units(program, units, bases, of)
 
 
-def _operands(program: ArrayProgram, at: int) -> tuple[Value, ...]:
-    return tuple(o for o in program.equations[at].operands if isinstance(o, Value))
-
-
-def _free(program: ArrayProgram) -> set[int]:
+def _free(program: ArrayProgram, sizes: Mapping[Dim, int]) -> set[int]:
     """Views, positions, and what is computed of positions and numbers alone."""
     found: set[int] = set()
     of_positions: set[int] = set()
-    copied = turned_for_products(program)
+    copied = {*copied_for_products(program, sizes), *joined_for_products(program, sizes)}
     for at, equation in enumerate(program.equations):
-        operands = [v.node for v in _operands(program, at)]
+        operands = [v.node for v in operands_of(program, at)]
         alone = equation.op != OPAQUE and all(node in of_positions for node in operands)
         if alone:
             of_positions.add(at)
@@ -283,40 +280,12 @@ def _free(program: ArrayProgram) -> set[int]:
     return found
 
 
-def turned_for_products(program: ArrayProgram) -> set[int]:
-    """Transposes that a product reads, of which it needs another axis than the last to be dense.
-
-    The last axis of what is transposed is no row, column or inner axis there: each element of a
-    tile is a load of its own. Such a transpose may be worth an array, so it is a unit.
-    """
-    products = [at for at, equation in enumerate(program.equations) if equation.op == PRODUCT]
-    found = (_turned(program, value) for at in products for value in _operands(program, at))
-    return {at for at in found if at is not None}
-
-
-def _turned(program: ArrayProgram, operand: Value) -> int | None:
-    """The transpose that makes an operand of a product of an array that is dense elsewhere."""
-    dense: set[int | None] = {*range(len(program.shape_of(operand)))[-2:]}
-    turned = None
-    while operand.node >= 0 and program.equations[operand.node].op in FOLLOWED:
-        move, (base,) = program.equations[operand.node], _operands(program, operand.node)
-        if move.op == "windows":  # stored, they would take the array's memory for each tap
-            turned, own = None, len(program.shape_of(base))
-            dense = {move.param("axis") if axis == own else axis for axis in dense}
-        else:
-            turned = operand.node if move.op == "transpose" else turned
-            dense = {move.param("axes")[axis] for axis in dense if axis is not None}
-        operand = base
-    rank = len(program.shape_of(operand))
-    return turned if rank > 2 and rank - 1 not in dense else None
-
-
 def _bases(program: ArrayProgram, free: set[int]) -> dict[Value, tuple[Value, ...]]:
     inputs = (Value(-1, port) for port in range(len(program.inputs)))
     found: dict[Value, tuple[Value, ...]] = {value: (value,) for value in inputs}
     for at in range(len(program.equations)):
         if at in free:
-            each = dict.fromkeys(b for v in _operands(program, at) for b in found[v])
+            each = dict.fromkeys(b for v in operands_of(program, at) for b in found[v])
             found[Value(at)] = tuple(each)
         else:
             found[Value(at)] = (Value(at),)
@@ -329,7 +298,7 @@ def _with_free(
     found = dict.fromkeys(equations)
     left = list(equations)
     while left:
-        for value in _operands(program, left.pop()):
+        for value in operands_of(program, left.pop()):
             if value.node >= 0 and value.node not in of and value.node not in found:
                 found[value.node] = None
                 left.append(value.node)

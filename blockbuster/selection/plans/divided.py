@@ -16,7 +16,6 @@ from typing import Any
 from blockbuster.errors import EmitError, TraceError, shown_lines
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.dtype_names import held_in
-from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.library_calls import LibraryProduct
 from blockbuster.frontend.part import part
 from blockbuster.ir.dtypes import OWN
@@ -29,12 +28,14 @@ from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds, given
 from blockbuster.selection.parts.estimates import Estimates
+from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.parts.partition import NEAR, Price, best_plan
-from blockbuster.selection.parts.units import PRODUCT, Units, units_of
+from blockbuster.selection.parts.units import Units, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.forms import Consider, Forms
 from blockbuster.selection.plans.part import Dtypes, Part
 from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from blockbuster.selection.plans.prices import price
 from blockbuster.selection.plans.why_apart import Found
 
@@ -49,7 +50,10 @@ CPU, that is the time of twenty statements."""
 
 TWICE = 2.0
 """How many times as fast whole arrays have to be for programs with too little to do: of a few
-statements, the price tells no less apart, and blocks of few elements are computed in float64."""
+statements, the price tells no less apart, and blocks of few elements are computed in float64. And
+how many times such a program may take what little it has to do, as one part, before it is divided
+all the same: a mean of 4 columns behind a product of 128 x 1024 x 512 leaves each row to its own
+block, and takes 120 us as one kernel of an H100, and 15 us as two."""
 
 TOO_LITTLE = "it has too little to do to be worth dividing"
 ONE_UNIT = "its operators are one group that stays together"
@@ -119,7 +123,7 @@ class Division:
         self._taken: dict[Dim, None] = {}  # dims of what lowering made of parts
         self._written: dict[str, None] = {}  # arrays that parts write beside their outputs
         self._held = held_in(program, dtypes.inputs, dtypes.common)
-        self._stored = _stored_by_eager(program)
+        self._stored = stored_by_eager(program)
 
     def kept(self, value: Value) -> str:
         """The dtype in which a value that crosses from part to part is kept.
@@ -218,18 +222,31 @@ class _Search:
     @property
     def has_too_little(self) -> bool:
         """True if the program takes about as long as its launch, or as its statements."""
-        few = FEW_ON_CPU if self._machine.kind == CPU else FEW
-        return self._bounds.least(self._all) < few + self._bounds.launching
+        return self._bounds.least(self._all) < self._little
+
+    @property
+    def _little(self) -> float:
+        """Microseconds below which launches, latencies or statements are most of a time."""
+        return (FEW_ON_CPU if self._machine.kind == CPU else FEW) + self._bounds.launching
 
     def found(self) -> Divided:
         """The best plan."""
+        return (self._undivided() if self.has_too_little else None) or self._best()
+
+    def _undivided(self) -> Divided | None:
+        """The program as one part, if that takes little."""
+        sizes, machine, whole = self._sizes, self._machine, self._whole
+        try:
+            number, taken = self._division.forms.best(whole, self._consider, sizes, machine, TWICE)
+        except EmitError:
+            return None
+        if taken.us > TWICE * self._little:
+            return None
+        part = self._division.forms.of(whole, machine)[number]
+        return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
+
+    def _best(self) -> Divided:
         bounds, units = self._bounds, self._units
-        if self.has_too_little:
-            sizes, machine = self._sizes, self._machine
-            whole, forms = self._whole, self._division.forms
-            number, _ = forms.best(whole, self._consider, sizes, machine, TWICE)
-            part = forms.of(whole, machine)[number]
-            return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
         best = best_plan(
             units.before, units.beside, budget=BUDGET,
             bound=bounds.least, estimate=self._estimates.of, price=self._price, first=self._calls,
@@ -323,25 +340,3 @@ def _fresh(word: str, taken: Collection[str]) -> str:
     while word in taken:
         word += "_"
     return word
-
-
-def _stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
-    """The values that eager execution stores in their dtype: those that the function holds from one
-    line to another, and its results.
-
-    A function of a library that is several operators here is one line of the user's, and what it
-    computes inside it holds in float32: so does what meets in one line of the user's. What only
-    moves elements holds them as they were.
-    """
-    found = dict.fromkeys(output.value for output in program.outputs if output.value.node >= 0)
-    for equation in program.equations:
-        for operand in equation.operands:
-            if isinstance(operand, Value) and operand.node >= 0:
-                made = program.equations[operand.node]
-                if made.where is not None and made.where != equation.where:
-                    found[operand] = None
-    for at, equation in enumerate(program.equations):
-        moved = [o for o in equation.operands if equation.op in MOVES and isinstance(o, Value)]
-        if any(value.node < 0 or value in found for value in moved):
-            found[Value(at)] = None
-    return found

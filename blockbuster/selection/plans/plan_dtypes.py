@@ -1,4 +1,4 @@
-"""The dtypes of the arrays that a plan's steps write, and of the copies kept between steps."""
+"""The dtypes of the arrays that a plan's steps write and eager execution stores, and of copies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from blockbuster.emit.tile.value_dtypes import output_dtypes, result_dtype
+from blockbuster.frontend import ArrayProgram
+from blockbuster.frontend.kinds import MOVES
 from blockbuster.ir.dtypes import OWN, met
+from blockbuster.ir.graph import Value
+from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.plans.pieces import Call, Piece, Pieces, Whole
 
 if TYPE_CHECKING:
@@ -65,3 +69,47 @@ def kept_dtypes(
                 wide = wide and not as_made
                 kept[name] = arithmetic if wide else dtypes[name]
     return kept
+
+
+def stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
+    """The values that eager execution stores in their dtype: what functions of libraries take
+    and return, what the user's function holds from one line to another, and its own results.
+
+    A function of a library may be several operators here, and what it computes inside it holds in
+    float32: so does what meets in one line of the user's. What only moves elements holds them as
+    they were: an array has the dtype of its views if nothing else reads it, and of a product of
+    which only views are read, a view is taken because it is an array.
+    """
+    found = dict.fromkeys(output.value for output in program.outputs if output.value.node >= 0)
+    views: dict[Value, list[Value]] = {}
+    computed = dict.fromkeys(found)
+    for at, equation in enumerate(program.equations):
+        if equation.is_stored:
+            found[Value(at)] = None
+        for operand in equation.operands:
+            if not isinstance(operand, Value) or operand.node < 0:
+                continue
+            made = program.equations[operand.node]
+            if made.where is not None and made.where != equation.where:
+                found[operand] = None
+            if equation.op in MOVES:
+                views.setdefault(operand, []).append(Value(at))
+            else:
+                computed[operand] = None
+    for value, shown in reversed(views.items()):
+        if value not in computed and (_ends_product(program, value) or {*shown} <= {*found}):
+            found[value] = None
+    for at, equation in enumerate(program.equations):
+        moved = [o for o in equation.operands if equation.op in MOVES and isinstance(o, Value)]
+        if any(value.node < 0 or value in found for value in moved):
+            found[Value(at)] = None
+    return found
+
+
+def _ends_product(program: ArrayProgram, value: Value) -> bool:
+    """True for a product, and for what one becomes by an addition."""
+    made = program.equations[value.node]
+    if made.op != "add":
+        return made.op == PRODUCT
+    added = [o.node for o in made.operands if isinstance(o, Value) and o.node >= 0]
+    return any(program.equations[node].op == PRODUCT for node in added)

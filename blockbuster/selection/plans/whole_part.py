@@ -21,8 +21,8 @@ from blockbuster.rules import overflowing
 from blockbuster.selection.candidates.candidate import LARGE
 from blockbuster.selection.parts.better_together import cancelling
 from blockbuster.selection.parts.bounds import MUCH
+from blockbuster.selection.parts.operand_views import OPAQUE, elements
 from blockbuster.selection.parts.partition import Price
-from blockbuster.selection.parts.units import OPAQUE, elements
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Axes, Pieces, Seen, Whole
 from blockbuster.selection.plans.whole_price import price_of_whole

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 from blockbuster.selection.parts.estimates import Estimates
+from blockbuster.selection.parts.operand_views import OPAQUE
 from blockbuster.selection.parts.partition import UNSAFE, Best
-from blockbuster.selection.parts.units import OPAQUE, Units
+from blockbuster.selection.parts.units import Units
 
 
 @dataclass(frozen=True)
