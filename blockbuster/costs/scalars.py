@@ -24,7 +24,7 @@ INSTRUCTIONS: dict[str, int] = {
     "exp": 5, "log": 26, "sqrt": 2, "rsqrt": 2, "div": 9, "reciprocal": 9, "recip0": 10, "pow": 33,
     "tanh": 23, "sigmoid": 13, "silu": 14, "gelu": 33, "erf": 29, "sub0": 4,
     "floordiv": 8, "mod": 8,
-    "round": 12, "sin": 45, "cos": 45, "log1p": 23, "expm1": 46,
+    "round": 12, "sin": 45, "cos": 45, "log1p": 24, "expm1": 46,
 }  # fmt: skip
 """Instructions of a lane, those of special units included, of functions that take more than one:
 what an element more takes in machine code of sm_90 (``python -m bench.costs.functions``).

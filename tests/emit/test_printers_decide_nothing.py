@@ -36,7 +36,6 @@ TABLES = {
 
 SPELLERS = {
     "numpy/mixed.py": {
-        "integer_functional": ("row_max", "row_min"),
         "converted": ("and", "or", "not", "whole", "where"),
     },
     "numpy/operators.py": {"_functional": ("dot",)},

@@ -7,6 +7,10 @@ from hypothesis import strategies as st
 
 import blockbuster as bb
 from blockbuster.emission import check_schedule, emit
+from blockbuster.emit.closing import guard
+from blockbuster.emit.interpret.lanes import check_lanes
+from blockbuster.emit.interpret.memory import Hazard
+from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Fold, Guard, statements
 from blockbuster.ir.ops import Accumulate, Functional, Map, Rescale
 from blockbuster.ir.types import Type
@@ -122,3 +126,17 @@ def test_halves_are_multiplied_in_single_precision():
 def test_functional_operators_know_their_monoid():
     kept = Functional("row_prod").result_types((Type((), ("M", "N")),))
     assert str(kept[0]) == "[M]"
+
+
+@pytest.mark.parametrize(("fill", "right"), [(1.0, True), (0.0, False)])
+def test_lanes_that_hold_no_ones_are_caught(fill, right, monkeypatch):
+    """What the check of padded lanes says of a product with zeros past the end."""
+    monkeypatch.setitem(guard.IGNORED, "row_prod", fill)
+    sizes = dict(A=1, M=3, N=21)
+    tiles = lower_to_tiles(bb.parse(ROWS))
+    guarded = guard.guard(tiles, ("N",))
+    if right:
+        check_lanes(guarded, sizes, {"M": 4, "N": 8})
+        return
+    with pytest.raises(Hazard):
+        check_lanes(guarded, sizes, {"M": 4, "N": 8})

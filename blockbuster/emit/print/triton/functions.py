@@ -129,8 +129,8 @@ def _log1p(x):
     """log(1 + x) to float32 accuracy, also near 0."""
     u = 1.0 + x
     power = (u.to(tl.int32, bitcast=True) - 0x3F2AAAAB) >> 23
-    scale = ((127 - power) << 23).to(tl.float32, bitcast=True)
-    t = tl.fma(x, scale, scale - 1.0)
+    scale = ((129 - power) << 23).to(tl.float32, bitcast=True)  # 4 / 2**power: no subnormal number
+    t = tl.fma(0.25 * x, scale, tl.fma(scale, 0.25, -1.0))
     p = 0.14042310416698456 + t * (-0.15122179687023163 + t * 0.13820229470729828)
     p = 0.20007918775081635 + t * (-0.1647232621908188 + t * p)
     p = 0.3333326578140259 + t * (-0.2500423789024353 + t * p)
