@@ -1,4 +1,4 @@
-"""Views that products read: which are units, and which belong to the kernel that makes the array."""
+"""Views that products read: which are units, and which belong to the kernel that makes them."""
 
 import pytest
 
