@@ -1,0 +1,217 @@
+"""A fold whose repair function is asked for, and its numbers at random points.
+
+Numbers refute: they show two elements that no h can map. They never prove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations, islice
+from math import isfinite, nan
+from random import Random
+from typing import Any
+
+import mpmath
+import sympy
+
+from blockbuster.rules.repair import Symbolic
+
+SETTINGS, ELEMENTS = 40, 6
+"""How many values of the producers are tried, and with how many elements each."""
+NEARLY = 1e-7
+"""The relative difference from which two numbers count as different."""
+DIGITS, CHECKED = 40, 8
+"""With how many digits a derived h is checked, at how many points."""
+
+Point = Mapping[Symbolic, float]
+FOLD: Mapping[str, Callable[..., Any]] = {"+": sum, "max": max, "min": min}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fold of ``g`` by ``f``; ``changed`` stands for the new values of the producers in h."""
+
+    g: Symbolic
+    producers: tuple[Symbolic, ...]
+    changed: tuple[Symbolic, ...]
+    elements: tuple[Symbolic, ...]
+    parameters: tuple[Symbolic, ...]
+    t: Symbolic
+    f: str
+    facts: tuple[Symbolic, ...]
+
+    def later(self, expr: Symbolic) -> Symbolic:
+        """``expr`` with the new values of the producers."""
+        return expr.xreplace(dict(zip(self.producers, self.changed, strict=True)))
+
+    def has_elements(self, expr: Symbolic) -> bool:
+        """Whether ``expr`` differs from element to element."""
+        return not expr.free_symbols.isdisjoint(self.elements)
+
+    def has_producers(self, expr: Symbolic) -> bool:
+        """Whether ``expr`` depends on what the fold waits for."""
+        return not expr.free_symbols.isdisjoint(self.producers)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A repair function, how it was found, and what must hold where it divides."""
+
+    h: Symbolic
+    how: str
+    needs: tuple[Symbolic, ...] = ()
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why there is no repair function; if not ``certain``, why none was found."""
+
+    reason: str
+    certain: bool = False
+    points: tuple[Point, ...] = field(default=(), hash=False)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Producers before and after with parameters, and some elements of the domain.
+
+    ``before[i]`` and ``after[i]`` are g of element i.
+    """
+
+    shared: Point
+    elements: tuple[Point, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Two elements each."""
+        return combinations(range(len(self.elements)), 2)
+
+    def at(self, *elements: int) -> tuple[Point, ...]:
+        """The points of these elements."""
+        return tuple({**self.shared, **self.elements[each]} for each in elements)
+
+
+def sampled(case: Case) -> tuple[Setting, ...]:
+    """Points of the domain at which g is a number before and after."""
+    random = Random(0)
+    read = (*case.producers, *case.elements, *case.parameters)
+    function = numeric(read, case.g)
+    allowed = numeric(read, sympy.And(*case.facts))
+    renewed = dict(zip(case.changed, case.producers, strict=True))
+    found = []
+    for _ in range(SETTINGS):
+        shared = {s: _drawn(s, random) for s in (*case.producers, *case.parameters)}
+        shared |= {new: _drawn(old, random) for new, old in renewed.items()}
+        new = {**shared, **{old: shared[changed] for changed, old in renewed.items()}}
+        elements: list[Point] = []
+        before, after = list[float](), list[float]()
+        for _ in range(2 * ELEMENTS):
+            element = {s: _drawn(s, random) for s in case.elements}
+            points = [[{**known, **element}[s] for s in read] for known in (shared, new)]
+            values = [function(*point) for point in points if allowed(*point)]
+            if len(values) == 2 and all(map(isfinite, values)) and len(elements) < ELEMENTS:
+                elements.append(element)
+                before.append(values[0])
+                after.append(values[1])
+        found.append(Setting(shared, tuple(elements), tuple(before), tuple(after)))
+    return tuple(setting for setting in found if len(setting.elements) > 1)
+
+
+def numeric(read: tuple[Symbolic, ...], expr: Symbolic) -> Callable[..., float]:
+    """``expr`` as a function of numbers; NaN where it is no real number."""
+    function: Any = sympy.lambdify(read, expr, modules=["math", "mpmath"])
+
+    def value(*numbers: float) -> float:
+        try:
+            return float(function(*numbers))
+        except (ArithmeticError, ValueError, TypeError):
+            return nan
+
+    return value
+
+
+def _drawn(symbol: Symbolic, random: Random) -> float:
+    """A number from the domain of ``symbol``: a whole number of quarters up to 3, 0 included."""
+    least = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else -12
+    most = -1 if symbol.is_negative else 0 if symbol.is_nonpositive else 12
+    quarters = random.randint(least, most)
+    return float(-(-quarters // 4)) if symbol.is_integer else quarters / 4
+
+
+def differ(left: float, right: float, size: float = 0) -> bool:
+    """Whether two numbers differ by more than rounding does."""
+    return abs(left - right) > NEARLY * max(abs(left), abs(right), size)
+
+
+def no_factor(settings: tuple[Setting, ...]) -> tuple[Point, ...]:
+    """Two elements that would need different factors, or ()."""
+    for setting in settings:
+        for i, j in setting.pairs():
+            products = setting.after[i] * setting.before[j], setting.after[j] * setting.before[i]
+            if differ(*products):
+                return setting.at(i, j)
+    return ()
+
+
+def no_shift(settings: tuple[Setting, ...]) -> tuple[Point, ...]:
+    """Two elements that change by different differences, or ()."""
+    for setting in settings:
+        size = max(map(abs, (*setting.before, *setting.after)))
+        changes = [new - old for old, new in zip(setting.before, setting.after, strict=True)]
+        for i, j in setting.pairs():
+            if differ(changes[i], changes[j], size):
+                return setting.at(i, j)
+    return ()
+
+
+def order_changed(settings: tuple[Setting, ...]) -> tuple[Point, ...]:
+    """Two elements of which the smaller one becomes the larger one, or ().
+
+    Equal elements that become different ones count, too.
+    """
+    for setting in settings:
+        for i, j in setting.pairs():
+            low, high = sorted((i, j), key=setting.before.__getitem__)
+            old, new = ([values[low], values[high]] for values in (setting.before, setting.after))
+            turned = differ(*old) and new[0] > new[1]
+            if differ(*new) and (turned or old[0] == old[1]):
+                return setting.at(low, high)
+    return ()
+
+
+def agrees(case: Case, h: Symbolic, settings: tuple[Setting, ...]) -> bool:
+    """Whether h takes folds to folds at some of the points, to ``DIGITS`` digits.
+
+    Points at which h is no number are left out, but there has to be another one.
+    """
+    read = (*case.producers, *case.elements, *case.parameters)
+    given = (case.t, *case.producers, *case.changed, *case.parameters)
+    with mpmath.workdps(DIGITS):
+        g = sympy.lambdify(read, case.g, modules="mpmath")
+        function = sympy.lambdify(given, h, modules="mpmath")
+        answers = (_repairs(case, g, function, setting) for setting in settings)
+        checked = list(islice((each for each in answers if each is not None), CHECKED))
+    return bool(checked) and all(checked)
+
+
+def _repairs(case: Case, g: Any, h: Any, setting: Setting) -> bool | None:
+    """Whether h takes the fold of the elements from before to after; None for no number."""
+    shared = {symbol: mpmath.mpf(value) for symbol, value in setting.shared.items()}
+    changed = dict(zip(case.producers, case.changed, strict=True))
+    later = shared | {old: shared[new] for old, new in changed.items()}
+    read = (*case.producers, *case.elements, *case.parameters)
+    before, after = (
+        FOLD[case.f]([g(*({**known, **each}[s] for s in read)) for each in setting.elements])
+        for known in (shared, later)
+    )
+    given = (shared[s] for s in (*case.producers, *case.changed, *case.parameters))
+    try:
+        value = h(before, *given)
+    except ArithmeticError:
+        return None
+    if not mpmath.isfinite(value):
+        return None
+    size = max(abs(before), abs(after), 1)
+    return bool(abs(value - after) < size * mpmath.mpf(10) ** (-DIGITS // 2))
