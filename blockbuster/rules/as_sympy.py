@@ -24,18 +24,16 @@ _FUNCTIONS: Mapping[str, Callable[..., Symbolic]] = {
     "exp": sympy.exp,
     "log": sympy.log,
     "tanh": sympy.tanh,
+    "sin": sympy.sin,
+    "cos": sympy.cos,
     "abs": sympy.Abs,
     "maximum": sympy.Max,
     "minimum": sympy.Min,
 }
 
 _BACK = {
-    sympy.exp: "exp",
-    sympy.log: "log",
-    sympy.tanh: "tanh",
-    sympy.Abs: "abs",
-    sympy.Max: "maximum",
-    sympy.Min: "minimum",
+    _FUNCTIONS[name]: name
+    for name in ("exp", "log", "tanh", "sin", "cos", "abs", "maximum", "minimum")
 }
 
 _RELATIONS = {

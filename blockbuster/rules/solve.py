@@ -44,11 +44,14 @@ SEVERAL_PLACES = "elements enter g in several places, and their part does not co
 def solved(case: Case, settings: tuple[Setting, ...]) -> Solved | Refused:
     """The repair function of ``case``, derived and proven, or what failed."""
     different, unequal = no_factor(settings), no_shift(settings)
+    case = replace(case, g=_roots_apart(case.g))
     if case.f == "+":
         if different:
             return Refused(ONLY_FACTORS if unequal else COUNT, True, different)
         return _ratio(case)
-    turned = order_changed(settings)  # also by a producer that makes all elements equal, as 0 does
+    turned = order_changed(
+        case, settings
+    )  # also by a producer that makes all elements equal, as 0 does
     plain = () if turned or different else (_ratio,)
     found: Solved | Refused = Refused("")
     for way in (*plain, *(() if turned or unequal else (_difference,)), _inverse):
@@ -72,6 +75,14 @@ def with_facts(case: Case) -> Case:
     return replace(case, g=g)
 
 
+def _roots_apart(g: Symbolic) -> Symbolic:
+    """g with factors below its roots, so that squares leave them."""
+    return g.replace(
+        lambda part: part.is_Pow and part.exp.is_Rational and not part.exp.is_integer,
+        lambda part: sympy.factor(part.base) ** part.exp,
+    )
+
+
 def _ratio(case: Case) -> Solved | Refused:
     """t times g(r', c) / g(r, c), at the first element at which that is a number."""
     for new, old in _at_some_elements(case):
@@ -79,7 +90,7 @@ def _ratio(case: Case) -> Solved | Refused:
             continue
         if not _is_zero(case.later(case.g) * old - case.g * new):
             return Refused("the ratio g(r', c) / g(r, c) looks free of c, but this is not proven")
-        ratio = _tidied(sympy.cancel(new / old))
+        ratio = _tidied(sympy.factor_terms(new) / sympy.factor_terms(old))
         if case.f != "+" and not (ratio.is_nonnegative or _keeps_sign(old)):
             return Refused(
                 "the sign of g(r', c) / g(r, c) is not known, and a negative factor turns "

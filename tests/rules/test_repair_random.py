@@ -1,0 +1,72 @@
+"""``bb.repair`` on random dependent reductions: what is solved is right, and refusals are shown."""
+
+from collections import Counter
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.testing.mutate import Copies
+from tests.parameters import one_in
+from tests.rules.dependent import NONE, SOLVER, TABLE, dependents, undecided, wrong
+
+CASES = dependents(216)
+AT_ONCE = 18
+ANSWER = "blockbuster.rules.answer"
+
+
+def test_there_are_enough_of_each_kind():
+    kinds = Counter(case.kind for case in CASES)
+
+    assert len(CASES) > 200
+    assert min(kinds[TABLE], kinds[SOLVER], kinds[NONE]) > 60
+
+
+@pytest.mark.parametrize("first", one_in(12, range(0, len(CASES), AT_ONCE)))
+def test_answers(first):
+    for case in CASES[first : first + AT_ONCE]:
+        assert not wrong(case, bb.repair), str(case)
+
+
+@pytest.mark.parametrize("case", undecided(), ids=str)
+def test_numbers_prove_nothing(case):
+    assert not wrong(case, bb.repair)
+
+
+MUTANTS = {
+    "the sign of an exponent": ("laws", "old) if times > 0", "old) if True"),
+    "old over new": ("laws", "old) if power > 0", "old) if power < 0"),
+    "a power is lost": ("laws", 'or call("pow", ratio, abs(power))', "or ratio"),
+    "any sign for extrema": ("laws", "<= {*law.signs}", "<= {*law.signs, *ANY}"),
+    "a sum is shifted": ("laws", "if law.leaves and change is not None:", "if False:"),
+    "an element is forgotten": ("answer", ": split[1]],)", ": split[0] + 1],)"),
+    "a producer is forgotten": ("separate", "if self._lacks(expr, self.elements):", "if True:"),
+    "any terms share a factor": ("separate", "each != found[0]", "False"),
+    "a choice by the producer": ("separate", 'if expr.fn == "where" and not', "if False and not"),
+    "numbers refute no factor": ("solve", "if different:", "if False:"),
+    "order is free": ("solve", "if turned else found", "if False else found"),
+    "any ratio will do": ("solve", "* old - case.g * new):", "* 0):"),
+    "any power is undone": ("solve", "if base.is_nonnegative and power", "if power"),
+    "done again with r": ("solve", "lambda x: x + later)", "lambda x: x + rest)"),
+    "times what it was": ("solve", "lambda x: x * later, needs)", "lambda x: x * rest, needs)"),
+    "the order is turned round": ("case", "setting.after[low] > setting", "0 * setting"),
+    "a dropped domain": ("case", "least = 1 if symbol.is_positive else", "least ="),
+    "rounded numbers are equal": ("case", "return bool(first == second)", "return True"),
+}
+
+
+@pytest.mark.parametrize("name", one_in(6, MUTANTS))
+def test_mutants_die(name):
+    module, before, after = MUTANTS[name]
+    answer = Copies(f"blockbuster.rules.{module}", before, after).copy(ANSWER).answer
+
+    def mutant(g, producers, elements, f):
+        return answer(g, producers, elements, f, ())
+
+    assert any(_complains(case, mutant) for case in (*undecided(), *CASES))
+
+
+def _complains(case, mutant):
+    try:
+        return wrong(case, mutant, seeds=[0])
+    except (ArithmeticError, KeyError, TypeError):
+        return True
