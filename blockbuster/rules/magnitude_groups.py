@@ -123,7 +123,7 @@ def degree_in(both: InBoth) -> Monomial | str:
     """The powers of the scale in what is added up, or why it cannot be scaled by a magnitude."""
     products = Products(both.late, both.all.reads)
     try:
-        found = products.of(both.folded)
+        found = products.of(both.all.summand(both.folded, both.late))
     except NotProductError as reason:
         return f"waits for its scale and {reason}"
     power = abs(found.signed + found.unsigned)

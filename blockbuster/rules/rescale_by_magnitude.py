@@ -24,6 +24,8 @@ Conditions, for a sum of f(x, c):
 - f is a product in which c has one power p, so that f(x, c) = f(x, q) (c / q)^p. ``where`` does not
   select between such products: c may be 0, and 0 * inf is NaN, where where(b, f, 0) is 0.
 - What c scales is what the magnitude is of, so x q is at most 1; there may be more factors.
+- A sum may be a dot of f(x, c) and something that does not wait for c: a dot is linear in each of
+  its operands. So attention that is normalized by squares of scores, or by cubes, takes one pass.
 - Only sums: a partial maximum is right if the factor keeps the order, but that of an empty block,
   -inf, times 0 is NaN.
 - The sum waits for nothing else in the loop of the magnitude.
