@@ -1,4 +1,6 @@
-"""Sums of scaled values whose scale waits for the largest absolute value of those.
+"""Sums of scaled values whose scale waits for a magnitude of those.
+
+A magnitude is the largest absolute value or the sum of all: no value is larger than it.
 
 ``rescale_by_magnitude.py`` gives the reasons of the conditions here.
 """
@@ -32,7 +34,7 @@ its digits through a square.
 class Scaled:
     """A sum of what ``scale``, an operand of its map, scales: to the powers that ``degree`` says.
 
-    It waits for a largest absolute value, result ``found.lead`` of the map ``first``.
+    It waits for a magnitude, result ``found.lead`` of the map ``first``.
     """
 
     first: int
@@ -71,7 +73,7 @@ def to_power(base: Expr, power: float) -> Expr:
 
 
 def scaled(graph: Graph, position: int) -> Iterator[Scaled | str]:
-    """The sums of a map that can run beside a largest absolute value; else the reason, in words."""
+    """The sums of a map that can run beside a magnitude; else the reason, in words."""
     node = graph.nodes[position]
     for first in dict.fromkeys(sharing(graph, position)):
         for lead in _magnitudes(graph, first):
@@ -82,10 +84,10 @@ def scaled(graph: Graph, position: int) -> Iterator[Scaled | str]:
 
 
 def _magnitudes(graph: Graph, first: int) -> Iterator[Value]:
-    """The largest absolute values that a map folds."""
+    """The results of a map that are magnitudes if what they fold are absolute values."""
     op = map_at(graph, first)
     for port, result in enumerate(op.results):
-        if result == Accumulate("max") and not op.start:
+        if result in (Accumulate("max"), Accumulate("+")) and not op.start:
             yield Value(first, port)
 
 

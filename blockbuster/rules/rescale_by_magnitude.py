@@ -14,8 +14,9 @@ before   m = map N (x in !X) {               after   m, t = map N (x in !X) {
          }                                           s = t * square(c * m)
 
 So the length of a row that cannot overflow, max |x| sqrt(sum (x / max |x|)^2), takes one pass over
-the row. Each block is scaled by one over its own largest absolute value r. Before two partial sums
-are added, each is taken to the larger magnitude r2 of both. Behind the loop the sum gets the scale
+the row. Each block is scaled by one over its own magnitude r, the largest absolute value or the sum
+of all absolute values. Before two partial sums are added, each is taken to the magnitude r2 of
+both, as the law of a factor and a sum says (``laws.py``). Behind the loop the sum gets the scale
 that the program gives it, in which it may be anything: 1 / m, 448 / m, 1 / maximum(m, eps).
 In the factors above, r, r2 and m stand for maximum(r, 1e-30), and so on.
 
@@ -67,7 +68,7 @@ from blockbuster.rules.magnitude_groups import Scaled, at_least, scaled
 
 @dataclass(frozen=True)
 class RescaleByMagnitude(LocalRule):
-    """A map that folds a largest absolute value, and a sum of what is scaled by it."""
+    """A map that folds a magnitude, and a sum of what is scaled by it."""
 
     name: ClassVar[str] = "rescale-by-magnitude"
     kind: ClassVar[Kind] = "fusion"

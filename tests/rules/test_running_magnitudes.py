@@ -46,6 +46,12 @@ def cubes(x):
     return bb.sum(bb.abs(x / magnitude(x)) ** 3, axis=-1, keepdims=True)
 
 
+def shares(x):
+    """How unevenly a row is shared out: the squares of what each element takes of the sum."""
+    total = bb.sum(bb.abs(x), axis=-1, keepdims=True)
+    return bb.sum((x / total) ** 2, axis=-1, keepdims=True)
+
+
 def of_what_is_centered(x, w):
     y = x - bb.mean(x, axis=-1, keepdims=True)
     top = magnitude(y)
@@ -59,7 +65,7 @@ def attention(x, k, v):
     return (weights @ v) / bb.sum(weights, axis=-1, keepdims=True)
 
 
-PROGRAMS = [length, clamped_length, energy_in_eighths, cubes]
+PROGRAMS = [length, clamped_length, energy_in_eighths, cubes, shares]
 
 
 def fused(fn):
