@@ -162,8 +162,9 @@ def check_arguments(
 
 def _check_fact(fact: Symbolic, elements: Symbols) -> None:
     ordered = isinstance(fact, sympy.Le | sympy.Ge)
-    sides = [s for s in (fact.lhs, fact.rhs) if s in elements] if ordered else []
-    if len(sides) != 1 or fact.rhs.free_symbols & fact.lhs.free_symbols:
+    sides = (fact.lhs, fact.rhs) if ordered else ()
+    free = [side for side in sides if side.free_symbols.isdisjoint(elements)]
+    if len(free) != 1 or not any(side in elements for side in sides):
         raise ValueError(message(
             "a fact compares one element with what bounds it", value=fact,
             hint="write sympy.Le(c, r) or sympy.Ge(c, r)",

@@ -36,6 +36,9 @@ _BACK = {
     for name in ("exp", "log", "tanh", "sin", "cos", "abs", "maximum", "minimum")
 }
 
+LARGEST, POWERS_OF_TWO = 2**32, tuple(2**bits for bits in range(11))
+"""Numbers below the one, over one of the others, are the same in floating point."""
+
 _RELATIONS = {
     sympy.StrictLessThan: "lt",
     sympy.LessThan: "le",
@@ -57,7 +60,7 @@ def to_sympy(expr: Expr, args: Sequence[Symbolic]) -> Symbolic:
             return args[index]
         case Const(value):
             exact = sympy.Rational(value)
-            return exact if exact.q <= 1024 else sympy.Float(value)
+            return exact if exact.q in POWERS_OF_TWO else sympy.Float(value)
         case Call(fn, given) if fn in _FUNCTIONS:
             return _FUNCTIONS[fn](*(to_sympy(arg, args) for arg in given))
     raise NoCounterpartError(f"has no {expr.fn if isinstance(expr, Call) else 'sizes'} of SymPy")
@@ -67,7 +70,7 @@ def from_sympy(symbolic: Symbolic, symbols: Sequence[Symbolic]) -> Expr:
     """The expression in which ``symbols[i]`` is argument i. Raises NoCounterpartError."""
     if symbolic in symbols:
         return Arg(symbols.index(symbolic))
-    if symbolic.is_Rational and sympy.Rational(float(symbolic)) == symbolic:
+    if symbolic.is_Rational and abs(symbolic) < LARGEST and symbolic.q in POWERS_OF_TWO:
         return Const(float(symbolic))
     if isinstance(symbolic, sympy.Piecewise):
         return _choice(symbolic.args, symbols)

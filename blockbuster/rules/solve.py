@@ -68,7 +68,7 @@ def with_facts(case: Case) -> Case:
         element, bound = (
             (fact.lhs, fact.rhs) if case.has_elements(fact.lhs) else (fact.rhs, fact.lhs)
         )
-        below = element is fact.lts
+        below = element == fact.lts
         gap = sympy.Dummy("gap", nonnegative=True)
         g = g.xreplace({element: bound - gap if below else bound + gap}).doit()
         g = g.xreplace({gap: bound - element if below else element - bound})

@@ -1,6 +1,8 @@
 """``bb.repair`` on random dependent reductions: what is solved is right, and refusals are shown."""
 
 from collections import Counter
+from statistics import median
+from time import process_time
 
 import pytest
 
@@ -27,7 +29,19 @@ def test_answers(first):
         assert not wrong(case, bb.repair), str(case)
 
 
-@pytest.mark.parametrize("case", undecided(), ids=str)
+@pytest.mark.slow
+def test_an_answer_takes_a_few_hundredths_of_a_second():
+    """In time of this process: others may use the processor, too."""
+    seconds = []
+    for case in dependents(60, seed=1):
+        start = process_time()
+        bb.repair(case.g, case.producers, case.elements, case.f)
+        seconds.append(process_time() - start)
+
+    assert median(seconds[20:]) < 0.05
+
+
+@pytest.mark.parametrize("case", undecided(), ids=["nearly a factor", "flat"])
 def test_numbers_prove_nothing(case):
     assert not wrong(case, bb.repair)
 

@@ -191,7 +191,10 @@ def test_attention_in_tritons_interpreter():
     np.testing.assert_allclose(kernel(x, k, v), expected, atol=1e-5)
 
 
-DOT_MUTANTS = (
+MUTANTS = (
+    Mutant("by magnitude: beside any fold", "RescaleByMagnitude", "magnitude_groups",
+           'if result in (Accumulate("max"), Accumulate("+"))', "if isinstance(result, Accumulate)",
+           "cases"),
     Mutant("by magnitude: both operands of a dot", "RescaleByMagnitude", "element_formulas",
            "if len(waiting) == 1 else expr", "if waiting else expr", "cases"),
     Mutant("by magnitude: the first operand of a dot", "RescaleByMagnitude", "element_formulas",
@@ -201,6 +204,6 @@ DOT_MUTANTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("mutant", DOT_MUTANTS, ids=lambda mutant: mutant.name)
-def test_mutants_of_dots_die(mutant):
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_mutants_of_dots_and_leads_die(mutant):
     assert judge(mutant, read_cases(GOLDEN / mutant.rule_module)).dead
