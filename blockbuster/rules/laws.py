@@ -160,8 +160,13 @@ def _ratio(question: Question, base: Expr, power: float) -> Expr:
     """(new / old) ** power, written with a positive power."""
     old, new = (_renamed(question, base, new=new) for new in (False, True))
     ratio = call("div", new, old) if power > 0 else call("div", old, new)
-    short = {1.0: ratio, 2.0: call("square", ratio), 0.5: call("sqrt", ratio)}
-    return short.get(abs(power)) or call("pow", ratio, abs(power))
+    return to_power(ratio, abs(power))
+
+
+def to_power(base: Expr, power: float) -> Expr:
+    """A power, as few functions."""
+    short = {1.0: base, 2.0: call("square", base)}
+    return short.get(power) or call("pow", base, power)
 
 
 def _change(question: Question, terms: Mapping[Expr, float]) -> Expr | None:

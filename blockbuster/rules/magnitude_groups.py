@@ -18,6 +18,7 @@ from blockbuster.ir.ports import select_results
 from blockbuster.rules.base import name_of
 from blockbuster.rules.beside import Waiting, waits_for_more
 from blockbuster.rules.element_formulas import InBoth, in_both
+from blockbuster.rules.laws import Question, Repaired, repaired, to_power
 from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.monomials import Monomial, NotProductError, Products
 from blockbuster.rules.shared_factor import made_here, sharing
@@ -64,12 +65,6 @@ class Scaled:
 def at_least(magnitude: Expr) -> Expr:
     """A magnitude that can be divided by."""
     return call("maximum", magnitude, LEAST)
-
-
-def to_power(base: Expr, power: float) -> Expr:
-    """A power, as few functions."""
-    short = {1.0: base, 2.0: call("square", base)}
-    return short.get(power) or call("pow", base, power)
 
 
 def scaled(graph: Graph, position: int) -> Iterator[Scaled | str]:
@@ -137,10 +132,12 @@ def degree_in(both: InBoth) -> Monomial | str:
 
 
 def rescaled(degree: Monomial) -> Expr:
-    """The factor of a partial sum: it goes from its own magnitude to that of both."""
+    """What takes a partial sum from its own magnitude to that of both, by the law of factors."""
     power = abs(degree.signed + degree.unsigned)
-    ratio = call("div", at_least(Arg(1)), at_least(Arg(2)))
-    return call("mul", Arg(0), to_power(ratio, power))
+    of_elements = call("div", Arg(1), to_power(at_least(Arg(0)), power))
+    found = repaired(Question(of_elements, (0,), (1,), "+", {}))
+    assert isinstance(found, Repaired)
+    return found.h
 
 
 def is_ratio(factor: Expr) -> bool:
