@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations, islice
 from math import isfinite, nan
 from random import Random
@@ -105,6 +106,8 @@ def sampled(case: Case) -> tuple[Setting, ...]:
     function = numeric(read, case.g)
     allowed = [numeric(read, fact) for fact in case.facts]
     domains = {symbol: _domain(symbol) for symbol in read}
+    if not all(domains.values()):
+        return ()
     renewed = dict(zip(case.changed, case.producers, strict=True))
     found = []
     for _ in range(SETTINGS):
@@ -139,12 +142,16 @@ def numeric(read: tuple[Symbolic, ...], expr: Symbolic) -> Callable[..., float]:
     return value
 
 
+@lru_cache(maxsize=256)
 def _domain(symbol: Symbolic) -> tuple[float, ...]:
-    """Some numbers from the domain of ``symbol``: quarters, up to 3, or whole numbers."""
-    least = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else -12
-    most = -1 if symbol.is_negative else 0 if symbol.is_nonpositive else 12
-    scale = 1 if symbol.is_integer else 4
-    return tuple(quarters / scale for quarters in range(least, most + 1))
+    """Some numbers that the assumptions of ``symbol`` allow: quarters between -3 and 3."""
+    quarters = [sympy.Rational(number, 4) for number in range(-12, 13)]
+    assumed = symbol.assumptions0.items()
+    return tuple(
+        float(number)
+        for number in quarters
+        if all(getattr(number, f"is_{name}") in (held, None) for name, held in assumed)
+    )
 
 
 def differ(left: float, right: float, size: float = 0) -> bool:

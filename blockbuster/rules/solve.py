@@ -31,7 +31,6 @@ from blockbuster.rules.repair import Symbolic
 STARTS = (1, 0, 2, -1)
 """What is put in for the first element, until g is a number; others get the numbers after it."""
 
-
 ONLY_FACTORS = "g(r', c) / g(r, c) depends on c, and only a factor distributes over +"
 COUNT = (
     "each element changes by the same number, so a sum of them changes by that times their "
@@ -49,12 +48,11 @@ def solved(case: Case, settings: tuple[Setting, ...]) -> Solved | Refused:
         if different:
             return Refused(ONLY_FACTORS if unequal else COUNT, True, different)
         return _ratio(case)
-    turned = order_changed(
-        case, settings
-    )  # also by a producer that makes all elements equal, as 0 does
+    # elements that one value of r makes equal count as turned, too: 0 does it to c * r
+    turned = order_changed(case, settings)
     plain = () if turned or different else (_ratio,)
-    found: Solved | Refused = Refused("")
-    for way in (*plain, *(() if turned or unequal else (_difference,)), _inverse):
+    shifted = () if turned or unequal else (_difference,)
+    for way in (*plain, *shifted, _inverse):
         found = way(case)
         if isinstance(found, Solved):
             return found
@@ -174,7 +172,6 @@ def _inverse(case: Case) -> Solved | Refused:
 
 def _outermost(case: Case, expr: Symbolic) -> _Layer | Refused:
     if expr.is_Add or expr.is_Mul:
-        inner, rest = expr.func, expr.func
         inner = expr.func(*(arg for arg in expr.args if case.has_elements(arg)))
         rest = expr.func(*(arg for arg in expr.args if not case.has_elements(arg)))
         if inner == expr:

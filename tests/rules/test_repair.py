@@ -100,6 +100,14 @@ def test_what_is_no_function_of_sympys_is_unknown():
     )  # fmt: skip
 
 
+def test_domains():
+    even = sp.Symbol("n", even=True)
+    least = sp.Symbol("r", positive=True)
+
+    assert bb.repair((-1) ** even * c * least, [least], [c, even], "max").ok
+    assert bb.repair(c * sp.Symbol("i", imaginary=True), [c], [], "+").answer == "unknown"
+
+
 def test_facts_of_order():
     distance = sp.Abs(c - r)
 
