@@ -25,7 +25,7 @@ _OTHERS = [
     "trace", "lower", "ArrayProgram",
     # block programs, rules
     "Graph", "parse", "verify", "Rule", "PAPER_RULES", "RULES", "fuse", "Derivation", "safe",
-    "materialize", "overflowing", "explain", "reasons",
+    "materialize", "overflowing", "explain", "reasons", "repair", "Repair",
     # meaning and proof
     "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "GraphTraffic",
     "check_rule", "RuleReport",

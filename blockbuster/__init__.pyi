@@ -174,6 +174,7 @@ from .rules import (
     safe as safe,
 )
 from .rules.materialize import materialize as materialize
+from .rules.repair import Repair as Repair, repair as repair
 from .runtime.compiled import Compiled as Compiled
 from .selection import Traffic as Traffic, traffic as traffic
 from .selection.plans.plan import Plan as Plan

@@ -78,6 +78,7 @@ CONTENTS = {
         "docs/block_programs",
         "docs/fusion",
         "docs/safety",
+        "docs/repair",
         "docs/proofs",
         "docs/tile_programs",
         "docs/choosing",

@@ -108,6 +108,7 @@ LAZY = {
     ("selection/plans/plan.py", "blockbuster.view"),  # Plan.draw, _repr_html_
     ("selection/plans/report.py", "blockbuster.view"),  # Report._repr_html_
     ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
+    ("rules/repair.py", "blockbuster.rules.answer"),  # repair: its first call loads SymPy
 }
 
 # Which files (or folders) may import a heavy library.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, substitute
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Elementwise, Functional, Map, Pointwise
+from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Elementwise, Functional, Map, Op, Pointwise
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
 MOST = 256
@@ -24,7 +24,7 @@ class Formulas:
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
-        self._makers: dict[int, tuple[Expr, ...]] = {}
+        self._makers: dict[int, tuple[Op, tuple[Expr, ...]]] = {}
 
     def leaf(self, key: Hashable) -> Arg:
         """The value that ``key`` names, as an argument of formulas."""
@@ -46,7 +46,7 @@ class Formulas:
             if calls(found) <= MOST:
                 return found
         made = self.leaf((node.op, port, operands))
-        self._makers[made.index] = operands
+        self._makers[made.index] = node.op, operands
         return made
 
     def reads(self, expr: Expr, leaf: Expr) -> bool:
@@ -62,8 +62,21 @@ class Formulas:
             if isinstance(found, Call):
                 left += found.args
             elif isinstance(found, Arg):
-                left += self._makers.get(found.index, ())
+                left += self._operands(found)
         return False
+
+    def summand(self, expr: Expr, leaf: Expr) -> Expr:
+        """The operand that depends on ``leaf`` of the dot that makes ``expr``; else ``expr``.
+
+        A dot sums products of its operands, so it is linear in each of them.
+        """
+        if not isinstance(expr, Arg) or self._makers.get(expr.index, ("",))[0] != Functional("dot"):
+            return expr
+        waiting = [operand for operand in self._operands(expr) if self.reads(operand, leaf)]
+        return waiting[0] if len(waiting) == 1 else expr
+
+    def _operands(self, made: Arg) -> tuple[Expr, ...]:
+        return self._makers[made.index][1] if made.index in self._makers else ()
 
 
 def _scalar(node: Node) -> Expr | None:

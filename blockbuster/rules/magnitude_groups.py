@@ -1,4 +1,6 @@
-"""Sums of scaled values whose scale waits for the largest absolute value of those.
+"""Sums of scaled values whose scale waits for a magnitude of those.
+
+A magnitude is the largest absolute value or the sum of all: no value is larger than it.
 
 ``rescale_by_magnitude.py`` gives the reasons of the conditions here.
 """
@@ -16,6 +18,7 @@ from blockbuster.ir.ports import select_results
 from blockbuster.rules.base import name_of
 from blockbuster.rules.beside import Waiting, waits_for_more
 from blockbuster.rules.element_formulas import InBoth, in_both
+from blockbuster.rules.laws import Question, Repaired, repaired, to_power
 from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.monomials import Monomial, NotProductError, Products
 from blockbuster.rules.shared_factor import made_here, sharing
@@ -32,7 +35,7 @@ its digits through a square.
 class Scaled:
     """A sum of what ``scale``, an operand of its map, scales: to the powers that ``degree`` says.
 
-    It waits for a largest absolute value, result ``found.lead`` of the map ``first``.
+    It waits for a magnitude, result ``found.lead`` of the map ``first``.
     """
 
     first: int
@@ -64,14 +67,8 @@ def at_least(magnitude: Expr) -> Expr:
     return call("maximum", magnitude, LEAST)
 
 
-def to_power(base: Expr, power: float) -> Expr:
-    """A power, as few functions."""
-    short = {1.0: base, 2.0: call("square", base)}
-    return short.get(power) or call("pow", base, power)
-
-
 def scaled(graph: Graph, position: int) -> Iterator[Scaled | str]:
-    """The sums of a map that can run beside a largest absolute value; else the reason, in words."""
+    """The sums of a map that can run beside a magnitude; else the reason, in words."""
     node = graph.nodes[position]
     for first in dict.fromkeys(sharing(graph, position)):
         for lead in _magnitudes(graph, first):
@@ -82,10 +79,10 @@ def scaled(graph: Graph, position: int) -> Iterator[Scaled | str]:
 
 
 def _magnitudes(graph: Graph, first: int) -> Iterator[Value]:
-    """The largest absolute values that a map folds."""
+    """The results of a map that are magnitudes if what they fold are absolute values."""
     op = map_at(graph, first)
     for port, result in enumerate(op.results):
-        if result == Accumulate("max") and not op.start:
+        if result in (Accumulate("max"), Accumulate("+")) and not op.start:
             yield Value(first, port)
 
 
@@ -123,7 +120,7 @@ def degree_in(both: InBoth) -> Monomial | str:
     """The powers of the scale in what is added up, or why it cannot be scaled by a magnitude."""
     products = Products(both.late, both.all.reads)
     try:
-        found = products.of(both.folded)
+        found = products.of(both.all.summand(both.folded, both.late))
     except NotProductError as reason:
         return f"waits for its scale and {reason}"
     power = abs(found.signed + found.unsigned)
@@ -135,10 +132,12 @@ def degree_in(both: InBoth) -> Monomial | str:
 
 
 def rescaled(degree: Monomial) -> Expr:
-    """The factor of a partial sum: it goes from its own magnitude to that of both."""
+    """What takes a partial sum from its own magnitude to that of both, by the law of factors."""
     power = abs(degree.signed + degree.unsigned)
-    ratio = call("div", at_least(Arg(1)), at_least(Arg(2)))
-    return call("mul", Arg(0), to_power(ratio, power))
+    of_elements = call("div", Arg(1), to_power(at_least(Arg(0)), power))
+    found = repaired(Question(of_elements, (0,), (1,), "+", {}))
+    assert isinstance(found, Repaired)
+    return found.h
 
 
 def is_ratio(factor: Expr) -> bool:

@@ -14,8 +14,9 @@ before   m = map N (x in !X) {               after   m, t = map N (x in !X) {
          }                                           s = t * square(c * m)
 
 So the length of a row that cannot overflow, max |x| sqrt(sum (x / max |x|)^2), takes one pass over
-the row. Each block is scaled by one over its own largest absolute value r. Before two partial sums
-are added, each is taken to the larger magnitude r2 of both. Behind the loop the sum gets the scale
+the row. Each block is scaled by one over its own magnitude r, the largest absolute value or the sum
+of all absolute values. Before two partial sums are added, each is taken to the magnitude r2 of
+both, as the law of a factor and a sum says (``laws.py``). Behind the loop the sum gets the scale
 that the program gives it, in which it may be anything: 1 / m, 448 / m, 1 / maximum(m, eps).
 In the factors above, r, r2 and m stand for maximum(r, 1e-30), and so on.
 
@@ -24,6 +25,8 @@ Conditions, for a sum of f(x, c):
 - f is a product in which c has one power p, so that f(x, c) = f(x, q) (c / q)^p. ``where`` does not
   select between such products: c may be 0, and 0 * inf is NaN, where where(b, f, 0) is 0.
 - What c scales is what the magnitude is of, so x q is at most 1; there may be more factors.
+- A sum may be a dot of f(x, c) and something that does not wait for c: a dot is linear in each of
+  its operands. So attention that is normalized by squares of scores, or by cubes, takes one pass.
 - Only sums: a partial maximum is right if the factor keeps the order, but that of an empty block,
   -inf, times 0 is NaN.
 - The sum waits for nothing else in the loop of the magnitude.
@@ -65,7 +68,7 @@ from blockbuster.rules.magnitude_groups import Scaled, at_least, scaled
 
 @dataclass(frozen=True)
 class RescaleByMagnitude(LocalRule):
-    """A map that folds a largest absolute value, and a sum of what is scaled by it."""
+    """A map that folds a magnitude, and a sum of what is scaled by it."""
 
     name: ClassVar[str] = "rescale-by-magnitude"
     kind: ClassVar[Kind] = "fusion"

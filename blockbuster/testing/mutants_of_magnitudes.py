@@ -54,8 +54,8 @@ def of_the_scale() -> tuple[Mutant, ...]:
     """What stands for the scale, in the loop and behind it."""
     return (
         Mutant("by magnitude: rescaled once", RULE, PATTERN,
-               'return call("mul", Arg(0), to_power(ratio, power))',
-               'return call("mul", Arg(0), ratio)'),
+               'of_elements = call("div", Arg(1), to_power(at_least(Arg(0)), power))',
+               'of_elements = call("div", Arg(1), at_least(Arg(0)))'),
         Mutant("by magnitude: the scale is lost", RULE, PATTERN,
                'total = call("mul", total, to_power(base, power))', "pass"),
         Mutant("by magnitude: always divided by", RULE, PATTERN,

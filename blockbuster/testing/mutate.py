@@ -46,7 +46,7 @@ class Mutant:
 
     def build(self) -> Rule:
         """The wrong rule. Raises ValueError if the text to be edited is not there once."""
-        return _Copies(f"{PACKAGE}.{self.module}", self.before, self.after).rule(self)
+        return Copies(f"{PACKAGE}.{self.module}", self.before, self.after).rule(self)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class _Edited(SourceFileLoader):
         return self.source_to_code(edited.encode(), self.path)
 
 
-class _Copies:
+class Copies:
     """Private copies of the edited module and of every module of rules that builds on it."""
 
     def __init__(self, module: str, before: str, after: str) -> None:

@@ -13,8 +13,11 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.ops import Map
 from blockbuster.rules import RULES, RescaleByMagnitude, fuse, safe
+from blockbuster.testing.cases import read_cases
 from blockbuster.testing.mutants_of_magnitudes import MUTANTS_OF_MAGNITUDES
+from blockbuster.testing.mutate import Mutant, judge
 from blockbuster.testing.plain_driver import plain_fuse
+from tests.rules.golden import GOLDEN
 
 BLOCKS = {"M": 2, "N": 4}
 TINY = 1e-40  # below the normal numbers of float32
@@ -43,13 +46,26 @@ def cubes(x):
     return bb.sum(bb.abs(x / magnitude(x)) ** 3, axis=-1, keepdims=True)
 
 
+def shares(x):
+    """How unevenly a row is shared out: the squares of what each element takes of the sum."""
+    total = bb.sum(bb.abs(x), axis=-1, keepdims=True)
+    return bb.sum((x / total) ** 2, axis=-1, keepdims=True)
+
+
 def of_what_is_centered(x, w):
     y = x - bb.mean(x, axis=-1, keepdims=True)
     top = magnitude(y)
     return top * bb.sqrt(bb.sum(w * bb.square(y / top), axis=-1, keepdims=True))
 
 
-PROGRAMS = [length, clamped_length, energy_in_eighths, cubes]
+def attention(x, k, v):
+    """Scores are squared to become weights."""
+    scores = x @ k.T
+    weights = bb.square(scores / magnitude(scores))
+    return (weights @ v) / bb.sum(weights, axis=-1, keepdims=True)
+
+
+PROGRAMS = [length, clamped_length, energy_in_eighths, cubes, shares]
 
 
 def fused(fn):
@@ -137,3 +153,57 @@ def test_without_the_least_magnitude_a_block_of_zeros_is_lost():
 
     assert of_rows(fused(length).final, x) == 5
     assert np.isnan(of_rows(fuse(fused(length).start, wrong).final, x))
+
+
+def attention_fused():
+    return fuse(lower(trace(attention, x="M D", k="N D", v="N L")))
+
+
+def test_attention_with_squares_for_weights_is_one_pass():
+    derivation = attention_fused()
+
+    assert passes(derivation.final) == 1
+    assert derivation.final.buffered_edges() == ()
+    assert derivation.prove().equal
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_attention_is_right_at_every_scale(scale):
+    random = np.random.default_rng(0)
+    x, k, v = (random.standard_normal(shape) for shape in ((5, 3), (14, 3), (14, 6)))
+    weights = (x @ k.T) ** 2
+    expected = weights @ v / weights.sum(axis=1, keepdims=True)
+
+    arrays = {"x": scale * x, "k": k, "v": v}
+    found = evaluate(attention_fused().final, arrays, semantics=Float32, block_sizes=BLOCKS)
+    np.testing.assert_allclose(found["out"], expected, atol=3e-6)
+
+
+def test_attention_in_tritons_interpreter():
+    random = np.random.default_rng(0)
+    x, k, v = (random.standard_normal((n, 16)).astype(np.float32) for n in (20, 40, 40))
+    kernel = bb.emit(
+        attention_fused(), {"M": 20, "N": 40, "D": 16, "L": 16}, dtype="float32", target="sm_90"
+    )
+    weights = (x @ k.T).astype(float) ** 2
+
+    expected = weights @ v / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(kernel(x, k, v), expected, atol=1e-5)
+
+
+MUTANTS = (
+    Mutant("by magnitude: beside any fold", "RescaleByMagnitude", "magnitude_groups",
+           'if result in (Accumulate("max"), Accumulate("+"))', "if isinstance(result, Accumulate)",
+           "cases"),
+    Mutant("by magnitude: both operands of a dot", "RescaleByMagnitude", "element_formulas",
+           "if len(waiting) == 1 else expr", "if waiting else expr", "cases"),
+    Mutant("by magnitude: the first operand of a dot", "RescaleByMagnitude", "element_formulas",
+           "return waiting[0]", "return self._operands(expr)[0]", "cases"),
+    Mutant("by magnitude: of any operator", "RescaleByMagnitude", "element_formulas",
+           '!= Functional("dot"):', '== "":', "cases"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_mutants_of_dots_and_leads_die(mutant):
+    assert judge(mutant, read_cases(GOLDEN / mutant.rule_module)).dead

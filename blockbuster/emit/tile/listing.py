@@ -32,7 +32,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import shown
-from blockbuster.ir.expr import show_expr, show_number
+from blockbuster.ir.expr import functions_of, show_expr, show_number
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import ONE
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
@@ -147,8 +147,9 @@ class _Listing:
             target = self._name(member.target)
             line = self._update(target, member.monoid, value, "(+)=")
             old = f"{target} is rescaled to the new {lead} before"
-            note = old if fold.ahead else f"rescaled by running exponent {lead}"
-            yield f"{line}   # {note}", origin(member.value)
+            by_exponent = "exp" in functions_of(member.factor)
+            new = f"rescaled by running exponent {lead}" if by_exponent else f"rescaled with {lead}"
+            yield f"{line}   # {old if fold.ahead else new}", origin(member.value)
 
     def _update(self, target: str, monoid: str, value: str, plus: str) -> str:
         return (

@@ -1,0 +1,98 @@
+"""Scalar expressions as SymPy's, and back where nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+
+import sympy
+
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, call
+from blockbuster.rules.repair import Symbolic
+
+_FUNCTIONS: Mapping[str, Callable[..., Symbolic]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "pow": lambda a, b: a**b,
+    "neg": lambda a: -a,
+    "square": lambda a: a**2,
+    "reciprocal": lambda a: 1 / a,
+    "sqrt": sympy.sqrt,
+    "rsqrt": lambda a: 1 / sympy.sqrt(a),
+    "exp": sympy.exp,
+    "log": sympy.log,
+    "tanh": sympy.tanh,
+    "sin": sympy.sin,
+    "cos": sympy.cos,
+    "abs": sympy.Abs,
+    "maximum": sympy.Max,
+    "minimum": sympy.Min,
+}
+
+_BACK = {
+    _FUNCTIONS[name]: name
+    for name in ("exp", "log", "tanh", "sin", "cos", "abs", "maximum", "minimum")
+}
+
+LARGEST, POWERS_OF_TWO = 2**32, tuple(2**bits for bits in range(11))
+"""Numbers below the one, over one of the others, are the same in floating point."""
+
+_RELATIONS = {
+    sympy.StrictLessThan: "lt",
+    sympy.LessThan: "le",
+    sympy.StrictGreaterThan: "gt",
+    sympy.GreaterThan: "ge",
+}
+
+_POWERS = {2.0: "square", -1.0: "reciprocal", 0.5: "sqrt", -0.5: "rsqrt"}
+
+
+class NoCounterpartError(ValueError):
+    """An expression has no counterpart, as the rest of a sentence about it."""
+
+
+def to_sympy(expr: Expr, args: Sequence[Symbolic]) -> Symbolic:
+    """``expr`` of ``args``, as SymPy simplifies it. Raises NoCounterpartError."""
+    match expr:
+        case Arg(index):
+            return args[index]
+        case Const(value):
+            exact = sympy.Rational(value)
+            return exact if exact.q in POWERS_OF_TWO else sympy.Float(value)
+        case Call(fn, given) if fn in _FUNCTIONS:
+            return _FUNCTIONS[fn](*(to_sympy(arg, args) for arg in given))
+    raise NoCounterpartError(f"has no {expr.fn if isinstance(expr, Call) else 'sizes'} of SymPy")
+
+
+def from_sympy(symbolic: Symbolic, symbols: Sequence[Symbolic]) -> Expr:
+    """The expression in which ``symbols[i]`` is argument i. Raises NoCounterpartError."""
+    if symbolic in symbols:
+        return Arg(symbols.index(symbolic))
+    if symbolic.is_Rational and abs(symbolic) < LARGEST and symbolic.q in POWERS_OF_TWO:
+        return Const(float(symbolic))
+    if isinstance(symbolic, sympy.Piecewise):
+        return _choice(symbolic.args, symbols)
+    parts = [from_sympy(part, symbols) for part in symbolic.args]
+    if symbolic.is_Add or symbolic.is_Mul:
+        return reduce(lambda a, b: call("add" if symbolic.is_Add else "mul", a, b), parts)
+    if symbolic.is_Pow:
+        base, power = parts
+        name = _POWERS.get(power.value) if isinstance(power, Const) else None
+        return call(name, base) if name else call("pow", base, power)
+    name = {**_BACK, **_RELATIONS}.get(symbolic.func)
+    if name and len(parts) == FUNCTIONS[name]:
+        return call(name, *parts)
+    raise NoCounterpartError(f"has {symbolic.func.__name__}, which is no scalar function of ours")
+
+
+def _choice(cases: Sequence[Symbolic], symbols: Sequence[Symbolic]) -> Expr:
+    """The first of the values whose condition holds; the last one's has to hold always."""
+    *first, (last, always) = cases
+    if always != sympy.true:
+        raise NoCounterpartError("has a choice that may leave no value")
+    chosen = from_sympy(last, symbols)
+    for value, condition in reversed(first):
+        chosen = call("where", from_sympy(condition, symbols), from_sympy(value, symbols), chosen)
+    return chosen

@@ -1,0 +1,81 @@
+"""The table of laws as pairs of block programs, which ``prove_equal`` compares exactly.
+
+One program folds f_s(x), the other one applies f_s to the fold of x. With the condition of its row
+they are equal; without it they are not, so no row claims a condition that it does not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from blockbuster.ir import Graph, parse
+from blockbuster.ir.expr import show_expr
+from blockbuster.rules.laws import Law, Question, Repaired
+from blockbuster.rules.separate import ANY
+
+ROW_FOLDS = {"+": "row_sum", "max": "row_max", "min": "row_min"}
+YIELDS = {"+": "+", "max": "max ", "min": "min "}
+OTHER = {"+": "+", "max": "min", "min": "max"}
+WITH_SIGN = {ANY: "s", "0+": "square(s)", "-0": "-square(s)"}
+"""A vector with given signs, made of a vector with any."""
+
+
+def sides(law: Law, monoid: str) -> tuple[Graph, Graph]:
+    """The two programs that a row says are equal."""
+    of_x = OTHER[monoid] if law.turns else monoid
+    return _sides(law, WITH_SIGN[law.signs], monoid, of_x, "t + s * |N|" if law.leaves else "")
+
+
+def broken_sides(law: Law, monoid: str) -> Iterator[tuple[str, tuple[Graph, Graph]]]:
+    """The same without one of the conditions of the row, with its name."""
+    of_x = OTHER[monoid] if law.turns else monoid
+    if law.signs != ANY:
+        yield "any sign", _sides(law, "s", monoid, of_x, "")
+    if law.turns:
+        yield "the same fold", _sides(law, WITH_SIGN[law.signs], monoid, monoid, "")
+    if law.leaves:
+        yield "nothing is left", _sides(law, "s", monoid, of_x, "")
+
+
+def repair_sides(question: Question, found: Repaired) -> tuple[Graph, Graph]:
+    """The fold of g(r', c), and h of the fold of g(r, c): what the table says of a question."""
+    names = {index: f"x{index}" for index in question.elements}
+    names |= {index: f"s{index}" for index in (*question.producers, *question.parameters)}
+    elements = [names[index] for index in question.elements]
+    old = [names[index] for index in question.producers]
+    new = [f"{name}_new" for name in old]
+    vectors = [*old, *new, *(names[index] for index in question.parameters)]
+    known = [names.get(index, "") for index in range(max(names) + 1)]
+    later = [f"{name}_new" if name in old else name for name in known]
+    h = show_expr(found.h, ["t", *vectors])
+    monoid = question.monoid
+    return (
+        _program(elements, vectors, show_expr(question.g, later), monoid, "t"),
+        _program(elements, vectors, show_expr(question.g, known), monoid, h),
+    )
+
+
+def _sides(law: Law, s: str, monoid: str, of_x: str, left: str) -> tuple[Graph, Graph]:
+    inside, outside = (show_expr(law.function, (name, f"({s})")) for name in ("x", "t"))
+    return (
+        _program(["x"], ["s"], inside, monoid, "t"),
+        _program(["x"], ["s"], "x", of_x, left or outside),
+    )
+
+
+def _program(
+    elements: Sequence[str], vectors: Sequence[str], inside: str, monoid: str, outside: str
+) -> Graph:
+    """Row by row: the fold t of ``inside``, and ``outside`` of t."""
+    inputs = [*(f"{name}: N[M,N]" for name in elements), *(f"{name}: [M]" for name in vectors)]
+    operands = [*(f"{n} in !{n}" for n in elements), *(f"{n} = {n}" for n in vectors)]
+    return parse(f"""graph({", ".join(inputs)}) {{
+  t = map N ({", ".join(operands)}) {{
+    g = {inside} over [M,N]
+    f = {ROW_FOLDS[monoid]}(g)
+    yield {YIELDS[monoid]}f
+  }}
+  h = {outside} over [M]
+  return h
+}}
+""")

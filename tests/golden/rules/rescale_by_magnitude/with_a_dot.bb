@@ -1,0 +1,30 @@
+# A dot is linear in what is scaled: attention that is normalized by squares.
+graph(X: N[M,N] = port, V: N[L,N] = port) {
+  m = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_max(a)
+    yield max m_1
+  }
+  c = reciprocal(m)
+  s = map N (x_1 in !X, c_1 = c, v in !V) {
+    h = square(x_1 * c_1) over [M,N]
+    t = dot(h, v)
+    yield +t
+  }
+  return s
+}
+# after
+graph(X: N[M,N] = port, V: N[L,N] = port) {
+  m, s = map N (x in !X, v in !V) {
+    a = abs(x)
+    m_1 = row_max(a)
+    t1 = reciprocal(maximum(m_1, 1e-30))
+    h = square(x * t1) over [M,N]
+    t = dot(h, v)
+    yield max t_1 = m_1
+    yield +t by t_1: x * square(maximum(r, 1e-30) / maximum(r2, 1e-30))
+  }
+  c = reciprocal(m)
+  t2 = s * square(c * maximum(m, 1e-30)) over [M,L]
+  return t2
+}

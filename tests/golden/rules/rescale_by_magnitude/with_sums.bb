@@ -1,0 +1,30 @@
+# The magnitude of a row may be the sum of its absolute values: none of them is larger.
+graph(X: N[M,N] = port) {
+  m = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_sum(a)
+    yield +m_1
+  }
+  c = reciprocal(m)
+  s = map N (x_1 in !X, c_1 = c) {
+    h = square(x_1 * c_1) over [M,N]
+    t = row_sum(h)
+    yield +t
+  }
+  return s
+}
+# after
+graph(X: N[M,N] = port) {
+  m, s = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_sum(a)
+    t1 = reciprocal(maximum(m_1, 1e-30))
+    h = square(x * t1) over [M,N]
+    t = row_sum(h)
+    yield +t_1 = m_1
+    yield +t by t_1: x * square(maximum(r, 1e-30) / maximum(r2, 1e-30))
+  }
+  c = reciprocal(m)
+  t2 = s * square(c * maximum(m, 1e-30))
+  return t2
+}
