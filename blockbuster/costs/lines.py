@@ -6,14 +6,14 @@ as a tile with whole lines.
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.program import Tile, View
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import array_dim, dims_along
+from blockbuster.ir.views import Strided, array_dim, dims_along
 
 LINE, SECTOR = 128, 32
 """Bytes of a line, and of the parts of it that are moved if they are asked for."""
@@ -35,6 +35,7 @@ def copied_at_once(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> 
     buffer = view.buffer
     width = MEMORY[buffer.dtype].bytes
     wide = min(VECTOR, width * _dense(view, tile, tiling))
+    wide = min(wide, width * _begins(view, tile, extents) or wide)
     last = buffer.axes[-1].dim if len(buffer.axes) > 1 and buffer.pitch == 1 else None
     if last is None or len(tiling.lanes(tile)) < 2:
         return wide
@@ -48,6 +49,17 @@ def _dense(view: View, tile: Tile, tiling: Tiling) -> int:
     last = () if whole else dims_along(view.dims[-1])
     dims = [dim for dim in last if dim in tile.axes]
     return tiling.block(dims[-1]) if dims else 1
+
+
+def _begins(view: View, tile: Tile, extents: Extents) -> int:
+    """A number that divides the place along the last axis at which each row of a tile begins; 0 if
+    all begin at its first element. Rows of windows begin one element after another.
+    """
+    axis = view.dims[-1] if view.dims else None
+    if not isinstance(axis, Strided):
+        return 0
+    steps = (run.step.value(extents.sizes) for run in axis.runs if run.dim not in tile.axes)
+    return gcd(axis.start.value(extents.sizes), *steps)
 
 
 def is_across(view: View, tile: Tile, tiling: Tiling) -> bool:

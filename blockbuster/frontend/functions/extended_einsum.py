@@ -128,10 +128,12 @@ class _Call:
         """An operand with an axis for each of its letters, and these letters.
 
         Letters that stand alone and are summed come last: the product runs along them, and loops
-        along the others.
+        along the others. They do so before windows are taken, so that a plan may store an array
+        with its channels side by side, once, and read windows of that.
         """
         x, term = self.operands[at], self.spec.terms[at]
         letters: list[str] = [place.plain or f"?{n}" for n, place in enumerate(term)]
+        x, letters = self._turned(x, letters, term)
         for n, place in enumerate(term):
             if not place.plain:
                 x, letters = self._opened(x, letters, letters.index(f"?{n}"), place)
@@ -139,10 +141,17 @@ class _Call:
             twice = next(letter for letter in letters if letters.count(letter) > 1)
             hint = "a mask can choose it: bb.where(i[:, None] == i, x, 0) with i = bb.arange(n)"
             self.spec.refuse(term[0].at, f"{twice!r} stands twice: that reads a diagonal", hint)
+        x, letters = self._turned(x, letters, term)
+        return x, tuple(letters)
+
+    def _turned(
+        self, x: Array, letters: list[str], term: Sequence[Place]
+    ) -> tuple[Array, list[str]]:
+        """``x`` with the letters last that stand alone in its term and are summed."""
         alone = [place.plain for place in term]
         order = sorted(letters, key=lambda x: x in alone and x not in self.spec.output)
         places = [letters.index(letter) for letter in order]
-        return x if places == sorted(places) else transpose(x, places), tuple(order)
+        return x if places == sorted(places) else transpose(x, places), order
 
     def _opened(
         self, x: Array, letters: list[str], axis: int, place: Place

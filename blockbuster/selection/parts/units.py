@@ -301,8 +301,8 @@ def _turned(program: ArrayProgram, operand: Value) -> int | None:
     while operand.node >= 0 and program.equations[operand.node].op in FOLLOWED:
         move, (base,) = program.equations[operand.node], _operands(program, operand.node)
         if move.op == "windows":  # stored, they would take the array's memory for each tap
-            turned, own = None, len(program.shape_of(base))
-            dense = {move.param("axis") if axis == own else axis for axis in dense}
+            turned, tap = None, len(program.shape_of(base))
+            dense -= {move.param("axis"), tap}  # rows of a window begin anywhere
         else:
             turned = operand.node if move.op == "transpose" else turned
             dense = {move.param("axes")[axis] for axis in dense if axis is not None}
