@@ -13,7 +13,7 @@ from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.program import Tile, View
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import Strided, array_dim, dims_along
+from blockbuster.ir.views import Run, Strided, array_dim, runs_along
 
 LINE, SECTOR = 128, 32
 """Bytes of a line, and of the parts of it that are moved if they are asked for."""
@@ -34,7 +34,7 @@ def copied_at_once(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> 
     """
     buffer = view.buffer
     width = MEMORY[buffer.dtype].bytes
-    wide = min(VECTOR, width * _dense(view, tile, tiling))
+    wide = min(VECTOR, width * _dense(view, tile, tiling, extents))
     wide = min(wide, width * _begins(view, tile, extents) or wide)
     last = buffer.axes[-1].dim if len(buffer.axes) > 1 and buffer.pitch == 1 else None
     if last is None or len(tiling.lanes(tile)) < 2:
@@ -43,12 +43,15 @@ def copied_at_once(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> 
     return min(wide, row & -row) or wide
 
 
-def _dense(view: View, tile: Tile, tiling: Tiling) -> int:
+def _dense(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> int:
     """Lanes of a tile that lie next to each other in memory."""
     whole = not view.dims or view.buffer.axes[-1].per_block
-    last = () if whole else dims_along(view.dims[-1])
-    dims = [dim for dim in last if dim in tile.axes]
-    return tiling.block(dims[-1]) if dims else 1
+    last = () if whole else runs_along(view.dims[-1])
+    runs = [run for run in last if run.dim in tile.axes]
+    if not runs:
+        return 1
+    lanes = tiling.block(runs[-1].dim)
+    return lanes if runs[-1].share is None else min(lanes, extents.size(runs[-1].own))
 
 
 def _begins(view: View, tile: Tile, extents: Extents) -> int:
@@ -83,9 +86,10 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
         whole = array_dim(axis)
         if whole is None:
             continue  # one entry
-        dims = () if buffer_axis.per_block else tuple(d for d in dims_along(axis) if d in tile.axes)
-        lanes = prod(_lanes(dim, extents) for dim in dims)
-        strides.update(dict.fromkeys(dims, stride))
+        runs = [] if buffer_axis.per_block else [r for r in runs_along(axis) if r.dim in tile.axes]
+        lanes = prod(_lanes_along(run, extents) for run in runs)
+        for run in runs:
+            strides.setdefault(run.dim, stride)
         if stride <= max(size, region):
             region += (lanes - 1) * stride
         else:
@@ -96,6 +100,14 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
         elements = prod(_lanes(dim, extents) for dim in long)
         return -(-elements * min(strides[long[0]], size) // size)
     return regions * -(-region // size)
+
+
+def _lanes_along(run: Run, extents: Extents) -> int:
+    """How many places along its axis the lanes of a run have."""
+    lanes = _lanes(run.dim, extents)
+    if run.share is None:
+        return lanes
+    return min(-(-lanes // run.share.under.value(extents.sizes)), extents.size(run.own))
 
 
 def _lanes(dim: Dim, extents: Extents) -> int:

@@ -13,7 +13,7 @@ from blockbuster.ir.show import FACTOR_NAMES
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.tokens import TokenReader
 from blockbuster.ir.types import Dim, Type
-from blockbuster.ir.views import AxisView, Run, Strided
+from blockbuster.ir.views import AxisView, Run, Share, Strided
 
 T = TypeVar("T")
 LOOSEST, _PRODUCT = 1, INFIX["mul"][1]
@@ -42,8 +42,19 @@ class PhraseReader(TokenReader):
 
     def _run(self) -> Run:
         dim = self._take(kind="name")
+        share = self._share() if self._has("as") else None
         size = self._length() if self._has("=") else None
-        return Run(dim, size, self._length() if self._has("step") else ONE)
+        return Run(dim, size, self._length() if self._has("step") else ONE, share)
+
+    def _share(self) -> Share:
+        own = self._take(kind="name")
+        self._take("of")
+        dims = [self._take(kind="name"), self._take(kind="name")]
+        while self._next not in (",", "]", "=", "step", "from", "of", "padded"):
+            dims.append(self._take(kind="name"))
+        if own not in dims:
+            self._refuse(f"{own} is none of the joined {' '.join(dims)}")
+        return Share(tuple(dims), dims.index(own))
 
     def _ends_runs(self) -> bool:
         """True at a bracket, and at a word with a length behind it: dims may have its name, too."""

@@ -76,13 +76,13 @@ class View(HashedOnce):
     @property
     def runs(self) -> tuple[Dim, ...]:
         """All dims under which the access runs."""
-        return dims_among(self.dims)
+        return tuple(dict.fromkeys(dims_among(self.dims)))
 
     def sliced(self, tile: Tile) -> tuple[Dim, ...]:
         """The tile's dims in the order of the array's axes."""
         axes = zip(self.dims, self.buffer.axes, strict=True)
         found = (d for dim, axis in axes if not axis.per_block for d in dims_along(dim))
-        return tuple(dim for dim in found if dim in tile.axes)
+        return tuple(dim for dim in dict.fromkeys(found) if dim in tile.axes)
 
 
 @dataclass(frozen=True)

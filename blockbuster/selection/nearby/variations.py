@@ -21,6 +21,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.grouped_grid import grouped
+from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import TWO, may_run_in_pairs
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near
@@ -154,7 +155,8 @@ def variations(
     schedules wants more registers or shared memory than a program can have; there are none at all
     if none that was looked at fits, or the machine lacks a rate that the program needs.
     """
-    search = _Search(replace(scheduled, draft=scheduled.start, moves=()), in_chunks)
+    bare = rows_joined(replace(scheduled, draft=scheduled.start, moves=()), {})
+    search = _Search(bare, in_chunks)
     starts = search.starts()
     if min((one.microseconds for one in starts), default=0.0) > HOPELESS * other:
         return search.ranked()

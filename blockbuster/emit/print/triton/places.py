@@ -30,7 +30,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.ir.views import AxisView, Strided, is_padded
+from blockbuster.ir.views import AxisView, Share, Strided, is_padded, shares_of
 
 ENDS = ("first", "stop")  # of a chunk, or of a span
 NEARER = ("tl.maximum", "tl.minimum")  # the end that leaves out more
@@ -55,6 +55,7 @@ class Places:
         self._full: dict[Dim, None] = {}  # of which the current block has no lanes past the end
         self._extents: dict[Dim, str] = {}
         self._pitches: dict[AxisView, dict[int, None]] = {}  # of the rows of accesses along a dim
+        self._shares: dict[Dim, dict[Share, None]] = {}  # what joined dims say of their axes
         self._wide: dict[Dim, None] = {}  # of which loops begin at positions, perhaps of 64 bits
         self._strided = StridedPlaces(self.size, self.offsets, self._indices)
         self.parameters = Parameters()
@@ -103,6 +104,8 @@ class Places:
         for view in (s.view for s in statements(nest.body) if isinstance(s, Load | Issue | Store)):
             if view.buffer.pitch > 1:
                 self._pitches.setdefault(view.dims[-1], {}).setdefault(view.buffer.pitch)
+            for dim, share in shares_of(view.dims):
+                self._shares.setdefault(dim, {}).setdefault(share)
         self._grid(nest)
         looped = {s.dim for s in statements(nest.body) if isinstance(s, For)}
         for dim in self._addressed(nest.body):
@@ -240,6 +243,10 @@ class Places:
             index = self._names.of(("index", dim), dim_word(dim).lower())
             self._indices[dim] = index
             self._lines.line(f"{index} = tl.cast({self._numbers[dim]}, INDEX)")
+            for share in self._shares.get(dim, ()):
+                own = self._names.of(("index", share.dim), dim_word(share.dim).lower())
+                self._indices[share.dim] = own
+                self._lines.line(f"{own} = {share.python(index, self.size)}")
             return
         self._starts[dim] = start.format(self.block(dim))
         if dim in self._addressed(body):
@@ -249,6 +256,9 @@ class Places:
         lanes = f"tl.arange(0, {self.block(dim)})"
         vector = f"({start} + {lanes})" if start else lanes
         self._lines.line(f"{self.offsets(dim)} = {vector}.to(INDEX)")
+        for share in self._shares.get(dim, ()):
+            text = share.python(self.offsets(dim), self.size)
+            self._lines.line(f"{self.offsets(share.dim)} = {text}")
         if self._ragged(dim):
             self._lines.line(f"{self._inside(dim)} = {self.offsets(dim)} < {self.size(dim)}")
             for pitch in self._pitches.get(dim, ()):
