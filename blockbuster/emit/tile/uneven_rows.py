@@ -10,7 +10,9 @@ from __future__ import annotations
 from blockbuster.emit.tile.program import Buffer, Nest, Store, statements
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import AxisView, Strided
 
 KNOWN = 16
 """Multiples of it are told apart from other numbers anyway."""
@@ -27,10 +29,23 @@ def uneven_rows(nest: Nest, tiling: Tiling) -> Rows:
     found: Rows = {}
     stores = ((s.value, s.view) for s in statements(nest.body) if isinstance(s, Store))
     for tile, view in (*arrivals(nest.body), *stores):
-        dim, buffer = view.dims[-1] if view.dims else None, view.buffer
-        if not isinstance(dim, str) or dim not in tiling.lanes(tile):
+        dim, *shared = _along(view.dims[-1]) if view.dims else ("",)
+        buffer = view.buffer
+        if dim not in tiling.lanes(tile):
             continue
         lanes, plain = tiling.blocks[dim], buffer.pitch == 1 and not buffer.axes[-1].per_block
         if plain and lanes > 1 and (tiling.ragged(dim) or lanes % KNOWN):
-            found.setdefault(size_class(dim), {}).setdefault(buffer)
+            for own in (dim, *shared):
+                found.setdefault(size_class(own), {}).setdefault(buffer)
     return found
+
+
+def _along(axis: AxisView) -> tuple[Dim, ...]:
+    """The dim of rows along an axis; if it joins several, also the axis's own, at whose end rows
+    end, too. Rows of slices and windows may begin anywhere.
+    """
+    if isinstance(axis, Strided):
+        whole = len(axis.runs) == 1 and axis.runs[0].step == ONE and not axis.start.terms
+        run = axis.runs[0] if whole else None
+        return ("",) if run is None or run.share is None else (run.dim, run.own)
+    return ("",) if axis is None else (axis,)
