@@ -44,7 +44,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.trips import sized
-from blockbuster.ir.lengths import ONE, Rule, product_of, size
+from blockbuster.ir.lengths import Rule, product_of, size
 from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, Run, Share, Strided, shares_of
@@ -142,7 +142,8 @@ class Pair:
             return replace(used, runs=tuple(map(self._run, used.runs)))
         if used not in (self.outer, self.inner):
             return used
-        assert used is not None and axis.dim is not None
+        assert used is not None
+        assert axis.dim is not None
         return Strided(axis.dim, (self._run(Run(used)),))
 
     def _run(self, run: Run) -> Run:

@@ -283,8 +283,8 @@ class For(HashedOnce):
     this loop is over the chunk that has the number of the current element. ``settled``: sums of the
     loop that are read once more behind it, without a change of their value (workarounds.py).
     ``span``: (begin, end), numbers of blocks, each a tile without axes made before the loop. It
-    runs over those of its blocks with begin <= number < end, and over none if there are none. None
-    for begin or end: from the first, up to the last. ``full``: no block has lanes past it.
+    runs over its blocks with begin <= number < end, if there are any. None: from the first, up to
+    the last. ``full``: no block has lanes past it. ``flat``: it is one loop with that in its body.
     """
 
     dim: Dim
@@ -295,6 +295,7 @@ class For(HashedOnce):
     settled: tuple[Tile, ...] = ()
     span: Span | None = None
     full: bool = False
+    flat: bool = False
 
     @property
     def bounds(self) -> tuple[Tile, ...]:

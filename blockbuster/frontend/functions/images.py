@@ -42,6 +42,14 @@ class Images:
         made = windowed(self.array, self.at(place), size, step, dilation, pads)
         return Images(made, self.letters + tap)
 
+    def channels_last(self) -> Images:
+        """With the channels behind all other axes, where there are any.
+
+        Windows are taken of that: a plan may store it once, and read the windows side by side.
+        """
+        others = self.letters.replace("c", "")
+        return self if others == self.letters else self.ordered(f"{others}c")
+
     def every(self, step: int, place: str) -> Images:
         """With every ``step``-th element of an axis."""
         if step == 1:
