@@ -50,8 +50,10 @@ class Share:
 
     def of(self, index: Index, sizes: Mapping[Dim, int]) -> Index:
         """The share of an index, or of each index in an array."""
-        own = index // self.under.value(sizes)
-        return own if self.within is None else own % self.within.value(sizes)
+        own: Index = index // self.under.value(sizes)
+        if self.within is not None:
+            own = own % self.within.value(sizes)
+        return own
 
     def python(self, index: str, name: Callable[[Dim], str]) -> str:
         """The text of the share of an index; ``name`` gives that of a size."""
