@@ -52,11 +52,8 @@ MOST = 96
 WALKED = 24
 """Of these, at most so many before chunks, warps and stages are varied."""
 
-OWN_WALKED = 40
-"""And at most so many more with lanes of single kernels."""
-
-RECUT = 16
-"""And so many more for each kernel of dots whose blocks are recut."""
+OWN_WALKED, RECUT = 40, 16
+"""And so many more with lanes of single kernels, and for each kernel of dots that is recut."""
 
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
