@@ -15,6 +15,7 @@ from typing import Any
 from blockbuster.errors import a_kind
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.cuts import cut
+from blockbuster.frontend.functions.einsum import einsum_traced, is_traced
 from blockbuster.frontend.functions.einsum_spec import Place, Spec, parse_spec
 from blockbuster.frontend.functions.lookups import Tables
 from blockbuster.frontend.functions.row import Array
@@ -50,7 +51,10 @@ def extended_einsum(
     call.check()
     plain = [call.plain(at) for at in range(len(operands))]
     terms = ",".join("".join(letters) for _, letters in plain)
-    return einsum(f"{terms}->{''.join(spec.output)}", *(x for x, _ in plain))
+    arrays, text = [x for x, _ in plain], f"{terms}->{''.join(spec.output)}"
+    if is_traced(arrays):
+        return einsum_traced(text, arrays, taps=call.taps)
+    return einsum(text, *arrays)
 
 
 def _number(name: str, given: Any) -> int:
@@ -123,6 +127,13 @@ class _Call:
             self.spec.refuse(place.at, f"{name} is a table of {kind}", "tables hold integers")
         for axis, letter in enumerate(letters):
             self._check_size(place, letter, table, axis)
+
+    @property
+    def taps(self) -> str:
+        """The letters of sums that the result lacks."""
+        places = (place for term in self.spec.terms for place in term if not place.plain)
+        letters = dict.fromkeys(letter for place in places for letter in place.every_letter)
+        return "".join(letter for letter in letters if letter not in self.spec.output)
 
     def plain(self, at: int) -> tuple[Array, tuple[str, ...]]:
         """An operand with an axis for each of its letters, and these letters.

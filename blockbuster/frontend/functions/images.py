@@ -88,8 +88,8 @@ def contracted(x: Images, w: Images, result: str) -> Array:
     if "c" in folded:
         x, w = x.ordered(f"ng{PLACES}{folded}"), w.ordered(f"g{PHASES}k{folded}")
         return einsum_traced(f"{x.letters},{w.letters}->{wanted}", (x.array, w.array))
-    left, right = (Lettered(one.array, one.letters).arranged(wanted + folded) for one in (x, w))
-    return Lettered(left * right, wanted + folded).summed(wanted).arranged(wanted)
+    left, right = (Lettered(one.array, one.letters).arranged(folded + wanted) for one in (x, w))
+    return Lettered(left * right, folded + wanted).summed(wanted).arranged(wanted)
 
 
 @dataclass(frozen=True)

@@ -325,8 +325,8 @@ def _turned(program: ArrayProgram, operand: Value) -> int | None:
             turned = operand.node if move.op == "transpose" else turned
             dense = {move.param("axes")[axis] for axis in dense if axis is not None}
         operand = base
-    rank = len(program.shape_of(operand))
-    return turned if rank > 2 and rank - 1 not in dense else None
+    long = [at for at, axis in enumerate(program.shape_of(operand)) if axis != 1]
+    return turned if len(long) > 2 and long[-1] not in dense else None
 
 
 def _bases(program: ArrayProgram, free: set[int]) -> dict[Value, tuple[Value, ...]]:
