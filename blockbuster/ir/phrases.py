@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from blockbuster.errors import among
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
@@ -23,7 +23,12 @@ _BY_SIGN = {sign: (fn, level) for fn, (sign, level) in INFIX.items()}
 
 
 class PhraseReader(TokenReader):
-    """A text, and how far it is read: its phrases, which need no program around them."""
+    """A text, and how far it is read: its phrases, which need no program around them.
+
+    ``joins``: a dim may run along several axes at once, as in tile programs.
+    """
+
+    joins: ClassVar[bool] = False
 
     def _axis(self) -> AxisView:
         if self._has("1"):
@@ -42,7 +47,7 @@ class PhraseReader(TokenReader):
 
     def _run(self) -> Run:
         dim = self._take(kind="name")
-        share = self._share() if self._has("as") else None
+        share = self._share() if self.joins and self._has("as") else None
         size = self._length() if self._has("=") else None
         return Run(dim, size, self._length() if self._has("step") else ONE, share)
 
