@@ -6,7 +6,7 @@ as a tile with whole lines.
 
 from __future__ import annotations
 
-from math import gcd, prod
+from math import ceil, gcd, prod
 
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
@@ -79,8 +79,8 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
     a warp run along its first axis (as Triton 3.6 lays them; later versions take the last), and ask
     for a piece each.
     """
-    width = stride = region = MEMORY[view.buffer.dtype].bytes
-    regions = 1
+    width = stride = MEMORY[view.buffer.dtype].bytes
+    region, regions = float(width), 1.0
     strides = dict[Dim, int]()
     for axis, buffer_axis in zip(reversed(view.dims), reversed(view.buffer.axes), strict=True):
         whole = array_dim(axis)
@@ -99,15 +99,15 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
     if long and min(strides[dim] for dim in long) > width:
         elements = prod(_lanes(dim, extents) for dim in long)
         return -(-elements * min(strides[long[0]], size) // size)
-    return regions * -(-region // size)
+    return ceil(regions * ceil(region / size))
 
 
-def _lanes_along(run: Run, extents: Extents) -> int:
-    """How many places along its axis the lanes of a run have."""
+def _lanes_along(run: Run, extents: Extents) -> float:
+    """How many places along its axis the lanes of a run have; of a joined dim, on average."""
     lanes = _lanes(run.dim, extents)
     if run.share is None:
         return lanes
-    return min(-(-lanes // run.share.under.value(extents.sizes)), extents.size(run.own))
+    return min(max(lanes / run.share.under.value(extents.sizes), 1.0), extents.size(run.own))
 
 
 def _lanes(dim: Dim, extents: Extents) -> int:

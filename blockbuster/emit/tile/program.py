@@ -65,9 +65,8 @@ class Buffer(HashedOnce):
 
 @dataclass(frozen=True)
 class View(HashedOnce):
-    """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs.
-
-    The dim is not the buffer's if the axis is relabeled, or strided for slices and split axes."""
+    """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs, or
+    how it is strided. The dim is not the buffer's if the axis is relabeled."""
 
     buffer: Buffer
     dims: tuple[AxisView, ...]
@@ -280,11 +279,11 @@ class For(HashedOnce):
 
     ``chunk``: a list-only dim that a loop around this one walks. The blocks are then cut into as
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
-    this loop is over the chunk that has the number of the current element. ``settled``: sums of the
-    loop that are read once more behind it, without a change of their value (workarounds.py).
-    ``span``: (begin, end), numbers of blocks, each a tile without axes made before the loop. It
-    runs over its blocks with begin <= number < end, if there are any. None: from the first, up to
-    the last. ``full``: no block has lanes past it. ``flat``: it is one loop with that in its body.
+    this loop is over the one with the number of the current element. ``settled``: its sums that are
+    read once more behind it, without a change of their value (workarounds.py). ``span``: (begin,
+    end), numbers of blocks, each a tile without axes made before the loop: it runs over its blocks
+    with begin <= number < end. None: from the first, up to the last. ``full``: no block has lanes
+    past it. ``flat``: it is one loop with that in its body.
     """
 
     dim: Dim

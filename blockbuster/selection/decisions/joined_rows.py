@@ -1,13 +1,13 @@
 """Which loops of the grid are joined, so that the rows of dots run over several axes.
 
-A window along an axis keeps it apart from its neighbours, so the rows of a convolution are those
-of one line of an image: 56 of them leave a part of a tile idle, and 14 are no full instruction of
-four warps together.
+Axes that nothing tells apart are one axis before a program is lowered. A window along an axis keeps
+it apart, so the rows of a convolution are those of one line of an image: 56 of them leave a part of
+a tile idle, and 14 are too few for an instruction of four warps together, which takes 64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.join import Join, Pair, pair_at
@@ -35,7 +35,8 @@ def rows_joined(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
     return scheduled
 
 
-def _sites(scheduled: Scheduled, tiles: Mapping[Dim, int]):  # type: ignore[no-untyped-def]
+def _sites(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Iterator[Site]:
+    """The loops that are worth joining with the one inside, outermost first."""
     for site in JOIN.sites(scheduled):
         nest, pair = _pair(scheduled, site)
         asked = any(dim in tiles or size_class(dim) in tiles for dim in pair.dims)
