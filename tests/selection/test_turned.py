@@ -78,3 +78,30 @@ def parts_of(function, sizes, places):
     sizes = dict.fromkeys(program.dims, places) | sizes
     text = bb.select(program, sizes, "h100", "float16").explain()
     return re.split(r"\n  \d\. ", text)[1:]
+
+
+def test_the_sum_over_taps_is_part_of_the_product():
+    """Stored apart, products for each tap would be nine times the result."""
+    program = bb.trace(channels_last, x="N H V C", w="R S C K")
+    units = units_of(program, dict.fromkeys(program.dims, 8))
+    ops = [[program.equations[at].op for at in unit.equations] for unit in units.units]
+
+    assert ops == [["matmul", "sum", "sum"]]
+
+
+def test_a_sum_over_rows_is_not():
+    program = bb.trace(lambda x, w: bb.sum(x @ w, axis=-2), x="B M K", w="K N")
+    units = units_of(program, dict.fromkeys(program.dims, 8))
+
+    assert len(units) == 2
+
+
+def test_axes_of_one_element_are_not_turned():
+    """Filters of one tap are matrices."""
+
+    def pointwise(x, w):
+        return x.transpose(0, 2, 1) @ w[:, :, 0].T
+
+    program = bb.trace(pointwise, x="N C H", w="K C 1")
+
+    assert turned_for_products(program) == set()
