@@ -6,7 +6,7 @@ as a tile with whole lines.
 
 from __future__ import annotations
 
-from math import prod
+from math import ceil, gcd, prod
 
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
@@ -15,7 +15,7 @@ from blockbuster.emit.tile.program import Tile, View
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import Run, Strided, array_dim, dims_along
+from blockbuster.ir.views import Run, Strided, array_dim, runs_along
 
 LINE, SECTOR = 128, 32
 """Bytes of a line, and of the parts of it that are moved if they are asked for."""
@@ -36,7 +36,8 @@ def copied_at_once(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> 
     """
     buffer = view.buffer
     width = MEMORY[buffer.dtype].bytes
-    wide = min(VECTOR, width * _dense(view, tile, tiling))
+    wide = min(VECTOR, width * _dense(view, tile, tiling, extents))
+    wide = min(wide, width * _begins(view, tile, extents) or wide)
     last = buffer.axes[-1].dim if len(buffer.axes) > 1 and buffer.pitch == 1 else None
     if last is None or len(tiling.lanes(tile)) < 2:
         return wide
@@ -44,23 +45,21 @@ def copied_at_once(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> 
     return min(wide, row & -row) or wide
 
 
-def _dense(view: View, tile: Tile, tiling: Tiling) -> int:
-    """Lanes of a tile that lie next to each other in memory, where loads of so many can begin."""
+def _dense(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> int:
+    """Lanes of a tile that lie next to each other in memory."""
     last = _last_run(view, tile)
     if last is None or last.step != ONE:
         return 1
-    axis, lanes = view.dims[-1], tiling.block(last.dim)
-    start = axis.start.constant if isinstance(axis, Strided) else 0
-    return min(lanes, int(start) & -int(start)) if start else lanes
+    lanes = tiling.block(last.dim)
+    return lanes if last.share is None else min(lanes, extents.size(last.own))
 
 
 def _last_run(view: View, tile: Tile) -> Run | None:
     """How the innermost dim of a tile runs along the last axis of an array."""
     if not view.dims or view.buffer.axes[-1].per_block:
         return None
-    axis = view.dims[-1]
-    every = axis.runs if isinstance(axis, Strided) else map(Run, dims_along(axis))
-    return next((run for run in reversed([*every]) if run.dim in tile.axes), None)
+    runs = reversed(runs_along(view.dims[-1]))
+    return next((run for run in runs if run.dim in tile.axes), None)
 
 
 def requests(view: View, tile: Tile, layouts: Layouts, extents: Extents) -> int:
@@ -86,6 +85,17 @@ def requests(view: View, tile: Tile, layouts: Layouts, extents: Extents) -> int:
     return max(touched, elements * width * min(held, LINE) // (at_once * LINE))
 
 
+def _begins(view: View, tile: Tile, extents: Extents) -> int:
+    """A number that divides the place along the last axis at which each row of a tile begins; 0 if
+    all begin at its first element. Rows of windows begin one element after another.
+    """
+    axis = view.dims[-1] if view.dims else None
+    if not isinstance(axis, Strided):
+        return 0
+    steps = (run.step.value(extents.sizes) for run in axis.runs if run.dim not in tile.axes)
+    return gcd(axis.start.value(extents.sizes), *steps)
+
+
 def is_across(view: View, tile: Tile, tiling: Tiling) -> bool:
     """True if the lanes of a tile's rows are not neighbours in memory."""
     lanes = tiling.lanes(tile)
@@ -100,16 +110,17 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
     a warp run along its first axis (as Triton 3.6 lays them; later versions take the last), and ask
     for a piece each.
     """
-    width = stride = region = MEMORY[view.buffer.dtype].bytes
-    regions = 1
+    width = stride = MEMORY[view.buffer.dtype].bytes
+    region, regions = float(width), 1.0
     strides = dict[Dim, int]()
     for axis, buffer_axis in zip(reversed(view.dims), reversed(view.buffer.axes), strict=True):
         whole = array_dim(axis)
         if whole is None:
             continue  # one entry
-        dims = () if buffer_axis.per_block else tuple(d for d in dims_along(axis) if d in tile.axes)
-        lanes = prod(_lanes(dim, extents) for dim in dims)
-        strides.update(dict.fromkeys(dims, stride))
+        runs = [] if buffer_axis.per_block else [r for r in runs_along(axis) if r.dim in tile.axes]
+        lanes = prod(_lanes_along(run, extents) for run in runs)
+        for run in runs:
+            strides.setdefault(run.dim, stride)
         if stride <= max(size, region):
             region += (lanes - 1) * stride
         else:
@@ -119,7 +130,15 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
     if long and min(strides[dim] for dim in long) > width:
         elements = prod(_lanes(dim, extents) for dim in long)
         return -(-elements * min(strides[long[0]], size) // size)
-    return regions * -(-region // size)
+    return ceil(regions * ceil(region / size))
+
+
+def _lanes_along(run: Run, extents: Extents) -> float:
+    """How many places along its axis the lanes of a run have; of a joined dim, on average."""
+    lanes = _lanes(run.dim, extents)
+    if run.share is None:
+        return lanes
+    return min(max(lanes / run.share.under.value(extents.sizes), 1.0), extents.size(run.own))
 
 
 def _lanes(dim: Dim, extents: Extents) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import prod
 from typing import Any
@@ -89,7 +89,7 @@ class Phase:
     between warps, in sequence; ``chains``: as many sequences of them do not wait for one another
     (chains.py). ``across``: bytes of tiles whose rows lie across the rows of memory.
     ``each``: the runs of each program in the order of the grid, if they differ and are not too
-    many.
+    many. ``flat``: how many of the loops around are one with the innermost.
     """
 
     dims: tuple[Dim, ...]
@@ -116,6 +116,12 @@ class Phase:
     sectors: int = 0
     across: int = 0
     each: tuple[float, ...] = ()
+    flat: int = 0
+
+    @property
+    def outside(self) -> tuple[Dim, ...]:
+        """The dims of the loops in which the loop of the body is entered anew."""
+        return self.dims[: -1 - self.flat]
 
     def exposed(self, coming: float, own: float) -> float:
         """Seconds that a run waits for loads asked for before its dots; it takes ``own`` by itself.
@@ -204,7 +210,10 @@ class Counting:
         self.numbers: dict[Tile, int] = {}
         self.next = count()
 
-    def body(self, body: tuple[Stmt, ...], loops: Loops, dims: tuple[Dim, ...]) -> Iterator[Phase]:
+    def body(
+        self, body: tuple[Stmt, ...], loops: Loops, dims: tuple[Dim, ...], flat: int = 0
+    ) -> Iterator[Phase]:
+        """The phase of a body, and those of its loops, which ``flat`` loops around are one with."""
         sums, runs = Counts(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
@@ -215,8 +224,10 @@ class Counting:
         yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
         for stmt in body:
             if isinstance(stmt, For):
-                inner = self.extents.inside(stmt, loops)
-                yield from self.body(stmt.body, inner, (*dims, stmt.dim))
+                inner, one = self.extents.inside(stmt, loops), flat + 1 if stmt.flat else 0
+                found = self.body(stmt.body, inner, (*dims, stmt.dim), one)
+                yield replace(next(found), flat=flat)
+                yield from found
 
     def _is_dot(self, stmt: Stmt) -> bool:
         return isinstance(stmt, Let) and takes_matrix_units(stmt, self.units)

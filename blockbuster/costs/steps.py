@@ -241,7 +241,7 @@ class Rates:
 
     def _entries(self, phase: Phase) -> int:
         """How often the loop of a phase is entered."""
-        outer = [p for p in self.work.phases if p.dims == phase.dims[:-1]]
+        outer = [p for p in self.work.phases if p.dims == phase.outside]
         return outer[0].runs if outer else self.work.programs
 
     def _arrival(self, each: Mapping[str, float]) -> float:

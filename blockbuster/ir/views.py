@@ -4,6 +4,8 @@ An axis is read under one dim, under none (extent 1), or *strided*: the element 
 i, j, ... of its runs is ``start + i * step_i + j * step_j + ...``. A slice is one run with an
 offset, a split axis is two runs, windows are two runs that may read an element more than once, and
 all of these combine. A *padded* axis may be read outside of its elements, where it holds zeros.
+
+One dim may run over several axes, as if they were one: each of these has a *share* of its index.
 """
 
 from __future__ import annotations
@@ -11,20 +13,73 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import blockbuster.ir.lengths as lengths
-from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, share_of
+from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, product_of, share_of
 from blockbuster.ir.types import Dim, size_class
+
+Index = TypeVar("Index", bound=Any)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a dim that joins ``dims``, the last of which runs fastest, says of that at ``at``.
+
+    Of the index i of ``A_H_V``, which joins A, H and V, these are ``i // (|H| * |V|)``,
+    ``i // |V| % |H|`` and ``i % |V|``.
+    """
+
+    dims: tuple[Dim, ...]
+    at: int
+
+    @property
+    def dim(self) -> Dim:
+        """The dim of which it is the index."""
+        return self.dims[self.at]
+
+    @property
+    def under(self) -> Length:
+        """How many elements of the joined dim follow each other before the index grows."""
+        return product_of(lengths.size(size_class(dim)) for dim in self.dims[self.at + 1 :])
+
+    @property
+    def within(self) -> Length | None:
+        """The number of indices after which it begins anew; None for that of the first dim."""
+        return lengths.size(size_class(self.dim)) if self.at else None
+
+    def of(self, index: Index, sizes: Mapping[Dim, int]) -> Index:
+        """The share of an index, or of each index in an array."""
+        own: Index = index // self.under.value(sizes)
+        if self.within is not None:
+            own = own % self.within.value(sizes)
+        return own
+
+    def python(self, index: str, name: Callable[[Dim], str]) -> str:
+        """The text of the share of an index; ``name`` gives that of a size."""
+        under = self.under
+        if under != ONE:
+            text = under.python(name)
+            index = f"{index} // {text}" if text.isidentifier() else f"{index} // ({text})"
+        return index if self.within is None else f"{index} % {self.within.python(name)}"
 
 
 @dataclass(frozen=True)
 class Run:
-    """A dim that runs along an axis in steps; ``size`` is None if others say the dim's size."""
+    """A dim that runs along an axis in steps; ``size`` is None if others say the dim's size.
+
+    ``share``: the dim runs along several axes, and this is what it says of this one.
+    """
 
     dim: Dim
     size: Length | None = None
     step: Length = ONE
+    share: Share | None = None
+
+    @property
+    def own(self) -> Dim:
+        """The dim that has as many elements as the run."""
+        return self.dim if self.share is None else self.share.dim
 
 
 @dataclass(frozen=True)
@@ -47,7 +102,8 @@ class Strided:
         runs = []
         for run in self.runs:
             size = "" if run.size is None else f" = {run.size}"
-            runs.append(f"{run.dim}{size}{'' if run.step == ONE else f' step {run.step}'}")
+            joined = "" if run.share is None else f" as {run.own} of {' '.join(run.share.dims)}"
+            runs.append(f"{run.dim}{joined}{size}{'' if run.step == ONE else f' step {run.step}'}")
         words = [", ".join(runs)] if runs else []
         from_zero = self.padded and not self.runs  # a word alone would be a dim
         words += [f"from {self.start}"] if self.start.terms or from_zero else []
@@ -59,16 +115,29 @@ class Strided:
 AxisView = Dim | Strided | None
 
 
+def runs_along(axis: AxisView) -> tuple[Run, ...]:
+    """The runs of an axis, outermost first; of one that is not strided, that of its dim."""
+    if isinstance(axis, Strided):
+        return axis.runs
+    return () if axis is None else (Run(axis),)
+
+
 def dims_along(axis: AxisView) -> tuple[Dim, ...]:
     """The dims under which an axis is read, outermost first."""
-    if isinstance(axis, Strided):
-        return tuple(run.dim for run in axis.runs)
-    return () if axis is None else (axis,)
+    return tuple(run.dim for run in runs_along(axis))
 
 
 def dims_among(axes: Iterable[AxisView]) -> tuple[Dim, ...]:
     """The dims under which the axes of an array are read, in order."""
     return tuple(dim for axis in axes for dim in dims_along(axis))
+
+
+def shares_of(axes: Iterable[AxisView]) -> Iterator[tuple[Dim, Share]]:
+    """The dims that run along several of ``axes``, with their share of each."""
+    for axis in axes:
+        for run in axis.runs if isinstance(axis, Strided) else ():
+            if run.share is not None:
+                yield run.dim, run.share
 
 
 def array_dim(axis: AxisView) -> Dim | None:

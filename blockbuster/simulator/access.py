@@ -16,7 +16,7 @@ from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.program import Issue, Load, Store, View
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import AxisView, Strided, dims_along
+from blockbuster.ir.views import AxisView, Strided, dims_along, runs_along
 from blockbuster.simulator.cache import Block
 
 Place: TypeAlias = Mapping[Dim, int]
@@ -114,7 +114,7 @@ def access(
 
 def _along(axis: AxisView, lanes: list[Dim], extents: Extents) -> int:
     """The elements along an axis that lanes read: windows that overlap read some of them again."""
-    found = prod(extents.size(dim) for dim in dims_along(axis) if dim in lanes)
+    found = prod(extents.size(run.own) for run in runs_along(axis) if run.dim in lanes)
     return min(found, extents.size(axis.of)) if isinstance(axis, Strided) else found
 
 

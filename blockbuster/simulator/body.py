@@ -6,7 +6,7 @@ together, whether it stands before or behind its loops.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from blockbuster.costs.steps import Rates
@@ -25,7 +25,7 @@ class Loop:
     """A loop over ``blocks`` of a dim: all of them, those of a chunk, or those of a span.
 
     ``chunk``: the dim whose number says which of ``chunks`` parts. ``first`` and ``stop``: the
-    span's bounds, wherever the loop stands.
+    span's bounds, wherever the loop stands. ``flat``: it is one loop with the one in its body.
     """
 
     dim: Dim
@@ -35,6 +35,16 @@ class Loop:
     chunks: int
     first: PerBlock
     stop: PerBlock
+    flat: bool = False
+
+    def walks(self, place: Place) -> Iterator[tuple[Loop, dict[Dim, int], range]]:
+        """The innermost loop that it is one with, its places in order, and what it walks there."""
+        if not self.flat:
+            yield self, dict(place), self.walked(place)
+            return
+        (inner,) = self.body.loops
+        for number in self.walked(place):
+            yield from inner.walks({**place, self.dim: number})
 
     def walked(self, place: Place) -> range:
         """The blocks that it walks at ``place``."""
@@ -145,6 +155,7 @@ class _Reader:
             1 if loop.chunk is None else self.extents.size(loop.chunk),
             first,
             stop,
+            loop.flat,
         )
 
 

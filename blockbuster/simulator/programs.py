@@ -10,7 +10,7 @@ where a program first touches it.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -47,6 +47,42 @@ class Stretch:
     resource: str
     start: float
     end: float
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """The blocks that a loop walks at a place, with the blocks of arrays that its body touches."""
+
+    body: Body
+    blocks: range
+    here: Here
+    loads: list[Row]
+    stores: list[Row]
+
+    @staticmethod
+    def of(loop: Loop, blocks: range, here: Here) -> _Walk:
+        """Those of ``loop``."""
+        rows = (_rows(part, loop.dim, here) for part in (loop.body.loads, loop.body.stores))
+        return _Walk(loop.body, blocks, here, *rows)
+
+
+class _Left:
+    """The iterations of walks whose loads are not asked for yet; ``count``: of those that are."""
+
+    def __init__(self, walks: Sequence[_Walk]) -> None:
+        self._left, self.count = deque((walk, walk.blocks) for walk in walks), 0
+
+    def taken(self, iterations: int) -> Iterator[tuple[_Walk, range]]:
+        """The next ones, in a part for each walk."""
+        while iterations and self._left:
+            walk, blocks = self._left.popleft()
+            if blocks[iterations:]:
+                self._left.appendleft((walk, blocks[iterations:]))
+            part = blocks[:iterations]
+            iterations -= len(part)
+            self.count += len(part)
+            if part:
+                yield walk, part
 
 
 class Programs:
@@ -133,12 +169,14 @@ class Programs:
 
     def _loop(self, loop: Loop, here: Here) -> Actor:
         blocks = loop.walked(here.place)
-        if loop.body.loops:
+        if loop.flat:
+            yield from self._flat(loop, here)
+        elif loop.body.loops:
             for number in blocks:
                 inside = Here(here.processor, {**here.place, loop.dim: number}, here.program)
                 yield from self._run(loop.body, inside)
         elif loop.body.ahead:
-            yield from self._ahead(loop, blocks, here)
+            yield from self._ahead(loop.body, [_Walk.of(loop, blocks, here)])
         else:
             yield from self._in_turn(loop, blocks, here)
 
@@ -155,36 +193,47 @@ class Programs:
             if stores:
                 yield self._store(loop.body, stores, blocks, group, here)
 
-    def _ahead(self, loop: Loop, blocks: range, here: Here) -> Actor:
+    def _flat(self, loop: Loop, here: Here) -> Actor:
+        """Loops that are one: loads run ahead from one of the innermost to the next."""
+        walks = []
+        for inner, place, blocks in loop.walks(here.place):
+            at = Here(here.processor, place, here.program)
+            if not inner.body.ahead:
+                yield from self._in_turn(inner, blocks, at)
+            elif blocks:
+                walks.append(_Walk.of(inner, blocks, at))
+        if walks:
+            yield from self._ahead(walks[0].body, walks)
+
+    def _ahead(self, body: Body, walks: Sequence[_Walk]) -> Actor:
         """While a group computes, loads run ahead: those of the first iterations come before it."""
-        loads = _rows(loop.body.loads, loop.dim, here)
-        stores = _rows(loop.body.stores, loop.dim, here)
-        device, ahead = self.device, min(loop.body.ahead, len(blocks))
+        device, left = self.device, _Left(walks)
         on_their_way = deque[tuple[int, Job]]()
 
-        def issue(group: range) -> None:
-            moved = self._fetched(loop.body, loads, blocks, group, here)
-            job = device.load_ahead(
-                here.processor,
-                moved,
-                iterations=len(group),
-                ahead=loop.body.ahead,
-                between=loop.body.between,
-            )
-            on_their_way.append((group.stop, job))
+        def issue(iterations: int) -> None:
+            for walk, group in left.taken(iterations):
+                job = device.load_ahead(
+                    walk.here.processor,
+                    self._fetched(body, walk.loads, walk.blocks, group, walk.here),
+                    iterations=len(group),
+                    ahead=body.ahead,
+                    between=body.between,
+                )
+                on_their_way.append((left.count, job))
 
-        for number in blocks[:ahead]:
-            issue(range(number, number + 1))
-        for group in self._groups(blocks):
-            while on_their_way[0][0] <= group.start:
-                yield on_their_way.popleft()[1]
-            yield on_their_way[0][1]
-            later = range(group.start + ahead, min(group.stop + ahead, blocks.stop))
-            if later:
-                issue(later)
-            yield from self._computed(loop.body, len(group), here)
-            if stores:
-                yield self._store(loop.body, stores, blocks, group, here)
+        for _ in range(body.ahead):
+            issue(1)
+        done = 0
+        for walk in walks:
+            for group in self._groups(walk.blocks):
+                while on_their_way[0][0] <= done:
+                    yield on_their_way.popleft()[1]
+                yield on_their_way[0][1]
+                done += len(group)
+                issue(len(group))
+                yield from self._computed(body, len(group), walk.here)
+                if walk.stores:
+                    yield self._store(body, walk.stores, walk.blocks, group, walk.here)
         for _, job in on_their_way:
             yield job
 

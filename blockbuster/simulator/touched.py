@@ -86,7 +86,7 @@ def _box(view: View, extents: Extents) -> Box:
             return (0, extents.size(axis) - 1)
         first = last = axis.start.value(extents.sizes)
         for run in axis.runs:
-            last += (extents.size(run.dim) - 1) * run.step.value(extents.sizes)
+            last += (extents.size(run.own) - 1) * run.step.value(extents.sizes)
         return (min(first, last), max(first, last))
 
     return tuple(map(along, view.dims))

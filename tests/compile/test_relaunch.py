@@ -102,6 +102,21 @@ def test_halves_of_rows_follow_from_the_sizes_of_the_call(stage, torch):
         assert numbers(n, on_gpu) == numbers(n), n
 
 
+def test_joined_rows_follow_from_the_sizes_of_the_call(stage, torch):
+    """Rows over lines and places of images (move join) have a dim of their own."""
+
+    def images(n):
+        shapes = (32, 30, n + 2, 64), (3, 3, 64, 128)
+        return [torch.zeros(*shape, dtype=torch.float16) for shape in shapes]
+
+    staged = stage(lambda x, w: bb.einsum("n(h+r)(v+s)c, rsck -> nkhv", x, w), *images(28))
+    assert any("\n    join nest 1" in file.text for file in staged.plan.files)
+    on_gpu = staged.on_gpu()
+
+    for n in (28, 30, 27, 29):
+        assert replayed(staged, images(n), on_gpu) == replayed(staged, images(n)), n
+
+
 def test_strides_of_inputs_are_those_of_the_call(stage, torch):
     x, y = (torch.from_numpy(a) for a in normal((64, 96), (96, 64)))
     staged = stage(lambda x, y: x - y, x, y.T)

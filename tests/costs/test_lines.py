@@ -1,15 +1,20 @@
 """Lines of memory that a tile touches, beside counting them element by element."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.costs.lines import LINE, pieces
+from blockbuster.costs.lines import LINE, copied_at_once, pieces
 from blockbuster.costs.work import work
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.program import Buffer, BufferAxis, Nest, Tile, View
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.ir.lengths import whole
+from blockbuster.ir.views import Run, Share, Strided
 
 
 def touched(shape, lanes, width, size):
@@ -130,3 +135,41 @@ def test_more_warps_ask_for_fewer_lines():
     tile, stored = 32 * 64, 32
     assert lines(warps=8) == tile * 8 * 4 // LINE + stored
     assert lines(warps=16) == tile * 4 * 4 // LINE + stored
+
+
+def image_view(*, joined):
+    """A load of 128 rows by 64 channels of images of 8 lines of 24 places, 64 channels each."""
+    buffer = Buffer("x", tuple(map(BufferAxis, "NHVC")), "input", "float16")
+    shares = [Run("H_V", share=Share(("H", "V"), at)) for at in (0, 1)]
+    axes = [Strided(dim, (run,)) for dim, run in zip("HV", shares, strict=True)]
+    axes = ("N", *(axes if joined else "HV"), "C")
+    tile = Tile("t", ("H_V" if joined else "V", "C"), dtype="float16")
+    sizes = {"N": 2, "H": 8, "V": 24, "C": 64, "H_V": 192}
+    blocks = {"N": 1, "H": 1, "V": 24, "C": 64, "H_V": 128}
+    return View(buffer, axes), tile, Extents(Nest((), ()), sizes, blocks)
+
+
+def test_rows_over_several_axes_touch_what_their_blocks_do():
+    """128 rows of 128 bytes follow each other, whatever lines they are of."""
+    view, tile, extents = image_view(joined=True)
+
+    assert pieces(view, tile, extents, LINE) == 128
+    assert pieces(*image_view(joined=False), LINE) == 24
+
+
+def test_windows_begin_anywhere():
+    """Each tap is an element further on: no copy of several elements begins there."""
+    buffer = Buffer("x", (BufferAxis("C"), BufferAxis("V")), "input", "float16")
+    tile = Tile("t", ("V", "C"), dtype="float16")
+    extents = Extents(Nest((), ()), {"C": 64, "V": 64, "A": 62, "S": 3}, {"C": 64, "A": 64})
+    tiling = Tiling({"C": 64, "A": 64}, ("S",))
+
+    def width(axis, lanes="A"):
+        view = View(buffer, ("C", axis))
+        return copied_at_once(view, replace(tile, axes=(lanes, "C")), tiling, extents)
+
+    assert width(Strided("V", (Run("A"),))) == 16
+    assert width(Strided("V", (Run("A"), Run("S")))) == 2
+    assert width(Strided("V", (Run("A"), Run("S", step=whole(2))))) == 4
+    assert width(Strided("V", (Run("A"),), whole(8))) == 16
+    assert width(Strided("V", (Run("A"),), whole(-1))) == 2

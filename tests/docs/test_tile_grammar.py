@@ -12,7 +12,7 @@ from tests.emit.test_tile_text_mistakes import MISTAKES, PROGRAM, parse_tiles
 
 PAGE = (ROOT / "docs" / "tile_text.md").read_text("utf-8")
 OWN = next(block.text for block in blocks_of(PAGE) if not block.language)
-SHARED = ("axis", "run", "size")  # of the text form of block programs
+SHARED = ("axis", "size")  # of the text form of block programs
 RULES = read_grammar(OWN) | {name: read_grammar(GRAMMAR)[name] for name in SHARED}
 NEVER = (*NEVER_IN_THEM, *(word for word in sorted(reserved()) if word != "and"))
 AGREE = ("blocks of", "is not defined", "is no array", "is no operand")  # what no grammar says

@@ -107,7 +107,7 @@ def test_mistakes_are_pointed_at(text, why, column):
 def test_a_move_that_is_nearly_named_is_suggested():
     said = refused(f"{GOOD}blok M 64", error=ParseError)
 
-    assert "hint: did you mean 'block'? known: group-heads, spread" in said
+    assert "hint: did you mean 'block'? known: join, group-heads" in said
 
 
 def test_the_loops_are_listed_for_one_that_is_not_there():
@@ -269,7 +269,7 @@ def test_every_place_and_argument_reads_back(move):
         assert (line.move, line.site, line.args) == (move, site, args)
 
     nowhere = (
-        "group-heads", "split", "finish", "narrow", "fill", "part", "keep", "spread", "overlap",
-        "split-float", "spell", "turn", "sink", "inline",
+        "join", "group-heads", "split", "finish", "narrow", "fill", "part", "keep", "spread",
+        "overlap", "split-float", "spell", "turn", "sink", "inline",
     )  # fmt: skip
     assert found or move.name in nowhere

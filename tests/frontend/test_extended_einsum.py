@@ -221,6 +221,20 @@ def test_random_contractions_are_exact(drawn):
         np.testing.assert_array_equal(result, wanted)
 
 
+def test_taps_are_loops_where_no_letter_is_summed_on_matrix_units():
+    """Blocks of a depthwise convolution are those of images; nine taps would be no tile."""
+
+    def depthwise(x, w):
+        return bb.einsum("nc(h+r)(v+s), crs -> nchv", x, w)
+
+    program = bb.trace(depthwise, x="N C H V", w="C R S")
+    product = next(e for e in program.equations if e.op == "mul")
+
+    assert product.shape[:2] == ("R", "S")
+    (source,) = str(bb.lower(program)).splitlines()[:1]
+    assert "[A,B]" in source  # the places along both axes of the image
+
+
 def test_channels_are_the_inner_axis_of_the_product():
     """Loops run over the taps, so that the product's blocks are of the channels."""
     program = bb.trace(

@@ -1,5 +1,7 @@
 """Views that products read: which are units, and which belong to the kernel that makes them."""
 
+import re
+
 import pytest
 
 import blockbuster as bb
@@ -20,6 +22,14 @@ def heads(q, k):
     return q.transpose(0, 2, 1, 3) @ k.transpose(0, 2, 3, 1)
 
 
+def turned_filters(x, w):
+    return bb.einsum("n(h+r)(v+s)c, kcrs -> nkhv", x, w)
+
+
+def channels_last(x, w):
+    return bb.einsum("n(h+r)(v+s)c, rsck -> nkhv", x, w)
+
+
 def rows(x, w):
     return x @ w.T
 
@@ -29,7 +39,8 @@ def scaled(x, w):
 
 
 CASES = [
-    (conv, dict(x="N C H V", w="K C R S"), 1),
+    (conv, dict(x="N C H V", w="K C R S"), 2),
+    (channels_last, dict(x="N H V C", w="R S C K"), 0),
     (heads, dict(q="B S H D", k="B T H D"), 0),
     (rows, dict(x="M K", w="N K"), 0),
     (scaled, dict(x="M K N", w="N M K"), 0),
@@ -48,17 +59,12 @@ def test_what_is_turned_element_by_element(function, dims, count):
 
 def test_the_filters_of_a_convolution_are_turned_once():
     """They have the taps last: a product would read each channel for itself."""
-    program = bb.trace(conv, x="N C H V", w="K C R S")
-    sizes = dict(N=8, C=64, H=32, V=32, K=64, R=3, S=3)
-    sizes |= {dim: 30 for dim in program.dims if dim not in sizes}
-    plan = bb.select(program, sizes, "h100", "float16", library=False)
+    first, second = parts_of(turned_filters, dict(N=8, C=64, H=32, V=32, K=64, R=3, S=3), 30)
 
-    first, second = plan.explain().split("  2. ")
     assert "transpose" in first
     assert "reads w" in first
     assert "matmul" in second
     assert "float16" in second.partition("stores")[2]
-
 
 
 def joined(x):
@@ -122,3 +128,49 @@ def test_patches_of_an_image_are_copied_once():
 
     assert plan.kernels == 2
     assert "stores 8 x 196 x 768" in plan.explain()
+
+
+def test_large_images_are_turned_too():
+    """Windows along their last axis begin at odd elements, where no wide load can."""
+    sizes = dict(N=32, C=128, H=58, V=58, K=128, R=3, S=3)
+    images, filters, product = parts_of(conv, sizes, 56)
+
+    assert "reads x" in images
+    assert "reads w" in filters
+    assert "matmul" in product
+
+
+def parts_of(function, sizes, places):
+    """What each part of a plan does, in words."""
+    axes = "N H V C" if function is turned_filters else "N C H V"
+    program = bb.trace(function, x=axes, w="K C R S")
+    sizes = dict.fromkeys(program.dims, places) | sizes
+    text = bb.select(program, sizes, "h100", "float16", library=False).explain()
+    return re.split(r"\n  \d\. ", text)[1:]
+
+
+def test_the_sum_over_taps_is_part_of_the_product():
+    """Stored apart, products for each tap would be nine times the result."""
+    program = bb.trace(channels_last, x="N H V C", w="R S C K")
+    units = units_of(program, dict.fromkeys(program.dims, 8))
+    ops = [[program.equations[at].op for at in unit.equations] for unit in units.units]
+
+    assert ops == [["matmul", "sum", "sum"]]
+
+
+def test_a_sum_over_rows_is_not():
+    program = bb.trace(lambda x, w: bb.sum(x @ w, axis=-2), x="B M K", w="K N")
+    units = units_of(program, dict.fromkeys(program.dims, 8))
+
+    assert len(units) == 2
+
+
+def test_axes_of_one_element_are_not_turned():
+    """Filters of one tap are matrices."""
+
+    def pointwise(x, w):
+        return x.transpose(0, 2, 1) @ w[:, :, 0].T
+
+    program = bb.trace(pointwise, x="N C H", w="K C 1")
+
+    assert turned_for_products(program) == set()

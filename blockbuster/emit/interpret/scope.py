@@ -95,7 +95,9 @@ class Scope:
         if isinstance(axis, Strided):
             total: Array | int = axis.start.value(self.sizes)
             for run in axis.runs:
-                total = total + self._lane(run.dim, order) * run.step.value(self.sizes)
+                lane = self._lane(run.dim, order)
+                lane = lane if run.share is None else run.share.of(lane, self.sizes)
+                total = total + lane * run.step.value(self.sizes)
             return Padded(total) if axis.padded else total
         if per_block:
             return self._first(axis, order) // self.blocks[axis]

@@ -46,7 +46,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import Tiling, is_ragged, tiling_of
-from blockbuster.emit.tile.trips import dims_in, dims_of, walked_in
+from blockbuster.emit.tile.trips import dims_in, dims_of, joined_in, walked_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
@@ -207,12 +207,14 @@ def _uncut(nest: Nest, units: tuple[Dim, ...]) -> tuple[Dim, ...]:
 
 def _with(nest: Nest, cuts: Sequence[Cut], scheduled: Scheduled) -> Nest:
     here = walked_in(nest)  # of other dims only the size is read, which no block changes
+    joined = joined_in(nest)  # sizes of their parts do not say whether blocks fill them
     blocks = tuple(
         Block(
             cut.dim,
             cut.lanes,
             cut.whole,
-            is_ragged(scheduled.sizes[size_class(cut.dim)], cut.lanes, cut.whole),
+            cut.dim in joined
+            or is_ragged(scheduled.sizes[size_class(cut.dim)], cut.lanes, cut.whole),
         )
         for cut in cuts
         if cut.dim in here
@@ -241,6 +243,8 @@ def _not_cuttable(cut: Cut, nests: Sequence[Nest], scheduled: Scheduled) -> str:
     size = scheduled.sizes[size_class(cut.dim)]
     if cut.whole and size > cut.lanes:
         return f"{cut.dim} has {size} elements, more than one block of {cut.lanes}"
+    if cut.whole and any(cut.dim in joined_in(nest) for nest in here):
+        return f"{cut.dim} joins several dims: it is walked in blocks"
     for nest in here if cut.whole else ():
         if reason := not_one_iteration(nest, cut.dim):
             return reason

@@ -95,7 +95,10 @@ class GroupHeads(Move):
 
 @dataclass(frozen=True)
 class Exchange:
-    """``heads`` becomes an axis of the tiles that vary with it; ``rows`` gets single elements."""
+    """``heads`` becomes an axis of the tiles that vary with it; ``rows`` gets single elements.
+
+    So do other dims of its size class, of which only copies may have any.
+    """
 
     heads: Dim
     rows: Dim
@@ -105,14 +108,17 @@ class Exchange:
         left = (dim for dim in units if dim != size_class(self.heads))
         return (*left, size_class(self.rows))
 
+    def is_row(self, dim: Dim | None) -> bool:
+        """True for ``rows``, and for dims of as many elements."""
+        return dim is not None and size_class(dim) == size_class(self.rows)
+
     def tile(self, tile: Tile) -> Tile:
         """A tile that varies with ``heads``, which takes the place of ``rows`` or comes first."""
+        kept = tuple(dim for dim in tile.axes if not self.is_row(dim))
         if self.heads in tile.axes:  # single elements so far
-            return replace(tile, axes=tuple(dim for dim in tile.axes if dim != self.rows))
-        if self.rows not in tile.axes:
-            return replace(tile, axes=(self.heads, *tile.axes))
-        axes = tuple(self.heads if dim == self.rows else dim for dim in tile.axes)
-        return replace(tile, axes=axes)
+            return replace(tile, axes=kept)
+        at = next((at for at, dim in enumerate(tile.axes) if self.is_row(dim)), 0)
+        return replace(tile, axes=(*kept[:at], self.heads, *kept[at:]))
 
 
 def varying(nest: Nest, heads: Dim) -> dict[Tile, None]:
@@ -184,7 +190,7 @@ def not_two_dims(program: TileProgram, change: Exchange) -> str:
         if dim not in dims:
             return f"no dim {dim} here: {', '.join(dims) or 'none'}"
         same = [d for d in dims if size_class(d) == size_class(dim) and d != dim]
-        if same:
+        if same and (dim == heads or not only_copies(program)):
             return f"{dim} and {same[0]} have one size: both would change"
     if size_class(heads) not in program.units:
         return f"{heads} is no list-only dim: its blocks have several elements already"
@@ -197,11 +203,17 @@ def not_two_dims(program: TileProgram, change: Exchange) -> str:
     return ""
 
 
+def only_copies(program: TileProgram) -> bool:
+    """True if the program computes nothing."""
+    found = (stmt for nest in program.nests for stmt in statements(nest.body))
+    return all(isinstance(stmt, For | Load | Store) for stmt in found)
+
+
 def not_grouped(nest: Nest, change: Exchange, units: tuple[Dim, ...]) -> str:
     """Why the tiles of ``nest`` cannot have other rows, or ""."""
-    heads, rows = change.heads, change.rows
-    if rows in unlooped(nest, units):
-        return f"no loop runs over {rows}, whose elements would be single"
+    heads = change.heads
+    if single := next(filter(change.is_row, unlooped(nest, units)), None):
+        return f"no loop runs over {single}, whose elements would be single"
     found = varying(nest, heads)
     after = change.units(units)
     for stmt in statements(nest.body):
@@ -221,7 +233,9 @@ def not_grouped(nest: Nest, change: Exchange, units: tuple[Dim, ...]) -> str:
 
 def not_parallel(stmt: Stmt, change: Exchange) -> str:
     """Why iterations over the two dims depend on each other, or ""."""
-    if isinstance(stmt, For) and not stmt.parallel and stmt.dim in (change.heads, change.rows):
+    if not isinstance(stmt, For) or stmt.parallel:
+        return ""
+    if stmt.dim == change.heads or change.is_row(stmt.dim):
         return f"iterations over {stmt.dim} follow each other"
     return ""
 
@@ -239,7 +253,7 @@ def not_by_element(stmt: Stmt, change: Exchange) -> str:
     """Why an array that ``stmt`` accesses has other entries when blocks of ``rows`` change."""
     if isinstance(stmt, Load | Store):
         for used, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True):
-            if axis.per_block and change.rows in (used, axis.dim):
+            if axis.per_block and (used == change.rows or change.is_row(axis.dim)):
                 return f"{stmt.view.buffer.name} has an entry per block of {change.rows}"
     return ""
 

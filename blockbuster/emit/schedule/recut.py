@@ -30,6 +30,7 @@ from blockbuster.emit.schedule.site import Site, nest_at, with_nest
 from blockbuster.emit.tile.dataflow import views
 from blockbuster.emit.tile.program import Block, For, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import is_ragged
+from blockbuster.emit.tile.trips import joined_in
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -87,7 +88,7 @@ class Recut(Move):
         draft, dim, lanes = scheduled.draft, args["dim"], args["lanes"]
         nest = draft.nests[site.nest - 1]
         ragged = is_ragged(scheduled.sizes[size_class(dim)], lanes, whole=False)
-        made = Block(dim, lanes, ragged=ragged)
+        made = Block(dim, lanes, ragged=ragged or dim in joined_in(nest))
         blocks = tuple(made if block.dim == dim else block for block in nest.blocks)
         return with_nest(draft, site, replace(nest, blocks=blocks))
 

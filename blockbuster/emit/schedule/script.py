@@ -28,6 +28,7 @@ from blockbuster.emit.schedule.group_blocks import GroupBlocks
 from blockbuster.emit.schedule.group_heads import GroupHeads
 from blockbuster.emit.schedule.inline import Inline
 from blockbuster.emit.schedule.jam import Jam
+from blockbuster.emit.schedule.join import Join
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.order_blocks import OrderBlocks
@@ -55,10 +56,10 @@ from blockbuster.errors import EmitError, ParseError, among, message
 from blockbuster.ir.types import Dim, size_class
 
 MOVES: tuple[Move, ...] = (
-    GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
-    Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
-    SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(), Persist(), Warps(), Stage(),
-    Jam(), Pack(), Overlap(),
+    Join(), GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(),
+    Turn(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(),
+    Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(), Persist(), Warps(),
+    Stage(), Jam(), Pack(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

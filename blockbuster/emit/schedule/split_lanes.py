@@ -47,7 +47,7 @@ from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import ZERO, Length, Rule, size, whole
 from blockbuster.ir.ops import MONOID_OF, Cast, Functional, Pointwise, Transpose
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.ir.views import AxisView, Run, Strided
+from blockbuster.ir.views import AxisView, Run, Strided, shares_of
 
 MONOIDS = {"dot": "+", **MONOID_OF}
 """What adds up the parts of what takes all of a dim."""
@@ -234,6 +234,8 @@ def not_in_parts(stmt: Stmt, dim: Dim) -> str:
             for used, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True):
                 if axis.per_block and dim in (used, axis.dim):
                     return f"{stmt.view.buffer.name} has an entry per block of {dim}"
+            if any(joined == dim for joined, _ in shares_of(stmt.view.dims)):
+                return f"{stmt.view.buffer.name} has several axes along {dim}"
             if dim in stmt.view.runs and dim not in accessed(stmt).axes:
                 return f"{stmt.view.buffer.name} is accessed at one element of {dim}"
         case Let(target, op) if dim not in target.axes and any(dim in t.axes for t in tiles):

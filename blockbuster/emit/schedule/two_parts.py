@@ -53,7 +53,7 @@ class TwoParts:
             case Load(view=view) | Store(view=view):
                 return replace(made, view=self._cut.view(view, part))
             case Let(target, op):
-                return replace(made, op=_on(op, target))
+                return replace(made, op=on_axes(op, target))
         return made
 
 
@@ -68,6 +68,6 @@ def has_axis(stmt: Stmt, dim: Dim) -> bool:
     return any(dim in tile.axes for tile in named_in(stmt))
 
 
-def _on(op: Op, target: Tile) -> Op:
+def on_axes(op: Op, target: Tile) -> Op:
     """``op`` with the axes of what it makes."""
     return replace(op, axes=target.axes) if isinstance(op, Pointwise | Transpose) else op

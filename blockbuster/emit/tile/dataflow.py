@@ -193,6 +193,15 @@ def folded_here(body: tuple[Stmt, ...]) -> dict[Tile, None]:
     return {tile: None for stmt in body if not isinstance(stmt, For) for tile in folded(stmt)}
 
 
+def flat_loops(loop: For) -> tuple[For, ...]:
+    """``loop`` and those that are one with it, outermost first."""
+    if not loop.flat:
+        return (loop,)
+    (inner,) = loop.body
+    assert isinstance(inner, For)
+    return (loop, *flat_loops(inner))
+
+
 def bodies(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
     """``body``, and those of the loops inside, each before its inner ones."""
     yield body

@@ -183,7 +183,9 @@ def _along(axis: AxisView, texts: Mapping[Dim, str]) -> str:
     terms = [axis.start.python(str)] if axis.start.terms else []
     for run in axis.runs:
         step = "" if run.step == ONE else f"*{run.step.python(str)}"
-        terms.append(f"{texts[run.dim]}{step}")
+        text = texts[run.dim]
+        text = text if run.share is None else f"({run.share.python(text, str)})"
+        terms.append(f"{text}{step}")
     return "+".join(terms) or "0"
 
 

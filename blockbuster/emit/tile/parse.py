@@ -67,6 +67,8 @@ def parse_tiles(text: str) -> TileProgram:
 class _Reader(PhraseReader):
     """A text, and what its lines so far have given names to."""
 
+    joins = True
+
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._arrays: dict[str, Buffer] = {}

@@ -65,9 +65,8 @@ class Buffer(HashedOnce):
 
 @dataclass(frozen=True)
 class View(HashedOnce):
-    """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs.
-
-    The dim is not the buffer's if the axis is relabeled, or strided for slices and split axes."""
+    """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs, or
+    how it is strided. The dim is not the buffer's if the axis is relabeled."""
 
     buffer: Buffer
     dims: tuple[AxisView, ...]
@@ -76,13 +75,13 @@ class View(HashedOnce):
     @property
     def runs(self) -> tuple[Dim, ...]:
         """All dims under which the access runs."""
-        return dims_among(self.dims)
+        return tuple(dict.fromkeys(dims_among(self.dims)))
 
     def sliced(self, tile: Tile) -> tuple[Dim, ...]:
         """The tile's dims in the order of the array's axes."""
         axes = zip(self.dims, self.buffer.axes, strict=True)
         found = (d for dim, axis in axes if not axis.per_block for d in dims_along(dim))
-        return tuple(dim for dim in found if dim in tile.axes)
+        return tuple(dim for dim in dict.fromkeys(found) if dim in tile.axes)
 
 
 @dataclass(frozen=True)
@@ -280,11 +279,11 @@ class For(HashedOnce):
 
     ``chunk``: a list-only dim that a loop around this one walks. The blocks are then cut into as
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
-    this loop is over the chunk that has the number of the current element. ``settled``: sums of the
-    loop that are read once more behind it, without a change of their value (workarounds.py).
-    ``span``: (begin, end), numbers of blocks, each a tile without axes made before the loop. It
-    runs over those of its blocks with begin <= number < end, and over none if there are none. None
-    for begin or end: from the first, up to the last. ``full``: no block has lanes past it.
+    this loop is over the one with the number of the current element. ``settled``: its sums that are
+    read once more behind it, without a change of their value (workarounds.py). ``span``: (begin,
+    end), numbers of blocks, each a tile without axes made before the loop: it runs over its blocks
+    with begin <= number < end. None: from the first, up to the last. ``full``: no block has lanes
+    past it. ``flat``: it is one loop with that in its body.
     """
 
     dim: Dim
@@ -295,6 +294,7 @@ class For(HashedOnce):
     settled: tuple[Tile, ...] = ()
     span: Span | None = None
     full: bool = False
+    flat: bool = False
 
     @property
     def bounds(self) -> tuple[Tile, ...]:

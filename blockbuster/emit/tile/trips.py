@@ -22,7 +22,7 @@ from blockbuster.ir.expr import sizes_in
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.ir.views import Strided
+from blockbuster.ir.views import Strided, shares_of
 
 
 @lru_cache(maxsize=512)  # sizes, blocks and names of a program each ask for it
@@ -95,6 +95,13 @@ def dims_in(nest: Nest) -> tuple[Dim, ...]:
 def walked_in(nest: Nest) -> tuple[Dim, ...]:
     """The same without those of which only the size is read: they need no blocks."""
     return tuple(dict.fromkeys((*nest.grid, *_walked_in(Same(nest.body)))))
+
+
+@lru_cache(maxsize=1024)
+def joined_in(nest: Nest) -> tuple[Dim, ...]:
+    """The dims of ``nest`` that run along several axes of an array each."""
+    views = (stmt.view for stmt in statements(nest.body) if isinstance(stmt, ACCESSES))
+    return tuple(dict.fromkeys(dim for view in views for dim, _ in shares_of(view.dims)))
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from blockbuster.emit.tile.program import Buffer, Nest, Store, statements
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import AxisView, Run, Share, Strided
 
 KNOWN = 16
 """Multiples of it are told apart from other numbers anyway."""
@@ -27,10 +29,25 @@ def uneven_rows(nest: Nest, tiling: Tiling) -> Rows:
     found: Rows = {}
     stores = ((s.value, s.view) for s in statements(nest.body) if isinstance(s, Store))
     for tile, view in (*arrivals(nest.body), *stores):
-        dim, buffer = view.dims[-1] if view.dims else None, view.buffer
-        if not isinstance(dim, str) or dim not in tiling.lanes(tile):
+        dims, buffer = rows_along(view.dims[-1]) if view.dims else (), view.buffer
+        if not dims or dims[0] not in tiling.lanes(tile):
             continue
+        dim = dims[0]
         lanes, plain = tiling.blocks[dim], buffer.pitch == 1 and not buffer.axes[-1].per_block
         if plain and lanes > 1 and (tiling.ragged(dim) or lanes % KNOWN):
-            found.setdefault(size_class(dim), {}).setdefault(buffer)
+            for own in dims:
+                found.setdefault(size_class(own), {}).setdefault(buffer)
     return found
+
+
+def rows_along(axis: AxisView) -> tuple[Dim, ...]:
+    """The dim of rows along an axis; if it joins several, also the axis's own: rows end there, too.
+
+    None for slices and windows, whose rows may begin anywhere.
+    """
+    match axis:
+        case str():
+            return (axis,)
+        case Strided(runs=(Run(step=step, share=Share()) as run,), start=start):
+            return (run.dim, run.own) if step == ONE and not start.terms else ()
+    return ()

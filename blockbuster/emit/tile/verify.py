@@ -44,7 +44,7 @@ from blockbuster.emit.tile.verify_waits import CHECKS as WAIT_CHECKS
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.ops import MONOID_OF, Functional, Pointwise
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import dims_along
+from blockbuster.ir.views import Share, dims_along, dims_among, shares_of
 
 
 def verify_tiles(program: TileProgram) -> None:
@@ -160,11 +160,20 @@ def parallel_stores_are_apart(program: TileProgram) -> Iterator[str]:
     for nest in program.nests:
         for place, stmt in placed(nest):
             if isinstance(stmt, Store):
-                runs = _with_chunks(place, stmt.view.runs)
+                runs = _with_chunks(place, _told_apart(stmt.view))
                 for loop in place:
                     if loop.parallel and loop.dim not in runs:
                         name = stmt.view.buffer.name
                         yield f"iterations over {loop.dim} store {name} at one place"
+
+
+def _told_apart(view: View) -> tuple[Dim, ...]:
+    """The dims of which each element is stored at another place: of a joined one, all shares."""
+    found: dict[Dim, dict[Share, None]] = {}
+    for dim, share in shares_of(view.dims):
+        found.setdefault(dim, {}).setdefault(share)
+    part = [dim for dim, own in found.items() if len(own) < len(next(iter(own)).dims)]
+    return tuple(dim for dim in view.runs if dim not in part)
 
 
 def _with_chunks(place: Place, dims: Iterable[Dim]) -> dict[Dim, None]:
@@ -235,12 +244,25 @@ def arrays_are_known(program: TileProgram) -> Iterator[str]:
                 tile = _accessed(stmt)
                 if view.buffer not in buffers:
                     yield f"{view.buffer.name} is no array of the program"
-                dims = view.runs
-                if len(set(dims)) < len(dims) or len(view.dims) != len(view.buffer.axes):
+                if _repeats(view) or len(view.dims) != len(view.buffer.axes):
                     yield f"{view.buffer.name} is accessed under the dims {view.dims}"
-                missing = [dim for dim in tile.axes if dim not in dims]
+                missing = [dim for dim in tile.axes if dim not in view.runs]
                 if missing:
                     yield f"{tile.name} has the axis {missing[0]}, which {view.buffer.name} lacks"
+
+
+def _repeats(view: View) -> bool:
+    """True if a dim of an access runs along several axes and no shares say what of it does."""
+    dims = dims_among(view.dims)
+    shares = [*shares_of(view.dims)]
+    plain = [dim for dim in dims if dim not in (joined for joined, _ in shares)]
+    known = dict.fromkeys((dim, share.dims) for dim, share in shares)
+    return (
+        len({*plain}) < len(plain)
+        or len({*shares}) < len(shares)
+        or len(known) < len({dim for dim, _ in shares})
+        or len(shares) + len(plain) < len(dims)
+    )
 
 
 def _accessed(stmt: Load | Issue | Store) -> Tile:

@@ -62,13 +62,13 @@ class Lettered:
 
 
 def einsum_traced(
-    subscripts: str, operands: Sequence[Array], *, broadcasts: bool = True
+    subscripts: str, operands: Sequence[Array], *, broadcasts: bool = True, taps: str = ""
 ) -> Array:
     """``numpy.einsum`` of operands of which at least one is traced.
 
-    ``broadcasts``: an axis of one element meets any others of its letter. Raises TraceError for
-    subscripts that do not fit, and for a letter that stands twice in one operand: no block program
-    reads a diagonal.
+    ``broadcasts``: an axis of one element meets any others of its letter. ``taps``: letters along
+    windows, which are summed by loops. Raises TraceError for subscripts that do not fit, and for a
+    letter that stands twice in one operand: no block program reads a diagonal.
     """
     terms, output = _parsed(subscripts, operands)
     left = [Lettered(x, letters) for x, letters in zip(operands, terms, strict=True)]
@@ -79,7 +79,7 @@ def einsum_traced(
         made = taken[0]
         for place, following in enumerate(taken[1:], start=2):
             others = "".join(x.letters for x in (*left, *taken[place:]))
-            made = _product(made, following, output + others, output)
+            made = _product(made, following, output + others, output, taps)
         left.append(made)
     return left[0].summed(output).arranged(output)
 
@@ -90,8 +90,12 @@ def _without_units(operands: Sequence[Lettered]) -> list[Lettered]:
     return [x.without([letter for letter in x.units if letter in longer]) for x in operands]
 
 
-def _product(a: Lettered, b: Lettered, kept: str, output: str) -> Lettered:
-    """The product of two arrays, summed over the letters that nothing else reads."""
+def _product(a: Lettered, b: Lettered, kept: str, output: str, taps: str) -> Lettered:
+    """The product of two arrays, summed over the letters that nothing else reads.
+
+    Where no letter is summed on matrix units, ``taps`` stand in front: the last axes are blocks of
+    tiles, and windows have few elements.
+    """
     a, b = a.summed(kept + b.letters), b.summed(kept + a.letters)
     shared = [letter for letter in a.letters if letter in b.letters]
     batch = sorted((s for s in shared if s in kept), key=lambda s: (output + s).index(s))
@@ -100,7 +104,9 @@ def _product(a: Lettered, b: Lettered, kept: str, output: str) -> Lettered:
     columns = [letter for letter in b.letters if letter not in shared]
     vectors = len(a.letters) == 1 or len(b.letters) == 1
     if not folded or not ((rows and columns) or vectors):
-        every = "".join((*batch, *rows, *columns, *folded))
+        first = [letter for letter in folded if letter in taps]
+        last = [letter for letter in folded if letter not in taps]
+        every = "".join((*first, *batch, *rows, *columns, *last))
         product = Lettered(a.arranged(every) * b.arranged(every), every)
         return product.summed(kept)
     inner = folded[-1]  # the others count as batches until they are summed

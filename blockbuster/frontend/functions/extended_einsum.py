@@ -15,6 +15,7 @@ from typing import Any
 from blockbuster.errors import a_kind
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.cuts import cut
+from blockbuster.frontend.functions.einsum import einsum_traced, is_traced
 from blockbuster.frontend.functions.einsum_spec import Place, Spec, parse_spec
 from blockbuster.frontend.functions.lookups import Tables
 from blockbuster.frontend.functions.row import Array
@@ -50,7 +51,10 @@ def extended_einsum(
     call.check()
     plain = [call.plain(at) for at in range(len(operands))]
     terms = ",".join("".join(letters) for _, letters in plain)
-    return einsum(f"{terms}->{''.join(spec.output)}", *(x for x, _ in plain))
+    arrays, text = [x for x, _ in plain], f"{terms}->{''.join(spec.output)}"
+    if is_traced(arrays):
+        return einsum_traced(text, arrays, taps=call.taps)
+    return einsum(text, *arrays)
 
 
 def _number(name: str, given: Any) -> int:
@@ -124,14 +128,23 @@ class _Call:
         for axis, letter in enumerate(letters):
             self._check_size(place, letter, table, axis)
 
+    @property
+    def taps(self) -> str:
+        """The letters of sums that the result lacks."""
+        places = (place for term in self.spec.terms for place in term if not place.plain)
+        letters = dict.fromkeys(letter for place in places for letter in place.every_letter)
+        return "".join(letter for letter in letters if letter not in self.spec.output)
+
     def plain(self, at: int) -> tuple[Array, tuple[str, ...]]:
         """An operand with an axis for each of its letters, and these letters.
 
         Letters that stand alone and are summed come last: the product runs along them, and loops
-        along the others.
+        along the others. They do so before windows are taken, so that a plan may store an array
+        with its channels side by side, once, and read windows of that.
         """
         x, term = self.operands[at], self.spec.terms[at]
         letters: list[str] = [place.plain or f"?{n}" for n, place in enumerate(term)]
+        x, letters = self._turned(x, letters, term)
         for n, place in enumerate(term):
             if not place.plain:
                 x, letters = self._opened(x, letters, letters.index(f"?{n}"), place)
@@ -139,10 +152,17 @@ class _Call:
             twice = next(letter for letter in letters if letters.count(letter) > 1)
             hint = "a mask can choose it: bb.where(i[:, None] == i, x, 0) with i = bb.arange(n)"
             self.spec.refuse(term[0].at, f"{twice!r} stands twice: that reads a diagonal", hint)
+        x, letters = self._turned(x, letters, term)
+        return x, tuple(letters)
+
+    def _turned(
+        self, x: Array, letters: list[str], term: Sequence[Place]
+    ) -> tuple[Array, list[str]]:
+        """``x`` with the letters last that stand alone in its term and are summed."""
         alone = [place.plain for place in term]
         order = sorted(letters, key=lambda x: x in alone and x not in self.spec.output)
         places = [letters.index(letter) for letter in order]
-        return x if places == sorted(places) else transpose(x, places), tuple(order)
+        return x if places == sorted(places) else transpose(x, places), order
 
     def _opened(
         self, x: Array, letters: list[str], axis: int, place: Place

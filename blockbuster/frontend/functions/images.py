@@ -42,6 +42,14 @@ class Images:
         made = windowed(self.array, self.at(place), size, step, dilation, pads)
         return Images(made, self.letters + tap)
 
+    def channels_last(self) -> Images:
+        """With the channels behind all other axes, where there are any.
+
+        Windows are taken of that: a plan may store it once, and read the windows side by side.
+        """
+        others = self.letters.replace("c", "")
+        return self if others == self.letters else self.ordered(f"{others}c")
+
     def every(self, step: int, place: str) -> Images:
         """With every ``step``-th element of an axis."""
         if step == 1:
@@ -80,8 +88,8 @@ def contracted(x: Images, w: Images, result: str) -> Array:
     if "c" in folded:
         x, w = x.ordered(f"ng{PLACES}{folded}"), w.ordered(f"g{PHASES}k{folded}")
         return einsum_traced(f"{x.letters},{w.letters}->{wanted}", (x.array, w.array))
-    left, right = (Lettered(one.array, one.letters).arranged(wanted + folded) for one in (x, w))
-    return Lettered(left * right, wanted + folded).summed(wanted).arranged(wanted)
+    left, right = (Lettered(one.array, one.letters).arranged(folded + wanted) for one in (x, w))
+    return Lettered(left * right, folded + wanted).summed(wanted).arranged(wanted)
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ def _convolved(x: Array, w: Array, padding: Any, of: Geometry) -> Array:
     weights = Images(w, f"kc{TAPS[: of.count]}").grouped("k", groups)
     if groups > 1 and known(w.shape[1]) == 1:
         images, weights = images.without("c"), weights.without("c").without_unit("k")
+    images = images.channels_last()
     for at, (place, tap) in enumerate(zip(places, TAPS, strict=False)):
         size, step, dilation = known(w.shape[at + 2]), of.strides[at], of.dilations[at]
         if isinstance(size, int) and size == 1 and pads[at] == (0, 0):

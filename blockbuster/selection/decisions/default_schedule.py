@@ -38,6 +38,8 @@ from blockbuster.selection.decisions.deferral import deferred
 from blockbuster.selection.decisions.full_tiles import parted
 from blockbuster.selection.decisions.heads_as_rows import heads_grouped
 from blockbuster.selection.decisions.inlined import inlined
+from blockbuster.selection.decisions.joined_rows import rows_joined
+from blockbuster.selection.decisions.lanes_of_copies import dense_copies
 from blockbuster.selection.decisions.longest_first import longest_first
 from blockbuster.selection.decisions.own_blocks import Own, cut_apart, wholes_cut
 from blockbuster.selection.decisions.split_floats import split_floats
@@ -66,7 +68,8 @@ def default_schedule(
 
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
-    made = arranged(unscheduled(program, sizes, device), tiles=tiles or {}, chunks=chunks)
+    begun = rows_joined(unscheduled(program, sizes, device), tiles or {})
+    made = arranged(begun, tiles=tiles or {}, chunks=chunks)
     return with_usual_settings(made, warps)
 
 
@@ -97,7 +100,9 @@ def divided(
 ) -> Scheduled:
     """The same up to where there is a nest for each kernel, but for those that combine chunks."""
     lanes = {**of_dots, **tiles}
-    scheduled = spread_out(heads_grouped(split_floats(scheduled), lanes))
+    scheduled = heads_grouped(split_floats(scheduled), lanes)
+    scheduled = dense_copies(scheduled, lanes)
+    scheduled = spread_out(scheduled)
     cuts = _cuts(scheduled, scheduled.draft, lanes) if own else ()
     scheduled = wholes_cut(scheduled, cuts) if own else cut(scheduled, tiles, of_dots)
     if is_accurate(scheduled.start):

@@ -21,6 +21,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.grouped_grid import grouped
+from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import TWO, may_run_in_pairs
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near
@@ -51,11 +52,8 @@ MOST = 96
 WALKED = 24
 """Of these, at most so many before chunks, warps and stages are varied."""
 
-OWN_WALKED = 40
-"""And at most so many more with lanes of single kernels."""
-
-RECUT = 16
-"""And so many more for each kernel of dots whose blocks are recut."""
+OWN_WALKED, RECUT = 40, 16
+"""And so many more with lanes of single kernels, and for each kernel of dots that is recut."""
 
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
@@ -154,7 +152,8 @@ def variations(
     schedules wants more registers or shared memory than a program can have; there are none at all
     if none that was looked at fits, or the machine lacks a rate that the program needs.
     """
-    search = _Search(replace(scheduled, draft=scheduled.start, moves=()), in_chunks)
+    bare = rows_joined(replace(scheduled, draft=scheduled.start, moves=()), {})
+    search = _Search(bare, in_chunks)
     starts = search.starts()
     if min((one.microseconds for one in starts), default=0.0) > HOPELESS * other:
         return search.ranked()

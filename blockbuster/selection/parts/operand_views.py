@@ -41,8 +41,9 @@ def operands_of(program: ArrayProgram, at: int) -> tuple[Value, ...]:
 def turned_for_products(program: ArrayProgram) -> set[int]:
     """Transposes that a product reads, of which it needs another axis than the last to be dense.
 
-    The last axis of what is transposed is no row, column or inner axis there: each element of a
-    tile is a load of its own. Such a transpose may be worth an array, so it is a unit.
+    The last axis of what is transposed is no row, column or inner axis there, or windows run along
+    it, which begin anywhere: each element of a tile is a load of its own. Such a transpose may be
+    worth an array, so it is a unit.
     """
     products = [at for at, equation in enumerate(program.equations) if equation.op == PRODUCT]
     found = (_turned(program, value) for at in products for value in operands_of(program, at))
@@ -119,11 +120,11 @@ def _turned(program: ArrayProgram, operand: Value) -> int | None:
     while operand.node >= 0 and program.equations[operand.node].op in FOLLOWED:
         move, (base,) = program.equations[operand.node], operands_of(program, operand.node)
         if move.op == "windows":  # stored, they would take the array's memory for each tap
-            turned, own = None, len(program.shape_of(base))
-            dense = {move.param("axis") if axis == own else axis for axis in dense}
+            turned, tap = None, len(program.shape_of(base))
+            dense -= {move.param("axis"), tap}  # rows of a window begin anywhere
         else:
             turned = operand.node if move.op == "transpose" else turned
             dense = {move.param("axes")[axis] for axis in dense if axis is not None}
         operand = base
-    rank = len(program.shape_of(operand))
-    return turned if rank > 2 and rank - 1 not in dense else None
+    long = [at for at, axis in enumerate(program.shape_of(operand)) if axis != 1]
+    return turned if len(long) > 2 and long[-1] not in dense else None

@@ -7,7 +7,8 @@
 A pointwise operator is glued to its only reader, or to what it reads where nothing else reads that,
 so that plans are few. It is not glued to a product that reads it: the product would compute it once
 for every block of columns. Nor to a smaller array that it reads, so that a fold and what reads the
-folded array again may be two kernels.
+folded array again may be two kernels. The sum of a product over a batch axis is glued to it:
+together they are one product, summed over more axes, as over the taps of a filter.
 """
 
 from __future__ import annotations
@@ -154,11 +155,14 @@ class _Gluing:
                 if base.node >= 0:
                     self._readers[base.node].append(at)
         self._ends = frozenset(b.node for o in program.outputs for b in bases[o.value])
+        self._products = [at for at in computed if program.equations[at].op == PRODUCT]
 
     def groups(self) -> list[list[int]]:
         """The groups, each in order."""
         for at in joined_for_products(self._program, self._sizes):
             self._glue(self._reads[at][0].node, at)
+        for at in self._computed:
+            self._glue_to_product(at)
         for at in self._computed:
             if self._is_pointwise(at):
                 self._glue_to_operand(at)
@@ -178,6 +182,19 @@ class _Gluing:
 
     def _elements(self, at: int) -> int:
         return elements(self._program.equations[at].shape, self._sizes)
+
+    def _glue_to_product(self, at: int) -> None:
+        """A sum over batches of a product that nothing else reads: it is summed over more axes."""
+        program, equation = self._program, self._program.equations[at]
+        if equation.op != "sum":
+            return
+        (operand,) = operands_of(program, at)
+        own, axis = operand.node, equation.param("axis") % len(program.shape_of(operand))
+        if own < 0 or own in self._ends or self._readers.get(own) != [at]:
+            return
+        summed = any(self._group[own] == self._group[n] for n in self._products)
+        if summed and axis < len(program.shape_of(operand)) - 2:
+            self._glue(own, at)
 
     def _glue_to_operand(self, at: int) -> None:
         """To an array as large that nothing else reads, the one that is computed last."""

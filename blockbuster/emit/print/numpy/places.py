@@ -9,7 +9,7 @@ from blockbuster.emit.print.numpy.spelling import aligned
 from blockbuster.emit.tile.program import Tile, View
 from blockbuster.ir.lengths import ONE, Length
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import AxisView, Strided
+from blockbuster.ir.views import AxisView, Run, Strided
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class StridedPlaces:
         lanes = [run for run in axis.runs if run.dim in tile.axes]
         for run in (*(run for run in axis.runs if run not in lanes), *lanes):
             if self.start(run.dim):
-                terms += [self._times(self.start(run.dim), run.step)]
+                terms += [self._times(self._shared(self.start(run.dim), run), run.step)]
         first = " + ".join(terms)
         if not lanes:
             return first or "0"
@@ -76,7 +76,7 @@ class StridedPlaces:
         terms = self._length(axis.start)
         for run in axis.runs:
             lane = self._lane(run.dim, order)
-            terms += [self._times(lane, run.step)] if lane != "0" else []
+            terms += [self._times(self._shared(lane, run), run.step)] if lane != "0" else []
         return " + ".join(terms) or "0"
 
     def _lane(self, dim: Dim, order: tuple[Dim, ...]) -> str:
@@ -85,6 +85,10 @@ class StridedPlaces:
             return start or "0"
         lanes = f"np.arange({start}, {start} + {extent})" if start else f"np.arange({extent})"
         return aligned(lanes, (dim,), order)
+
+    def _shared(self, index: str, run: Run) -> str:
+        """An index along a dim, or what a joined dim says of the run's own axis."""
+        return index if run.share is None else f"({run.share.python(index, self.size)})"
 
     def _times(self, text: str, step: Length) -> str:
         return text if step == ONE else f"{text} * {step.python(self.size)}"
@@ -95,10 +99,11 @@ class StridedPlaces:
 
 def lies_at_positions(axis: Strided, lanes: tuple[Dim, ...]) -> bool:
     """True if a tile with axes ``lanes`` has two of them along an axis of an array, or one whose
-    steps are no positive number: no slice shows that.
+    steps are no positive number, or that runs along several axes: no slice shows that.
     """
-    found = [run.step for run in axis.runs if run.dim in lanes]
-    return len(found) > 1 or any((step.constant or 0) < 1 for step in found)
+    found = [run for run in axis.runs if run.dim in lanes]
+    slices = all(run.share is None and (run.step.constant or 0) >= 1 for run in found)
+    return len(found) > 1 or not slices
 
 
 def lanes_of(total: Tile, value: Tile) -> str:

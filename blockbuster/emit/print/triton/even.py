@@ -30,12 +30,14 @@ def even_numbers(parameters: Parameters, dim: Dim, strides: list[str]) -> list[s
 
 def even_lines(parameters: Parameters, file: File) -> list[str]:
     """The head of a kernel: its numbers as multiples of what divides them."""
-    lines = []
+    lines, known = list[str](), dict[str, None]()
     for dim in parameters.rows:
         strides = [parameters.strides[key] for key in even_strides(parameters, dim)]
         even = file.even(dim)
         numbers = even_numbers(parameters, dim, strides)
-        lines += [f"    {number} = {number} // {even} * {even}" for number in numbers]
+        new = [number for number in numbers if number not in known]
+        lines += [f"    {number} = {number} // {even} * {even}" for number in new]
+        known.update(dict.fromkeys(new))
     if lines:
         lines[0] += "  # no other number, but one that is known to be even"
     return lines

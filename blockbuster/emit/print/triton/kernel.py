@@ -14,7 +14,7 @@ from blockbuster.emit.print.integers import integer_literal
 from blockbuster.emit.print.triton.even import even_lines
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
-from blockbuster.emit.print.triton.places import Places, launched_stages
+from blockbuster.emit.print.triton.places import Places
 from blockbuster.emit.print.triton.scalars import (
     ACCURATE_CALLS,
     ATOM,
@@ -25,6 +25,8 @@ from blockbuster.emit.print.triton.scalars import (
     as_integer,
     number,
 )
+from blockbuster.emit.print.triton.stages import launched_stages
+from blockbuster.emit.tile.dataflow import flat_loops
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
@@ -262,9 +264,13 @@ class _KernelPrinter:
         return Operand(text, operand.lanes)
 
     def _for(self, stmt: For) -> None:
-        self._places.enter(stmt, {tile: self._tiles[tile].text.text for tile in stmt.bounds})
-        self._statements(stmt.body)
-        self._places.leave(stmt)
+        loops = flat_loops(stmt)
+        if len(loops) > 1:
+            self._places.enter_flat(loops)
+        else:
+            self._places.enter(stmt, {tile: self._tiles[tile].text.text for tile in stmt.bounds})
+        self._statements(loops[-1].body)
+        self._places.leave(*loops)
         for tile in stmt.settled:
             name = self._tiles[tile].text.text
             zero = "0" if tile.dtype in INTEGERS else "0.0"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from blockbuster.emit.print.triton.file import File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, spread
+from blockbuster.emit.print.triton.stages import holds_a_dot, stages_of
 from blockbuster.emit.print.triton.strided import StridedPlaces
 from blockbuster.emit.tile.grid_order import grouped_dims
 from blockbuster.emit.tile.group import Group
@@ -28,9 +29,8 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import Tiling
-from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.ir.views import AxisView, Strided, is_padded
+from blockbuster.ir.views import AxisView, Share, Strided, is_padded, shares_of
 
 ENDS = ("first", "stop")  # of a chunk, or of a span
 NEARER = ("tl.maximum", "tl.minimum")  # the end that leaves out more
@@ -55,6 +55,7 @@ class Places:
         self._full: dict[Dim, None] = {}  # of which the current block has no lanes past the end
         self._extents: dict[Dim, str] = {}
         self._pitches: dict[AxisView, dict[int, None]] = {}  # of the rows of accesses along a dim
+        self._shares: dict[Dim, dict[Share, None]] = {}  # what joined dims say of their axes
         self._wide: dict[Dim, None] = {}  # of which loops begin at positions, perhaps of 64 bits
         self._strided = StridedPlaces(self.size, self.offsets, self._indices)
         self.parameters = Parameters()
@@ -103,6 +104,8 @@ class Places:
         for view in (s.view for s in statements(nest.body) if isinstance(s, Load | Issue | Store)):
             if view.buffer.pitch > 1:
                 self._pitches.setdefault(view.dims[-1], {}).setdefault(view.buffer.pitch)
+            for dim, share in shares_of(view.dims):
+                self._shares.setdefault(dim, {}).setdefault(share)
         self._grid(nest)
         looped = {s.dim for s in statements(nest.body) if isinstance(s, For)}
         for dim in self._addressed(nest.body):
@@ -185,6 +188,26 @@ class Places:
         self._lines.depth += 1
         self._block_at(dim, stmt.body, start)
 
+    def enter_flat(self, loops: Sequence[For]) -> None:
+        """The head of loops that are one, and the blocks of its current iteration."""
+        counts = [self._count(loop.dim) for loop in loops]
+        step, every = self._names.of(("step", loops[-1].dim), "step"), " * ".join(counts)
+        self._lines.line(f"for {step} in {self._steps(loops[-1], f'0, {every}')}:")
+        self._lines.depth += 1
+        for at, loop in enumerate(loops):
+            dim, under = loop.dim, counts[at + 1 :]
+            text = f"{step} // ({' * '.join(under)})" if under[1:] else " // ".join([step, *under])
+            text = f"{text} % {counts[at]}" if at else text
+            start = self._names.of(("start", dim), f"{dim_word(dim).lower()}0")
+            self._numbers[dim] = start
+            if not self._tiling.is_unit(dim):
+                text = f"{text} * {self.block(dim)}"
+                self._numbers[dim] = f"({start} // {self.block(dim)})"
+            if loop.full:
+                self._full[dim] = None
+            self._lines.line(f"{start} = {text}", loop.origin)
+            self._block_at(dim, loop.body, start)
+
     def _chunk(self, stmt: For) -> tuple[str, str]:
         """The first element of the loop's chunk, and that behind its last."""
         dim, word = stmt.dim, dim_word(stmt.dim).lower()
@@ -225,14 +248,15 @@ class Places:
             return f"{behind} - 1"
         return f"tl.minimum({behind}, {self.size(dim)}) - 1"
 
-    def leave(self, stmt: For) -> None:
-        """The end of a loop."""
+    def leave(self, *loops: For) -> None:
+        """The end of a loop, or of loops that are one."""
         self._lines.depth -= 1
-        del self._numbers[stmt.dim]
-        self._wide.pop(stmt.dim, None)
-        self._full.pop(stmt.dim, None)
-        self._starts.pop(stmt.dim, None)
-        self._indices.pop(stmt.dim, None)
+        for dim in (loop.dim for loop in loops):
+            del self._numbers[dim]
+            for known in (self._wide, self._full, self._starts, self._indices):
+                known.pop(dim, None)
+            for share in self._shares.get(dim, ()):
+                self._indices.pop(share.dim, None)
 
     def _block_at(self, dim: Dim, body: tuple[Stmt, ...], start: str) -> None:
         """The index, or the offsets and mask, of the block of ``dim`` whose number is known."""
@@ -240,6 +264,10 @@ class Places:
             index = self._names.of(("index", dim), dim_word(dim).lower())
             self._indices[dim] = index
             self._lines.line(f"{index} = tl.cast({self._numbers[dim]}, INDEX)")
+            for share in self._shares.get(dim, ()):
+                own = self._names.of(("index", share.dim), dim_word(share.dim).lower())
+                self._indices[share.dim] = own
+                self._lines.line(f"{own} = {share.python(index, self.size)}")
             return
         self._starts[dim] = start.format(self.block(dim))
         if dim in self._addressed(body):
@@ -249,6 +277,9 @@ class Places:
         lanes = f"tl.arange(0, {self.block(dim)})"
         vector = f"({start} + {lanes})" if start else lanes
         self._lines.line(f"{self.offsets(dim)} = {vector}.to(INDEX)")
+        for share in self._shares.get(dim, ()):
+            text = share.python(self.offsets(dim), self.size)
+            self._lines.line(f"{self.offsets(share.dim)} = {text}")
         if self._ragged(dim):
             self._lines.line(f"{self._inside(dim)} = {self.offsets(dim)} < {self.size(dim)}")
             for pitch in self._pitches.get(dim, ()):
@@ -343,14 +374,10 @@ class Places:
 
         A loop that says them has every load of it run ahead, those of a launch only those for dots.
         """
-        number = stages_of(loop)
-        if any(isinstance(stmt, For) for stmt in loop.body) or number == self._usual(loop):
+        number, usual = stages_of(loop), self._stages if holds_a_dot(loop, self._tiling) else 1
+        if any(isinstance(stmt, For) for stmt in loop.body) or number == usual:
             return f"range({bounds})"
         return f"tl.range({bounds}, num_stages={number})"
-
-    def _usual(self, loop: For) -> int:
-        """The stages that a loop has if it says none: those of the launch, if it holds a dot."""
-        return self._stages if holds_a_dot(loop, self._tiling) else 1
 
 
 def padded(size: str, pitch: int) -> str:
@@ -361,21 +388,3 @@ def padded(size: str, pitch: int) -> str:
 def _turned_at_once(nest: Nest) -> tuple[Dim, ...]:
     """The dims whose blocks are counted from the last as they are; those of groups are later."""
     return tuple(dim for dim in nest.last_first if dim not in grouped_dims(nest))
-
-
-def launched_stages(nest: Nest, tiling: Tiling) -> int:
-    """The stages that a launch says: those of the nest's first loop of dots with some; or 1."""
-    loops = (stmt for stmt in statements(nest.body) if isinstance(stmt, For))
-    found = (stages_of(loop) for loop in loops if holds_a_dot(loop, tiling))
-    return next((number for number in found if number > 1), 1)
-
-
-def stages_of(loop: For) -> int:
-    """The iterations of ``loop`` that are under way: one where no load runs ahead."""
-    ahead = {stmt.ahead for stmt in loop.body if isinstance(stmt, Issue)}
-    return 1 + max(ahead, default=0)
-
-
-def holds_a_dot(loop: For, tiling: Tiling) -> bool:
-    """True if an iteration of ``loop`` itself has a matrix dot."""
-    return any(is_matrix_dot(stmt, tiling) for stmt in loop.body)

@@ -29,9 +29,9 @@ class StridedPlaces:
         for run in axis.runs:
             step = "" if run.step == ONE else f" * {run.step.python(self.size)}"
             if run.dim in lanes:
-                terms.append(f"{self.offsets(run.dim)}{spread((run.dim,), lanes)}{step}")
+                terms.append(f"{self.offsets(run.own)}{spread((run.dim,), lanes)}{step}")
             elif run.dim in self.indices:
-                terms.append(f"{self.indices[run.dim]}{step}")
+                terms.append(f"{self.indices[run.own]}{step}")
         if not axis.start.terms:
             return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
         before, start = axis.start.constant, axis.start.python(self.size)

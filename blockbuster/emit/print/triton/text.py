@@ -13,7 +13,7 @@ from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, S
 from blockbuster.emit.print.triton.kernel import kernel_body
 from blockbuster.emit.print.triton.launch_helpers import launch_helpers, leaves_room
 from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
-from blockbuster.emit.print.triton.places import launched_stages
+from blockbuster.emit.print.triton.stages import launched_stages
 from blockbuster.emit.print.triton.table import kernel_table
 from blockbuster.emit.tile.between import between
 from blockbuster.emit.tile.dataflow import stored

@@ -1,0 +1,65 @@
+"""Which loops of the grid are joined, so that the rows of dots run over several axes.
+
+Axes that nothing tells apart are one axis before a program is lowered. A window along an axis keeps
+it apart, so the rows of a convolution are those of one line of an image: 56 of them leave a part of
+a tile idle, and 14 are too few for an instruction of four warps together, which takes 64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from blockbuster.emit.schedule.block import dims_of_dots
+from blockbuster.emit.schedule.join import Join, Pair, pair_at
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, loop_at
+from blockbuster.emit.tile.program import ACCESSES, Nest, statements
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import Strided
+
+JOIN = Join()
+ROWS = 128
+"""Rows of a tile whose products keep matrix units busy."""
+
+SPARED = 1.05
+"""How many times fewer rows of tiles a joined dim has at least, to be worth its addresses."""
+
+
+def rows_joined(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
+    """``scheduled`` with the rows of dots over several axes where one does not fill tiles.
+
+    ``tiles``: lanes that are asked for, by dim or size class; such a dim stays by itself.
+    """
+    while (site := next(_sites(scheduled, tiles), None)) is not None:
+        scheduled = JOIN.apply(scheduled, site)
+    return scheduled
+
+
+def _sites(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Iterator[Site]:
+    """The loops that are worth joining with the one inside, outermost first."""
+    for site in JOIN.sites(scheduled):
+        nest, pair = _pair(scheduled, site)
+        asked = any(dim in tiles or size_class(dim) in tiles for dim in pair.dims)
+        rows = pair.inner in dims_of_dots(nest, scheduled.draft.units)
+        if rows and not asked and _has_windows(nest, pair) and _saving(scheduled, pair) > SPARED:
+            yield site
+
+
+def _pair(scheduled: Scheduled, site: Site) -> tuple[Nest, Pair]:
+    outer, nest = loop_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1]
+    assert outer is not None
+    return nest, pair_at(nest, outer)
+
+
+def _has_windows(nest: Nest, pair: Pair) -> bool:
+    """True if another dim runs along an axis with one of the joined ones."""
+    axes = (a for s in statements(nest.body) if isinstance(s, ACCESSES) for a in s.view.dims)
+    windows = (axis.runs for axis in axes if isinstance(axis, Strided) and len(axis.runs) > 1)
+    return any(run.own in pair.dims for runs in windows for run in runs)
+
+
+def _saving(scheduled: Scheduled, pair: Pair) -> float:
+    """How many times fewer rows the tiles of both dims have together."""
+    outer, inner = (scheduled.sizes[size_class(dim)] for dim in (pair.outer, pair.inner))
+    apart, together = outer * -(-inner // ROWS), -(-outer * inner // ROWS)
+    return apart / max(together, 1)
