@@ -14,15 +14,9 @@ from itertools import count
 from math import prod
 from typing import Any
 
+from blockbuster.costs import lines
 from blockbuster.costs.chains import chains_in
-from blockbuster.costs.lines import (
-    LEAST_AHEAD,
-    SECTOR,
-    copied_at_once,
-    is_across,
-    pieces,
-    requests,
-)
+from blockbuster.costs.lines import LEAST_AHEAD, SECTOR, copied_at_once, is_across, pieces
 from blockbuster.costs.operands import LANES, dot_of
 from blockbuster.costs.scalars import Scalar, alone, of_numbered, parts, scalar
 from blockbuster.costs.waits import Waits
@@ -265,7 +259,7 @@ class Counting:
         wide = copied_at_once(stmt.view, tile, self.tiling, self.extents)
         tiles = self.extents.tiles(loops)
         if not self._is_near(stmt):
-            sums.lines += tiles * requests(stmt.view, tile, self.layouts, self.extents)
+            sums.lines += tiles * lines.requests(stmt.view, tile, self.layouts, self.extents)
             sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
             sums.instructions += COPIED * moved // wide

@@ -37,7 +37,7 @@ class Grid:
     """Microseconds over a grid of sizes; ``axes`` are the sizes along each of its axes.
 
     >>> grid = Grid(((1, 4), (1, 10)), np.array([[2.0, 2.0], [8.0, 0.0]]))
-    >>> float(grid.at(2, 1)), float(grid.at(4, 20))
+    >>> round(grid.at(2, 1), 6), round(grid.at(4, 20), 6)
     (4.0, 160.0)
     """
 

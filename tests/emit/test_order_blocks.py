@@ -10,7 +10,7 @@ from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.runtime.launch import run_interpreted
 
-SIZES = dict(B=1, H=2, M=200, N=200, D=16, L=16)
+SIZES = dict(B=1, H=2, M=130, N=130, D=16, L=16)
 DIMS = dict(q="B H M D", k="B H N D", v="B H N L")
 ORDERED = "order nest 1 M last first\n"
 

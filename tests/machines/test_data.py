@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from blockbuster.machines import NAMES, Launch, Tier, built_in
 from blockbuster.machines.data_file import machine_text, numbers_of, read_machine
+from blockbuster.machines.library import MEASURED
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "blockbuster" / "machines" / "data"
@@ -48,13 +49,17 @@ def test_a_file_has_its_machine_name_and_no_more_numbers_than_are_read(name):
 
 
 def test_there_are_no_other_files():
-    assert sorted(path.name for path in DATA.iterdir()) == sorted(f"{n}.toml" for n in NAMES)
+    names = sorted(path.name for path in DATA.iterdir() if path.is_file())
+    assert names == sorted(f"{n}.toml" for n in NAMES)
+    tables = {path.name for path in (DATA / "library").iterdir()}
+    assert tables == {f"{target}.toml" for target in MEASURED}
 
 
 def test_the_files_are_in_the_wheel():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-    assert "data/*.toml" in project["tool"]["setuptools"]["package-data"]["blockbuster.machines"]
+    files = project["tool"]["setuptools"]["package-data"]["blockbuster.machines"]
+    assert files == ["data/*.toml", "data/library/*.toml"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -211,7 +211,7 @@ class Estimates:
         shown = self.units.program.shape_of(operand)
         if len(shown) < 2 or equation.op in MOVES:
             return 1
-        return self._count(equation.shape[:-2]) // self._count(shown[:-2]) or 1
+        return self._count(equation.shape[:-2]) // max(self._count(shown[:-2]), 1) or 1
 
     def _grid(self, product: Equation) -> tuple[int, int, int]:
         """How many products there are, and how many blocks of rows and of columns each has.

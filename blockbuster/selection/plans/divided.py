@@ -240,7 +240,7 @@ class _Search:
             number, taken = self._division.forms.best(whole, self._consider, sizes, machine, TWICE)
         except EmitError:
             return None
-        if taken.us > TWICE * self._little:
+        if self._machine.kind != CPU and taken.us > TWICE * self._little:
             return None
         part = self._division.forms.of(whole, machine)[number]
         return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)

@@ -27,7 +27,7 @@ from blockbuster.ir.types import Dim
 # dots and reductions; items are arrays with the axes of the operand
 FUNCTIONAL_TEXT: dict[str, str] = {
     "row_sum": "{0}.sum(axis=-1)",
-    "row_prod": "{0}.prod(axis=-1)",
+    "row_prod": "{0}.prod(axis=-1, dtype=np.float64)",  # rounded once, as the library does
     "row_max": "{0}.max(axis=-1, initial=-np.inf)",
     "row_min": "{0}.min(axis=-1, initial=np.inf)",
     "dot": "{0} @ {1}.T",
