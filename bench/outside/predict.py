@@ -75,13 +75,17 @@ def predicted(case: Case, machine: str) -> Record:
     about["seconds"] = round(time.process_time() - begun, 2)
     about |= {"state": ACCEPTED, "kernels": plan.kernels, "calls": len(plan.calls)}
     about["library"] = sum(call.is_library for call in plan.calls)
+    if about["library"]:  # what its calls take is known to the search alone
+        return {**about, **_priced(plan.total_us, about["floor_us"]), "limited_by": "library"}
     try:
         price = plan.cost(machine, launch="graph")
     except ValueError as error:  # a function of whole arrays has no price
         return {**about, "reason": str(error)}
-    us = plan.total_us if any(call.is_library for call in plan.calls) else price.time_us
-    about |= {"predicted_us": round(us, 2), "limited_by": price.critical}
-    return {**about, "ratio": round(us / about["floor_us"], 2)}
+    return {**about, **_priced(price.time_us, about["floor_us"]), "limited_by": price.critical}
+
+
+def _priced(us: float, floor_us: float) -> Record:
+    return {"predicted_us": round(us, 2), "ratio": round(us / floor_us, 2)}
 
 
 def floor(case: Case, arrays: Sequence[Any], name: str) -> float:

@@ -5,6 +5,8 @@ from collections import Counter
 
 import pytest
 
+import blockbuster as bb
+
 torch = pytest.importorskip("torch")
 
 from dataclasses import replace  # noqa: E402
@@ -143,8 +145,12 @@ def small(fn, dims, dtype="float16", **sizes):
 
 
 def test_a_prediction_tells_kernels_price_and_floor():
-    found = predict.predicted(small(lambda x, u: x @ u, "M K, K N", M=4096, K=4096, N=4096), "h100")
-    assert (found["state"], found["kernels"], found["calls"]) == ("accepted", 1, 0)
+    sizes = dict(M=4096, K=4096, N=4096)
+    found = predict.predicted(small(lambda x, u: bb.relu(x @ u), "M K, K N", **sizes), "h100")
+    assert (found["state"], found["kernels"], found["library"]) == ("accepted", 1, 0)
+    called = predict.predicted(small(lambda x, u: x @ u, "M K, K N", **sizes), "h100")
+    assert (called["state"], called["kernels"], called["library"]) == ("accepted", 0, 1)
+    assert called["limited_by"] == "library"
     assert found["floor_us"] == pytest.approx(1e6 * (2 * 4096**3 / 7.087e14 + 9.19e-7), abs=0.01)
     assert 1.0 <= found["ratio"] < 2.0
     assert found["predicted_us"] == pytest.approx(found["ratio"] * found["floor_us"], rel=0.01)

@@ -151,6 +151,14 @@ def test_other_products_are_none(case):
     assert not checked(fn, *(drawn(*shape, seed=n) for n, shape in enumerate(shapes)))
 
 
+def test_axes_of_extent_one_are_none_of_a_call():
+    """Lowering takes them away from what a function of whole arrays is given."""
+    program = bb.trace(lambda x, w: x @ w, x="1 K", w="K N")
+    assert library_program(program, half, half) is None
+    plan = bb.select(program, dict(K=65536, N=65536), machine="h100")
+    assert not plan.calls
+
+
 def test_dtypes():
     program, _ = traced(lambda x, w: x @ w, drawn(5, 7), drawn(7, 3))
     assert library_program(program, half, half)

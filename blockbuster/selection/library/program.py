@@ -9,7 +9,7 @@ from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.graph import Value
 from blockbuster.machines.library import HALVES
 from blockbuster.selection.library.convolutions import matched_convolution
-from blockbuster.selection.library.match import shows, with_calls
+from blockbuster.selection.library.match import Match, shows, with_calls
 from blockbuster.selection.library.products import matched_product
 
 
@@ -27,10 +27,17 @@ def library_program(
         if one.op != "matmul" or one.kind != FLOAT:
             continue
         match = matched_product(program, at) or matched_convolution(program, at)
-        if match is None:
+        if match is None or _has_units(program, match):
             continue
         dtypes = {given(program.inputs[port].name) for port in match.ports}
         shown = {kept(o.name) for o in program.outputs if shows(program, o.value, Value(match.at))}
         if len(dtypes) == 1 and dtypes <= {*HALVES} and shown <= dtypes:
             matches.append(match)
     return with_calls(program, matches) if matches else None
+
+
+def _has_units(program: ArrayProgram, match: Match) -> bool:
+    """True if a call would read or give axes of extent 1, which lowering takes away: a product of
+    one row is no product of matrices, and kernels read it as fast as memory lets them.
+    """
+    return 1 in match.shape or any(1 in program.inputs[port].shape for port in match.ports)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from blockbuster.errors import EmitError
+from blockbuster.frontend.library_calls import is_library
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
 from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.library.program import library_program
+from blockbuster.selection.parts.operand_views import OPAQUE
 from blockbuster.selection.parts.partition import NEAR, Price
 from blockbuster.selection.plans.part import Part
+from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.prices import price
 from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
 
@@ -76,4 +79,10 @@ def _on_whole_arrays(part: Part) -> WholePart | None:
 
 def _with_calls(part: Part) -> Part | None:
     program = library_program(part.program, part.dtype_given, part.dtype_kept)
-    return part.as_program(program) if program else None
+    if program is None:
+        return None
+    found = part.as_program(program)
+    meant = sum(is_library(one.param("fn")) for one in program.equations if one.op == OPAQUE)
+    calls = [step for step in found.pieces.steps if isinstance(step, Call) and step.is_library]
+    assert len(calls) == meant, "lowering keeps calls as they are: their times are known"
+    return found
