@@ -78,7 +78,7 @@ def refusing(torch, monkeypatch):
 
 @pytest.fixture
 def tensors(torch):
-    return [torch.from_numpy(a) for a in normal((256, 64), (256, 64), (256, 64))]
+    return [torch.from_numpy(a) for a in normal((384, 64), (384, 64), (384, 64))]
 
 
 def product(x, y):
@@ -267,7 +267,7 @@ def test_functions_between_kernels_stay(refusing, tensors):
 
 def test_ahead_of_time_and_loaded(refusing, tensors, tmp_path):
     program = bb.trace(attention, q="M D", k="N D", v="N L")
-    sizes = {"M": 256, "N": 256, "D": 64, "L": 64}
+    sizes = {"M": 384, "N": 384, "D": 64, "L": 64}
     ahead = bb.compile(program, sizes, dtype="float32", machine="h200", check=False)
     path = ahead.save(tmp_path / "a.json")
     refusing(lambda options: largest(options) >= 64)
@@ -283,7 +283,7 @@ def test_ahead_of_time_and_loaded(refusing, tensors, tmp_path):
 def saved(checking, tensors, tmp_path):
     """A program that was saved where nothing has been compared, and what is compared after that."""
     program = bb.trace(attention, q="M D", k="N D", v="N L")
-    sizes = {"M": 256, "N": 256, "D": 64, "L": 64}
+    sizes = {"M": 384, "N": 384, "D": 64, "L": 64}
     ahead = bb.compile(program, sizes, dtype="float32", machine="h200")
 
     def install(wrong):

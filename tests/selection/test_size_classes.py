@@ -120,7 +120,7 @@ def test_a_plan_is_what_a_family_chooses_that_never_saw_another_size(name, targe
     ("name", "target", "most"),
     [
         ("attention", "cpu", 4),
-        ("attention", "sm_90", 20),
+        ("attention", "sm_90", 24),
         ("appended", "cpu", 4),
         ("shifted", "sm_90", 20),
         ("softmax", "sm_90", 30),
