@@ -97,7 +97,7 @@ def tuner(path, benches, *, choose=choose, entries=(), **changes):
 
 
 def family_of(program, known=None, dtype="float16"):
-    return made_of(program, dtype, TARGET, known)
+    return made_of(program, dtype, TARGET, known, library=False)
 
 
 def tuned(tuner, program, sizes, dtype="float16"):
