@@ -86,12 +86,10 @@ def as_tensors(arrays: Sequence[Any]) -> list[Tensor]:
 
 
 def multiplied(x: Tensor, w: Tensor, *row: Tensor) -> Tensor:
-    """``x @ w``, and a row added to each of its rows."""
+    """``x @ w``, and a row added to each of its rows; ``x`` is a matrix then."""
     import torch
 
-    if row and x.ndim == 2:
-        return torch.addmm(row[0], x, w)
-    return x @ w + row[0] if row else x @ w
+    return torch.addmm(*row, x, w) if row else x @ w
 
 
 def convolved(x: Tensor, w: Tensor, **given: tuple[int, ...]) -> Tensor:

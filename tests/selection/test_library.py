@@ -15,6 +15,7 @@ from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduc
 from blockbuster.machines import built_in
 from blockbuster.machines.library import Grid, library_of
 from blockbuster.selection.library.program import library_program
+from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from tests.interpreted import printed_by
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
@@ -38,6 +39,10 @@ def traced(fn, *arrays):
     return bb.trace(lambda **given: fn(*given.values()), **named), named
 
 
+def with_calls(program, given=half, kept=half):
+    return library_program(program, given, kept, stored_by_eager(program))
+
+
 def calls_of(program):
     return [one.param("fn") for one in program.equations if one.op == "custom"] if program else []
 
@@ -45,7 +50,7 @@ def calls_of(program):
 def checked(fn, *arrays):
     """The calls in place of a function's products; with them it computes the same."""
     program, named = traced(fn, *arrays)
-    found = library_program(program, half, half)
+    found = with_calls(program)
     if found is not None:
         expected, given = (
             one.numpy({given.name: named[given.name].numpy() for given in one.inputs})
@@ -154,17 +159,35 @@ def test_other_products_are_none(case):
 def test_axes_of_extent_one_are_none_of_a_call():
     """Lowering takes them away from what a function of whole arrays is given."""
     program = bb.trace(lambda x, w: x @ w, x="1 K", w="K N")
-    assert library_program(program, half, half) is None
+    assert with_calls(program) is None
     plan = bb.select(program, dict(K=65536, N=65536), machine="h100")
     assert not plan.calls
 
 
 def test_dtypes():
     program, _ = traced(lambda x, w: x @ w, drawn(5, 7), drawn(7, 3))
-    assert library_program(program, half, half)
-    assert library_program(program, lambda _: "float32", half) is None
-    assert library_program(program, lambda name: HALF if name == "a0" else "bfloat16", half) is None
-    assert library_program(program, half, lambda _: "float32") is None, "it would be rounded"
+    assert with_calls(program)
+    assert with_calls(program, given=lambda _: "float32") is None
+    assert with_calls(program, given=lambda name: HALF if name == "a0" else "bfloat16") is None
+    assert with_calls(program, kept=lambda _: "float32") is None, "it would be rounded"
+
+
+def in_one_function(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v)
+
+
+def by_hand(q, k, v):
+    scores = q @ k.T
+    return torch.softmax(scores, -1) @ v
+
+
+def test_calls_round_only_what_eager_execution_rounds():
+    """torch's attention keeps its scores in float32; written by hand, they are an array."""
+    arrays = [drawn(9, 4, seed=n) for n in range(3)]
+    assert not checked(in_one_function, *arrays)
+    program, _ = traced(by_hand, *arrays)
+    assert len(calls_of(with_calls(program))) == 1
+    assert library_program(program, half, half, ()) is None
 
 
 def test_times_between_and_beyond_what_was_measured():
@@ -211,7 +234,11 @@ def test_a_call_is_chosen_where_it_is_faster():
 
 
 def test_what_follows_a_call_is_a_kernel():
-    program = bb.trace(lambda x, b: bb.relu(x.T @ x) * b, x="K M", b="M")
+    def layer(x, b):
+        y = x.T @ x
+        return bb.relu(y) * b
+
+    program = bb.trace(layer, x="K M", b="M")
     plan = bb.select(program, dict(K=65536, M=1024))
     assert [type(step).__name__ for step in plan.steps] == ["Call", "File"]
     assert plan.kept[plan.calls[0].writes[0]] == HALF, "as the library rounds it"

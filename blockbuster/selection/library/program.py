@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 
-from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.kinds import FLOAT, MOVES
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.graph import Value
 from blockbuster.machines.library import HALVES
 from blockbuster.selection.library.convolutions import matched_convolution
-from blockbuster.selection.library.match import Match, shows, with_calls
+from blockbuster.selection.library.match import Match, only_reader, shows, with_calls
 from blockbuster.selection.library.products import matched_product
 
 
 def library_program(
-    program: ArrayProgram, given: Callable[[str], str], kept: Callable[[str], str]
+    program: ArrayProgram,
+    given: Callable[[str], str],
+    kept: Callable[[str], str],
+    stored: Collection[Value],
 ) -> ArrayProgram | None:
     """``program`` with calls of a library; None if it has no product that a library computes.
 
-    ``given``: the dtypes of its inputs by name; ``kept``: those in which its outputs are. A call
-    reads arrays of one dtype for which its time is known, and rounds what it gives to that: it is
-    no output that is kept wider.
+    ``given``: the dtypes of its inputs by name; ``kept``: those in which its outputs are;
+    ``stored``: the values that eager execution rounds to their dtype. A call reads arrays of one
+    dtype for which its time is known, and rounds what it gives to that: it stands only where eager
+    execution rounds, too, and is no output that is kept wider.
     """
     matches = []
     for at, one in enumerate(program.equations):
@@ -31,9 +35,24 @@ def library_program(
             continue
         dtypes = {given(program.inputs[port].name) for port in match.ports}
         shown = {kept(o.name) for o in program.outputs if shows(program, o.value, Value(match.at))}
-        if len(dtypes) == 1 and dtypes <= {*HALVES} and shown <= dtypes:
+        if len(dtypes) > 1 or not dtypes <= {*HALVES} or not shown <= dtypes:
+            continue
+        if not {Value(at), *_with_row(program, match.at)}.isdisjoint(stored):
             matches.append(match)
     return with_calls(program, matches) if matches else None
+
+
+def _with_row(program: ArrayProgram, at: int) -> Iterator[Value]:
+    """The result of equation ``at``, its views as far as each is read alone, and what an addition
+    makes of it: a library rounds a product before it adds a bias.
+    """
+    yield Value(at)
+    reader = only_reader(program, at)
+    while reader is not None and program.equations[reader].op in (*MOVES, "add"):
+        yield Value(reader)
+        if program.equations[reader].op == "add":
+            return
+        reader = only_reader(program, reader)
 
 
 def _has_units(program: ArrayProgram, match: Match) -> bool:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from blockbuster.errors import EmitError
-from blockbuster.frontend.library_calls import is_library
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
 from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.library.program import library_program
-from blockbuster.selection.parts.operand_views import OPAQUE
 from blockbuster.selection.parts.partition import NEAR, Price
 from blockbuster.selection.plans.part import Part
-from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from blockbuster.selection.plans.prices import price
 from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
 
 MEASURED_NEAR = 1.03
-"""How many times as fast calls of a library have to be: their times were measured."""
+"""How many times as fast calls of a library have to be: their times were measured. A leaky relu of
+1024 x 8192 x 8192 takes an H100 183 microseconds as a kernel, 190 as torch's product and a kernel;
+the closed form says 221, and 218 with the call."""
 
 Consider = Callable[[Part], list[Considered]]
 """The choice for each piece of a part. Raises EmitError where a piece has none."""
@@ -78,11 +78,6 @@ def _on_whole_arrays(part: Part) -> WholePart | None:
 
 
 def _with_calls(part: Part) -> Part | None:
-    program = library_program(part.program, part.dtype_given, part.dtype_kept)
-    if program is None:
-        return None
-    found = part.as_program(program)
-    meant = sum(is_library(one.param("fn")) for one in program.equations if one.op == OPAQUE)
-    calls = [step for step in found.pieces.steps if isinstance(step, Call) and step.is_library]
-    assert len(calls) == meant, "lowering keeps calls as they are: their times are known"
-    return found
+    stored = stored_by_eager(part.program)
+    program = library_program(part.program, part.dtype_given, part.dtype_kept, stored)
+    return part.as_program(program) if program else None
