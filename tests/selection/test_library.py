@@ -3,6 +3,7 @@ they are chosen."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ import blockbuster as bb
 from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
 from blockbuster.machines import built_in
 from blockbuster.machines.library import Grid, library_of
+from blockbuster.selection.library.padding import is_even
 from blockbuster.selection.library.program import library_program
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from tests.interpreted import printed_by
@@ -154,6 +156,19 @@ REFUSED = {
 def test_other_products_are_none(case):
     fn, *shapes = REFUSED[case]
     assert not checked(fn, *(drawn(*shape, seed=n) for n, shape in enumerate(shapes)))
+
+
+def test_windows_of_an_axis_that_was_cut_before():
+    """The pool leaves a share of the axis: not every length that is tried has a whole one."""
+
+    def pooled(x, w):
+        y = F.max_pool1d(x, 2)
+        return F.conv1d(y, w, stride=2)
+
+    program = bb.trace(pooled, x=torch.zeros(8, 64, 4097), w=torch.zeros(64, 64, 3))
+    (windows,) = [one for one in program.equations if one.op == "windows"][1:]
+    assert is_even(program, windows)
+    assert not is_even(program, replace(windows, params=(*windows.params, ("before", 1))))
 
 
 def test_axes_of_extent_one_are_none_of_a_call():

@@ -10,6 +10,7 @@ from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.part import part
 from blockbuster.frontend.program import ArrayProgram, Equation, Shape
 from blockbuster.ir.graph import Value
+from blockbuster.selection.parts.operand_views import OPAQUE
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Match:
         replaced = program.equations[self.at]
         operands = tuple(Value(-1, port) for port in self.ports)
         params = (("fn", self.fn), ("name", str(self.fn)))
-        yield replace(replaced, op="custom", operands=operands, params=params, shape=self.shape)
+        yield replace(replaced, op=OPAQUE, operands=operands, params=params, shape=self.shape)
         if self.order != tuple(range(len(self.shape))):
             turned = (("axes", self.order),)
             yield replace(replaced, op="transpose", operands=(Value(place),), params=turned)

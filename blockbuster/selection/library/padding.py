@@ -6,8 +6,9 @@ from blockbuster.frontend.program import ArrayProgram, Axis, Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, size, whole
 
-LONG = (1 << 12, 1 << 13)
-"""Extents of axes at which windows are counted: what is left behind them stays the same."""
+LONG, MORE = (1 << 12, 1 << 13), 64
+"""Extents of axes from which on windows are counted, for so many steps each: by then, quotients of
+an axis that was itself cut into windows repeat."""
 
 
 def is_even(program: ArrayProgram, windows: Equation) -> bool:
@@ -29,8 +30,11 @@ def is_even(program: ArrayProgram, windows: Equation) -> bool:
         return 0 <= left.constant < step
     if len(left.dims) != 1:
         return False
-    rows = (range(begin, begin + step) for begin in LONG)  # quotients repeat after a step
-    return all(0 <= left.value({left.dims[0]: extent}) < step for row in rows for extent in row)
+    rows = (range(begin, begin + MORE * step) for begin in LONG)
+    try:
+        return all(0 <= left.value({left.dims[0]: extent}) < step for row in rows for extent in row)
+    except ValueError:  # an axis that is a share of another one: not all extents are possible
+        return False
 
 
 def _in_inputs(program: ArrayProgram, axis: Axis) -> Length:

@@ -11,6 +11,7 @@ from blockbuster.machines.library import HALVES
 from blockbuster.selection.library.convolutions import matched_convolution
 from blockbuster.selection.library.match import Match, only_reader, shows, with_calls
 from blockbuster.selection.library.products import matched_product
+from blockbuster.selection.parts.operand_views import PRODUCT
 
 
 def library_program(
@@ -28,7 +29,7 @@ def library_program(
     """
     matches = []
     for at, one in enumerate(program.equations):
-        if one.op != "matmul" or one.kind != FLOAT:
+        if one.op != PRODUCT or one.kind != FLOAT:
             continue
         match = matched_product(program, at) or matched_convolution(program, at)
         if match is None or _has_units(program, match):

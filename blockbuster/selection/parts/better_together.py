@@ -17,11 +17,11 @@ from blockbuster.frontend.kinds import FLOAT, MOVES
 from blockbuster.frontend.program import ArrayOutput, Equation
 from blockbuster.ir.graph import Value
 from blockbuster.rules.overflow import infinite_between
+from blockbuster.selection.parts.operand_views import PRODUCT
 
 LINEAR = ("add", "sub", "mul", "div", "neg", "sum", "mean", "where", "cast", *MOVES)
 """Operators through which a difference of large numbers may come about."""
 
-PRODUCT = "matmul"
 EXPONENTIALS = ("exp", "expm1")
 
 
