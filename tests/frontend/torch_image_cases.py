@@ -93,6 +93,8 @@ IMAGES: Mapping[str, list[Case]] = {
         Case(lambda x: F.interpolate(x, scale_factor=2), ((2, 3, 4),)),
         Case(lambda x: F.interpolate(x, size=(8, 5)), ((2, 3, 4, 5),)),
         Case(lambda x: F.interpolate(x, None, (1, 3), "nearest-exact"), ((2, 3, 4, 5),)),
+        Case(lambda x: F.interpolate(x, None, (3, 2), "bilinear"), ((2, 3, 4, 5),)),
+        Case(lambda x: F.interpolate(x, (6, 8, 3), mode="trilinear"), ((1, 2, 3, 4, 3),)),
     ],
     "local_response_norm": [
         Case(lambda x: F.local_response_norm(x, 3), ((2, 5, 4),)),
