@@ -18,7 +18,8 @@ from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.pieces import Piece, Seen, in_pieces, with_integers
-from blockbuster.selection.plans.plan_dtypes import kept_dtypes, written_dtypes
+from blockbuster.selection.plans.plan_dtypes import kept_dtypes, taken_by_products, written_dtypes
+from blockbuster.selection.plans.rounded_operands import without_casts_of_softmaxes
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Part:
         cut: Collection[str] | None = None,
         taken: Collection[str] = (),
     ) -> None:
+        self._taken_by_products = taken_by_products(program, dtypes.inputs, dtypes.common)
+        program = without_casts_of_softmaxes(program, self._taken_by_products)
         graph = lower(program)
         self.program, self.size_rules = program, graph.size_rules
         pieces = in_pieces(graph, cut, taken)
@@ -100,7 +103,7 @@ class Part:
         return tuple(
             Given(
                 {name: self._read_as(name, known[name], kept) for name in sources},
-                common=of.common,
+                common=self._taken_by_products,
                 results=tuple(kept[name] for name in step.writes),
                 arithmetic=self.arithmetic,
                 constants=tuple(name for name in sources if name in of.constants),

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from blockbuster.emit.tile.value_dtypes import output_dtypes, result_dtype
 from blockbuster.frontend import ArrayProgram
+from blockbuster.frontend.dtype_names import held_in
 from blockbuster.frontend.kinds import MOVES
 from blockbuster.ir.dtypes import OWN, met
 from blockbuster.ir.graph import Value
+from blockbuster.machines.library import HALVES
 from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.plans.pieces import Call, Piece, Pieces, Whole
 
@@ -69,6 +71,22 @@ def kept_dtypes(
                 wide = wide and not as_made
                 kept[name] = arithmetic if wide else dtypes[name]
     return kept
+
+
+def taken_by_products(program: ArrayProgram, own: Mapping[str, str], common: str) -> str:
+    """The dtype in which kernels of a program take the operands of their products.
+
+    Where eager execution holds all operands of products in one dtype of 16 bits, it is that, even
+    if ``common``, the dtype in which the inputs meet, is wider: a table of float32 beside halves,
+    of which the user rounds the sums before they are multiplied. ``own``: as above.
+    """
+    products = [one.operands for one in program.equations if one.op == PRODUCT]
+    if not products:
+        return common
+    held = held_in(program, own, common)
+    taken = {held[o] for operands in products for o in operands if isinstance(o, Value)}
+    (only,) = taken if len(taken) == 1 else (common,)
+    return only if only in HALVES else common
 
 
 def stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
