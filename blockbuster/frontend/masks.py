@@ -29,6 +29,7 @@ from blockbuster.frontend.kinds import (
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import Size
+from blockbuster.ir.lengths import whole
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
@@ -125,15 +126,15 @@ def mask_of_condition(trace: Trace, array: Any, condition: Condition) -> TracedA
     floats 0 there and -inf elsewhere.
     """
     shape = tuple(int(extent) for extent in array.shape)
-    unnamed = trace.dims.unnamed
-    axes = [1 if extent == 1 else unnamed(extent, fixed=True) for extent in shape]
+    key = object()  # dims of this mask alone
+    axes = [trace.dims.derived(whole(n), key, at) for at, n in enumerate(shape)]
     rank = len(axes)
     places: list[Any] = [0, 0]
     for at in range(max(rank - 2, 0), rank):
         if isinstance(axes[at], str):
             index = trace.record("arange", (), {"size": Size(axes[at])})
-            key = tuple(slice(None) if axis == at else None for axis in range(rank))
-            places[at - rank] = index[key]
+            keys = tuple(slice(None) if axis == at else None for axis in range(rank))
+            places[at - rank] = index[keys]
     made: TracedArray = condition.holds(*places)
     if str(array.dtype).endswith(TRUTH):
         return made
