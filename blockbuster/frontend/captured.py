@@ -44,7 +44,7 @@ _NOT_TRACED = "an array that is not traced"
 
 _TABLES = ("_parameters", "_buffers", "_modules")  # where layers of torch hold what they have
 _MOST = 4096  # values that are looked at for a name
-_LEAST = 8  # columns of a mask that is looked at: a shorter one costs nothing as an input
+_LEAST = 8  # elements of a mask that is looked at: fewer cost nothing as an input
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PLAIN = (np.ndarray, np.memmap)
 
@@ -136,13 +136,13 @@ def _content(array: Any) -> Any:
 
 
 def _mask_of(array: Any) -> Any | None:
-    """The truth values of a mask as a matrix, if an array is one: of one or two axes longer than 1,
-    the last two or the last. None for other arrays.
+    """The truth values of a mask as a matrix, if an array is one: of two axes, or of more of which
+    all but the last two have one element. None for other arrays.
     """
     rows, columns = (1, 1, *array.shape)[-2:]
     number = math.prod(array.shape)
     is_logical = str(array.dtype).removeprefix("torch.") in ("bool", *_FLOATS)
-    if not is_logical or number != rows * columns or columns < _LEAST or number > MOST:
+    if not is_logical or number != rows * columns or not _LEAST <= number <= MOST:
         return None
     if is_tensor(array):
         if array.requires_grad:

@@ -126,9 +126,7 @@ def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any])
         raise told from None
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, named_results(result))
-    apart = decompose(program)
-    notes = (*recording.captures.notes, *apart.notes)
-    vars(program)["apart"] = replace(apart, notes=notes)
+    vars(program)["apart"] = decompose(program)
     return program
 
 
@@ -340,6 +338,7 @@ class Trace:
             outputs,
             tuple(self.dims.fixed_sizes(names).items()),
             self.dims.size_rules(names),
+            masks=tuple(self.captures.notes),
         )
 
     def _settled(self, params: Params) -> Params:
