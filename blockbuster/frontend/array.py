@@ -62,8 +62,8 @@ class TracedArray(Held, NoValues):
 
     __hash__ = None  # type: ignore[assignment]
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         """The class of the argument where the user's code asks ``isinstance``; else its own."""
         of_tensors, of_arrays = self.trace.of_tensors, self.trace.of_arrays
         return shown_class(TracedArray, of_tensors=of_tensors, of_arrays=of_arrays)

@@ -45,6 +45,7 @@ _NOT_TRACED = "an array that is not traced"
 _TABLES = ("_parameters", "_buffers", "_modules")  # where layers of torch hold what they have
 _MOST = 4096  # values that are looked at for a name
 _LEAST = 8  # elements of a mask that is looked at: fewer cost nothing as an input
+_OF_TORCH = ("torch", "torch.nn.parameter")  # not fake tensors, which have no elements
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PLAIN = (np.ndarray, np.memmap)
 
@@ -145,11 +146,13 @@ def _mask_of(array: Any) -> Any | None:
     if not is_logical or number != rows * columns or not _LEAST <= number <= MOST:
         return None
     if is_tensor(array):
-        if array.requires_grad:
+        if array.requires_grad or array.is_meta or type(array).__module__ not in _OF_TORCH:
             return None
         array = array.detach().float() if str(array.dtype) in NOT_NUMPYS else array.detach()
-    mask = truth_of(on_host(array))
-    return None if mask is None else mask.reshape(rows, columns)
+    matrix = array.reshape(rows, columns)
+    if truth_of(on_host(matrix[0])) is None:
+        return None  # weights, which are large, are not copied from a GPU for this
+    return truth_of(on_host(matrix))
 
 
 def check_capture(array: Any) -> None:

@@ -131,9 +131,10 @@ def mask_of_condition(trace: Trace, array: Any, condition: Condition) -> TracedA
     rank = len(axes)
     places: list[Any] = [0, 0]
     for at in range(max(rank - 2, 0), rank):
-        if isinstance(axes[at], str):
-            index = trace.record("arange", (), {"size": Size(axes[at])})
-            keys = tuple(slice(None) if axis == at else None for axis in range(rank))
+        axis = axes[at]
+        if isinstance(axis, str):
+            index = trace.record("arange", (), {"size": Size(axis)})
+            keys = tuple(slice(None) if one == at else None for one in range(rank))
             places[at - rank] = index[keys]
     made: TracedArray = condition.holds(*places)
     if str(array.dtype).endswith(TRUTH):

@@ -9,27 +9,28 @@ from blockbuster.frontend.conditions import MOST, condition_of, truth_of
 torch = pytest.importorskip("torch")
 
 SIZE = 16
-I, J = np.arange(SIZE)[:, None], np.arange(SIZE)[None]
+ROWS, COLUMNS = np.arange(SIZE)[:, None], np.arange(SIZE)[None]
 MASKS = {
-    "j - i <= 0": J <= I,
-    "j - i >= 1": J > I,
-    "j - i >= -2 and j - i <= 0": (J <= I) & (J > I - 3),
-    "not (j - i >= -2 and j - i <= 0)": ~((J <= I) & (J > I - 3)),
-    "j <= 4": np.repeat(J < 5, SIZE, axis=0),
-    "i >= 3": np.repeat(I >= 3, SIZE, axis=1),
-    "j <= 4 and j - i <= 0": (J < 5) & (J <= I),
-    "not (j >= 3 and j - i >= 1)": (J < 3) | (J <= I),  # a prefix, and causal behind it
-    "j // 4 - i // 4 <= 0": J // 4 <= I // 4,
-    "j // 4 - i // 4 >= 0 and j // 4 - i // 4 <= 0": J // 4 == I // 4,
-    "j - i <= 0 and j // 4 - i // 4 >= 0": (J // 4 == I // 4) & (J <= I),
-    "not (j // 4 - i // 4 >= 0 and j // 4 - i // 4 <= 0)": J // 4 != I // 4,
+    "j - i <= 0": COLUMNS <= ROWS,
+    "j - i >= 1": COLUMNS > ROWS,
+    "j - i >= -2 and j - i <= 0": (COLUMNS <= ROWS) & (COLUMNS > ROWS - 3),
+    "not (j - i >= -2 and j - i <= 0)": ~((COLUMNS <= ROWS) & (COLUMNS > ROWS - 3)),
+    "j <= 4": np.repeat(COLUMNS < 5, SIZE, axis=0),
+    "i >= 3": np.repeat(ROWS >= 3, SIZE, axis=1),
+    "j <= 4 and j - i <= 0": (COLUMNS < 5) & (COLUMNS <= ROWS),
+    "not (j >= 3 and j - i >= 1)": (COLUMNS < 3)
+    | (COLUMNS <= ROWS),  # a prefix, and causal behind it
+    "j // 4 - i // 4 <= 0": COLUMNS // 4 <= ROWS // 4,
+    "j // 4 - i // 4 >= 0 and j // 4 - i // 4 <= 0": COLUMNS // 4 == ROWS // 4,
+    "j - i <= 0 and j // 4 - i // 4 >= 0": (COLUMNS // 4 == ROWS // 4) & (COLUMNS <= ROWS),
+    "not (j // 4 - i // 4 >= 0 and j // 4 - i // 4 <= 0)": COLUMNS // 4 != ROWS // 4,
 }
 OTHERS = {
-    "a checkerboard": (I + J) % 2 == 0,
-    "an antidiagonal": I + J < SIZE,
+    "a checkerboard": (ROWS + COLUMNS) % 2 == 0,
+    "an antidiagonal": ROWS + COLUMNS < SIZE,
     "everywhere": np.ones((SIZE, SIZE), bool),
     "nowhere": np.zeros((SIZE, SIZE), bool),
-    "one element more": (J <= I) | ((I == 2) & (J == 9)),
+    "one element more": (COLUMNS <= ROWS) | ((ROWS == 2) & (COLUMNS == 9)),
 }
 
 
@@ -38,7 +39,7 @@ def test_a_mask_is_the_condition_that_it_equals(text):
     found = condition_of(MASKS[text])
 
     assert str(found) == text
-    assert np.array_equal(np.broadcast_to(found.holds(I, J), (SIZE, SIZE)), MASKS[text])
+    assert np.array_equal(np.broadcast_to(found.holds(ROWS, COLUMNS), (SIZE, SIZE)), MASKS[text])
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -47,7 +48,7 @@ def test_another_mask_is_none(name):
 
 
 def test_masks_of_other_shapes():
-    assert str(condition_of(J < 5)) == "j <= 4"
+    assert str(condition_of(COLUMNS < 5)) == "j <= 4"
     assert str(condition_of(np.tri(4, 9, 5, dtype=bool))) == "j - i <= 5"
     assert condition_of(np.ones((0, 4), bool)) is None
     assert condition_of(np.broadcast_to(True, (MOST, 2))) is None
@@ -150,7 +151,7 @@ def test_the_report_says_what_became_of_a_mask():
 def test_block_programs_compute_the_masks():
     q = np.random.default_rng(0).standard_normal((SIZE, 4))
     program = bb.trace(lambda q: bb.where(MASKS["j - i <= 0"], q @ q.T, -np.inf), q="M D")
-    wanted = np.where(J <= I, q @ q.T, -np.inf)
+    wanted = np.where(COLUMNS <= ROWS, q @ q.T, -np.inf)
 
     assert [one.name for one in program.inputs] == ["q"]
     np.testing.assert_allclose(bb.evaluate(bb.lower(program), {"q": q})["out"], wanted)
