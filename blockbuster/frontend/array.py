@@ -12,6 +12,7 @@ import numpy as np
 from blockbuster.errors import TraceError
 from blockbuster.frontend.assignment import assign
 from blockbuster.frontend.attributes import ATTRIBUTES
+from blockbuster.frontend.class_asked_for import shown_class
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
 from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, augmented, library, taken_out
@@ -60,6 +61,12 @@ class TracedArray(Held, NoValues):
     """An array of a program that is being traced: a shape and a position, no values."""
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """The class of the argument where the user's code asks ``isinstance``; else its own."""
+        of_tensors, of_arrays = self.trace.of_tensors, self.trace.of_arrays
+        return shown_class(TracedArray, of_tensors=of_tensors, of_arrays=of_arrays)
 
     @property
     def value(self) -> Value:

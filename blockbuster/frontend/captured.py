@@ -8,12 +8,16 @@ up to 64 KB is compared, and a tensor counts its changes (not those through ``.d
 NumPy array that is not read-only may change unseen: then the function is traced at each call, and
 its report says so. On a GPU each trace copies a NumPy array to the device once.
 
+A mask that is a condition on positions, as a triangle is, becomes that condition and no input:
+``conditions.py``. Its values count as computed from, so the function is traced again if it changes.
+
 An array that changes in place while the function runs would be read with its last value everywhere,
 so that is refused.
 """
 
 from __future__ import annotations
 
+import math
 import types
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.errors import a_kind
+from blockbuster.frontend.conditions import MOST, Condition, condition_of, truth_of
 from blockbuster.frontend.shapes import ARRAYS_ONLY
 from blockbuster.frontend.source import Refused, trace_error, user_line
-from blockbuster.frontend.torch import is_tensor, on_host, one_element
+from blockbuster.frontend.torch import NOT_NUMPYS, is_tensor, on_host, one_element
 from blockbuster.frontend.trees import container_of
 from blockbuster.ir.origin import SourceLine
 
@@ -39,6 +44,9 @@ _NOT_TRACED = "an array that is not traced"
 
 _TABLES = ("_parameters", "_buffers", "_modules")  # where layers of torch hold what they have
 _MOST = 4096  # values that are looked at for a name
+_LEAST = 8  # elements of a mask that is looked at: fewer cost nothing as an input
+_OF_TORCH = ("torch", "torch.nn.parameter")  # not fake tensors, which have no elements
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PLAIN = (np.ndarray, np.memmap)
 
 
@@ -46,12 +54,20 @@ class Captures:
     """The hidden inputs of a trace: one for each array that its function reads.
 
     ``roots`` are where names of arrays are looked for. ``add`` makes an input of a name and an
-    array.
+    array. ``state`` computes a mask from a condition that equals it.
     """
 
-    def __init__(self, roots: Mapping[str, Any], add: Callable[[str, Any], TracedArray]) -> None:
+    def __init__(
+        self,
+        roots: Mapping[str, Any],
+        add: Callable[[str, Any], TracedArray],
+        state: Callable[[Any, Condition], TracedArray],
+    ) -> None:
         self._roots = roots
         self._add = add
+        self._state = state
+        self.notes: list[str] = []
+        """One sentence for each mask: the condition that it became, or that it stayed an input."""
         self._made: dict[int, tuple[TracedArray, Any, Any, SourceLine | None]] = {}
 
     def of(self, array: Any) -> TracedArray:
@@ -61,11 +77,27 @@ class Captures:
         else:
             check_capture(array)
             name = word_for(array, self._roots)
-            made = self._add(name if name.isidentifier() else UNNAMED, array)
+            made = self._as_condition(name, array)
+            if made is None:
+                made = self._add(name if name.isidentifier() else UNNAMED, array)
             owner = f"{name}, which the function reads," if name != UNNAMED else _NOT_TRACED
             made.memory.owner = owner
             self._made[id(array)] = made, array, _content(array), user_line()
         return self._made[id(array)][0]
+
+    def _as_condition(self, name: str, array: Any) -> TracedArray | None:
+        """A mask computed from positions, where a condition equals it."""
+        mask = _mask_of(array)
+        if mask is None:
+            return None
+        condition = condition_of(mask)
+        shown = f"the mask {name}" if name != UNNAMED else "a mask that the function makes"
+        shown = f"{shown}, {' x '.join(map(str, array.shape))},"
+        if condition is None:
+            self.notes.append(f"{shown} stays an input: no condition on positions equals it")
+            return None
+        self.notes.append(f"{shown} is computed: {condition}, at row i and column j")
+        return self._state(array, condition)
 
     def if_array(self, given: Any, op: str) -> Any:
         """An operand of ``op``; arrays of several elements, and those of products, as inputs."""
@@ -102,6 +134,25 @@ def _content(array: Any) -> Any:
     if is_tensor(array) and not array.is_inference():
         return array.data_ptr(), array._version
     return zlib.crc32(np.ascontiguousarray(on_host(array)).view(np.uint8).data)
+
+
+def _mask_of(array: Any) -> Any | None:
+    """The truth values of a mask as a matrix, if an array is one: of two axes, or of more of which
+    all but the last two have one element. None for other arrays.
+    """
+    rows, columns = (1, 1, *array.shape)[-2:]
+    number = math.prod(array.shape)
+    is_logical = str(array.dtype).removeprefix("torch.") in ("bool", *_FLOATS)
+    if not is_logical or number != rows * columns or not _LEAST <= number <= MOST:
+        return None
+    if is_tensor(array):
+        if array.requires_grad or array.is_meta or type(array).__module__ not in _OF_TORCH:
+            return None
+        array = array.detach().float() if str(array.dtype) in NOT_NUMPYS else array.detach()
+    matrix = array.reshape(rows, columns)
+    if truth_of(on_host(matrix[0])) is None:
+        return None  # weights, which are large, are not copied from a GPU for this
+    return truth_of(on_host(matrix))
 
 
 def check_capture(array: Any) -> None:

@@ -6,10 +6,12 @@ beside a float, even beside a plain 2.0, becomes a float first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.array import TracedArray, cast_dtype
+from blockbuster.frontend.conditions import Condition
 from blockbuster.frontend.integer_powers import integer_power
 from blockbuster.frontend.kinds import (
     FLOAT,
@@ -26,6 +28,8 @@ from blockbuster.frontend.kinds import (
 )
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
+from blockbuster.ir.expr import Size
+from blockbuster.ir.lengths import whole
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
@@ -115,3 +119,25 @@ def _of_masks(
         numbers = [trace.record("add", (operand, 0)) for operand in operands]
         return trace.record("ne", (trace.record(op, numbers, params), 0))
     return None
+
+
+def mask_of_condition(trace: Trace, array: Any, condition: Condition) -> TracedArray:
+    """An array that holds a mask, computed from positions: true where the condition holds, and of
+    floats 0 there and -inf elsewhere.
+    """
+    shape = tuple(int(extent) for extent in array.shape)
+    key = object()  # dims of this mask alone
+    axes = [trace.dims.derived(whole(n), key, at) for at, n in enumerate(shape)]
+    rank = len(axes)
+    places: list[Any] = [0, 0]
+    for at in range(max(rank - 2, 0), rank):
+        axis = axes[at]
+        if isinstance(axis, str):
+            index = trace.record("arange", (), {"size": Size(axis)})
+            keys = tuple(slice(None) if one == at else None for one in range(rank))
+            places[at - rank] = index[keys]
+    made: TracedArray = condition.holds(*places)
+    if str(array.dtype).endswith(TRUTH):
+        return made
+    dtype = cast_dtype(array.dtype)
+    return trace.record("cast", (trace.record("where", (made, 0.0, -math.inf)),), {"dtype": dtype})

@@ -90,8 +90,10 @@ class ArrayProgram:
 
     ``sizes`` holds the dims whose size was fixed when tracing (``"D=64"``), ``rules`` the facts
     about sizes that follow from slices, heads and concatenations. ``taken`` are dims of programs
-    beside it, whose names lowering gives to none of its own. ``apart`` is a traced program as
-    primitives; it is not an argument, so that ``replace`` does not copy it to another program.
+    beside it, whose names lowering gives to none of its own. ``masks`` has a sentence for each mask
+    that the function holds: the condition that it became, or that it stayed an input. ``apart`` is
+    a traced program as primitives; it is not an argument, so that ``replace`` does not copy it to
+    another program.
     """
 
     name: str
@@ -101,6 +103,7 @@ class ArrayProgram:
     fixed_sizes: tuple[tuple[Dim, int], ...] = ()
     rules: tuple[Rule, ...] = ()
     taken: tuple[Dim, ...] = field(default=(), compare=False, repr=False)
+    masks: tuple[str, ...] = field(default=(), compare=False, repr=False)
     apart: Primitives | None = field(default=None, init=False, compare=False, repr=False)
 
     def __str__(self) -> str:

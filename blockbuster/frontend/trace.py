@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from blockbuster.frontend.kinds import (
     scalar_kind,
 )
 from blockbuster.frontend.library_errors import of_stand_ins
-from blockbuster.frontend.masks import otherwise
+from blockbuster.frontend.masks import mask_of_condition, otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
 from blockbuster.frontend.program import (
     ArrayInput,
@@ -145,7 +146,7 @@ class Trace:
         self.in_numbers = in_numbers
         """True if entries of shapes that are known are plain numbers."""
         self._inputs: list[ArrayInput] = []
-        self.captures = Captures(roots or {}, self._held)
+        self.captures = Captures(roots or {}, self._held, partial(mask_of_condition, self))
         self._equations: list[Equation] = []
         self.dtypes: list[str] = []  # of the first equations: others were not asked for yet
         self.reading: list[bool] = []  # likewise: whether they read an input, or positions alone
@@ -338,6 +339,7 @@ class Trace:
             outputs,
             tuple(self.dims.fixed_sizes(names).items()),
             self.dims.size_rules(names),
+            masks=tuple(self.captures.notes),
         )
 
     def _settled(self, params: Params) -> Params:

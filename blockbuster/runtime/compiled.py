@@ -124,7 +124,8 @@ class Compiled:
         """The report with more notes, for other sizes than those for which the plan was made."""
         notes = [note for run in self._runs.values() for note in getattr(run, "notes", ())]
         made = [name for run in self._runs.values() for name in getattr(run, "assemblers", ())]
-        notes = [*said, *self._said, *notes]
+        masks = self._program.masks if self._program is not None else ()
+        notes = [*said, *self._said, *masks, *notes]
         return report(self.plan, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(made)), sizes)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:

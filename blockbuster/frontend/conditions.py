@@ -1,0 +1,165 @@
+"""Masks that a function holds as arrays, recognized as conditions on positions.
+
+``torch.ones(s, s, dtype=torch.bool).tril()`` is an array of s * s elements, and says no more than
+``j <= i``. A program that computes the condition reads no mask, and a kernel skips the blocks where
+the condition fails everywhere.
+
+The true elements of a mask lie between bounds: least and largest row ``i``, column ``j`` and
+diagonal ``j - i``. The mask is a condition if it is true everywhere between these bounds: a
+triangle, a band, a prefix, a rectangle. Otherwise the same is tried for the false elements, and
+then with rows and columns counted in blocks, which gives block-diagonal masks and causal ones of
+blocks. Every answer is compared with the mask, element by element.
+
+A mask of floats has the elements 0 and -inf, as ``torch.triu(torch.full((s, s), -inf), 1)`` has.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+MOST = 2**28
+"""Elements of a mask that is looked at: some seconds."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A row, a column or a diagonal, by its place in ``i``, ``j`` and ``j - i``, that is at least
+    or at most ``limit``; rows and columns are counted in blocks of ``block``.
+    """
+
+    term: int
+    is_least: bool
+    limit: int
+    block: int = 1
+
+    def holds(self, i: Any, j: Any) -> Any:
+        """The bound at rows ``i`` and columns ``j``, arrays of NumPy's or traced ones.
+
+        It compares two sides instead of a difference, as people write such masks.
+        """
+        i, j = (i // self.block, j // self.block) if self.block > 1 else (i, j)
+        left = i if self.term == 0 else j
+        right = (i + self.limit if self.limit else i) if self.term == 2 else self.limit
+        return left >= right if self.is_least else left <= right
+
+    def __str__(self) -> str:
+        i, j = (f"{axis} // {self.block}" if self.block > 1 else axis for axis in "ij")
+        term = (i, j, f"{j} - {i}")[self.term]
+        return f"{term} {'>=' if self.is_least else '<='} {self.limit}"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The conjunction of bounds, or its opposite where ``negated``."""
+
+    bounds: tuple[Bound, ...]
+    negated: bool
+
+    def holds(self, i: Any, j: Any) -> Any:
+        """The condition at rows ``i`` and columns ``j``."""
+        found = functools.reduce(operator.and_, (bound.holds(i, j) for bound in self.bounds))
+        return ~found if self.negated else found
+
+    def __str__(self) -> str:
+        text = " and ".join(map(str, self.bounds))
+        return f"not ({text})" if self.negated else text
+
+
+def condition_of(mask: Any) -> Condition | None:
+    """The condition that equals a mask, a matrix of truth values; None if none of ours does.
+
+    A mask that is the same everywhere has no condition.
+
+    >>> print(condition_of(np.tri(5, dtype=bool)))
+    j - i <= 0
+    >>> print(condition_of(np.arange(6)[None] < 4), condition_of(np.eye(4, 6, 1, dtype=bool)))
+    j <= 3 j - i >= 1 and j - i <= 1
+    >>> print(condition_of(np.kron(np.eye(3), np.ones((2, 2))) == 1))
+    j // 2 - i // 2 >= 0 and j // 2 - i // 2 <= 0
+    """
+    if not 0 < mask.size <= MOST or mask.all() or not mask.any():
+        return None
+    for negated in (False, True):
+        chosen = ~mask if negated else mask
+        for bounds in _candidates(chosen):
+            needed = _needed(bounds, chosen)
+            if needed is not None:
+                return Condition(needed, negated)
+    return None
+
+
+def truth_of(array: Any) -> Any | None:
+    """Where an array leaves elements as they are: a mask itself, or one of 0 and -inf; else None.
+
+    >>> truth_of(np.array([0.0, -np.inf])), truth_of(np.array([0.0, 1.0]))
+    (array([ True, False]), None)
+    """
+    if array.dtype == bool:
+        return array
+    if array.dtype.kind != "f":
+        return None
+    kept = (array == 0) & ~np.signbit(array)
+    return kept if bool(np.all(kept | (array == -np.inf))) else None
+
+
+def _candidates(mask: Any) -> Iterator[tuple[Bound, ...]]:
+    fine = _bounds(mask, 1)
+    yield fine
+    runs = (_run(mask[0]), _run(mask[:, 0]))
+    for block in dict.fromkeys(run for run in runs if 1 < run < max(mask.shape)):
+        yield (*fine, *_bounds(_in_blocks(mask, block), block))
+
+
+def _run(line: Any) -> int:
+    """How many elements are true from the first on."""
+    return int(np.argmin(line)) if not line.all() else line.size
+
+
+def _in_blocks(mask: Any, block: int) -> Any:
+    """Which blocks of a mask have a true element."""
+    for axis in (0, 1):
+        mask = np.logical_or.reduceat(mask, np.arange(0, mask.shape[axis], block), axis=axis)
+    return mask
+
+
+def _bounds(mask: Any, block: int) -> tuple[Bound, ...]:
+    """The tightest bounds of the true elements, without those that every element keeps."""
+    rows, columns = mask.shape
+    first = np.argmax(mask, axis=1)
+    last = columns - 1 - np.argmax(mask[:, ::-1], axis=1)
+    i = np.flatnonzero(mask.any(axis=1))
+    first, last = first[i], last[i]
+    spans = [
+        (i[0], i[-1], 0, rows - 1),
+        (first.min(), last.max(), 0, columns - 1),
+        ((first - i).min(), (last - i).max(), 1 - rows, columns - 1),
+    ]
+    found = []
+    for term, (low, high, least, most) in enumerate(spans):
+        found += [Bound(term, True, int(low), block)] if low > least else []
+        found += [Bound(term, False, int(high), block)] if high < most else []
+    return tuple(found)
+
+
+def _needed(bounds: tuple[Bound, ...], mask: Any) -> tuple[Bound, ...] | None:
+    """The bounds without which others would not give the mask; None if all together do not."""
+    i, j = np.arange(mask.shape[0])[:, None], np.arange(mask.shape[1])[None]
+
+    def gives(chosen: tuple[Bound, ...]) -> bool:
+        if not chosen:
+            return False
+        held = functools.reduce(operator.and_, (bound.holds(i, j) for bound in chosen))
+        return bool(np.array_equal(np.broadcast_to(held, mask.shape), mask))
+
+    if not gives(bounds):
+        return None
+    for bound in sorted(bounds, key=lambda bound: (bound.block, -bound.term)):
+        fewer = tuple(one for one in bounds if one != bound)
+        bounds = fewer if gives(fewer) else bounds
+    return bounds
