@@ -18,12 +18,13 @@ from typing import Any
 from blockbuster.emit.target.compiler import Compilation, Refusal
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.starting import starter
 from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import NOT_TAKEN, LaunchError, a_kind, message, shown_lines
 from blockbuster.runtime.first_launch import Compare, FirstChecks, Run
 from blockbuster.runtime.kept import Kept
 from blockbuster.runtime.launch import from_host, to_host
-from blockbuster.runtime.launches import Described, Kernel, Laid, prepared
+from blockbuster.runtime.launches import Described, Kernel, Laid, laid_out, prepared
 from blockbuster.runtime.numbers import Start
 from blockbuster.runtime.recorder import Noted, Recorder, Refused
 from blockbuster.runtime.relaunch import Relaunch
@@ -265,7 +266,7 @@ class Recording:
         made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
         launches = [(_kernel(noted, arrays), _start(noted)) for noted in recorder.noted]
         part = prepared(recorder.prepared, len(tensors), made, launches, self._kept)
-        laid = Laid(self._gpu, self._gpu.empty, made, launches, numbers, part)
+        laid = laid_out(self._gpu, made, launches, numbers, part)
         self._learned = laid, aliases
         return laid, results
 
@@ -299,8 +300,7 @@ def _kernel(noted: Noted, arrays: Sequence[Tensor]) -> Kernel:
     described = tuple([one and _described(one, arrays) for one in given[:count]])
     constants = tuple(given[count:])
     compiled = noted.made.compiled
-    parts = compiled.run, compiled.function, compiled.packed_metadata
-    return Kernel(*parts, numbers, constants, described)
+    return Kernel(starter(compiled), compiled.function, numbers, constants, described)
 
 
 def _described(descriptor: Any, arrays: Sequence[Tensor]) -> Described:
