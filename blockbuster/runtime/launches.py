@@ -6,6 +6,7 @@ The first launches may compute of constants: what they write is kept from call t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from math import prod
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
@@ -158,11 +159,44 @@ def prepared(
     )
 
 
+class Room(NamedTuple):
+    """One array, ``space``, for the last arrays that a file makes.
+
+    ``first`` is the first of them, ``offsets`` say at which bytes they begin.
+    """
+
+    first: int
+    space: Made
+    offsets: tuple[int, ...]
+
+
+APART = 512  # bytes between arrays of a room, as between torch's own: all are aligned alike
+
+
+def room_for(
+    made: Sequence[Made], launches: Launches, results: Sequence[int], inputs: int, byte: Any
+) -> Room | None:
+    """One array of bytes for the arrays behind the last result; None if that saves nothing.
+
+    None, too, if a kernel takes one by a descriptor, which is made of a tensor.
+    """
+    first = max(results) + 1 - inputs
+    described = [one.array for kernel, _ in launches for one in kernel.described if one]
+    if len(made) - first < 2 or max(described, default=0) >= inputs + first:
+        return None
+    offsets, size = [], 0
+    for shape, _, dtype in made[first:]:
+        offsets.append(size)
+        size += -(-prod(shape) * dtype.itemsize // APART) * APART
+    return Room(first, ((size,), (1,), byte), tuple(offsets))
+
+
 class Laid(NamedTuple):
     """A file for arrays of one layout: its inputs are 0, 1, ..., then come the arrays it makes.
 
     ``results`` are the numbers of those that it returns, ``empty`` allocates, ``begins`` start the
     kernels of ``launches``. ``prepared``: the part that computes of constants, if there is one.
+    ``room``: where arrays lie that are read by this file alone; None: each is allocated.
     """
 
     gpu: Gpu
@@ -172,6 +206,7 @@ class Laid(NamedTuple):
     begins: Sequence[Begin]
     results: Sequence[int]
     prepared: Prepared | None = None
+    room: Room | None = None
 
     def __call__(self, tensors: list[Tensor]) -> list[Tensor]:
         """The file's outputs for its inputs. What it makes is appended to ``tensors``."""
@@ -194,10 +229,12 @@ class Laid(NamedTuple):
     def _play(self, tensors: list[Tensor]) -> list[Tensor]:
         part = self.prepared
         if part is None:
-            self._run(tensors, self.made, self.begins)
+            self._run(tensors, self.made, self.begins, self.room)
         else:
             tensors += self._kept(part, [tensors[number] for number in part.constants])
-            self._run(tensors, self.made[part.made :], self.begins[part.launches :])
+            room = self.room and self.room._replace(first=self.room.first - part.made)
+            made, begins = self.made[part.made :], self.begins[part.launches :]
+            self._run(tensors, made, begins, room)
         return [tensors[number] for number in self.results]
 
     def _kept(self, part: Prepared, constants: list[Tensor]) -> list[Tensor]:
@@ -214,11 +251,21 @@ class Laid(NamedTuple):
 
         return part.keeps.arrays(part.key, constants, self.gpu, make)
 
-    def _run(self, tensors: list[Tensor], made: Sequence[Made], begins: Sequence[Begin]) -> None:
+    def _run(
+        self,
+        tensors: list[Tensor],
+        made: Sequence[Made],
+        begins: Sequence[Begin],
+        room: Room | None = None,
+    ) -> None:
         gpu, empty = self.gpu, self.empty
-        for shape, steps, dtype in made:
+        for shape, steps, dtype in made[: room.first] if room else made:
             tensors.append(empty(shape, steps, dtype))
         addresses = [array.data_ptr() for array in tensors]
+        if room:  # it is free again when this returns: later work on the stream comes after it
+            space = empty(*room.space)
+            start = space.data_ptr()
+            addresses += [start + offset for offset in room.offsets]
         stream = gpu.stream()
         for begin in begins:
             begin(stream, addresses, tensors)
@@ -230,7 +277,9 @@ def laid_out(
     launches: Launches,
     results: Sequence[int],
     part: Prepared | None,
+    inputs: int,
 ) -> Laid:
-    """A file that makes these arrays and starts these kernels."""
+    """A file that reads so many ``inputs``, makes these arrays and starts these kernels."""
     begins = [beginning(kernel, start) for kernel, start in launches]
-    return Laid(gpu, gpu.empty, made, launches, begins, results, part)
+    room = room_for(made, launches, results, inputs, gpu.dtype("uint8"))
+    return Laid(gpu, gpu.empty, made, launches, begins, results, part, room)

@@ -106,7 +106,7 @@ class Relaunch:
         if part is not None:  # how many there are of each is the same for all layouts
             counts = part.made, part.launches
             part = prepared(counts, part.inputs, made, launches, part.keeps)
-        return laid_out(self._gpu, made, launches, self._results, part)
+        return laid_out(self._gpu, made, launches, self._results, part, len(tensors))
 
     def _found(
         self, tensors: Sequence[Tensor], sizes: Sizes

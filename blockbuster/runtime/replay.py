@@ -110,7 +110,7 @@ class Replay:
         moves: list[Move] = []
         for play, reads, casts in self._tape.moves:
             if isinstance(play, Laid):  # what is kept is computed again, too
-                play = play._replace(empty=self._of.gpu.poisoned, prepared=None)
+                play = play._replace(empty=self._of.gpu.poisoned, prepared=None, room=None)
             moves.append((play, reads, casts))
         return self._tape._replace(moves=moves).played(tensors)
 
@@ -266,7 +266,7 @@ class Recording:
         made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
         launches = [(_kernel(noted, arrays), _start(noted)) for noted in recorder.noted]
         part = prepared(recorder.prepared, len(tensors), made, launches, self._kept)
-        laid = laid_out(self._gpu, made, launches, numbers, part)
+        laid = laid_out(self._gpu, made, launches, numbers, part, len(tensors))
         self._learned = laid, aliases
         return laid, results
 
