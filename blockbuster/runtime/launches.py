@@ -208,6 +208,13 @@ class Laid(NamedTuple):
     prepared: Prepared | None = None
     room: Room | None = None
 
+    @property
+    def by_address(self) -> bool:
+        """True if it reads nothing of tensors but their addresses: it makes no descriptors, and
+        keeps nothing of constants.
+        """
+        return not (self.prepared or any(any(one.described) for one, _ in self.launches))
+
     def __call__(self, tensors: list[Tensor]) -> list[Tensor]:
         """The file's outputs for its inputs. What it makes is appended to ``tensors``."""
         gpu = self.gpu

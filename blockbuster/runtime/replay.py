@@ -99,6 +99,14 @@ class Replay:
         made = [name for recording in self._recordings for name in recording.assemblers]
         return tuple(dict.fromkeys(made))
 
+    @property
+    def by_address(self) -> bool:
+        """True if it ran, and reads nothing of the tensors that it is given but their addresses."""
+        tape = self._tape
+        if tape is None or min(tape.results) < len(self._of.plan.inputs):
+            return False
+        return all(isinstance(p, Laid) and p.by_address and not casts for p, _, casts in tape.moves)
+
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
         tape = self._tape
