@@ -181,8 +181,10 @@ def room_for(
     None, too, if a kernel takes one by a descriptor, which is made of a tensor.
     """
     first = max(results) + 1 - inputs
+    if len(made) - first < 2:
+        return None
     described = [one.array for kernel, _ in launches for one in kernel.described if one]
-    if len(made) - first < 2 or max(described, default=0) >= inputs + first:
+    if described and max(described) >= inputs + first:
         return None
     offsets, size = [], 0
     for shape, _, dtype in made[first:]:
@@ -213,7 +215,7 @@ class Laid(NamedTuple):
         """True if it reads nothing of tensors but their addresses: it makes no descriptors, and
         keeps nothing of constants.
         """
-        return not (self.prepared or any(any(one.described) for one, _ in self.launches))
+        return not (self.prepared or any([any(one.described) for one, _ in self.launches]))
 
     def __call__(self, tensors: list[Tensor]) -> list[Tensor]:
         """The file's outputs for its inputs. What it makes is appended to ``tensors``."""

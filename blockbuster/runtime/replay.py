@@ -105,7 +105,8 @@ class Replay:
         tape = self._tape
         if tape is None or min(tape.results) < len(self._of.plan.inputs):
             return False
-        return all(isinstance(p, Laid) and p.by_address and not casts for p, _, casts in tape.moves)
+        moves = [isinstance(p, Laid) and p.by_address and not casts for p, _, casts in tape.moves]
+        return all(moves)
 
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
