@@ -215,7 +215,7 @@ class Laid(NamedTuple):
         """True if it reads nothing of tensors but their addresses: it makes no descriptors, and
         keeps nothing of constants.
         """
-        return not (self.prepared or any([any(one.described) for one, _ in self.launches]))
+        return not (self.prepared or any(any(one.described) for one, _ in self.launches))
 
     def __call__(self, tensors: list[Tensor]) -> list[Tensor]:
         """The file's outputs for its inputs. What it makes is appended to ``tensors``."""
