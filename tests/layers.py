@@ -116,6 +116,7 @@ LIBRARIES = {
     "triton": (
         "emit/target/gpu.py",
         "emit/target/compiler.py",
+        "emit/target/starting.py",
         "runtime/reduce_slices.py",
         "tuning/known.py",
     ),

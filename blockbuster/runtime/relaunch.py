@@ -20,7 +20,7 @@ from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.ir.types import Dim
-from blockbuster.runtime.launches import Kernel, Laid, Prepared, prepared
+from blockbuster.runtime.launches import Kernel, Laid, Prepared, laid_out, prepared
 from blockbuster.runtime.numbers import (
     BLOCKS,
     LEAST,
@@ -63,7 +63,7 @@ class Relaunch:
 
     def __init__(self, module: ModuleType, gpu: Gpu) -> None:
         noting = _Noting(module)
-        self._gpu, self._empty = gpu, gpu.empty
+        self._gpu = gpu
         self._describes = hasattr(module, "descriptor")
         self._arrays = [start.arrays for start in noting.started]
         self._results = noting.results
@@ -106,7 +106,7 @@ class Relaunch:
         if part is not None:  # how many there are of each is the same for all layouts
             counts = part.made, part.launches
             part = prepared(counts, part.inputs, made, launches, part.keeps)
-        return Laid(self._gpu, self._empty, made, launches, self._results, part)
+        return laid_out(self._gpu, made, launches, self._results, part, len(tensors))
 
     def _found(
         self, tensors: Sequence[Tensor], sizes: Sizes

@@ -18,12 +18,13 @@ from typing import Any
 from blockbuster.emit.target.compiler import Compilation, Refusal
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.starting import starter
 from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import NOT_TAKEN, LaunchError, a_kind, message, shown_lines
 from blockbuster.runtime.first_launch import Compare, FirstChecks, Run
 from blockbuster.runtime.kept import Kept
 from blockbuster.runtime.launch import from_host, to_host
-from blockbuster.runtime.launches import Described, Kernel, Laid, prepared
+from blockbuster.runtime.launches import Described, Kernel, Laid, laid_out, prepared
 from blockbuster.runtime.numbers import Start
 from blockbuster.runtime.recorder import Noted, Recorder, Refused
 from blockbuster.runtime.relaunch import Relaunch
@@ -98,6 +99,15 @@ class Replay:
         made = [name for recording in self._recordings for name in recording.assemblers]
         return tuple(dict.fromkeys(made))
 
+    @property
+    def by_address(self) -> bool:
+        """True if it ran, and reads nothing of the tensors that it is given but their addresses."""
+        tape = self._tape
+        if tape is None or min(tape.results) < len(self._of.plan.inputs):
+            return False
+        moves = [isinstance(p, Laid) and p.by_address and not casts for p, _, casts in tape.moves]
+        return all(moves)
+
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
         tape = self._tape
@@ -109,7 +119,7 @@ class Replay:
         moves: list[Move] = []
         for play, reads, casts in self._tape.moves:
             if isinstance(play, Laid):  # what is kept is computed again, too
-                play = play._replace(empty=self._of.gpu.poisoned, prepared=None)
+                play = play._replace(empty=self._of.gpu.poisoned, prepared=None, room=None)
             moves.append((play, reads, casts))
         return self._tape._replace(moves=moves).played(tensors)
 
@@ -265,7 +275,7 @@ class Recording:
         made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
         launches = [(_kernel(noted, arrays), _start(noted)) for noted in recorder.noted]
         part = prepared(recorder.prepared, len(tensors), made, launches, self._kept)
-        laid = Laid(self._gpu, self._gpu.empty, made, launches, numbers, part)
+        laid = laid_out(self._gpu, made, launches, numbers, part, len(tensors))
         self._learned = laid, aliases
         return laid, results
 
@@ -299,8 +309,7 @@ def _kernel(noted: Noted, arrays: Sequence[Tensor]) -> Kernel:
     described = tuple([one and _described(one, arrays) for one in given[:count]])
     constants = tuple(given[count:])
     compiled = noted.made.compiled
-    parts = compiled.run, compiled.function, compiled.packed_metadata
-    return Kernel(*parts, numbers, constants, described)
+    return Kernel(starter(compiled), compiled.function, numbers, constants, described)
 
 
 def _described(descriptor: Any, arrays: Sequence[Tensor]) -> Described:

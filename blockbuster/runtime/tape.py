@@ -34,8 +34,9 @@ class Tape(NamedTuple):
         """The outputs for these inputs."""
         arrays = [*tensors]
         for play, reads, casts in self.moves:
-            arrays += play(taken(arrays, reads, casts))
-        return self.finished(arrays)
+            given = [arrays[number] for number in reads]
+            arrays += play(cast(given, casts) if casts else given)
+        return self.finished(arrays) if self.finishes else [arrays[n] for n in self.results]
 
     def finished(self, arrays: Sequence[Tensor]) -> list[Tensor]:
         """The outputs, of all arrays."""
@@ -47,7 +48,11 @@ class Tape(NamedTuple):
 
 def taken(arrays: Sequence[Tensor], reads: Sequence[int], casts: Casts) -> list[Tensor]:
     """The arrays that a step reads, as it takes them."""
-    given = [arrays[number] for number in reads]
+    return cast([arrays[number] for number in reads], casts)
+
+
+def cast(given: list[Tensor], casts: Casts) -> list[Tensor]:
+    """These arrays, of which some are cast."""
     for place, dtype in casts:
         given[place] = given[place].to(dtype)
     return given

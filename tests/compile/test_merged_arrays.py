@@ -194,6 +194,33 @@ def test_constants_are_not_viewed():
     assert len(jitted.plan_for(X, X).inputs["y"]) == 3
 
 
+def test_repeated_calls_on_a_gpu_start_with_the_addresses_of_their_arrays(torch, on_gpu):
+    """Views have the addresses of their arrays, so kernels are started without them."""
+    jitted = bb.jit(linear, machine="h100")
+    jitted(torch.zeros(3, 40, 64), torch.zeros(64, 32))
+    on_gpu.clear()
+
+    calls = [(torch.zeros(3, 40, 64), torch.zeros(64, 32)) for _ in range(3)]
+    results = [jitted(*arrays) for arrays in calls]
+
+    taken = [start[9:12] for start in on_gpu]
+    expected = [
+        tuple(one.data_ptr() for one in (*arrays, out))
+        for arrays, out in zip(calls, results, strict=True)
+    ]
+    assert taken == expected
+    assert {tuple(out.shape) for out in results} == {(3, 40, 32)}
+
+
+def test_a_result_that_is_an_input_has_its_own_axes(torch, on_gpu):
+    jitted = bb.jit(lambda x, w: (x, x @ w), machine="h100")
+    x, w = torch.zeros(3, 40, 64), torch.zeros(64, 32)
+
+    shapes = [[tuple(one.shape) for one in jitted(x, w)] for _ in range(3)]
+
+    assert shapes == [[(3, 40, 64), (3, 40, 32)]] * 3
+
+
 def test_a_gpu_starts_what_it_starts_for_merged_arrays(torch, on_gpu):
     x, w = torch.zeros(3, 40, 64), torch.zeros(64, 32)
 

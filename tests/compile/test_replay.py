@@ -1,6 +1,7 @@
 """What a launcher does is noted once and repeated: addresses change, nothing else."""
 
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -47,6 +48,39 @@ def test_workspaces_are_new_each_time_and_in_order(stage, torch):
     first = len(log)
     replay([q, k, v])
     assert [call[6:9] for call in log] == [(None, None, None)] * 2 * first
+
+
+def test_workspaces_lie_apart_in_one_allocation(stage, torch):
+    q, k, v = torch.zeros(1, 128), torch.zeros(4096, 128), torch.zeros(4096, 128)
+    staged = stage(attention, q, k, v)
+    replay, log, asked = staged.replay([q, k, v]), staged.log, []
+    replay([q, k, v])
+    (play, *_), = replay._tape.moves
+    made, inputs = play.made, 3
+    assert len(made) > 2
+    assert play.room is not None
+
+    def empty(*given):
+        asked.append(staged.gpu.empty(*given))
+        return asked[-1]
+
+    play = play._replace(empty=empty)
+    (out,) = play([q, k, v])
+
+    result, space = asked
+    assert result is out
+    ends = {}
+    for (kernel, _), call in zip(play.launches, log[-len(play.launches) :], strict=True):
+        for number, address in zip(kernel.arrays, call[9:], strict=False):
+            if number > inputs:
+                shape, _, dtype = made[number - inputs]
+                ends[address] = address + torch.Size(shape).numel() * dtype.itemsize
+    begins = sorted(ends)
+    assert len(begins) == len(made) - 1
+    assert begins[0] == space.data_ptr()
+    assert all((begin - begins[0]) % 16 == 0 for begin in begins)
+    assert all(ends[one] <= other for one, other in pairwise(begins))
+    assert ends[begins[-1]] <= space.data_ptr() + space.numel()
 
 
 def test_functions_between_kernels(stage, tensors):
