@@ -7,6 +7,7 @@ from math import prod
 
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
+from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.machines.library import library_of
@@ -29,6 +30,7 @@ def price(
     """
     if isinstance(part, WholePart):
         return part.price(sizes, machine)
+    sizes = completed(sizes, part.size_rules)  # lowering names dims of what it copies
     calls = [step for step in part.pieces.steps if isinstance(step, Call)]
     count = sum(one.best.kernels for one in considered)
     count += sum(call.is_library for call in calls)
