@@ -1,10 +1,10 @@
-"""Which axes are blocked where arrays interleave: where one axis of an array is several of a value.
+"""Which axes are blocked where some are known to be short: those along which arrays have lines.
 
-    pixel shuffle: O[a,e,c*4*D+f*2*D+d*2+g] = x[a,e*4+f*2+g,c,d]
+    pixel shuffle: O[a,e,c*4*D+f*2*D+d*2+g] = x[a,e*4+f*2+g,c,d]    F and G are 2
 
-A block of the last two axes of the value, f and g or c and d, lies in pieces of one element in one
-of the arrays. So values of programs that compute element by element are blocked along the innermost
-axes of every array: here c and d for x, and f, d and g for O. All of them move whole lines then.
+A block of C and D takes every other element of O, and one of F and G few elements of x. So values
+of programs that compute element by element are blocked along the innermost axes of every array:
+here C and D for x, and C, D and G for O. Lines of both are moved whole then.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 
 from blockbuster.frontend.layout import Layout
 from blockbuster.frontend.primitives import Apply, Count, Primitive, Round, Source
-from blockbuster.frontend.strips import Strips, strips_of
+from blockbuster.frontend.strips import Along, Strips, strips_of
 
 SHORT = 16
-"""An axis that is known to be so short is blocked in addition to others."""
+"""An axis that is known to be so short makes no lines by itself."""
 
 Axes = list[set[int]]
 """By the position of a value: some of its axes."""
@@ -28,19 +28,27 @@ def with_lines(
     live: Sequence[bool],
     outputs: Sequence[tuple[int, Strips]],
 ) -> list[Layout]:
-    """The layouts with blocks along the innermost axes of all arrays, if an array interleaves.
-
-    ``outputs``: the values that are stored, and how.
+    """The layouts with blocks along the innermost axes of all arrays, where short axes are blocked,
+    or are innermost. ``outputs``: the values that are stored, and how.
     """
     of = [at for at, primitive in enumerate(primitives) if live[at]]
-    arrays = [*_sources(primitives, of), *outputs]
     if any(not isinstance(primitives[at].op, Source | Apply | Round | Count) for at in of):
         return list(layouts)
-    if not any(len(strip.along) > 1 for _, strips in arrays for strip in strips):
+    arrays = [
+        (at, [along for strip in strips for along in strip.along])
+        for at, strips in (*_sources(primitives, of), *outputs)
+    ]
+    short: Axes = [set() for _ in primitives]
+    for at, runs in arrays:
+        short[at].update(along.axis for along in runs if _is_short(along))
+    _spread(short, primitives, of)
+    blocked = ({level.axis for level in layout if level.blocked} for layout in layouts)
+    innermost = (short[at] & {along.axis for along in runs[-1:]} for at, runs in arrays)
+    if not any(map(set.intersection, short, blocked)) and not any(innermost):
         return list(layouts)
     chosen: Axes = [set() for _ in primitives]
-    for at, strips in arrays:
-        chosen[at].update(_innermost(strips))
+    for at, runs in arrays:
+        chosen[at].update(_innermost([along.axis for along in runs], short[at]))
     _spread(chosen, primitives, of)
     return [
         tuple(level._replace(blocked=level.axis in axes) for level in layout)
@@ -56,14 +64,19 @@ def _sources(primitives: Sequence[Primitive], of: Sequence[int]) -> Iterator[tup
             yield at, op.strips or strips_of(tuple(range(len(shape))), shape)
 
 
-def _innermost(strips: Strips) -> Iterator[int]:
-    """The last two axes of a value that run along an array, and short ones between or behind."""
-    left = 2
-    for along in reversed([along for strip in strips for along in strip.along]):
-        length = along.length.constant if along.length is not None else None
-        left -= length is None or length > SHORT
-        yield along.axis
-        if not left:
+def _is_short(along: Along) -> bool:
+    length = along.length.constant if along.length is not None else None
+    return length is not None and length <= SHORT
+
+
+def _innermost(axes: Sequence[int], short: set[int]) -> Iterator[int]:
+    """Of the axes that run along an array: the last two that are not short, and what is behind."""
+    found = 0
+    for axis in reversed(axes):
+        if axis not in short or not found:
+            yield axis
+        found += axis not in short
+        if found == 2:
             return
 
 
