@@ -115,6 +115,7 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
     width = stride = MEMORY[view.buffer.dtype].bytes
     region, regions = float(width), 1.0
     strides = dict[Dim, int]()
+    begins = 0  # a number of bytes that divides the places where rows of regions begin
     for axis, buffer_axis in zip(reversed(view.dims), reversed(view.buffer.axes), strict=True):
         whole = array_dim(axis)
         if whole is None:
@@ -125,25 +126,18 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
             strides.setdefault(run.dim, stride)
         if stride <= max(size, region):
             region += (lanes - 1) * stride
+            if stride > width and lanes < extents.size(whole):
+                begins = gcd(begins, int(lanes) * stride)
         else:
             regions *= lanes
+            begins = gcd(begins, stride)
         stride *= extents.trips(whole) if buffer_axis.per_block else extents.size(whole)
     long = [dim for dim in tile.axes if dim in strides and _lanes(dim, extents) > 1]
     if long and min(strides[dim] for dim in long) > width:
         elements = prod(_lanes(dim, extents) for dim in long)
         return -(-elements * min(strides[long[0]], size) // size)
-    more = size - min(size, _row_begins(view, extents))
-    return ceil(regions * (ceil(region / size) if not more else (region + more) / size))
-
-
-def _row_begins(view: View, extents: Extents) -> int:
-    """A power of two that divides the places in memory, in bytes, at which rows of an array begin;
-    large where that is said by no row before: of vectors, and of rows that are padded.
-    """
-    buffer = view.buffer
-    last = buffer.axes[-1].dim if len(buffer.axes) > 1 and buffer.pitch == 1 else None
-    row = MEMORY[buffer.dtype].bytes * extents.size(last) if last is not None else LINE
-    return row & -row
+    more = size - (gcd(begins, size) if begins else size)
+    return round(regions * ((region + more) / size if more else ceil(region / size)))
 
 
 def _lanes_along(run: Run, extents: Extents) -> float:

@@ -10,10 +10,12 @@ here C and D for x, and C, D and G for O. Lines of both are moved whole then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from blockbuster.frontend.layout import Layout
 from blockbuster.frontend.primitives import Apply, Count, Primitive, Round, Source
 from blockbuster.frontend.strips import Along, Strips, strips_of
+from blockbuster.ir.types import size_class
 
 SHORT = 16
 """An axis that is known to be so short makes no lines by itself."""
@@ -40,7 +42,7 @@ def with_lines(
     ]
     short: Axes = [set() for _ in primitives]
     for at, runs in arrays:
-        short[at].update(along.axis for along in runs if _is_short(along))
+        short[at].update(along.axis for along in runs if _length(along) <= SHORT)
     _spread(short, primitives, of)
     blocked = ({level.axis for level in layout if level.blocked} for layout in layouts)
     innermost = (short[at] & {along.axis for along in runs[-1:]} for at, runs in arrays)
@@ -48,12 +50,18 @@ def with_lines(
         return list(layouts)
     chosen: Axes = [set() for _ in primitives]
     for at, runs in arrays:
-        chosen[at].update(_innermost([along.axis for along in runs], short[at]))
+        chosen[at].update(_innermost(runs))
     _spread(chosen, primitives, of)
-    return [
+    found = [
         tuple(level._replace(blocked=level.axis in axes) for level in layout)
         for layout, axes in zip(layouts, chosen, strict=True)
     ]
+    levels = [level for at in of for level in found[at]]
+    blocks, loops = (
+        {size_class(level.dim) for level in levels if level.blocked is blocked}
+        for blocked in (True, False)
+    )
+    return list(layouts) if blocks & loops else found  # one size: blocks of one element everywhere
 
 
 def _sources(primitives: Sequence[Primitive], of: Sequence[int]) -> Iterator[tuple[int, Strips]]:
@@ -64,19 +72,23 @@ def _sources(primitives: Sequence[Primitive], of: Sequence[int]) -> Iterator[tup
             yield at, op.strips or strips_of(tuple(range(len(shape))), shape)
 
 
-def _is_short(along: Along) -> bool:
+def _length(along: Along) -> float:
+    """How many elements run along an axis; infinite if that is not known."""
     length = along.length.constant if along.length is not None else None
-    return length is not None and length <= SHORT
+    return inf if length is None else float(length)
 
 
-def _innermost(axes: Sequence[int], short: set[int]) -> Iterator[int]:
-    """Of the axes that run along an array: the last two that are not short, and what is behind."""
-    found = 0
-    for axis in reversed(axes):
-        if axis not in short or not found:
-            yield axis
-        found += axis not in short
-        if found == 2:
+def _innermost(runs: Sequence[Along]) -> Iterator[int]:
+    """Of the axes that run along an array the last ones, which make a line together, and those
+    before them that would make another one.
+    """
+    lines, length = 0, 1.0
+    for along in reversed(runs):
+        yield along.axis
+        length *= _length(along)
+        if length > SHORT:
+            lines, length = lines + 1, 1.0
+        if lines == 2:
             return
 
 

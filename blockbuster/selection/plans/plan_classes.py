@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key")
 _Entry = TypeVar("_Entry")
 
-AT_ONCE = (2, 8)
-"""Elements that lanes move at once, where rows are a multiple of them: four bytes, and sixteen."""
+AT_ONCE = (2, 4, 8)
+"""Elements that lanes move at once, where rows are a multiple of them."""
 
 KEPT = 4096  # classes, and sizes that stand for themselves, that a family remembers
 
