@@ -49,7 +49,6 @@ from .frontend.functions.joins import (
     fliplr as fliplr,
     flipud as flipud,
     hstack as hstack,
-    pad as pad,
     repeat as repeat,
     split as split,
     stack as stack,
@@ -64,6 +63,8 @@ from .frontend.functions.normalizations import (
     rms_norm as rms_norm,
     softmax as softmax,
 )
+from .frontend.functions.orders import sort as sort
+from .frontend.functions.pads import pad as pad
 from .frontend.functions.pointwise import (
     abs as abs,
     astype as astype,
@@ -132,7 +133,6 @@ from .frontend.functions.reductions import (
 from .frontend.functions.searches import (
     argmax as argmax,
     argmin as argmin,
-    sort as sort,
 )
 from .frontend.functions.shapes import (
     broadcast_to as broadcast_to,

@@ -330,10 +330,13 @@ def along_axis(name: str, x: Any, axis: int | None) -> Any:
     if isinstance(x, TracedArray):
         if name == "sort" and x.kind == MASK:
             return along_axis(name, x + 0, axis) != 0
+        x = x + 0 if name == "argsort" and x.kind == MASK else x
         only = -1 if axis is None and x.ndim <= 1 else axis
         return x.trace.along_axis(AlongAxis(name, only), x)  # type: ignore[arg-type]
     if is_tensor(x):
         return tensor_along_axis(name, x, axis)
+    if name == "argsort":
+        return np.argsort(x, axis, kind="stable")
     return getattr(np, name)(x, axis=axis)
 
 

@@ -113,7 +113,7 @@ class DimTable(SizeTable):
         for dim in dims:
             extent = self.extent(dim)
             if extent is not None:
-                self.unify(dim, self.derived(whole(extent), "fixed", extent))
+                self.unify(dim, self.derived(whole(extent), "fixed", self.find(dim)))
 
     def expect_whole(self, quotients: Iterable[Length]) -> None:
         """Note that the user's line takes these for whole numbers."""

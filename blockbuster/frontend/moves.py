@@ -29,31 +29,6 @@ class Flip:
 
 
 @dataclass(frozen=True)
-class Pad:
-    """A number before and behind the elements of each axis: one copy, where parts would be many.
-
-    ``number`` is a text, so that a file holds infinities, too.
-    """
-
-    only_moves: ClassVar[bool] = True
-    widths: tuple[tuple[int, ...], ...]
-    number: str
-
-    def __str__(self) -> str:
-        return f"pad{[list(pair) for pair in self.widths]}"
-
-    def __call__(self, array: Any) -> Any:
-        places = [*zip(array.shape, self.widths, strict=True)]
-        shape = [before + extent + behind for extent, (before, behind) in places]
-        if is_tensor(array):
-            made = array.new_full(shape, float(self.number))
-        else:
-            made = np.full(shape, float(self.number), array.dtype)
-        made[tuple(slice(before, before + extent) for extent, (before, _) in places)] = array
-        return made
-
-
-@dataclass(frozen=True)
 class Take:
     """The elements along an axis at the positions that an array of integers names.
 

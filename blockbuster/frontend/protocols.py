@@ -13,8 +13,8 @@ import numpy as np
 
 from blockbuster.frontend.torch import is_tensor, tensor_along_axis, tensor_product
 
-OPAQUE = ("sort", "cumsum", "cumprod")
-"""NumPy functions along an axis that keep the shape: recorded as ops that no rule looks into."""
+OPAQUE = ("sort", "argsort", "cumsum", "cumprod", "cummax", "cummin")
+"""Functions along an axis that keep the shape: recorded as ops that no rule looks into."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,15 @@ class AlongAxis:
 
     def __post_init__(self) -> None:
         if self.name not in OPAQUE:
-            raise ValueError(f"np.{self.name} is not one of {', '.join(OPAQUE)}")
+            raise ValueError(f"{self.name} is not one of {', '.join(OPAQUE)}")
 
     def __str__(self) -> str:
         return f"np.{self.name}[{self.axis}]"
 
     def __call__(self, array: Any) -> Any:
-        if self.name == "sort":
-            return np.sort(array, axis=self.axis)
         if is_tensor(array):
             return tensor_along_axis(self.name, array, self.axis)
-        return _rounded_once(getattr(np, self.name), array, self.axis)
+        return array_along_axis(self.name, array, self.axis)
 
 
 @dataclass(frozen=True)
@@ -52,6 +50,18 @@ class Product:
         if is_tensor(array):
             return tensor_product(array, self.axes)
         return _rounded_once(np.prod, array, self.axes)
+
+
+def array_along_axis(name: str, array: Any, axis: int) -> Any:
+    """A function of ``OPAQUE`` of a NumPy array."""
+    match name:
+        case "argsort":
+            return np.argsort(array, axis, kind="stable")
+        case "cummax" | "cummin":
+            return (np.maximum if name == "cummax" else np.minimum).accumulate(array, axis)
+        case "sort":
+            return np.sort(array, axis)
+    return _rounded_once(getattr(np, name), array, axis)
 
 
 def _rounded_once(function: Any, array: Any, axis: Any) -> Any:

@@ -93,7 +93,8 @@ class _Text:
         ports = {given.name: port for port, given in enumerate(program.inputs)}
         self.given = [Value(-1, ports[name]) for name in inputs if name in ports]
         taken = dict.fromkeys((*RESERVED, *definitions(), *free))
-        self._sizes = {dim: dim if dim in free else unused(dim, taken) for dim in program.dims}
+        dims = dict.fromkeys((*program.dims, *free))  # a number may name a dim of no shape
+        self._sizes = {dim: dim if dim in free else unused(dim, taken) for dim in dims}
         words = program.names()
         values = (*self.given, *(Value(at) for at, _ in self.live))
         self._names = {value: unused(words[value], taken) for value in values}

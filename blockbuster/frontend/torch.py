@@ -103,7 +103,10 @@ def convolved(x: Tensor, w: Tensor, **given: tuple[int, ...]) -> Tensor:
 def tensor_along_axis(name: str, x: Tensor, axis: int | None) -> Tensor:
     """A function of ``protocols.OPAQUE``."""
     over = -1 if axis is None and x.ndim == 1 else axis
-    return x.sort(over).values if name == "sort" else getattr(x, name)(over)
+    if name == "argsort":
+        return x.argsort(over, stable=True)
+    made = getattr(x, name)(over)
+    return made.values if name in ("sort", "cummax", "cummin") else made
 
 
 def tensor_product(x: Tensor, axes: Sequence[int]) -> Tensor:

@@ -23,7 +23,7 @@ from blockbuster.frontend.copies import (
 )
 from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
 from blockbuster.frontend.lower import WholeArrays
-from blockbuster.frontend.moves import Flip, Pad, Take
+from blockbuster.frontend.moves import Flip, Take
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis, Product
 from blockbuster.frontend.saved_program import program_to_json
@@ -56,7 +56,6 @@ SAVED = {
         Flip,
         LibraryConvolution,
         LibraryProduct,
-        Pad,
         Product,
         Take,
         WholeArrays,

@@ -42,6 +42,8 @@ WRONG = [
     (lambda x, w: F.max_pool2d(x, 6), "no window of 6 elements fits"),
     (lambda x, w: F.avg_pool2d(x, 2, divisor_override=0), "divisor_override=0"),
     (lambda x, w: F.adaptive_avg_pool2d(x, (2, 2, 2)), "output_size="),
+    (lambda x, w: F.pad(x, (5, 0), "reflect"), r"pad by 5 with mode 'reflect' of 5 elements"),
+    (lambda x, w: F.pad(x, (6, 0), "circular"), r"pad by 6 with mode 'wrap' of 5 elements"),
     (lambda x, w: F.unfold(x, 6), "no window of 6 elements fits"),
     (lambda x, w: x.unfold(1, 2, 0), "unfold with step=0"),
     (lambda x, w: x.narrow(1, 2, 3), "narrow to 3 elements from 2 on, of 4"),
@@ -55,8 +57,11 @@ UNKNOWN = [
     (lambda x, w: F.adaptive_avg_pool2d(x, 2), "of 5 elements to 2: its parts have several sizes"),
     (lambda x, w: F.fold(x[:, :, 0], (5, 5), 1), r"fold of windows(.|\n)*conv_transpose2d"),
     (lambda x, w: F.interpolate(x, scale_factor=1.5), "factors are whole numbers"),
-    (lambda x, w: F.interpolate(x, scale_factor=2, mode="bilinear"), "mode='bilinear'"),
-    (nn.Conv2d(4, 2, 3, padding=1, padding_mode="circular"), "mode 'circular'"),
+    (lambda x, w: F.interpolate(x, scale_factor=2, mode="bicubic"), "mode='bicubic'"),
+    (
+        lambda x, w: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True),
+        "align_corners=True",
+    ),
     (nn.InstanceNorm2d(4, track_running_stats=True), "changes its running statistics"),
 ]
 

@@ -1,5 +1,6 @@
 """The reference of emitted files: the user's function as text, equal to the oracle."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -11,6 +12,7 @@ from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.operator_text import PYTHON, WRITTEN
 from blockbuster.frontend.oracle_sources import definitions
 from blockbuster.frontend.reference_text import UserFunction
+from blockbuster.ir.expr import Size
 from blockbuster.testing.arrays import random_array_function
 from blockbuster.testing.broad_arrays import broad_example
 from tests.emit.cases import FOLDER
@@ -64,3 +66,12 @@ def test_every_operator_has_a_text():
         if op not in (*PYTHON, *WRITTEN, "expand", "cast", "custom"):
             named = getattr(np, function.__name__, None) is function
             assert named or function.__name__ in definitions(), op
+
+
+def test_a_size_of_no_shape_is_an_argument():
+    program = bb.trace(lambda x: x + 1, x="A")
+    (added,) = program.equations
+    longer = replace(added, operands=(added.operands[0], Size("L")))
+    made = reference_of(replace(program, equations=(longer,)), free=("L",))
+    module = load_module(made.text, FOLDER)
+    np.testing.assert_array_equal(module.reference(np.zeros(2), L=3), [3.0, 3.0])

@@ -203,7 +203,27 @@ CASES: Mapping[str, list[Case]] = {
     "xlogy": pair(lambda x, y: torch.xlogy(x.abs().floor(), y.abs()) + x.xlogy(y.abs())),
     "logit": on(lambda x: torch.logit(x.sigmoid()) + x.logit(eps=0.1)),
     "positive": on(lambda x: torch.positive(x) * 2),
-    "torch_sort": [],  # it is refused
+    "torch_sort": [
+        Case(lambda x: torch.sort(x, 1, descending=True)[0] + x.sort(0).values, ((4, 6),)),
+        Case(lambda x: (x * 2).round().sort(stable=True).indices, ((4, 6),)),
+        Case(lambda x: (x * 2).round().sort(descending=True, stable=True).indices, ((4, 6),)),
+    ],
+    "torch_argsort": [
+        Case(lambda x: torch.argsort(x, 0) - x.argsort(1, descending=True), ((5, 5),)),
+    ],
+    "msort": [Case(torch.msort, ((4, 6),))],
+    "kthvalue": [
+        Case(lambda x: x.kthvalue(3, 1).values, ((4, 6),)),
+        Case(lambda x: torch.kthvalue(x, 1, keepdim=True).indices, ((4, 6),)),
+    ],
+    "torch_median": [
+        Case(lambda x: torch.median(x) + x.median(1).values, ((4, 6),)),
+        Case(lambda x: torch.median(x.log(), 0, keepdim=True)[0], ((5, 6),)),
+    ],
+    "cummax": [Case(lambda x: torch.cummax(x.log(), 1).values, ((4, 6),)),
+               Case(lambda x: x.round().cummax(0).indices, ((4, 6),))],
+    "cummin": [Case(lambda x: torch.cummin(x, 1)[0], ((4, 6),)),
+               Case(lambda x: x.log().cummin(0)[1], ((4, 6),))],
     "addmm": [
         Case(lambda x, a, b: torch.addmm(x, a, b, beta=2, alpha=0.5), ((4, 6), (4, 3), (3, 6))),
         Case(lambda x, a, b: x.addmm(a, b), ((6,), (4, 3), (3, 6))),

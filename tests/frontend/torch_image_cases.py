@@ -47,7 +47,10 @@ IMAGES: Mapping[str, list[Case]] = {
         Case(lambda x: F.avg_pool2d(x, 3, 2, 1, divisor_override=7), ((2, 4, 6),)),
         Case(lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True), ((1, 2, 4, 6),)),
     ],
-    "avg_pool3d": [Case(lambda x: F.avg_pool3d(x, 2, 1), ((2, 3, 4, 6),))],
+    "avg_pool3d": [
+        Case(lambda x: F.avg_pool3d(x, 2, 1), ((2, 3, 4, 6),)),
+        Case(lambda x: F.avg_pool3d(x, 3, 1, 1, False, False), ((2, 3, 4, 6),)),
+    ],
     "max_pool1d": [
         Case(lambda x: F.max_pool1d(x, 2, 2), ((2, 4, 6),)),
         Case(lambda x: F.max_pool1d(x, 3, 2, 1, 2), ((2, 4, 8),)),
@@ -56,6 +59,7 @@ IMAGES: Mapping[str, list[Case]] = {
         Case(lambda x: F.max_pool2d(x, 2), ((3, 2, 4, 6),)),
         Case(lambda x: F.max_pool2d(x, 3, stride=2, padding=1), ((3, 2, 4, 6),)),
         Case(lambda x: F.max_pool2d(x, (2, 3), 2, ceil_mode=True), ((2, 5, 6),)),
+        Case(lambda x: F.max_pool2d(x, (3, 7), (2, 1), (1, 3), (2, 1)), ((2, 7, 9),)),
     ],
     "max_pool3d": [Case(lambda x: F.max_pool3d(x, 2, 1, 1), ((2, 3, 4, 3),))],
     "lp_pool1d": [Case(lambda x: F.lp_pool1d(x, 2, 3, 2), ((2, 4, 7),))],
@@ -89,6 +93,8 @@ IMAGES: Mapping[str, list[Case]] = {
         Case(lambda x: F.interpolate(x, scale_factor=2), ((2, 3, 4),)),
         Case(lambda x: F.interpolate(x, size=(8, 5)), ((2, 3, 4, 5),)),
         Case(lambda x: F.interpolate(x, None, (1, 3), "nearest-exact"), ((2, 3, 4, 5),)),
+        Case(lambda x: F.interpolate(x, None, (3, 2), "bilinear"), ((2, 3, 4, 5),)),
+        Case(lambda x: F.interpolate(x, (6, 8, 3), mode="trilinear"), ((1, 2, 3, 4, 3),)),
     ],
     "local_response_norm": [
         Case(lambda x: F.local_response_norm(x, 3), ((2, 5, 4),)),

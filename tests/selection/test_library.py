@@ -270,3 +270,12 @@ def test_a_plan_with_calls_is_saved(tmp_path):
     compiled = bb.compile(program, LONG, machine="h100")
     compiled.save(tmp_path / "plan.json")
     assert bb.load(tmp_path / "plan.json").plan.calls == compiled.plan.calls
+
+
+def test_parts_with_calls_and_dims_of_their_own_are_priced():
+    def shuffled(x, w):
+        return torch.tanh(F.pixel_shuffle(F.conv2d(x, w, padding=1), 2))
+
+    x, w = torch.empty(2, 32, 16, 16), torch.empty(12, 32, 3, 3)
+    taken = bb.jit(shuffled, machine="h100").plan_for(x.half(), w.half())
+    assert taken.total_us > 0

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply
-from blockbuster.frontend.functions.cuts import cut, narrowed, roll, torch_roll
-from blockbuster.frontend.functions.filled import alike, held_in
+from blockbuster.frontend.functions.cuts import cut, roll, torch_roll
+from blockbuster.frontend.functions.filled import alike
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import (
     FREE,
@@ -22,13 +22,12 @@ from blockbuster.frontend.functions.shapes import (
 from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, library
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind
 from blockbuster.frontend.memory import own, perhaps, shown
-from blockbuster.frontend.moves import Flip, Pad, Take
+from blockbuster.frontend.moves import Flip, Take
 from blockbuster.frontend.shapes import axes_of
-from blockbuster.frontend.sizes import SizeExpr, fixed, rest
+from blockbuster.frontend.sizes import fixed, rest
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.taking import positions_of
 from blockbuster.frontend.torch import is_tensor
-from blockbuster.ir.lengths import whole
 
 
 def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
@@ -164,76 +163,6 @@ def _repeated(x: Array, count: Any, place: int, axis: int) -> Array:
     return own(reshape(whole, (*shape[:axis], count * shape[axis], *shape[axis + 1 :])))
 
 
-def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
-    """The array with a constant around it: ``((before, after), ...)`` elements along each axis."""
-    if mode != "constant":
-        raise trace_error(f"pad with mode {mode!r} cannot be traced", hint='use mode="constant"')
-    rank = len(x.shape)
-    one = isinstance(pad_width, int)
-    pairs = [(pad_width, pad_width)] if one else [*pad_width]
-    pairs = [(pairs[0], pairs[1])] if len(pairs) == 2 and isinstance(pairs[0], int) else pairs
-    if isinstance(x, TracedArray) and x.kind == MASK:
-        numbers: Array = apply("add", x, 0)
-        return pad(numbers, pad_width, mode, int(bool(constant_values))) != 0
-    if isinstance(x, TracedArray):
-        constant_values = held_in(x.kind, constant_values)
-    widths = [tuple(pair) for pair in (pairs * rank if len(pairs) == 1 else pairs)]
-    if isinstance(x, TracedArray) and _is_copied(x, widths, constant_values):
-        return _pad_copied(x, Pad(tuple(widths), repr(float(constant_values))))
-    for axis, (before, behind) in enumerate(widths):
-        x = _padded(x, axis, before, behind, constant_values)
-    return own(x)
-
-
-def _is_copied(x: TracedArray, widths: Sequence[Any], value: Any) -> bool:
-    """True where joins would be of three parts or more: each of them would be a kernel."""
-    counts = [count for pair in widths for count in pair]
-    known = all(type(count) is int and count >= 0 for count in counts)
-    number = isinstance(value, int | float) and float(value) == value
-    fits = x.kind == FLOAT or (x.kind in WHOLES and abs(value) < 2**53)
-    return known and number and fits and sum(map(bool, counts)) > 1 and len(widths) == x.ndim
-
-
-def _pad_copied(x: TracedArray, pad: Pad) -> TracedArray:
-    dims = x.trace.dims
-    lengths = [
-        dims.length(axis) + whole(sum(pair))
-        for axis, pair in zip(x.axes, pad.widths, strict=True)
-    ]
-    shape = tuple(
-        axis if not sum(pair) else dims.derived(length, "padded", dims.find(axis), sum(pair))
-        for axis, pair, length in zip(x.axes, pad.widths, lengths, strict=True)
-    )
-    return x.trace.custom(pad, (x,), shape, str(pad), x.kind)
-
-
-def pad_last(x: Array, pad: Sequence[int], mode: str = "constant", value: Any = 0) -> Array:
-    """``pad`` as torch spells it: (before, behind) of the last axis, then of the one before it.
-
-    Negative numbers leave elements out.
-    """
-    count = len(pad) // 2
-    pairs = [(pad[2 * n], pad[2 * n + 1]) for n in reversed(range(count))]
-    added: list[tuple[Any, ...]] = [(0, 0)] * (len(x.shape) - count)
-    for axis, pair in enumerate(pairs, start=len(added)):
-        before, behind = (-n if isinstance(n, int) and n < 0 else 0 for n in pair)
-        if before or behind:
-            x = narrowed(x, axis, before, behind)
-    added += [tuple(0 if isinstance(n, int) and n < 0 else n for n in pair) for pair in pairs]
-    return globals()["pad"](x, added, mode, 0 if value is None else value)
-
-
-def _padded(x: Array, axis: int, before: Any, behind: Any, value: Any) -> Array:
-    parts = [x]
-    for count, place in ((before, 0), (behind, 2)):
-        if isinstance(count, int) and count < 0:
-            raise trace_error(f"pad by {count} elements", hint="x[1:-1] leaves elements out")
-        if isinstance(count, SizeExpr) or count:
-            shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
-            parts.insert(place, constant(x, shape, value))
-    return apply("concat", *parts, axis=axis) if len(parts) > 1 else x
-
-
 def constant(x: Array, shape: Sequence[Any], value: Any) -> Array:
     """One number everywhere, in the library and dtype of ``x``."""
     if is_tensor(x):
@@ -326,18 +255,13 @@ ROWS = (
         reference=lambda x, *axes: np.flip(x, axes[0] if len(axes) == 1 else axes)),
     Row(torch_roll, _GROUP, torch=("roll", "Tensor.roll"), public=False,
         examples=(example("M N", (1, -1), (0, 1)),), reference=np.roll),
-    Row(tile, _GROUP, ("tile",), torch=("tile", "Tensor.tile"), note=FREE,
+    Row(tile, _GROUP, ("tile",), torch=("tile",), note=FREE,
         examples=(example("M N", (2, 3)), example("N", 2), example("N", (2, 1)))),
-    Row(tiled, _GROUP, torch=("Tensor.repeat",), examples=(example("M N", 2, 1),), public=False,
-        reference=lambda x, *reps: np.tile(x, reps)),
+    Row(tiled, _GROUP, torch=("Tensor.repeat", "Tensor.tile"), public=False,
+        examples=(example("M N", 2, 1),), reference=lambda x, *reps: np.tile(x, reps)),
     Row(repeat, _GROUP, ("repeat",), note=FREE,
         torch=("repeat_interleave", "Tensor.repeat_interleave"),
         examples=(example("M N", 2, axis=0), example("B M N", 3, 1), example("M N", 2))),
-    Row(pad, _GROUP, ("pad",), note=f"One copy; on one side of one axis: {FREE}",
-        examples=(example("M N", 1), example("M N", ((1, 0), (0, 2)), constant_values=0.5))),
-    Row(pad_last, _GROUP, torch=("nn.functional.pad",), public=False, note=FREE,
-        examples=(example("M N", (1, 2)),),
-        reference=lambda x, pad: np.pad(x, ((0, 0), pad))),
     Row(take, _GROUP, ("take",), ("take",), note=_CALL,
         examples=(example("N K", "int: B M", axis=0),)),
     Row(torch_take, _GROUP, torch=("take", "Tensor.take"), public=False,

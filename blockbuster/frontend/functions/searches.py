@@ -1,4 +1,4 @@
-"""Functions that search elements or order them."""
+"""Functions that search elements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.frontend.array import TracedArray, along_axis, apply
+from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.reductions import max as largest
@@ -38,11 +38,6 @@ def argmin(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
     NumPy.
     """
     return _place("argmin", smallest, x, axis, keepdims)
-
-
-def sort(x: Array, axis: int | None = -1) -> Array:
-    """The elements in ascending order along an axis."""
-    return along_axis("sort", x, axis)
 
 
 def _place(
@@ -91,7 +86,4 @@ ROWS = (
         note=_FOLDED),
     Row(argmin, _GROUP, ("argmin",), ("argmin",), ("argmin", "Tensor.argmin"), _SEARCHED,
         note=_FOLDED.replace("maximum", "minimum")),
-    Row(sort, _GROUP, ("sort",), (), examples=(
-        example("M N"), example("M N", axis=0), example("int: M N")),
-        note="A library's function runs between kernels."),
 )  # fmt: skip

@@ -17,7 +17,9 @@ from blockbuster.frontend.functions import (
     joins,
     normalizations,
     operators,
+    orders,
     overwriting,
+    pads,
     pointwise,
     products,
     reductions,
@@ -34,6 +36,7 @@ from blockbuster.frontend.functions import (
     torch_layers,
     torch_losses,
     torch_margins,
+    torch_orders,
     torch_parts,
     torch_pools,
     torch_products,
@@ -47,7 +50,8 @@ from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
     operators, pointwise, exceptional, reductions, normalizations, products, shapes, joins,
-    arrangements, searches, choices, filled, creation, overwriting, sliding,
+    pads, arrangements, searches, orders, choices, filled, creation,
+    overwriting, sliding,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
@@ -55,7 +59,7 @@ TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 TORCH_GROUPS: tuple[ModuleType, ...] = (
     torch_activations, torch_losses, torch_margins, torch_layers, torch_heads, torch_cells,
     torch_convolutions, torch_transposed, torch_pools, torch_images, torch_products, torch_scaled,
-    torch_tensors, torch_parts, torch_dtypes, torch_creation, torch_reductions,
+    torch_tensors, torch_orders, torch_parts, torch_dtypes, torch_creation, torch_reductions,
 )  # fmt: skip
 
 TORCH: tuple[Row, ...] = tuple(row for group in TORCH_GROUPS for row in group.ROWS)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blockbuster.frontend.functions.joins import chunk, concat, constant
-from blockbuster.frontend.functions.joins import pad_last as pad
 from blockbuster.frontend.functions.normalizations import softmax
+from blockbuster.frontend.functions.pads import pad_last as pad
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.products import matmul
 from blockbuster.frontend.functions.reductions import mean

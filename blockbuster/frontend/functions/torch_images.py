@@ -6,11 +6,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.functions.cuts import cut
+from blockbuster.frontend.functions.filled import positions
 from blockbuster.frontend.functions.joins import repeat
-from blockbuster.frontend.functions.pointwise import square
+from blockbuster.frontend.functions.pads import pad
+from blockbuster.frontend.functions.pointwise import abs, square, where
 from blockbuster.frontend.functions.reductions import mean
 from blockbuster.frontend.functions.row import Array, Row
-from blockbuster.frontend.functions.shapes import reshape, unflatten
+from blockbuster.frontend.functions.shapes import expand_dims, reshape, unflatten
 from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
 from blockbuster.frontend.functions.windows import viewed, windowed
 from blockbuster.frontend.memory import own
@@ -125,10 +129,14 @@ def interpolate(
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None,  # noqa: ARG001
     antialias: bool = False,
 ) -> Array:  # fmt: skip
-    """Each pixel repeated a whole number of times along the axes behind the channels."""
-    if mode not in ("nearest", "nearest-exact") or antialias:
-        reason = f"interpolate with mode={mode!r} cannot be traced"
-        raise trace_error(reason, hint='mode="nearest" repeats pixels, by whole factors')
+    """Each pixel repeated a whole number of times along the axes behind the channels, or pixels
+    between them along straight lines.
+    """
+    lines = mode in ("linear", "bilinear", "trilinear")
+    if not (lines or mode in ("nearest", "nearest-exact")) or antialias or align_corners:
+        asked = f"mode={mode!r}" + ", align_corners=True" * bool(align_corners)
+        reason = f"interpolate with {asked} cannot be traced"
+        raise trace_error(reason, hint='mode="nearest" and "bilinear" take whole factors')
     count = len(input.shape) - 2
     if size is not None:
         sizes = numbers("interpolate", "size", size, count, 1)
@@ -141,9 +149,30 @@ def interpolate(
         shown = f"size={size!r}" if size is not None else f"scale_factor={scale_factor!r}"
         reason = f"interpolate with {shown} of {count} axes"
         raise trace_error(reason, hint="factors are whole numbers of at least 1, one for each axis")
+    larger = _along_lines if lines else repeat
     for axis, factor in enumerate(factors, start=2):
-        input = repeat(input, int(factor), axis) if factor != 1 else input
+        input = larger(input, int(factor), axis) if factor != 1 else input
     return own(input)
+
+
+def _along_lines(x: Array, factor: int, axis: int) -> Array:
+    """``factor`` elements in place of each along an axis, on lines to its neighbours.
+
+    Element j of them stands at (j + 1/2) / factor - 1/2 from the middle of the one that it is of;
+    in front of the first element and behind the last there are the same again.
+    """
+    rank = len(x.shape)
+    wide = pad(x, [(int(at == axis),) * 2 for at in range(rank)], "edge")
+    sides = x, cut(wide, axis, 0, -2), cut(wide, axis, 2, None)
+    here, left, right = (expand_dims(side, axis + 1) for side in sides)
+    if isinstance(x, TracedArray):
+        places = positions(x.trace, factor, axis + 1, rank + 1)
+    else:
+        places = x.new_tensor(range(factor)).reshape(factor, *(1,) * (rank - axis - 1))
+    place = (places + 0.5) / factor - 0.5
+    share = abs(place)
+    made = here * (1.0 - share) + where(place < 0.0, left, right) * share
+    return reshape(made, (*x.shape[:axis], x.shape[axis] * factor, *x.shape[axis + 1 :]))
 
 
 # norms ----------------------------------------------------------------------------

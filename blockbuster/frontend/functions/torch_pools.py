@@ -123,10 +123,10 @@ def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float
     """The fold of each window; outside of ``x``, ``zero`` stands.
 
     Windows of few elements are folded element by element: no axis is so short that blocks of it
-    were mostly padding, and a product in front keeps its rows.
+    were mostly padding, and a product in front keeps its rows. Others are folded axis by axis.
     """
-    if len(pools) == 1 and pools[0].are_parts(x):
-        (pool,) = pools
+    pool, *others = pools
+    if not others and pool.are_parts(x):
         count = x.shape[pool.axis] // pool.size
         return fold(unflatten(x, pool.axis, (count, pool.size)), pool.axis + 1)
     total = math.prod(pool.size for pool in pools)
@@ -134,13 +134,12 @@ def _pooled(x: Array, pools: list[Pool], fold: Callable[..., Array], zero: float
         each = _elements(x, pools, zero)
         x = functools.reduce(maximum if fold is max else operator.add, each)
         return x * (1.0 / total) if fold is mean else x
-    rank = len(x.shape)
-    for at, pool in enumerate(pools, start=rank):
-        made = pool.windows(x)
-        if zero and (pool.pad or pool.over):
-            made = chosen(pool.inside(x, made, at), made, zero)
-        x = made
-    return fold(x, tuple(range(rank, rank + len(pools))))
+    if others:
+        return functools.reduce(lambda x, pool: _pooled(x, [pool], fold, zero), pools, x)
+    made, last = pool.windows(x), len(x.shape)
+    if zero and (pool.pad or pool.over):
+        made = chosen(pool.inside(x, made, last), made, zero)
+    return fold(made, last)
 
 
 def _elements(x: Array, pools: list[Pool], zero: float) -> Iterator[Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import UNDECIDED
@@ -29,6 +29,7 @@ from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
 from blockbuster.frontend.functions.torch_creation import extents
+from blockbuster.frontend.functions.torch_orders import Extreme
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.memory import perhaps
 from blockbuster.frontend.source import trace_error
@@ -165,13 +166,6 @@ def permute(input: Array, *dims: Any) -> Array:
     return input.transpose(dims[0] if len(dims) == 1 else tuple(dims))
 
 
-class Extreme(NamedTuple):
-    """The largest or smallest elements along an axis, and where the first of them stand."""
-
-    values: Array
-    indices: Array
-
-
 def torch_max(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
     """The maximum of all elements, along an axis with its positions, or of two arrays."""
     if isinstance(dim, int):
@@ -200,17 +194,6 @@ def topk(
     if k == 1 and largest:
         return Extreme(max(input, dim, True), argmax(input, dim, True))
     return Extreme(*ranked(input, k, dim, largest))
-
-
-def torch_sort(
-    input: Array,  # noqa: ARG001 - it is refused
-    dim: int = -1,  # noqa: ARG001
-    descending: bool = False,  # noqa: ARG001
-    stable: bool = False,  # noqa: ARG001
-) -> NoReturn:
-    """Refused: it gives positions, too."""
-    hint = "bb.sort(x, axis=-1) gives the values, torch.topk(x, k) the first few with positions"
-    raise trace_error("torch.sort cannot be traced: it gives positions, too", hint=hint)
 
 
 def gather(input: Array, dim: int, index: Array) -> Array:
@@ -267,7 +250,7 @@ ROWS = (
     _both(clamp_min, "clamp_min"), _both(clamp_max, "clamp_max"),
     _both(torch_max, "max"), _both(torch_min, "min"),
     _both(permute, "permute"),
-    _both(topk, "topk"), _both(gather, "gather"), _both(torch_sort, "sort"),
+    _both(topk, "topk"), _both(gather, "gather"),
     _of(torch_one_hot, "nn.functional.one_hot"),
     _of(new_zeros, "Tensor.new_zeros", "Tensor.new_empty"),
     _of(new_ones, "Tensor.new_ones"), _of(new_full, "Tensor.new_full"),

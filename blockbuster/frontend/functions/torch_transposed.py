@@ -22,7 +22,7 @@ from blockbuster.frontend.functions.images import (
     geometry,
     with_bias,
 )
-from blockbuster.frontend.functions.joins import pad
+from blockbuster.frontend.functions.pads import pad
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.shapes import reshape
 from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers

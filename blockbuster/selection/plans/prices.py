@@ -30,7 +30,7 @@ def price(
     """
     if isinstance(part, WholePart):
         return part.price(sizes, machine)
-    sizes = completed(sizes, part.size_rules)  # lowering names dims of what it copies
+    sizes = completed(sizes, part.size_rules)  # lowering made dims of a part's own
     calls = [step for step in part.pieces.steps if isinstance(step, Call)]
     count = sum(one.best.kernels for one in considered)
     count += sum(call.is_library for call in calls)
