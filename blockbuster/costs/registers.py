@@ -53,7 +53,8 @@ sm_90, bench/results/2026-11-23-h200-costs) most want a sixth less than others o
 NARROW = 1.2
 """Registers for each load of a lane that moves less than 16 bytes, where rows begin at numbers that
 are no multiples of that: for what it loads, and for its address or its mask. Of 100 kernels of odd
-rows that were compiled for sm_90 and do not spill, most have between 0.7 and 2 such registers.
+rows that were compiled for sm_90 and do not spill, most have between 0.7 and 2 such registers. What
+dots read passes through shared memory, and was not measured.
 """
 
 SPLIT = 1.5
@@ -95,7 +96,7 @@ def registers(layouts: Layouts, extents: Extents | None = None) -> tuple[int, in
     inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
     totals = sum(_words(tile, tiling) for tile in inits) / threads
     others = max(0.0, _peak(layouts) / threads - totals)
-    narrow = NARROW * _narrow(nest.body, layouts, extents) if extents is not None else 0.0
+    narrow = 0.0 if extents is None or dots else NARROW * _narrow(nest.body, layouts, extents)
     if not dots and not any(isinstance(stmt, For) for stmt in nest.body):
         return int(max(FEWEST, STRAIGHT + ALONE * (totals + others) + narrow)), 0
     made = max((_words(dot.target, tiling) for dot in dots if not dot.into), default=0) / threads
