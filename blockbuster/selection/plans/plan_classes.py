@@ -14,10 +14,9 @@ from blockbuster.selection.decisions.packed import told_apart
 from blockbuster.selection.nearby.jams import pairs_in
 from blockbuster.selection.plans.size_classes import (
     Blocks,
-    Class,
     Sizes,
-    class_of,
     representative,
+    rounded_up,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key")
 _Entry = TypeVar("_Entry")
 
-AT_ONCE = (2, 4, 8)
+AT_ONCE = 2, 4, 8
 """Elements that lanes move at once, where rows are a multiple of them."""
 
 KEPT = 4096  # classes, and sizes that stand for themselves, that a family remembers
@@ -84,7 +83,7 @@ class PlanClasses:
     ) -> None:
         self._consider, self._again, self._make, self._rules = consider, again, make, rules
         self._rows: Blocks = dict.fromkeys(along_rows, AT_ONCE)
-        self._groups: dict[tuple[bool, Class], _Group] = {}
+        self._groups: dict[tuple[bool, tuple[int, ...], int], _Group] = {}
         self._exact: dict[tuple[bool, tuple[int, ...]], Plan] = {}
 
     def forget(self) -> None:
@@ -101,7 +100,10 @@ class PlanClasses:
         return group.plans[key] or self._alone(sizes, one_kernel)
 
     def _group(self, sizes: Sizes, one_kernel: bool) -> _Group:
-        key = one_kernel, class_of(sizes, self._rows)
+        aligned = 0  # the largest of 1 and AT_ONCE that divides each, without a call
+        for dim in self._rows:
+            aligned = 16 * aligned + ((sizes[dim] | 8) & -(sizes[dim] | 8))
+        key = one_kernel, tuple(map(rounded_up, sizes.values())), aligned
         group = self._groups.get(key)
         if group is None:
             stands = representative(sizes, self._rules, self._rows)
