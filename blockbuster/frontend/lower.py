@@ -17,6 +17,7 @@ import numpy as np
 
 from blockbuster.frontend.decompose import Primitives, decompose
 from blockbuster.frontend.demands import layouts, native, wants
+from blockbuster.frontend.interleaved import with_lines
 from blockbuster.frontend.layout import Layout, dims_of, natural, step_back, type_of
 from blockbuster.frontend.nest import (
     Leaf,
@@ -73,7 +74,8 @@ class _Lowering:
         ends = [value for _, value, _ in program.outputs]
         named = with_own_dims(program.primitives, self._live, ends)
         self._program = replace(program, primitives=tuple(named))
-        self._layouts = layouts(named, self._live)
+        stored = [(value, strips) for _, value, strips in program.outputs]
+        self._layouts = with_lines(layouts(named, self._live), named, self._live, stored)
         self._made: dict[tuple[int, Layout], Value] = {}
         self._converted: dict[tuple[int, Layout, tuple[Dim, ...]], Value] = {}
         """By value, layout, and the loops that the conversion stays inside."""

@@ -154,6 +154,17 @@ def test_a_plan_of_another_class_does_not_serve():
     )
 
 
+def test_odd_rows_have_a_choice_of_their_own():
+    """Lanes load one element at a time there: other blocks are faster than those of even rows."""
+    known = family_of(bb.trace(lambda x: bb.sum(x, axis=1), x="A B C"), "float16", "h100")
+    even, odd = (known.like(dict(A=32, B=4096, C=size)) for size in (4096, 4095))
+
+    def blocks(plan):
+        return [file.considered.best.blocks for file in plan.files]
+
+    assert blocks(even) != blocks(odd) == blocks(known.at(dict(A=32, B=4096, C=4095)))
+
+
 def test_what_a_compiler_refuses_is_chosen_anew_in_every_class():
     known, sizes = family("attention", "sm_90")
     plan = known.like(sizes(1000))

@@ -6,7 +6,7 @@ A starting point that compiles and runs everywhere; selection and tuning replace
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from blockbuster.emit.schedule.block import LEAST, one_dim
@@ -112,7 +112,8 @@ def choose_tiling(
         d: lanes or _default(d, shape, start, tall.get(d) or usual(d))
         for d, lanes in chosen.items()
     }
-    free = [d for d in shape.columns if d in shape.rows and not chosen[d]]
+    both = (d for d in shape.columns if d in shape.rows)
+    free = [d for d in dict.fromkeys((*both, *_of_deep_tiles(program))) if not chosen[d]]
     free = [d for d in free if d not in (*shape.dots, *shape.unlooped)]
     _narrow(program, start, blocks, free, [d for d in shape.unlooped if d not in shape.dots])
     tiling = _with_whole(start, blocks, shape, chosen)
@@ -293,6 +294,14 @@ def _columns(dim: Dim, shape: _Shape, start: _Start) -> int:
     return lanes if lanes <= LINE and shape.is_line(dim) else min(lanes, COLUMNS)
 
 
+def _of_deep_tiles(program: TileProgram) -> Iterator[Dim]:
+    """The dims of tiles of more than two axes: some are neither columns nor rows."""
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            if isinstance(stmt, Let | Load) and len(stmt.target.axes) > 2:
+                yield from stmt.target.axes
+
+
 def _narrow(
     program: TileProgram,
     start: _Start,
@@ -300,9 +309,8 @@ def _narrow(
     free: Sequence[Dim],
     fixed: Sequence[Dim],
 ) -> None:
-    """Halve ``blocks`` of dims that are columns here and rows there, where two meet in a tile.
-
-    Or where one meets a dim that is one block, ``fixed``.
+    """Halve ``blocks`` of dims that are columns here and rows there, or are of deep tiles, where
+    such dims meet in a tile. Or where one meets a dim that is one block, ``fixed``.
     """
     for nest in program.nests:
         for stmt in statements(nest.body):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -127,6 +127,11 @@ class Roles:
         dot = dim in self.dots
         size = power_of_two(self.sizes[size_class(dim)], self.fewest.get(dim, 1))
         return min(size, WIDEST if dot else LINE)
+
+    def wide(self, lanes: Sequence[tuple[Dim, int]]) -> tuple[tuple[Dim, int], ...]:
+        """The lanes of a second start; the first ones where no dim would have more than one."""
+        wide = tuple((dim, self.wider(dim, count)) for dim, count in lanes)
+        return wide if any(count > 1 for _, count in wide) else tuple(lanes)
 
     def wider(self, dim: Dim, lanes: int) -> int:
         """Lanes to start from, too: of dots, twice those of results; else single rows, whole."""

@@ -24,7 +24,7 @@ from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import TWO, may_run_in_pairs
-from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near
+from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.jams import jams_near, pays
 from blockbuster.selection.nearby.recut_blocks import (
@@ -192,17 +192,19 @@ class _Search:
     def starts(self) -> list[Variation]:
         """The default arrangement and a wider one, as far as they fit."""
         first = self._costed(self.default)
-        lanes = dict(self.arranged.lanes(self.default))
-        wide = {dim: self.roles.wider(dim, count) for dim, count in lanes.items()}
-        second = self._costed(replace(self.default, lanes=tuple(wide.items())))
+        wide = self.roles.wide(self.arranged.lanes(self.default))
+        second = self._costed(replace(self.default, lanes=wide))
         return [one for one in (first, second) if one is not None]
 
     def walk(self, here: Variation | None) -> None:
-        """From a start to better lanes, one dim at a time."""
+        """From a start to better lanes, as long as a way to change them helps."""
         while here is not None and len(self.found) < WALKED:
-            near = [self._costed(one) for one in self.arranged.neighbours(here.arrangement)]
-            better = [one for one in near if one and one.microseconds < here.microseconds]
-            here = min(better, key=lambda one: one.microseconds, default=None)
+            here = next(filter(None, (self._better(here, w) for w in self.arranged.ways)), None)
+
+    def _better(self, here: Variation, way: Way) -> Variation | None:
+        near = [self._costed(one) for one in way(here.arrangement)]
+        better = [one for one in near if one and one.microseconds < here.microseconds]
+        return min(better, key=lambda one: one.microseconds, default=None)
 
     def vary_chunks(self) -> None:
         """Half and twice the chunks of the best, and none, with the settings of the best."""

@@ -65,8 +65,9 @@ class Family:
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._known, self._refused = known, dict[Key, None]()
         self._classes = PlanClasses(
-            self._considered, self._at_other_sizes, self._planned, self.rules
-        )
+            self._considered, self._at_other_sizes, self._planned, self.rules,
+            () if target == CPU else _along_rows(program),
+        )  # fmt: skip
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
         """The size of every dim for arrays of these shapes; LaunchError if they disagree."""
@@ -247,3 +248,11 @@ class Family:
             best.kernels,
             considered,
         )
+
+
+def _along_rows(program: ArrayProgram) -> tuple[Dim, ...]:
+    """The dims along which the rows of a program's arrays lie, by size class."""
+    shapes = [given.shape for given in program.inputs]
+    shapes += [program.shape_of(output.value) for output in program.outputs]
+    dims = (shape[-1] for shape in shapes if len(shape) > 1)
+    return tuple(dict.fromkeys(size_class(dim) for dim in dims if isinstance(dim, str)))

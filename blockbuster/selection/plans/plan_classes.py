@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key")
 _Entry = TypeVar("_Entry")
 
+AT_ONCE = 2, 4, 8
+"""Elements that lanes move at once, where rows are a multiple of them."""
+
 KEPT = 4096  # classes, and sizes that stand for themselves, that a family remembers
 
 Consider = Callable[[Sizes, bool], "Divided"]
@@ -65,12 +68,22 @@ class PlanClasses:
     """The plans chosen for classes of sizes; ``forget`` one if a candidate is excluded.
 
     ``consider`` chooses for some sizes (and for one kernel, if possible); ``again`` takes the same
-    choice at other sizes, if it can; ``make`` makes the plan.
+    choice at other sizes, if it can; ``make`` makes the plan. ``along_rows``: dims of the rows of
+    arrays, whose sizes are told apart by how much lanes can move at once: odd rows have choices of
+    their own.
     """
 
-    def __init__(self, consider: Consider, again: Again, make: Make, rules: Sequence[Rule]) -> None:
+    def __init__(
+        self,
+        consider: Consider,
+        again: Again,
+        make: Make,
+        rules: Sequence[Rule],
+        along_rows: Sequence[Dim] = (),
+    ) -> None:
         self._consider, self._again, self._make, self._rules = consider, again, make, rules
-        self._groups: dict[tuple[bool, tuple[int, ...]], _Group] = {}
+        self._rows: Blocks = dict.fromkeys(along_rows, AT_ONCE)
+        self._groups: dict[tuple[bool, tuple[int, ...], int], _Group] = {}
         self._exact: dict[tuple[bool, tuple[int, ...]], Plan] = {}
 
     def forget(self) -> None:
@@ -87,10 +100,13 @@ class PlanClasses:
         return group.plans[key] or self._alone(sizes, one_kernel)
 
     def _group(self, sizes: Sizes, one_kernel: bool) -> _Group:
-        key = one_kernel, tuple(map(rounded_up, sizes.values()))
+        aligned = 0  # the largest of 1 and AT_ONCE that divides each, without a call
+        for dim in self._rows:
+            aligned = 16 * aligned + ((sizes[dim] | 8) & -(sizes[dim] | 8))
+        key = one_kernel, tuple(map(rounded_up, sizes.values())), aligned
         group = self._groups.get(key)
         if group is None:
-            stands = representative(sizes, self._rules, {})
+            stands = representative(sizes, self._rules, self._rows)
             found = self._tried(stands, one_kernel) if stands else None
             group = _Group(stands, found) if found else _Group()
             _keep(self._groups, key, group)
@@ -104,7 +120,9 @@ class PlanClasses:
 
     def _chosen(self, sizes: Sizes, group: _Group, one_kernel: bool) -> Plan | None:
         """The plan for what stands for the class; None if each size is on its own."""
-        stands = representative(sizes, self._rules, group.blocks)
+        both = {*group.blocks, *self._rows}
+        blocks = {d: (*group.blocks.get(d, ()), *self._rows.get(d, ())) for d in both}
+        stands = representative(sizes, self._rules, blocks)
         if stands is None:
             return None
         if stands == group.stands:

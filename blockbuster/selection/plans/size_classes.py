@@ -4,7 +4,8 @@ Choosing makes a schedule and a cost for every candidate, which takes some milli
 choice is made per class, for the sizes that represent it. Two sizes of a dim are in one class if
 
     they round up to the same of 1, 2, 3, 4, 6, 8, 12, 16, ... (powers of two, and 1.5 times those),
-    and the same of the blocks that any candidate would cut the dim into divide both.
+    and the same of the blocks that any candidate would cut the dim into divide both; along the
+    rows of arrays, the same of what lanes move at once, too.
 
 The first condition decides the default blocks and which dims are one block; as sizes of a class
 differ by less than a factor of 1.5, it roughly fixes the candidates' costs, too. The second decides
