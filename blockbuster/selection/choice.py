@@ -49,7 +49,7 @@ from blockbuster.selection.candidates.named import UNFUSED, unfused
 from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
 from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, Refusals, as_noun
-from blockbuster.selection.contest import at_other_sizes, best_of, contest
+from blockbuster.selection.contest import at_other_sizes, best_of, contest, on_equal_program
 from blockbuster.selection.decisions.default_tiles import halved_tiles
 
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
@@ -161,6 +161,26 @@ class Fused:
         if best is None or best.key in self._refused:
             return None
         return replace(considered, best=best)
+
+    def like(
+        self, considered: Considered, sizes: Mapping[Dim, int], given: Given, target: str | Machine
+    ) -> Considered | None:
+        """The same choice as for an equal program, with the same others; None if it has to be made
+        anew. ``sizes``: those of this program.
+        """
+        if self._refused or considered.refused or considered.instead:
+            return None  # messages have names of the other program
+        with collection_paused():
+            self._whole_for(Setting(sizes, given, target, in_chunks=True))
+            found: list[Choice] = []
+            for choice in (considered.best, *considered.others):
+                low = self._lower(choice.snapshot)
+                start = typed_for_gpu(self.graph, low.program, given)
+                made = on_equal_program(replace(choice, lowered=low), start)
+                if made is None or made.again or made.name != self._name(choice.snapshot):
+                    return None
+                found.append(made)
+        return replace(considered, best=found[0], others=tuple(found[1:]))
 
     def consider(
         self,

@@ -7,14 +7,17 @@ are varied.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, isclose
 
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
-from blockbuster.errors import EmitError
-from blockbuster.ir.types import Dim
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.trips import dims_of
+from blockbuster.errors import EmitError, ParseError
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.candidates.candidate import Choice, Key, Setting, candidate
 from blockbuster.selection.considered import Refusals, is_tie
 from blockbuster.selection.cost import Cost
@@ -41,6 +44,8 @@ MODELLED = ("sm_80", "sm_90")
 FEW_BYTES, FEW_OPERATIONS = 1 << 20, 1 << 24
 """Programs that move and compute less take as long as launches and latencies, however they are
 scheduled: less than a microsecond of an H200's bandwidth, a tenth of its matrix units'."""
+
+_DIM = re.compile(r"[^\s,;#]+")  # a word of a schedule that may be a dim
 
 SLOW = 4.0
 """How many times as long as their launches such programs take at most, unless their schedule is a
@@ -172,6 +177,27 @@ def at_other_sizes(choice: Choice, sizes: Mapping[Dim, int]) -> Choice | None:
         return with_schedule(choice, scheduled, priced(scheduled))
     except (EmitError, ValueError):
         return None
+
+
+def on_equal_program(choice: Choice, start: TileProgram) -> Choice | None:
+    """``choice`` with its moves on an equal program, whose arrays and dims have other names.
+
+    None for one of the CPU's, and where the moves do not give the same: a kernel of the same price.
+    """
+    if choice.scheduled is None:
+        return None
+    own = choice.scheduled
+    names = dict(zip(dims_of(own.start), dims_of(start), strict=False))
+    classes = {size_class(dim): size_class(other) for dim, other in names.items()}
+    sizes = {classes.get(dim, dim): size for dim, size in own.sizes.items()}
+    text = _DIM.sub(lambda word: names.get(word[0], word[0]), own.schedule)
+    try:
+        scheduled = replayed(unscheduled(start, sizes, own.target), text)
+        found = with_schedule(choice, scheduled, priced(scheduled))
+    except (EmitError, ParseError, ValueError):
+        return None
+    same = isclose(found.price, choice.price) and found.kernels == choice.kernels
+    return found if same and found.moved == choice.moved else None
 
 
 def with_schedule(choice: Choice, scheduled: Scheduled, cost: Cost) -> Choice:

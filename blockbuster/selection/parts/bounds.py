@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 
 from blockbuster.costs.coefficients import FITTED
@@ -19,7 +20,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.machines import CPU, Machine
 from blockbuster.selection.candidates.candidate import LARGE
 from blockbuster.selection.parts.operand_views import OPAQUE, PRODUCT, elements
-from blockbuster.selection.parts.units import Units
+from blockbuster.selection.parts.units import Units, numbers_in
 
 OPERATIONS = {"softmax": 4, "logsumexp": 3, "log_softmax": 4, "rms_norm": 4, "layer_norm": 6}
 """Operations of each element of operators that are several; others are one."""
@@ -60,15 +61,20 @@ class Bounds:
         is given or gives; else 1.
         """
         program, units = self.units.program, self.units
-        shapes = [one.shape for one in program.inputs]
-        shapes += [program.shape_of(output.value) for output in program.outputs]
-        largest = max(elements(shape, self.sizes) for shape in shapes)
-        members = (unit for number, unit in enumerate(units.units) if part >> number & 1)
+        members = (units.units[number] for number in numbers_in(part))
         outer = {v for unit in members for v in unit.reads if v.node >= 0}
         outer -= {Value(at) for at in units.own(part)}
-        outer |= {Value(at) for at in given(units, part)}
-        many = any(elements(program.shape_of(v), self.sizes) > MUCH * largest for v in outer)
+        outer |= {Value(at) for at in units.given(part)}
+        many = any(elements(program.shape_of(v), self.sizes) > MUCH * self._largest for v in outer)
         return LARGE if many else 1.0
+
+    @cached_property
+    def _largest(self) -> int:
+        """The elements of the largest input or output of the program."""
+        program = self.units.program
+        shapes = [one.shape for one in program.inputs]
+        shapes += [program.shape_of(output.value) for output in program.outputs]
+        return max(elements(shape, self.sizes) for shape in shapes)
 
     def _least(self, part: int) -> float:
         program = self.units.program
@@ -114,12 +120,13 @@ class Bounds:
                 products += 2.0 * count * self.inner(one) * self.idle(programs.get(at, inf))
             else:
                 other += OPERATIONS.get(one.op, 1) * count
-        return products / self._rate(), other / self.machine.rate("vector", "float32")
+        return products / self._rate, other / self.machine.rate("vector", "float32")
 
     def idle(self, programs: float) -> float:
         """How many times longer work takes that so many programs do, each on one processor."""
         return max(self.machine.processors / programs, 1.0)
 
+    @cached_property
     def _rate(self) -> float:
         """Operations a second of products, at most: in the first half precision of an input."""
         given = (dtype for value, dtype in self.dtypes.items() if value.node < 0)
@@ -152,18 +159,5 @@ class Bounds:
 
     def _written(self, part: int) -> int:
         program = self.units.program
-        found = (Value(at) for at in given(self.units, part))
+        found = (Value(at) for at in self.units.given(part))
         return sum(elements(program.shape_of(v), self.sizes) * width(self.dtypes[v]) for v in found)
-
-
-def given(units: Units, part: int) -> tuple[int, ...]:
-    """The equations of a part whose values others read, or outputs show."""
-    program = units.program
-    outer = {
-        value.node
-        for number, unit in enumerate(units.units)
-        if not part >> number & 1
-        for value in unit.reads
-    }
-    outer |= {base.node for output in program.outputs for base in units.bases[output.value]}
-    return tuple(at for at in units.own(part) if at in outer)

@@ -84,10 +84,14 @@ class Steps:
     """The states of a plan in order, and for each the parts that can come next."""
 
     def __init__(self, before: Sequence[int], beside: Sequence[int]) -> None:
-        self._beside = beside
+        self._beside, self._before = beside, before
+        self._readers = [0] * len(before)  # those that read each unit, as bits
+        for at, own in enumerate(before):
+            for read in numbers_in(own):
+                self._readers[read] |= 1 << at
         self._behind: list[int] = []  # each unit with all units that it needs, as bits
         for at, own in enumerate(before):
-            needed = (self._behind[n] for n in range(at) if own >> n & 1)
+            needed = (self._behind[n] for n in numbers_in(own))
             self._behind.append(reduce(or_, needed, 1 << at))
         self.all = (1 << len(before)) - 1
         for self.cap in CAPS:
@@ -103,13 +107,17 @@ class Steps:
         found: dict[int, list[Part]] = {}
         waiting: list[set[int]] = [set() for _ in range(len(self._behind) + 1)]
         waiting[0].add(0)
+        ready = {0: [at for at, own in enumerate(self._before) if not own]}  # by state
         count = 0
         for states in waiting:
             for state in sorted(states):
-                found[state] = []
-                for part in self._next(state, cap):
+                found[state], now = [], ready.pop(state)
+                for part in self._next(state, now, cap):
                     found[state].append(part)
-                    waiting[(state | part).bit_count()].add(state | part)
+                    behind = state | part
+                    waiting[behind.bit_count()].add(behind)
+                    if behind not in ready:
+                        ready[behind] = self._ready(now, part, behind)
                     count += 1
                     if count > STEPS:
                         return None
@@ -119,23 +127,43 @@ class Steps:
         """Each unit by itself, in order: the only plan of a program with too many states."""
         return {(1 << at) - 1: [1 << at] for at in range(len(self._behind))} | {self.all: []}
 
-    def _next(self, state: int, cap: int) -> Iterator[Part]:
-        """The connected parts of at most ``cap`` units that can come behind ``state``."""
-        units = [at for at in range(len(self._behind)) if not state >> at & 1]
-        needs = {at: self._behind[at] & ~state for at in units}  # each with all that it reads
-        seen: set[Part] = set()
-        left = [own for own in needs.values() if own.bit_count() == 1]
+    def _ready(self, before: Sequence[int], part: Part, state: int) -> list[int]:
+        """The units that can come next behind ``part``, which leads to ``state``."""
+        readers = reduce(or_, (self._readers[unit] for unit in numbers_in(part)))
+        new = [at for at in numbers_in(readers & ~state) if not self._before[at] & ~state]
+        return [*(at for at in before if not state >> at & 1), *new]
+
+    def _near(self, state: int, ready: Sequence[int], cap: int) -> dict[int, int]:
+        """The units that a part of at most ``cap`` can hold behind ``state``, each with all that
+        it needs. Those are few, however many units there are.
+        """
+        found: dict[int, int] = {}
+        left = [*ready]
         while left:
-            part = left.pop()
+            at = left.pop()
+            needed = self._behind[at] & ~state
+            if at not in found and needed.bit_count() <= cap:
+                found[at] = needed
+                left += numbers_in(self._readers[at])
+        return {at: found[at] for at in sorted(found)}
+
+    def _next(self, state: int, ready: Sequence[int], cap: int) -> Iterator[Part]:
+        """The connected parts of at most ``cap`` units that can come behind ``state``."""
+        needs = self._near(state, ready, cap)
+        near = sum(1 << at for at in needs)
+        seen: set[Part] = set()
+        left = [(own, self._beside[at]) for at, own in needs.items() if own.bit_count() == 1]
+        while left:
+            part, beside = left.pop()
             if part in seen:
                 continue
             seen.add(part)
             yield part
-            for at in units:
-                if self._beside[at] & part and not part >> at & 1:
-                    grown = part | needs[at]
-                    if grown.bit_count() <= cap and grown not in seen:
-                        left.append(grown)
+            for at in numbers_in(beside & near & ~part):
+                grown = part | needs[at]
+                if grown.bit_count() <= cap and grown not in seen:
+                    added = (self._beside[unit] for unit in numbers_in(grown & ~part))
+                    left.append((grown, reduce(or_, added, beside)))
 
     def best(self, length: Length) -> tuple[float, tuple[Part, ...]]:
         """The least sum of lengths from no units to all, and the parts that give it."""
@@ -179,7 +207,7 @@ def best_plan(
     while True:
         for part in new:
             prices[part] = price(part)
-            guesses.note(part, prices[part].length)
+        guesses.note({part: prices[part].length for part in new})
         tried = sum(1 for part, one in prices.items() if part & (part - 1) and not one.again)
         total, parts = steps.best(partial(guesses.length, more=tried < budget))
         new = [part for part in parts if part not in prices]
@@ -220,12 +248,14 @@ class _Guesses:
         self._holding: list[dict[Part, float]] = [{} for _ in range(count)]  # by each unit
         self._known: dict[Part, float] = {}
 
-    def note(self, part: Part, length: float) -> None:
-        """A part has a price."""
-        self._lengths[part] = length
-        for unit in numbers_in(part):
-            self._holding[unit][part] = length
-        self._known = {own: known for own, known in self._known.items() if not own & part}
+    def note(self, lengths: Mapping[Part, float]) -> None:
+        """Some parts have prices."""
+        self._lengths |= lengths
+        for part, length in lengths.items():
+            for unit in numbers_in(part):
+                self._holding[unit][part] = length
+        changed = reduce(or_, lengths, 0)
+        self._known = {own: known for own, known in self._known.items() if not own & changed}
 
     def length(self, part: Part, *, more: bool) -> float:
         """The length of a part; infinite for one of several units if no ``more`` are priced."""

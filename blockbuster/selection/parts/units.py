@@ -13,8 +13,10 @@ together they are one product, summed over more axes, as over the taps of a filt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import heapify, heappop, heappush
 
 from blockbuster.frontend.kinds import FLOAT, MOVES
 from blockbuster.frontend.program import ArrayOutput, ArrayProgram
@@ -58,27 +60,46 @@ class Units:
     def __len__(self) -> int:
         return len(self.units)
 
-    @property
+    @cached_property
     def before(self) -> tuple[int, ...]:
         """For each unit the units that it reads, as bits."""
         return tuple(
             sum({1 << self.of[v.node] for v in unit.reads if v.node >= 0}) for unit in self.units
         )
 
-    @property
+    @cached_property
     def beside(self) -> tuple[int, ...]:
         """For each unit those that it reads, that read it, or that read an array that it reads."""
-        readers: dict[Value, int] = {}
+        found = list(self.before)
+        for value, read_by in self.readers.items():
+            maker = 1 << self.of[value.node] if value.node >= 0 else 0
+            for number in numbers_in(read_by | maker):
+                found[number] |= read_by | maker
+        return tuple(bits & ~(1 << number) for number, bits in enumerate(found))
+
+    @cached_property
+    def readers(self) -> Mapping[Value, int]:
+        """For each value that units read of others or of inputs, those units, as bits."""
+        found: dict[Value, int] = {}
         for number, unit in enumerate(self.units):
             for value in unit.reads:
-                readers[value] = readers.get(value, 0) | 1 << number
-        found = list(self.before)
-        for value, read_by in readers.items():
-            maker = 1 << self.of[value.node] if value.node >= 0 else 0
-            for number in range(len(self.units)):
-                if (read_by | maker) >> number & 1:
-                    found[number] |= read_by | maker
-        return tuple(bits & ~(1 << number) for number, bits in enumerate(found))
+                found[value] = found.get(value, 0) | 1 << number
+        return found
+
+    def crosses(self, value: Value, part: int) -> bool:
+        """True if a unit outside of ``part`` reads ``value``."""
+        return bool(self.readers.get(value, 0) & ~part)
+
+    def given(self, part: int) -> tuple[int, ...]:
+        """The equations of a part whose values other parts read, or outputs show."""
+        shown, own = self._shown, self.own(part)
+        return tuple(at for at in own if at in shown or self.crosses(Value(at), part))
+
+    @cached_property
+    def _shown(self) -> frozenset[int]:
+        return frozenset(
+            base.node for output in self.program.outputs for base in self.bases[output.value]
+        )
 
     def shown_by(self, part: int) -> list[ArrayOutput]:
         """The outputs of the program that ``part`` gives.
@@ -133,8 +154,30 @@ def units_of(program: ArrayProgram, sizes: Mapping[Dim, int]) -> Units:
     return _numbered(program, gluing.groups(), bases)
 
 
+@dataclass
+class _Group:
+    """Equations that are glued, and the ``outer`` ones that read them."""
+
+    members: list[int]
+    outer: dict[int, None]
+    pointwise: bool
+    product: bool
+
+    def take(self, other: _Group) -> None:
+        """Add another group. The smaller one of two is added, so that gluing stays cheap."""
+        self.members += other.members
+        self.outer |= other.outer
+        self.pointwise = self.pointwise and other.pointwise
+        self.product = self.product or other.product
+
+    @property
+    def size(self) -> int:
+        """What adding it to another group costs."""
+        return len(self.members) + len(self.outer)
+
+
 class _Gluing:
-    """Groups of equations that grow by gluing. Groups are named by one of their equations."""
+    """Groups of equations that grow by gluing. No group reads itself through others."""
 
     def __init__(
         self,
@@ -144,7 +187,6 @@ class _Gluing:
         bases: Mapping[Value, tuple[Value, ...]],
     ) -> None:
         self._program, self._sizes, self._computed = program, sizes, computed
-        self._group = {at: at for at in computed}
         self._reads = {
             at: tuple(dict.fromkeys(b for v in operands_of(program, at) for b in bases[v]))
             for at in computed
@@ -155,7 +197,12 @@ class _Gluing:
                 if base.node >= 0:
                     self._readers[base.node].append(at)
         self._ends = frozenset(b.node for o in program.outputs for b in bases[o.value])
-        self._products = [at for at in computed if program.equations[at].op == PRODUCT]
+        self._group = {at: self._alone(at) for at in computed}
+
+    def _alone(self, at: int) -> _Group:
+        op = self._program.equations[at].op
+        outer = dict.fromkeys(self._readers[at])
+        return _Group([at], outer, op in POINTWISE, op == PRODUCT)
 
     def groups(self) -> list[list[int]]:
         """The groups, each in order."""
@@ -172,10 +219,8 @@ class _Gluing:
         for at in self._computed:
             if self._program.equations[at].kind != FLOAT:
                 self._glue_whole(at)
-        found: dict[int, list[int]] = {}
-        for at in self._computed:
-            found.setdefault(self._group[at], []).append(at)
-        return list(found.values())
+        found = {id(group): group for group in (self._group[at] for at in self._computed)}
+        return [sorted(group.members) for group in found.values()]
 
     def _is_pointwise(self, at: int) -> bool:
         return self._program.equations[at].op in POINTWISE
@@ -192,8 +237,7 @@ class _Gluing:
         own, axis = operand.node, equation.param("axis") % len(program.shape_of(operand))
         if own < 0 or own in self._ends or self._readers.get(own) != [at]:
             return
-        summed = any(self._group[own] == self._group[n] for n in self._products)
-        if summed and axis < len(program.shape_of(operand)) - 2:
+        if self._group[own].product and axis < len(program.shape_of(operand)) - 2:
             self._glue(own, at)
 
     def _glue_to_operand(self, at: int) -> None:
@@ -209,13 +253,15 @@ class _Gluing:
     def _glue_to_reader(self, at: int) -> None:
         """Pointwise operators alone, to the group of all their readers, unless one is a product."""
         own = self._group[at]
-        group = [member for member, name in self._group.items() if name == own]
-        outer = [r for one in group for r in self._readers[one] if self._group[r] != own]
-        ops = [self._program.equations[reader].op for reader in outer]
-        glued = all(map(self._is_pointwise, group)) and self._ends.isdisjoint(group)
-        alike = len({self._group[reader] for reader in outer}) == 1
-        if glued and alike and PRODUCT not in ops and OPAQUE not in ops:
-            self._glue(at, outer[0])
+        if not own.pointwise or not own.outer or not self._ends.isdisjoint(own.members):
+            return
+        first = next(iter(own.outer))
+        group, equations = self._group[first], self._program.equations
+        if all(
+            self._group[reader] is group and equations[reader].op not in (PRODUCT, OPAQUE)
+            for reader in own.outer
+        ):
+            self._glue(at, first)
 
     def _glue_whole(self, at: int) -> None:
         """To all readers, where that is possible: masks and integers are seldom worth an array."""
@@ -223,36 +269,37 @@ class _Gluing:
             self._glue(at, reader)
 
     def _glue(self, one: int, other: int) -> bool:
-        """Make two groups one, unless a way leads from one to the other through others."""
+        """Make the groups of an equation and of one that reads it one group.
+
+        Refused if a way leads from one to the other through others.
+        """
         first, second = self._group[one], self._group[other]
-        if first == second:
+        if first is second:
             return True
         if self._has_detour(first, second):
             return False
-        for at, group in self._group.items():
-            if group == second:
-                self._group[at] = first
+        large, small = (first, second) if first.size >= second.size else (second, first)
+        for at in small.members:
+            self._group[at] = large
+            large.outer.pop(at, None)
+        small.outer = {at: None for at in small.outer if self._group[at] is not large}
+        large.take(small)
         return True
 
-    def _has_detour(self, first: int, second: int) -> bool:
-        """True if a way leads from one of two groups through others to one of the two."""
-        both = (first, second)
-        left = [
-            reader
-            for at, group in self._group.items()
-            if group in both
-            for reader in self._readers[at]
-            if self._group[reader] not in both
-        ]
+    def _has_detour(self, first: _Group, second: _Group) -> bool:
+        """True if a way leads from ``first`` through others to ``second``, which reads it.
+
+        None leads back: groups are an order, as equations are.
+        """
+        left = [at for at in first.outer if self._group[at] is not second]
         seen: set[int] = set()
         while left:
             group = self._group[left.pop()]
-            if group in both:
+            if group is second:
                 return True
-            if group not in seen:
-                seen.add(group)
-                members = [at for at, own in self._group.items() if own == group]
-                left += [reader for at in members for reader in self._readers[at]]
+            if id(group) not in seen:
+                seen.add(id(group))
+                left += group.outer
         return False
 
 
@@ -273,13 +320,29 @@ def _numbered(
         )
         for n, group in enumerate(groups)
     ]
-    needs = [{group_of[v.node] for v in read if v.node >= 0} for read in reads]
-    order: dict[int, None] = {}
-    while len(order) < len(groups):
-        order[next(n for n, own in enumerate(needs) if n not in order and own <= {*order})] = None
+    order = _in_order([{group_of[v.node] for v in read if v.node >= 0} for read in reads])
     units = tuple(Unit(tuple(groups[n]), reads[n]) for n in order)
     of = {at: number for number, unit in enumerate(units) for at in unit.equations}
     return Units(program, units, bases, of)
+
+
+def _in_order(needs: Sequence[Collection[int]]) -> list[int]:
+    """Numbers behind all that each of them needs, always the lowest that can come next."""
+    waiting = [len(own) for own in needs]
+    readers: list[list[int]] = [[] for _ in needs]
+    for number in range(len(needs)):
+        for needed in needs[number]:
+            readers[needed].append(number)
+    ready = [number for number, count in enumerate(waiting) if not count]
+    heapify(ready)
+    found: list[int] = []
+    while ready:
+        found.append(heappop(ready))
+        for reader in readers[found[-1]]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heappush(ready, reader)
+    return found
 
 
 def _free(program: ArrayProgram, sizes: Mapping[Dim, int]) -> set[int]:

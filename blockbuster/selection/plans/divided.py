@@ -26,7 +26,7 @@ from blockbuster.machines.library import IN_ONE_LOAD
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.better_together import better_together
-from blockbuster.selection.parts.bounds import Bounds, given
+from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.parts.partition import NEAR, Price, best_plan
@@ -166,9 +166,9 @@ class Division:
 
     def part(self, units: Units, bits: int) -> Part:
         """The units in ``bits`` as a part."""
-        program, own_values = self._program, dict.fromkeys(given(units, bits))
+        program, own_values = self._program, dict.fromkeys(units.given(bits))
         shown = {self.arrays[output.name]: output.value for output in units.shown_by(bits)}
-        cut = {self._names[v]: v for v in map(Value, own_values) if _crosses(units, v, bits)}
+        cut = {self._names[v]: v for v in map(Value, own_values) if units.crosses(v, bits)}
         outputs = {**{n: v for n, v in cut.items() if n not in shown}, **shown}
         equations = units.with_views(units.equations(bits), [*outputs.values()])
         key = equations, tuple(outputs.items())
@@ -294,7 +294,7 @@ class _Search:
 
     def _stored(self, bits: int) -> list[int]:
         """The equations of a part whose values other parts read."""
-        return [at for at in given(self._units, bits) if _crosses(self._units, Value(at), bits)]
+        return [at for at in self._units.given(bits) if self._units.crosses(Value(at), bits)]
 
     def _priced(self, own: Part) -> tuple[int, Price] | EmitError:
         try:
@@ -302,12 +302,6 @@ class _Search:
             return forms.best(own, self._consider, self._sizes, self._machine, NEAR)
         except EmitError as error:
             return error
-
-
-def _crosses(units: Units, value: Value, bits: int) -> bool:
-    """True if a unit outside of a part reads a value."""
-    readers = enumerate(units.units)
-    return any(not bits >> number & 1 and value in unit.reads for number, unit in readers)
 
 
 def _names(program: ArrayProgram) -> dict[Value, str]:

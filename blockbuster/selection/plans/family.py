@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 from blockbuster.emit.kernel import written
@@ -127,14 +128,21 @@ class Family:
     def _consider(self, sizes: Sizes, one_kernel: bool) -> Consider:
         """What considers the pieces of parts at ``sizes``, each part once."""
         considered: dict[Part, list[Considered]] = {}
+        equal: dict[Any, list[Considered]] = {}  # by structure: of the first such part
+        classes = {size_class(dim): size for dim, size in sizes.items()}
 
         def consider(part: Part) -> list[Considered]:
             if part not in considered:
                 known = completed(sizes, part.size_rules)
+                key = part.structure(classes), len(part.fused)
+                shared = equal.get(key) if self.target != CPU and not one_kernel else None
+                firsts = shared or repeat(None)
                 considered[part] = [
-                    fused.consider(known, given, self.target, one_kernel=one_kernel)
-                    for fused, given in zip(part.fused, part.given, strict=True)
+                    (first and fused.like(first, known, given, self.target))
+                    or fused.consider(known, given, self.target, one_kernel=one_kernel)
+                    for fused, given, first in zip(part.fused, part.given, firsts, strict=False)
                 ]
+                equal.setdefault(key, considered[part])
             return considered[part]
 
         return consider
