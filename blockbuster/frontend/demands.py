@@ -152,7 +152,7 @@ def _wants_fold(primitive: Primitive, layout: Layout) -> tuple[Layout, ...]:
     outer = moved(layout, lambda axis: ref.axes[axis + (axis >= fold.axis)])
     own = ref.axes[fold.axis]
     assert own is not None, "unit axes are not folded"
-    return ((*outer, Level(own, fold.dim, fold.axis >= rank - 2)),)
+    return ((*outer, Level(own, fold.dim, fold.in_blocks or fold.axis >= rank - 2)),)
 
 
 def _wants_contract(primitive: Primitive, layout: Layout) -> tuple[Layout, ...]:

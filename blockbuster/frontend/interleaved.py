@@ -38,11 +38,11 @@ def with_lines(
         return list(layouts)
     arrays = [
         (at, [along for strip in strips for along in strip.along])
-        for at, strips in (*_sources(primitives, of), *outputs)
+        for at, strips in (*sources(primitives, of), *outputs)
     ]
     short: Axes = [set() for _ in primitives]
     for at, runs in arrays:
-        short[at].update(along.axis for along in runs if _length(along) <= SHORT)
+        short[at].update(along.axis for along in runs if length_of(along) <= SHORT)
     _spread(short, primitives, of)
     blocked = ({level.axis for level in layout if level.blocked} for layout in layouts)
     innermost = (short[at] & {along.axis for along in runs[-1:]} for at, runs in arrays)
@@ -64,7 +64,7 @@ def with_lines(
     return list(layouts) if blocks & loops else found  # one size: blocks of one element everywhere
 
 
-def _sources(primitives: Sequence[Primitive], of: Sequence[int]) -> Iterator[tuple[int, Strips]]:
+def sources(primitives: Sequence[Primitive], of: Sequence[int]) -> Iterator[tuple[int, Strips]]:
     """The inputs that are read, and how values lie in them."""
     for at in of:
         op, shape = primitives[at].op, primitives[at].shape
@@ -72,7 +72,7 @@ def _sources(primitives: Sequence[Primitive], of: Sequence[int]) -> Iterator[tup
             yield at, op.strips or strips_of(tuple(range(len(shape))), shape)
 
 
-def _length(along: Along) -> float:
+def length_of(along: Along) -> float:
     """How many elements run along an axis; infinite if that is not known."""
     length = along.length.constant if along.length is not None else None
     return inf if length is None else float(length)
@@ -85,7 +85,7 @@ def _innermost(runs: Sequence[Along]) -> Iterator[int]:
     lines, length = 0, 1.0
     for along in reversed(runs):
         yield along.axis
-        length *= _length(along)
+        length *= length_of(along)
         if length > SHORT:
             lines, length = lines + 1, 1.0
         if lines == 2:

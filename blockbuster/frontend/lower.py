@@ -42,6 +42,7 @@ from blockbuster.frontend.primitives import (
 from blockbuster.frontend.program import ArrayProgram, Shape, check_program
 from blockbuster.frontend.reference_text import UserFunction
 from blockbuster.frontend.strips import Strip, Strips, strips_of
+from blockbuster.frontend.whole_lines import along_whole_lines
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
@@ -73,9 +74,10 @@ class _Lowering:
         self._live = _live(program)
         ends = [value for _, value, _ in program.outputs]
         named = with_own_dims(program.primitives, self._live, ends)
-        self._program = replace(program, primitives=tuple(named))
         stored = [(value, strips) for _, value, strips in program.outputs]
-        self._layouts = with_lines(layouts(named, self._live), named, self._live, stored)
+        lined = with_lines(layouts(named, self._live), named, self._live, stored)
+        self._layouts, named = along_whole_lines(lined, named, self._live, stored)
+        self._program = replace(program, primitives=tuple(named))
         self._made: dict[tuple[int, Layout], Value] = {}
         self._converted: dict[tuple[int, Layout, tuple[Dim, ...]], Value] = {}
         """By value, layout, and the loops that the conversion stays inside."""

@@ -48,6 +48,8 @@ def otherwise(
         return power
     if op == "concat" and len(set(kinds)) > 1 and (FLOAT in kinds or MASK in kinds):
         return trace.record(op, [_joined(trace, x, kinds) for x in operands], params)
+    if op == "matmul" and kinds == [FLOAT, FLOAT] and _sums_one_product(*operands):
+        return trace.record("mul", operands)
     numbers = kinds[op == "where" :]
     if MASK in numbers and all(kind in (MASK, TRUE) for kind in numbers):
         return _of_masks(trace, op, operands, params)
@@ -59,6 +61,13 @@ def otherwise(
         changed = any(kind in INTEGERS for kind in kinds)
         return trace.record(op, made, params) if changed else None
     return None
+
+
+def _sums_one_product(a: TracedArray, b: TracedArray) -> bool:
+    """True for matrices of which one has a single column and the other a single row: their product
+    is one of elements, which fuses with what is computed of them.
+    """
+    return min(a.ndim, b.ndim) > 1 and a.axes[-1] == 1 == b.axes[-2]
 
 
 def _kind(operand: Any) -> str:

@@ -72,11 +72,15 @@ class Round:
 
 @dataclass(frozen=True)
 class Fold:
-    """A reduction over one axis, which the result no longer has."""
+    """A reduction over one axis, which the result no longer has.
+
+    ``in_blocks``: the axis is in blocks wherever it stands, not only among the last two.
+    """
 
     monoid: str
     axis: int
     dim: Dim
+    in_blocks: bool = False
 
 
 @dataclass(frozen=True)
