@@ -32,18 +32,18 @@ def write_html(
     With the ``program`` that was fused, the page opens with the plan of its kernels. If the plan
     divides the program, the derivation of each part's kernels is in the file, too.
     """
-    plan, others = None, list[Data]()
+    plan, missing = None, ""
     if program is not None:
         progress("choosing the plan of kernels")
-        plan, _ = plan_of(program, sizes_of(derivation.start, setting), setting)
+        plan, missing = plan_of(program, sizes_of(derivation.start, setting), setting)
     choice = choice_for(derivation.start, plan)
     data = explorer_data(
         derivation, setting, title=title, prove=prove, choice=choice, progress=progress
     )
     if plan is None:
-        return write_whole(Path(path), page(data))
-    if choice is None:
-        others = _parts(plan, setting, prove, progress)
+        why = {"missing": missing} if missing else None
+        return write_whole(Path(path), page(data, plan=why))
+    others = _parts(plan, setting, prove, progress) if choice is None else []
     return write_whole(Path(path), page(data, others, plan_data(plan, alone=choice is not None)))
 
 

@@ -15,7 +15,10 @@ from blockbuster.emit.target import disk
 from blockbuster.errors import shown
 
 LEVEL = 6  # of compression: more takes twice as long for a fiftieth less
-SCRIPTS = ("numbers.js", "zoom.js", "picture.js", "texts.js", "details.js", "simulation.js", "plan.js", "script.js")
+SCRIPTS = (
+    "numbers.js", "zoom.js", "picture.js", "texts.js", "details.js", "simulation.js", "plan.js",
+    "script.js",
+)  # fmt: skip
 
 
 Data = dict[str, Any]

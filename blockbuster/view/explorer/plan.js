@@ -31,6 +31,7 @@ function buildPlan() {
   $("plan-button").hidden = plan === null;
   if (!plan) return;
   $("plan-button").onclick = () => showPlan(!document.body.hasAttribute("data-plan"));
+  if (plan.missing) { $("plan-list").replaceChildren(h("p", { class: "message" }, plan.missing)); return; }
   const total = plan.parts.reduce((sum, part) => sum + (part.us ?? 0), 0);
   $("plan-list").replaceChildren(
     h("h2", {}, plan.head),

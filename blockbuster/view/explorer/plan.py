@@ -18,7 +18,6 @@ from blockbuster.ir.types import Dim
 from blockbuster.runtime.given import family_of, sizes_given
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.explanation import Told, divided_of, explanation
 from blockbuster.selection.plans.plan import Plan
 from blockbuster.view.explorer.chosen import Chosen
@@ -44,10 +43,11 @@ def plan_of(
 
 
 def choices_of(plan: Plan) -> tuple[tuple[Fused, Chosen], ...]:
-    """The fused programs of a plan, each with the choice that became its kernels."""
+    """The different programs of a plan, each with the choice that became its kernels."""
     divided = divided_of(plan)
     pairs = zip(divided.fused, divided.considered, strict=True)
-    return tuple((fused, _chosen(fused, considered)) for fused, considered in pairs)
+    different = {fused.graph: (fused, considered) for fused, considered in pairs}
+    return tuple((fused, _chosen(fused, considered)) for fused, considered in different.values())
 
 
 def _chosen(fused: Fused, considered: Considered) -> Chosen:
@@ -58,9 +58,8 @@ def _chosen(fused: Fused, considered: Considered) -> Chosen:
 def choice_for(graph: Graph, plan: Plan | None) -> Chosen | None:
     """The plan's choice for a whole program; None if the plan divides it."""
     choices = choices_of(plan) if plan is not None else ()
-    if len(choices) != 1 or choices[0][0].graph != graph:
-        return None
-    return choices[0][1]
+    alone = len(choices) == 1 and choices[0][0].graph == graph
+    return choices[0][1] if alone else None
 
 
 def plan_data(plan: Plan, *, alone: bool) -> Data:
@@ -73,7 +72,7 @@ def plan_data(plan: Plan, *, alone: bool) -> Data:
     first = 0 if alone else 1
     parts = [
         _part(one, pages)
-        for one, pages in zip(told.parts, _pages(divided_of(plan), first), strict=True)
+        for one, pages in zip(told.parts, _pages(plan, first), strict=True)
     ]
     return {
         "head": told.head,
@@ -81,18 +80,20 @@ def plan_data(plan: Plan, *, alone: bool) -> Data:
         "parts": parts,
         "stored": list(told.stored),
         "search": list(told.search),
-        "picture": plain_svg(render(draw_plan(plan).dot, "svg").decode()) if can_render("svg") else "",
+        "picture": _picture(plan),
         "alone": alone,
     }
 
 
-def _pages(divided: Divided, first: int) -> list[list[int]]:
-    """The pages of each part's programs, counted from ``first`` on."""
-    pages = []
-    for _, considered in divided.by_part:
-        pages.append([first + at for at in range(len(considered))])
-        first += len(considered)
-    return pages
+def _picture(plan: Plan) -> str:
+    """The picture as SVG; "" where nothing is installed that draws it."""
+    return plain_svg(render(draw_plan(plan).dot, "svg").decode()) if can_render("svg") else ""
+
+
+def _pages(plan: Plan, first: int) -> list[list[int]]:
+    """The pages of each part's programs, counted from ``first`` on; equal programs share one."""
+    numbers = {fused.graph: at for at, (fused, _) in enumerate(choices_of(plan), first)}
+    return [[numbers[fused.graph] for fused in part.fused] for part in divided_of(plan).parts]
 
 
 def _part(told: Told, pages: list[int]) -> Data:

@@ -147,7 +147,7 @@ function listen() {
   document.addEventListener("keydown", (event) => {
     const { target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey || target.matches("select, input")) return;
-    if (document.body.hasAttribute("data-plan") && !"p?/".includes(event.key)) return planKey(event);
+    if (document.body.hasAttribute("data-plan") && !"p/".includes(event.key.toLowerCase())) return planKey(event);
     if (event.key === " " && target.matches("button, a")) return;
     const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (act) { event.preventDefault(); act(); }
@@ -198,5 +198,5 @@ open("step");
 buildPlan();
 if (!fromHash()) {
   go(0);
-  showPlan(plan !== null);
+  showPlan(plan !== null && !plan.missing);
 }

@@ -18,7 +18,9 @@ function fitInto(pane) {
   const svg = pane.querySelector("svg");
   if (!svg || !pane.clientWidth) return;
   const { width, height } = svg.viewBox.baseVal;
-  sized(svg, Math.min((pane.clientWidth - 18) / width, Math.max(pane.clientHeight - 16, 60) / height, LARGEST));
+  const grows = innerWidth < 1100; // panes under each other are as high as what they hold, up to a part of the window
+  const room = grows ? innerHeight * 0.58 : pane.clientHeight;
+  sized(svg, Math.min((pane.clientWidth - 18) / width, Math.max(room - 16, 60) / height, LARGEST));
 }
 
 /** Zoom about a point of the window, by default the middle of the pane. */
