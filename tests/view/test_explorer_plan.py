@@ -80,14 +80,18 @@ def test_a_plan_that_cannot_be_made_says_why(program):
 def test_much_to_simulate_is_sampled_from_the_grid(monkeypatch):
     program = bb.trace(lambda x, w: x @ w, x="B M K", w="B K N")
     kernel = bb.emit(bb.fuse(bb.lower(program)).final, {"B": 8, "M": 256, "K": 64, "N": 128})
-    whole, none = sampled(kernel)
+    whole, none, _ = sampled(kernel)
     assert none == {}
     assert whole == kernel
 
     monkeypatch.setattr(simulation, "MOST_TILES", 40)
-    smaller, shrunk = sampled(kernel)
+    smaller, shrunk, moved = sampled(kernel)
+    assert moved <= 40 * simulation.TILE
     assert shrunk == {"B": 2}
     assert smaller.sizes == {**kernel.sizes, **shrunk}
     data = simulation.simulation_data(kernel, "h200")
     assert data["sample"] == [["B", 2, 8]]
     assert data["time"] == pytest.approx(simulate(smaller, launch="graph").time_us, abs=1e-3)
+
+    monkeypatch.setattr(simulation, "MOST_TILES", 0)
+    assert "in the fewest programs" in simulation.simulation_data(kernel, "h200")["missing"]

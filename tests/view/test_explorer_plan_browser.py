@@ -20,9 +20,7 @@ def path(tmp_path_factory):
     program = bb.trace(normed, x="M K", w="K N")
     derivation = bb.fuse(bb.lower(program))
     said = []
-    write_html(
-        derivation, path, SETTING, prove=False, program=program, progress=said.append
-    )
+    write_html(derivation, path, SETTING, prove=False, program=program, progress=said.append)
     assert said[0] == "choosing the plan of kernels"
     assert any(text.startswith("program 2 of 2") for text in said)
     return path

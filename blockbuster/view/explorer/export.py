@@ -56,6 +56,7 @@ def _parts(
     for at, (fused, choice) in enumerate(found, 1):
         bare = replace(setting, sizes={}, blocks={})
         own = {dim: sizes[dim] for dim in sizes_of(fused.graph, bare) if dim in sizes}
+        blocks = {dim: n for dim, n in setting.blocks.items() if dim in own}
         where = f"program {at} of {len(found)}"
 
         def tell(what: str, where: str = where) -> None:
@@ -63,8 +64,8 @@ def _parts(
 
         pages.append(
             explorer_data(
-                fused.derivation, replace(bare, sizes=own), title=f"{plan.name}, {where}",
-                prove=prove, choice=choice, progress=tell,
+                fused.derivation, replace(bare, sizes=own, blocks=blocks),
+                title=f"{plan.name}, {where}", prove=prove, choice=choice, progress=tell,
             )
         )  # fmt: skip
     return pages

@@ -70,10 +70,7 @@ def plan_data(plan: Plan, *, alone: bool) -> Data:
     """
     told = explanation(plan)
     first = 0 if alone else 1
-    parts = [
-        _part(one, pages)
-        for one, pages in zip(told.parts, _pages(plan, first), strict=True)
-    ]
+    parts = [_part(one, pages) for one, pages in zip(told.parts, _pages(plan, first), strict=True)]
     return {
         "head": told.head,
         "machine": told.machine,

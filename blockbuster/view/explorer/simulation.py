@@ -31,7 +31,11 @@ def simulation_data(kernel: Kernel | None, on: str | Path | Machine) -> Data:
     if kernel is None:
         return {"missing": "No kernel was written, so that none is simulated."}
     device = machine(on)
-    sample, shrunk = sampled(kernel)
+    sample, shrunk, moved = sampled(kernel)
+    if moved > MOST_TILES * TILE:
+        what = f"At these sizes {moved:,} elements move, in the fewest programs that there can be"
+        hint = "a simulation takes longer than a page should. At smaller sizes there is one"
+        return {"missing": f"{what}: {hint}."}
     try:
         report = simulate(sample, device, launch="graph")
     except ValueError as error:
@@ -60,17 +64,18 @@ def simulation_data(kernel: Kernel | None, on: str | Path | Machine) -> Data:
     }
 
 
-def sampled(kernel: Kernel) -> tuple[Kernel, dict[Dim, int]]:
+def sampled(kernel: Kernel) -> tuple[Kernel, dict[Dim, int], int]:
     """The kernel with so few programs that its simulation takes a second or two.
 
     Dims of the launch grid are halved, the outermost first, until little enough moves: programs
     do not depend on each other, so those that are left run as before. Dims whose sizes follow from
-    others stay. Also returns the dims that were made smaller, with their sizes.
+    others stay. Also returns the dims that were made smaller, with their sizes, and about how many
+    elements move then.
     """
     program, moved = kernel.tile_program, _moved(kernel)
     shrunk: dict[Dim, int] = {}
     if program is None:
-        return kernel, shrunk
+        return kernel, shrunk, moved
     bound = {dim for rule in program.rules for dim in (rule.dim, *rule.length.dims)}
     grid = dict.fromkeys(dim for nest in program.nests for dim in nest.grid)
     for dim in grid:
@@ -80,7 +85,7 @@ def sampled(kernel: Kernel) -> tuple[Kernel, dict[Dim, int]]:
         while moved > MOST_TILES * TILE and size >= 2 * least:
             moved, size = moved // 2, size // 2
             shrunk[dim] = size
-    return replace(kernel, sizes={**kernel.sizes, **shrunk}), shrunk
+    return replace(kernel, sizes={**kernel.sizes, **shrunk}), shrunk, moved
 
 
 def _moved(kernel: Kernel) -> int:
