@@ -311,6 +311,7 @@ def test_fuse_and_view_write_the_explorer(capsys, model, tmp_path):
     assert f"wrote {page}" in out
     text = page.read_text()
     assert "<title>attention: derivation</title>" in text
+    assert '<script type="text/plain" id="plan">' in text
     shown = unpacked(text)
     (n,) = [dim for dim in shown["dims"] if dim["name"] == "N"]
     assert (n["size"], n["blocks"]) == (48, 3)
@@ -320,6 +321,7 @@ def test_fuse_and_view_write_the_explorer(capsys, model, tmp_path):
     assert code == 0
     text = (tmp_path / "steps.html").read_text()
     assert "<title>steps: derivation</title>" in text
+    assert 'id="plan">' not in text, "no array program is at hand"
     assert unpacked(text)["proof"]["word"] == "equal"
 
 

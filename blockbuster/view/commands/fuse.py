@@ -35,7 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.json.write_text(derivation.to_json(), encoding="utf-8")
     if arguments.html:
         setting = view.setting_of(arguments, program.sizes)
-        view.write_page(derivation, arguments.html, setting, title=program.name)
+        by_default = arguments.rules == "default" and not arguments.whole
+        planned = program if by_default else None  # plans are of programs fused by default
+        view.write_page(derivation, arguments.html, setting, title=program.name, program=planned)
     say(program.listing() + "\n")
     say(derivation.show() + "\n")
     say(derivation.final.show() if arguments.text else derivation.final.listing())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from blockbuster.errors import BlockbusterError, message, shown
+from blockbuster.frontend import ArrayProgram
 from blockbuster.ir.reading import parse_json
 from blockbuster.ir.tokens import unquoted
 from blockbuster.rules import (
@@ -117,9 +118,23 @@ def setting_of(arguments: argparse.Namespace, fixed: dict[str, int] | None = Non
     return Setting(sizes, blocks, machine=arguments.machine, trials=arguments.trials)
 
 
-def write_page(derivation: Derivation, path: Path, setting: Setting, *, title: str = "") -> None:
-    """Write the page, with a spinner on the terminal that names what is being done."""
+def write_page(
+    derivation: Derivation,
+    path: Path,
+    setting: Setting,
+    *,
+    title: str = "",
+    program: ArrayProgram | None = None,
+) -> None:
+    """Write the page, with a spinner on the terminal that names what is being done.
+
+    With the ``program`` that was fused, the page opens with its plan.
+    """
     prove = setting.trials > 0
-    with Screen(stderr=True).working("rewriting") as update:
-        write_html(derivation, path, setting, title=title, prove=prove, progress=update)
+    way_out = " (--trials 0 leaves out the proofs)" if prove else ""
+    with Screen(stderr=True).working(f"rewriting{way_out}") as update:
+        write_html(
+            derivation, path, setting, title=title, prove=prove, program=program,
+            progress=lambda what: update(what + way_out),
+        )  # fmt: skip
     say(f"wrote {path}")

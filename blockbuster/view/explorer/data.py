@@ -47,17 +47,20 @@ def explorer_data(
     *,
     title: str = "",
     prove: bool = True,
+    choice: Chosen | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Data:
     """The data of the page. ``progress`` is called with a message before each long part.
 
-    Raises ValueError for sizes and blocks that do not fit the program, DrawError for a derivation
-    too long for one page.
+    ``choice``: what becomes kernels, where somebody has chosen it already. Raises
+    ValueError for sizes and blocks that do not fit the program, DrawError for a derivation too long
+    for one page.
     """
     _check_length(derivation)
     sizes = sizes_of(derivation.start, setting)
-    progress("choosing what costs least")
-    choice = chosen(derivation, sizes, setting.dtype, chosen_by(setting.machine))
+    if choice is None:
+        progress("choosing what costs least")
+        choice = chosen(derivation, sizes, setting.dtype, chosen_by(setting.machine))
     progress("rewriting")
     found = frames(derivation, choice.derivation)
     graphs = [derivation.start, *(frame.after for frame in found)]

@@ -1,8 +1,20 @@
 // The data, how elements are made, and closed forms at the sizes and blocks of the moment.
 
-const packed = Uint8Array.from(atob(document.getElementById("data").textContent), (c) => c.charCodeAt(0));
-const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-const data = JSON.parse(await new Response(stream).text());
+async function unpacked(id) {
+  const packed = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+/** An address ends in #step, or in #derivation/step where a plan has several derivations. */
+function addressed() {
+  const [, page, at] = /^#(?:(\d+)\/)?(\d+)$/.exec(location.hash) || [];
+  return { page: page && document.getElementById(`data-${page}`) ? Number(page) : 0, at: at && Number(at) };
+}
+
+const { page } = addressed(); // another derivation is another load of the page
+const data = await unpacked(page ? `data-${page}` : "data");
+const plan = document.getElementById("plan") ? await unpacked("plan") : null;
 const last = data.states.length - 1; // the last state of the block program
 const end = last + data.moves.steps.length; // behind it stand the moves of its kernel
 const $ = (id) => document.getElementById(id);

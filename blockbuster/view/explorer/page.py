@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -14,16 +15,27 @@ from blockbuster.emit.target import disk
 from blockbuster.errors import shown
 
 LEVEL = 6  # of compression: more takes twice as long for a fiftieth less
-SCRIPTS = ("numbers.js", "picture.js", "texts.js", "details.js", "simulation.js", "script.js")
+SCRIPTS = (
+    "numbers.js", "zoom.js", "picture.js", "texts.js", "details.js", "simulation.js", "plan.js",
+    "script.js",
+)  # fmt: skip
 
 
-def page(data: dict[str, Any]) -> str:
-    """The page as text: template, style and script of this folder, and the data."""
+Data = dict[str, Any]
+
+
+def page(data: Data, others: Sequence[Data] = (), plan: Data | None = None) -> str:
+    """The page as text: template, style and script of this folder, and the data.
+
+    ``others``: derivations that boxes of the ``plan`` open, beside that of ``data``.
+    """
+    more = [_packed(f"data-{at}", other) for at, other in enumerate(others, 1)]
+    more += [_packed("plan", plan)] if plan is not None else []
     parts = {
         "title": escape(shown(f"{data['title']}: derivation")),
         "style": _asset("style.css"),
         "script": _script(),
-        "data": packed(data),
+        "data": "\n".join([_packed("data", data), *more]),
     }
     before, *rest = _asset("template.html").split("[[")
     text = before
@@ -48,7 +60,11 @@ def _asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def packed(data: dict[str, Any]) -> str:
+def _packed(name: str, data: Data) -> str:
+    return f'<script type="text/plain" id="{name}">{packed(data)}</script>'
+
+
+def packed(data: Data) -> str:
     """The data as JSON, deflated, in base 64: a tenth of its length, and no markup can be in it."""
     text = json.dumps(data, separators=(",", ":"))
     deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)

@@ -88,7 +88,7 @@ function choose(texts) {
   const fits = whole.map((_, depth) => depth).filter((depth) => scaleOf(boxOf(texts[whole[depth]])) >= LEAST).pop();
   if (fits !== undefined && fits >= Math.min(inside, most)) return [whole[fits], null, fits];
   const least = [whole[Math.max(fits ?? 0, 0)], null, fits ?? 0];
-  if (!place()) return least;
+  if (!place() || (now.at === 0 && whole.length)) return least; // the start is the whole program
   const overview = isSmall() && whole.length && scaleOf(boxOf(texts[whole[0]])) > scaleOf(boxOf(texts[place()[0]]));
   return overview ? least : [...place(), PLACE];
 }
@@ -125,6 +125,7 @@ function showPicture() {
   }
   svg.setAttribute("role", "group");
   svg.setAttribute("aria-label", `Picture of ${now.focus ? `map ${now.focus}` : "the program"}`);
+  textsOnTop(svg);
   canvas.replaceChildren(svg);
   scale();
   reveal(svg.querySelector(".taken"), canvas);
@@ -152,21 +153,24 @@ function scaleOf([, , width, height]) {
   return isSmall() ? across : Math.min(across, Math.max($("canvas").clientHeight - 16, 120) / height);
 }
 
-const fitting = () => scaleOf(boxOf(`viewBox="${$("canvas").querySelector("svg").getAttribute("viewBox")}"`));
+/** A picture fits its pane until somebody zooms. */
+function scale() { if (now.zoom === null) fitInto($("canvas")); }
 
-function scale() {
-  const svg = $("canvas").querySelector("svg");
-  if (!svg) return;
-  const by = now.zoom || clamp(fitting(), isSmall() ? 0.3 : LEAST, 1.4);
-  svg.setAttribute("width", svg.viewBox.baseVal.width * by);
-  svg.setAttribute("height", svg.viewBox.baseVal.height * by);
+function zoom(factor, at) {
+  now.zoom = factor || null;
+  if (factor) zoomBy($("canvas"), factor, at); else scale();
 }
 
-function zoom(factor) {
-  const svg = $("canvas").querySelector("svg");
-  if (!svg) return;
-  now.zoom = factor ? clamp((svg.width.baseVal.value / svg.viewBox.baseVal.width) * factor, 0.1, 6) : fitting();
-  scale();
+/** The next line of the program that holds the searched text, and its node. */
+function search(by) {
+  const wanted = $("search").value.trim().toLowerCase();
+  const text = data.states[shown()].text, lines = strings(text.lines), places = strings(text.places);
+  const found = wanted ? [...new Set(places.filter((at, index) => at && lines[index].toLowerCase().includes(wanted)))] : [];
+  const next = (found.indexOf(now.selected) + by + found.length) % found.length;
+  $("search").classList.toggle("none", Boolean(wanted) && !found.length);
+  $("search").title = wanted ? `${found.length} found; Enter goes to the next` : "";
+  now.selected = "";
+  if (found.length) select(found[Math.max(next, 0)]); else link("");
 }
 
 function showCrumbs() {

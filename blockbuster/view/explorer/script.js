@@ -27,7 +27,7 @@ function go(at) {
   if ($("steps").clientHeight) reveal(current, $("steps"));
   $("first").disabled = $("back").disabled = to === 0;
   $("last").disabled = $("on").disabled = to === end;
-  history.replaceState(null, "", `#${to}`);
+  history.replaceState(null, "", address(page, to));
   showStep();
   showSizes();
   drawCurve();
@@ -56,7 +56,7 @@ function open(tab) {
   const wide = tab === "kernel" || tab === "simulation";
   if (wide) enlarge(false);
   document.querySelector("main").toggleAttribute("data-wide", wide);
-  if (tab === "kernel" && now.at < last) { now.form = "loops"; now.side = "after"; press("form", now.form); go(last); } else { drawCurve(); scale(); }
+  if (tab === "kernel" && now.at < last) { now.form = "loops"; now.side = "after"; press("form", now.form); go(last); } else { drawCurve(); showPicture(); }
 }
 
 function play(on) {
@@ -72,6 +72,9 @@ const KEYS = {
   b: () => { if (now.at) { now.side = now.side === "before" ? "after" : "before"; showSide(); } },
   e: () => enlarge(),
   "[": () => deepen(-1), "]": () => deepen(1),
+  p: () => { if (plan) showPlan(!document.body.hasAttribute("data-plan")); },
+  "/": () => { showPlan(false); $("search").focus(); },
+  "+": () => zoom(1.25), "-": () => zoom(1 / 1.25), 0: () => zoom(0),
   Escape: () => { if (now.selected) select(now.selected); else if (now.focus) focus(parent(now.focus)); $("help").hidden = true; },
 };
 
@@ -79,7 +82,7 @@ function enlarge(on = $("enlarge").getAttribute("aria-pressed") !== "true") {
   $("enlarge").setAttribute("aria-pressed", on);
   document.querySelector("main").toggleAttribute("data-large", on);
   now.zoom = null;
-  scale();
+  showPicture();
 }
 
 function deepen(by) {
@@ -120,6 +123,13 @@ function listen() {
       open(next.id.slice(4));
     };
   });
+  zooming($("canvas"), zoom);
+  zooming($("plan-canvas"), zoomPlan);
+  $("search").oninput = () => search(0);
+  $("search").onkeydown = (event) => {
+    if (event.key === "Enter") search(event.shiftKey ? -1 : 1);
+    if (event.key === "Escape") { $("search").value = ""; search(0); $("search").blur(); }
+  };
   linking($("text"));
   linking($("panel-kernel"), () => last);
   linking($("panel-why"), () => data.chosen.state);
@@ -137,20 +147,25 @@ function listen() {
   document.addEventListener("keydown", (event) => {
     const { target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey || target.matches("select, input")) return;
+    if (document.body.hasAttribute("data-plan") && !"p/".includes(event.key.toLowerCase())) return planKey(event);
     if (event.key === " " && target.matches("button, a")) return;
     const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (act) { event.preventDefault(); act(); }
   });
-  window.addEventListener("resize", () => { drawCurve(); if (now.depth === AUTO && !data.pictures.missing) showPicture(); else scale(); });
+  window.addEventListener("resize", () => { drawCurve(); showPicture(); zoomPlan(0); });
   window.addEventListener("hashchange", fromHash);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => theme(event.matches));
   $("theme").onclick = () => theme(document.documentElement.dataset.theme !== "dark");
 }
 
+const address = (derivation, at) => (derivation ? `#${derivation}/${at}` : `#${at}`);
+
 function fromHash() {
-  const at = /^#(\d+)$/.exec(location.hash);
-  if (at) go(Number(at[1]));
-  return Boolean(at);
+  const wanted = addressed();
+  if (wanted.page !== page && wanted.at !== undefined) location.reload();
+  else if (wanted.at !== undefined) { showPlan(false); go(wanted.at); }
+  else if (location.hash === "#plan") showPlan(true);
+  return wanted.at !== undefined;
 }
 
 function theme(dark) {
@@ -180,4 +195,8 @@ buildSource();
 listen();
 press("form", now.form);
 open("step");
-if (!fromHash()) go(0);
+buildPlan();
+if (!fromHash()) {
+  go(0);
+  showPlan(plan !== null && !plan.missing);
+}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from blockbuster.costs.report import Report
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.schedule.steps import cost_of
+from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine, Tier, machine
 from blockbuster.simulation import simulate
 
@@ -16,8 +18,8 @@ MOST_BARS = 6000
 """Bars of a timeline; where there are more, only some processors are shown."""
 
 TILE, MOST_TILES = 64 * 128, 60_000
-"""A simulation takes 20 microseconds for each tile that moves: more of them than a page is worth
-are not simulated."""
+"""A simulation takes 20 microseconds for each tile that moves. Where more of them move than a page
+is worth, fewer programs of the launch grid are simulated."""
 
 DIGITS = 3  # of microseconds
 
@@ -28,19 +30,20 @@ def simulation_data(kernel: Kernel | None, on: str | Path | Machine) -> Data:
     """The simulation of a kernel on a machine; "missing" says why there is none."""
     if kernel is None:
         return {"missing": "No kernel was written, so that none is simulated."}
-    moved = _moved(kernel)
+    device = machine(on)
+    sample, shrunk, moved = sampled(kernel)
     if moved > MOST_TILES * TILE:
-        what = f"At these sizes {moved:,} elements move"
+        what = f"At these sizes {moved:,} elements move, in the fewest programs that there can be"
         hint = "a simulation takes longer than a page should. At smaller sizes there is one"
         return {"missing": f"{what}: {hint}."}
-    device = machine(on)
     try:
-        report = simulate(kernel, device, launch="graph")
+        report = simulate(sample, device, launch="graph")
     except ValueError as error:
         return {"missing": f"The kernel is not simulated on {device.name}.\n{error}"}
     every, bars = _bars(report)
     return {
         "machine": report.machine,
+        "sample": [[dim, size, kernel.sizes[dim]] for dim, size in shrunk.items()],
         "time": round(report.time_us, DIGITS),
         "critical": report.critical,
         "processors": device.processors,
@@ -59,6 +62,30 @@ def simulation_data(kernel: Kernel | None, on: str | Path | Machine) -> Data:
         ],
         "assumed": list(report.assumed),
     }
+
+
+def sampled(kernel: Kernel) -> tuple[Kernel, dict[Dim, int], int]:
+    """The kernel with so few programs that its simulation takes a second or two.
+
+    Dims of the launch grid are halved, the outermost first, until little enough moves: programs
+    do not depend on each other, so those that are left run as before. Dims whose sizes follow from
+    others stay. Also returns the dims that were made smaller, with their sizes, and about how many
+    elements move then.
+    """
+    program, moved = kernel.tile_program, _moved(kernel)
+    shrunk: dict[Dim, int] = {}
+    if program is None:
+        return kernel, shrunk, moved
+    bound = {dim for rule in program.rules for dim in (rule.dim, *rule.length.dims)}
+    grid = dict.fromkeys(dim for nest in program.nests for dim in nest.grid)
+    for dim in grid:
+        if dim in bound or dim not in kernel.sizes:
+            continue
+        size, least = kernel.sizes[dim], kernel.tiles.get(dim, 1)
+        while moved > MOST_TILES * TILE and size >= 2 * least:
+            moved, size = moved // 2, size // 2
+            shrunk[dim] = size
+    return replace(kernel, sizes={**kernel.sizes, **shrunk}), shrunk, moved
 
 
 def _moved(kernel: Kernel) -> int:

@@ -10,6 +10,7 @@ GONE = re.compile(r"<title>.*?</title>\s*|<!--.*?-->\s*", re.DOTALL)
 LINK = re.compile(r"<g id=\"a_[^>]*>\s*<a\b[^>]*>(.*?)</a>\s*</g>\s*", re.DOTALL)
 UNSEEN = re.compile(r"<g id=\"[^\"]*\" class=\"cluster space\">\s*<polygon[^>]*>\s*</g>\s*")
 PLACE = re.compile(r" id=\"n-([\d-]+)\"")
+PART = re.compile(r" id=\"k-(\d+)\"")  # a box of a plan
 OTHER = re.compile(r" (?:id|font-family|xml:space)=\"[^\"]*\"")
 TAG = re.compile(r"<[^>]*>")
 DIGITS = re.compile(r"(\d\.\d)\d+")
@@ -30,6 +31,7 @@ def plain_svg(svg: str) -> str:
 
 
 def _tag(found: re.Match[str]) -> str:
-    tag = OTHER.sub("", PLACE.sub(r' data-place="\1"', found[0]))
+    tag = PART.sub(r' data-part="\1"', PLACE.sub(r' data-place="\1"', found[0]))
+    tag = OTHER.sub("", tag)
     tag = tag.replace('="black"', '="currentColor"')
     return DIGITS.sub(r"\1", tag)

@@ -120,7 +120,9 @@ function showSteps() {
 function kernelsInWords() {
   const { name, kernels } = data.chosen, edges = data.left.length;
   if (!kernels) return `no kernel, ${edges} buffered ${edges === 1 ? "edge" : "edges"} left`;
-  return `${name} runs, as ${kernels === 1 ? "one kernel" : `${kernels} kernels`}`;
+  const count = kernels === 1 ? "one kernel" : `${kernels} kernels`;
+  if (plan && !plan.missing && !plan.alone && page === 0) return `as one program: ${name}, ${count}; the plan divides it`;
+  return `${name} runs, as ${count}`;
 }
 
 function drawCurve() {
