@@ -84,7 +84,7 @@ FREE_CHARACTERS = Tier(
     "B",
     "equality of values where exp turns sums into products (and log, sqrt follow) and max, min and "
     f"comparisons are uninterpreted, {AT}",
-    (HASH, "exp is a character of residues; logs and roots are of positive numbers"),
+    (HASH, "exp is any function of remainders with exp(a + b) = exp(a) exp(b); logs and roots are of positive numbers"),
     lambda random, _: FreeCharacters(int(random.integers(2**62))),
     _uniform,
 )
@@ -93,7 +93,7 @@ CHARACTERS = Tier(
     f"equality of values where exp turns sums into products (and log, sqrt follow), {AT}",
     (
         HASH,
-        "exp is a character of residues; logs and roots are of positive numbers",
+        "exp is any function of remainders with exp(a + b) = exp(a) exp(b); logs and roots are of positive numbers",
         ORDER,
     ),
     lambda random, near: Characters(int(random.integers(2**62)), near),
