@@ -14,7 +14,7 @@ from blockbuster.errors import message
 from blockbuster.machines import Machine
 from blockbuster.machines import machine as machine_of
 from blockbuster.selection.candidates.candidate import CPU
-from blockbuster.selection.plans.call_times import with_calls
+from blockbuster.selection.plans.call_times import with_calls, without_kernels
 from blockbuster.selection.plans.plan import File, Plan
 from blockbuster.simulator import Sized, simulated
 
@@ -55,8 +55,13 @@ def simulate(
         raise ValueError(message(f"unknown launch {launch!r}", hint=f"known: {known}"))
     if warm and flushed:
         raise ValueError("the cache is warm, or it is flushed: ask for one of them")
-    report = simulated(_kernels(what), device, launch=launch, warm=warm, flushed=flushed)
-    return with_calls(report, what, device, launch) if isinstance(what, Plan) else report
+    kernels = _kernels(what)
+    if not isinstance(what, Plan):
+        return simulated(kernels, device, launch=launch, warm=warm, flushed=flushed)
+    if what.calls and not kernels:
+        return with_calls(without_kernels(device), what, device, launch)
+    report = simulated(kernels, device, launch=launch, warm=warm, flushed=flushed)
+    return with_calls(report, what, device, launch)
 
 
 def _kernels(what: Kernel | Plan | Scheduled) -> tuple[Sized, ...]:

@@ -59,7 +59,7 @@ templates_path = ["templates"]
 html_show_sourcelink = False
 html_copy_source = False
 
-PLACE = re.compile(r"^<!-- generated: (\w+) -->$(?!\n.*?^<!-- end: \1 -->$)", re.MULTILINE | re.DOTALL)
+PLACE = re.compile(r"^<!-- generated: (\w+) -->$(?!\n.*?^<!-- end: \1 -->$)", re.M | re.S)
 """Marks whose lists are not in the page already: filled_in.py writes those."""
 
 

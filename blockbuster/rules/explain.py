@@ -152,8 +152,8 @@ def _unlock(dims: Sequence[Dim], left: Mapping[Dim, int], now: int) -> str:
     if not better:
         return ""
     count, dim = better[0]
-    left = f"{count} of {now} stored values are left" if count else "nothing has to be stored"
-    return f'if one block holds all of {dim}, {left}: bb.fuse(graph, whole=("{dim}",))'
+    said = f"{count} of {now} stored values are left" if count else "nothing has to be stored"
+    return f'if one block holds all of {dim}, {said}: bb.fuse(graph, whole=("{dim}",))'
 
 
 def _elements(type: Type, sizes: Mapping[Dim, int]) -> int:

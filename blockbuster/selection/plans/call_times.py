@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from blockbuster.selection.plans.plan import Plan
 
 
+def without_kernels(machine: Machine) -> Report:
+    """The report on a plan that consists of calls, before their time is added."""
+    return Report(machine.name, 0.0, {}, {}, "the calls of a library")
+
+
 def with_calls(report: Report, plan: Plan, machine: Machine, launch: str) -> Report:
     """The report on a plan's kernels with the time of its calls, which it names."""
     known = {name: us for name, us in _times(plan, machine, launch) if us is not None}

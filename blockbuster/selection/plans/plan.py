@@ -25,7 +25,7 @@ from blockbuster.machines import Machine
 from blockbuster.machines import machine as machine_of
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.plans.call_times import with_calls
+from blockbuster.selection.plans.call_times import with_calls, without_kernels
 from blockbuster.selection.plans.explanation import divided_of, explanation, lower_bound
 from blockbuster.selection.plans.pieces import Axes, Call, Seen, Whole
 from blockbuster.selection.plans.plan_cost import plan_cost
@@ -208,7 +208,10 @@ class Plan:
             raise ValueError(message(what, hint='compile for a GPU: machine="sm_90"'))
         files = [file.considered for file in self.files]
         device = machine_of(machine)
-        found = plan_cost(files, device, launch=launch, warm=warm)
+        if self.calls and not files:
+            found = without_kernels(device)
+        else:
+            found = plan_cost(files, device, launch=launch, warm=warm)
         return with_calls(found, self, device, launch)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
