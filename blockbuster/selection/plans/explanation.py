@@ -19,6 +19,7 @@ from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.stored import (
     kernels_in_words,
+    longer,
     reads_of_parts,
     sizes_in_words,
     what_is_stored,
@@ -205,7 +206,7 @@ def _gap(taken: float, bound: float) -> str:
     if taken < 2.0 * bound:
         return f": this one is at most {taken / bound - 1.0:.1%} above"
     counted = "the bound counts only the bytes and operations that no plan can avoid"
-    return f": this one takes {in_us(taken)}, {taken / bound:,.0f} times as long; {counted}"
+    return f": this one takes {in_us(taken)}, {longer(taken / bound)}; {counted}"
 
 
 def _whole(best: Best) -> str:

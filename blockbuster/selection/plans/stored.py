@@ -208,14 +208,14 @@ def _worse(other: Choice, best: Choice) -> str:
     if len(other.unsafe) > len(best.unsafe):
         return f"{without} its exponentials can overflow"
     if other.price > best.price:
-        return f"{without} takes {_longer(other.price / max(best.price, 1e-9))}"
+        return f"{without} takes {longer(other.price / max(best.price, 1e-9))}"
     return f"{without} is predicted to take the same time"
 
 
-def _longer(times: float) -> str:
+def longer(times: float) -> str:
     """How much longer something takes, in words.
 
-    >>> _longer(1.0004), _longer(1.25), _longer(6.66), _longer(670.4)
+    >>> longer(1.0004), longer(1.25), longer(6.66), longer(670.4)
     ('less than 1% longer', '25% longer', '6.7 times as long', '670 times as long')
     """
     if times < 2.0:
