@@ -74,8 +74,8 @@ print(derivation.final.listing())
 assert derivation.final.buffered_edges() == ()
 
 # %% [markdown]
-# As a picture, before and after. A box is a loop; a thick red arrow is an array that passes through
-# slow memory.
+# As a picture, before and after. A box is a loop; a thick coloured arrow is an array that passes
+# through slow memory.
 
 # %%
 from blockbuster.view.draw import draw
