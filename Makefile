@@ -7,6 +7,7 @@
 # make targets  compile many programs for four GPU targets and record what they became (4 minutes)
 # make prove  the thorough profile: 20,000 random programs, 100,000 checked steps (ARGS="--seed 1")
 # make docs   the documentation site, in build/docs: strict, and without the network
+# make pages  write the lists of the pages of docs that are made from code
 # make pictures  draw the pictures of the documents again
 # make notebooks  run the sources in notebooks/ and write the .ipynb beside them (NAMES="03 07")
 # make check-notebooks  run them, write nothing, fail where a notebook is not what its source gives
@@ -31,7 +32,7 @@ PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 # hundreds of processes import the package: they compile it once
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: notebooks check-notebooks targets help demo test slow prove docs pictures lint types install dev \
+.PHONY: notebooks check-notebooks targets help demo test slow prove docs pages pictures lint types install dev \
         torch browser clean
 .DEFAULT_GOAL := help
 
@@ -67,9 +68,12 @@ targets: $(VENV)/.installed
 
 # --fresh-env: pages depend on code and on results, whose changes Sphinx does not see
 docs: $(VENV)/.installed-docs
-	rm -rf build/docs build/figures build/gallery
+	rm -rf build/docs build/gallery
 	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -c docs . build/docs
 	@echo "wrote build/docs/index.html"
+
+pages: $(VENV)/.installed-docs
+	$(BIN)/python docs/filled_in.py
 
 pictures: $(VENV)/.installed-docs
 	$(BIN)/python docs/draw_pictures.py

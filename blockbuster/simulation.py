@@ -14,7 +14,7 @@ from blockbuster.errors import message
 from blockbuster.machines import Machine
 from blockbuster.machines import machine as machine_of
 from blockbuster.selection.candidates.candidate import CPU
-from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.call_times import with_calls, without_kernels
 from blockbuster.selection.plans.plan import File, Plan
 from blockbuster.simulator import Sized, simulated
 
@@ -38,8 +38,9 @@ def simulate(
     from the host, "graph", or "dependent": a kernel's launch is hidden behind the kernel before it.
     ``warm``: the cache holds the most recently used data; ``flushed``: it is full of other data
     that has to be written to memory, as before each call of ``do_bench``; else it is empty.
-    Functions of whole arrays between the kernels of a plan take no time, and are named in
-    ``Report.assumed``. Raises ValueError for an unknown machine or launch, a CPU, sizes of zero, a
+    Calls of a library and copies between the kernels of a plan take the time of the closed form,
+    and stand behind the timeline; a user's functions of whole arrays take none. ``Report.assumed``
+    names them all. Raises ValueError for an unknown machine or launch, a CPU, sizes of zero, a
     program that does not fit a processor, and a plan without schedules (of the CPU, or loaded).
 
     >>> import blockbuster as bb
@@ -54,14 +55,13 @@ def simulate(
         raise ValueError(message(f"unknown launch {launch!r}", hint=f"known: {known}"))
     if warm and flushed:
         raise ValueError("the cache is warm, or it is flushed: ask for one of them")
-    said = tuple(f"{call.name} takes no time" for call in _calls(what))
-    return simulated(
-        _kernels(what), device, launch=launch, warm=warm, flushed=flushed, assumed=said
-    )
-
-
-def _calls(what: Kernel | Plan | Scheduled) -> tuple[Call, ...]:
-    return what.calls if isinstance(what, Plan) else ()
+    kernels = _kernels(what)
+    if not isinstance(what, Plan):
+        return simulated(kernels, device, launch=launch, warm=warm, flushed=flushed)
+    if what.calls and not kernels:
+        return with_calls(without_kernels(device), what, device, launch)
+    report = simulated(kernels, device, launch=launch, warm=warm, flushed=flushed)
+    return with_calls(report, what, device, launch)
 
 
 def _kernels(what: Kernel | Plan | Scheduled) -> tuple[Sized, ...]:

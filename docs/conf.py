@@ -2,7 +2,7 @@
 
 Sphinx reads the repository itself, not a folder of copies: README.md is the first page, and a link
 that works in a checkout works on the site. `<!-- generated: NAME -->` in a page is filled in by the
-function of that name in generated.py.
+function of that name in generated.py, unless the page holds the list already (filled_in.py).
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ templates_path = ["templates"]
 html_show_sourcelink = False
 html_copy_source = False
 
-PLACE = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+PLACE = re.compile(r"^<!-- generated: (\w+) -->$(?!\n.*?^<!-- end: \1 -->$)", re.M | re.S)
+"""Marks whose lists are not in the page already: filled_in.py writes those."""
 
 
 gallery.PAGES.mkdir(parents=True, exist_ok=True)

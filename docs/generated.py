@@ -64,6 +64,7 @@ CONTENTS = {
     "How to": (
         "docs/read_an_explorer_page",
         "docs/use_jit",
+        "docs/first_results",
         "docs/tune",
         "docs/repeated_calls",
         "docs/everyday_code",

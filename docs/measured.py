@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "bench" / "results"
-FIGURES = ROOT / "build" / "figures"
+FIGURES = ROOT / "docs" / "images" / "measured"
 STYLE = {
     "svg.hashsalt": "blockbuster",  # the same bytes from every build
     "font.size": 9,

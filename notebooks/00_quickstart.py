@@ -74,6 +74,18 @@ print(derivation.final.listing())
 assert derivation.final.buffered_edges() == ()
 
 # %% [markdown]
+# As a picture, before and after. A box is a loop; a thick coloured arrow is an array that passes
+# through slow memory.
+
+# %%
+from blockbuster.view.draw import draw
+
+draw(graph)
+
+# %%
+draw(derivation.final)
+
+# %% [markdown]
 # ## Is it still the same program?
 #
 # Every rule keeps the meaning, but you need not take our word for it. `bb.prove_equal` runs both

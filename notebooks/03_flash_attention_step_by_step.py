@@ -76,19 +76,34 @@ def words(values):
     return ", ".join(values.elements()) or "nothing"
 
 
+NAME = re.compile(r"\b[tI]\d+")
+
+
 def unnumbered(lines):
     """Lines without the numbers of their names, which change with every step."""
-    return [re.sub(r"\b([tI])\d+", r"\1", line) for line in lines]
+    return [NAME.sub(lambda name: name[0][0], line) for line in lines]
 
 
 def changes(number):
-    """Step ``number``: the lines of the program that it took away (-) and put in (+)."""
+    """Step ``number``: the lines of the program that it took away (-) and put in (+).
+
+    Numbers are those after the step; a name with a mark, as in t10', is gone after it.
+    """
     step = derivation.steps[number - 1]
     before, after = (each.listing().splitlines() for each in (step.before, step.after))
     print(f"rule {step.number}, {step.rule}: {step.description}")
     print(f"bytes moved: {mib(step.before):.2f} -> {mib(step.after):.2f} MiB\n")
     matcher = difflib.SequenceMatcher(None, unnumbered(before), unnumbered(after), autojunk=False)
-    for kind, i, j, k, n in matcher.get_opcodes():
+    blocks = matcher.get_opcodes()
+    renamed = {}  # names of the lines that stay: the numbers before, and those after
+    for kind, i, j, k, n in blocks:
+        if kind == "equal":
+            names = (NAME.findall("".join(lines)) for lines in (before[i:j], after[k:n]))
+            for old, new in zip(*names, strict=True):
+                if new not in renamed.values():
+                    renamed.setdefault(old, new)
+    before = [NAME.sub(lambda name: renamed.get(name[0], f"{name[0]}'"), line) for line in before]
+    for kind, i, j, k, n in blocks:
         marked = [f"  {line}" for line in after[k:n]]
         if kind != "equal":
             marked = [f"- {line}" for line in before[i:j]] + [f"+ {line}" for line in after[k:n]]

@@ -89,7 +89,7 @@ assert proof.equal is False
 #
 # Softmax is the same if the largest element of a row is subtracted first. That is not true for
 # random functions in place of `exp`; it rests on the law exp(a + b) = exp(a) exp(b). So there is a
-# second tier, in which `exp` is a function on residues that has this law.
+# second tier, in which `exp` is a random function that has this law.
 
 
 # %%

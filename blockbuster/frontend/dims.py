@@ -145,7 +145,7 @@ class DimTable(SizeTable):
             self._parent[str(unit)] = 1
             return 1
         if is_named(a) and is_named(b):
-            raise self._differ(a, b, "dims with different names never unify")
+            raise self._differ(a, b, "axes with two names are never equal: give both one name")
         known = a in self._extent and b in self._extent
         if known and not self._asked("equal", raw_size(a), raw_size(b)):
             raise self._differ(a, b)

@@ -72,6 +72,9 @@ FREE = Tier(
     lambda random, _: Exact(random_prime(random), int(random.integers(2**62))),
     _uniform,
 )
+EXP = (
+    "of exp only exp(a + b) = exp(a) * exp(b) is used; the arguments of logs and roots are positive"
+)
 DRAWN = Tier(
     "A",
     f"equality as terms in +, *, / with the other functions uninterpreted, for the random orders "
@@ -84,7 +87,7 @@ FREE_CHARACTERS = Tier(
     "B",
     "equality of values where exp turns sums into products (and log, sqrt follow) and max, min and "
     f"comparisons are uninterpreted, {AT}",
-    (HASH, "exp is a character of residues; logs and roots are of positive numbers"),
+    (HASH, EXP),
     lambda random, _: FreeCharacters(int(random.integers(2**62))),
     _uniform,
 )
@@ -93,7 +96,7 @@ CHARACTERS = Tier(
     f"equality of values where exp turns sums into products (and log, sqrt follow), {AT}",
     (
         HASH,
-        "exp is a character of residues; logs and roots are of positive numbers",
+        EXP,
         ORDER,
     ),
     lambda random, near: Characters(int(random.integers(2**62)), near),

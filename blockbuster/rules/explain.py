@@ -149,8 +149,11 @@ def dims_in_the_way(graph: Graph) -> tuple[Dim, ...]:
 def _unlock(dims: Sequence[Dim], left: Mapping[Dim, int], now: int) -> str:
     """Which of the dims would help, the best first, and how to ask for it."""
     better = sorted((left[d], d) for d in dims if d in left and left[d] < now)
-    said = (f"one block of {d} would leave {count} of {now} edges" for count, d in better)
-    return f'{", ".join(said)}: bb.fuse(graph, whole=("{better[0][1]}",))' if better else ""
+    if not better:
+        return ""
+    count, dim = better[0]
+    said = f"{count} of {now} stored values are left" if count else "nothing has to be stored"
+    return f'if one block holds all of {dim}, {said}: bb.fuse(graph, whole=("{dim}",))'
 
 
 def _elements(type: Type, sizes: Mapping[Dim, int]) -> int:

@@ -64,7 +64,7 @@ def test_functions_between_kernels(torch, random):
         results = jitted(x, w)
         check(results["sorted"], y.T.sort(-1).values, 2e-2)
         check(results["turned"], y.T, 2e-2)
-    assert "np.sort[-1] runs on the host" in str(jitted.report_for(x, w))
+    assert "runs on the host" not in str(jitted.report_for(x, w))
     on_device = bb.jit(with_custom(doubled))
     for _ in range(2):
         check(on_device(x), (x + 1) * 2 - 1)

@@ -3,6 +3,7 @@
 `--update-golden` rewrites what pages show, like the goldens: read the difference.
 """
 
+import runpy
 import sys
 
 import pytest
@@ -84,6 +85,17 @@ def test_a_block_sees_the_names_and_files_of_those_above(tmp_path, monkeypatch, 
 
 def test_dots_stand_for_anything_and_blank_lines_around_do_not_count():
     assert_shown("a ... c\n", "\na b c\n\n")
+
+
+def test_the_readme_shows_what_tensors_give(tmp_path, capsys):
+    pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+    blocks = blocks_of((ROOT / "README.md").read_text("utf-8"))
+    (block,) = (one for one in blocks if one.options.get("file") == "grouped.py")
+    path = tmp_path / "grouped.py"
+    path.write_text(block.text, encoding="utf-8")
+
+    runpy.run_path(str(path))
+    assert f"# prints {capsys.readouterr().out.strip()}: " in block.text
 
 
 def test_what_is_there_may_be_named():

@@ -86,7 +86,7 @@ def test_explain_finds_the_tile_that_unlocks():
 
     (edge,) = explain(final, sizes={"M": 8, "N": 16})
 
-    said = 'one block of N would leave 0 of 1 edges: bb.fuse(graph, whole=("N",))'
+    said = 'if one block holds all of N, nothing has to be stored: bb.fuse(graph, whole=("N",))'
     assert edge.unlock == said
     assert edge.elements == 8 * 16
     assert edge.bytes_at_stake(4) == 2 * 4 * 8 * 16

@@ -243,6 +243,10 @@ def test_a_call_is_chosen_where_it_is_faster():
     assert "1 library call" in plan.explain()
     assert "torch.matmul" in plan.explain()
     assert "NOT FUSED" not in plan.explain()
+    cost = plan.cost("h200")
+    assert cost.time_us == pytest.approx(plan.total_us)
+    assert bb.simulate(plan, "h200").time_us == pytest.approx(plan.total_us)
+    assert cost.assumed[-1].startswith("torch.matmul: ")
     assert not bb.select(program, LONG, machine="a100").calls, "nothing was measured there"
     small = dict(K=256, M=128)
     assert not bb.select(program, small).calls, "a kernel is as fast"
@@ -258,6 +262,9 @@ def test_what_follows_a_call_is_a_kernel():
     assert [type(step).__name__ for step in plan.steps] == ["Call", "File"]
     assert plan.kept[plan.calls[0].writes[0]] == HALF, "as the library rounds it"
     assert "behind the library's call" in plan.explain()
+    assert plan.cost("h200").time_us == pytest.approx(plan.total_us, rel=0.01)
+    elsewhere = plan.cost("a100")  # nothing was measured there
+    assert "not counted: torch.matmul" in elsewhere.assumed[-1]
 
 
 def test_a_plan_with_calls_computes_the_same():

@@ -135,7 +135,7 @@ class Choice:
     def amount(self) -> str:
         """The cost, in words."""
         if self.cost is not None:
-            times = f", counted {self.weight} times: {STORED}" if self.weight > 1.0 else ""
+            times = f" times {self.weight:g}: {STORED}" if self.weight > 1.0 else ""
             return f"{self.name} {self.cost}{times}"
         known = self.scheduled is None
         return f"{self.name} {self.price:.1f} us" if known else f"{self.name} moves {self.moved}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import isfinite
+from math import inf, isfinite
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.stored import (
     kernels_in_words,
+    longer,
     reads_of_parts,
     sizes_in_words,
     what_is_stored,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 WIDTH = 118
 SMALL = 0.0005  # a gap that is not worth telling
 MOST = 4  # refused parts that are told one by one
+LONG, SHOWN = 10, 6  # of more operators than the first, so many are named
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,19 @@ def lower_bound(plan: Plan) -> float:
     """Microseconds that no plan of the same program goes below; see ``Plan.lower_bound_us``."""
     divided = divided_of(plan)
     found = divided.found
-    if found is not None and _is_for(plan, found):
-        return found.best.bound
-    if len(divided.parts) == 1 and found is None:
+    if found is not None:
+        return _bound(plan, divided, found)
+    if len(divided.parts) == 1:
         return sum(price.us for price in divided.prices(plan.sizes))
-    why = divided.why or f"its parts were chosen for {sizes_in_words(found.sizes if found else {})}"
-    raise ValueError(message(f"no bound is known for this plan: {why}", hint="bb.select finds one"))
+    what = f"no bound is known for this plan: {divided.why}"
+    raise ValueError(message(what, hint="bb.select finds one"))
+
+
+def _bound(plan: Plan, divided: Divided, found: Found) -> float:
+    """The bound of the search; at other sizes than those of the search, the bound at these."""
+    if _is_for(plan, found):
+        return found.best.bound
+    return found.bound_at(plan.sizes, [price.us for price in divided.prices(plan.sizes)])
 
 
 def _is_for(plan: Plan, found: Found) -> bool:
@@ -156,9 +165,11 @@ def computes(equations: Sequence[Equation]) -> str:
     """The operators of equations in order, views left out, and the lines of the user's file."""
     own = [one for one in equations if one.op not in MOVES] or equations
     words = (str(one.param("name")) if one.op == "custom" else one.op for one in own)
-    counted = ((word, len([*same])) for word, same in groupby(words))
-    text = ", ".join(word if count == 1 else f"{count} {word}" for word, count in counted)
-    text = text or "a copy"
+    counted = [(word, len([*same])) for word, same in groupby(words)]
+    named = counted if len(counted) <= LONG else counted[:SHOWN]
+    said = [word if count == 1 else f"{count} {word}" for word, count in named]
+    left = sum(count for _, count in counted[len(named) :])
+    text = ", ".join([*said, f"{left} more operators"] if left else said) or "a copy"
     lines = sorted({(one.where.file, one.where.line) for one in own if one.where is not None})
     if not lines or len({file for file, _ in lines}) > 1:
         return text
@@ -181,10 +192,21 @@ def _search(plan: Plan, divided: Divided) -> Iterator[str]:
     yield from _refused(found)
     number = "1 part was" if len(best.prices) == 1 else f"{len(best.prices)} parts were"
     limit = "" if count <= best.cap else f", of at most {best.cap} groups"
-    least = f"no plan takes less than {in_us(best.bound)}" if isfinite(best.bound) else "no bound"
-    gap = f": this one is at most {best.gap:.1%} above" if best.gap >= SMALL else ""
+    bound = _bound(plan, divided, found)
+    least = f"no plan takes less than {in_us(bound)}" if isfinite(bound) else "no bound"
+    gap = _gap(sum(price.us for price in divided.prices(plan.sizes)), bound)
     groups = f"the operators are {count} groups that stay together"
     yield f"search: {groups}; {number} priced{limit}; {least}{gap}"
+
+
+def _gap(taken: float, bound: float) -> str:
+    """How far a plan may be above the best one, in words; empty if that is not worth telling."""
+    if not 0.0 < bound < inf or taken / bound - 1.0 < SMALL:
+        return ""
+    if taken < 2.0 * bound:
+        return f": this one is at most {taken / bound - 1.0:.1%} above"
+    counted = "the bound counts only the bytes and operations that no plan can avoid"
+    return f": this one takes {in_us(taken)}, {longer(taken / bound)}; {counted}"
 
 
 def _whole(best: Best) -> str:

@@ -22,8 +22,10 @@ from blockbuster.ir.lengths import Rule
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
+from blockbuster.machines import machine as machine_of
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.plans.call_times import with_calls, without_kernels
 from blockbuster.selection.plans.explanation import divided_of, explanation, lower_bound
 from blockbuster.selection.plans.pieces import Axes, Call, Seen, Whole
 from blockbuster.selection.plans.plan_cost import plan_cost
@@ -111,7 +113,7 @@ class Plan:
         """Microseconds that no plan goes below, by the prices and bounds of the search.
 
         That is of plans whose parts are as large as those that were looked at: ``explain`` says how
-        large. Raises ValueError as ``total_us``, and for a plan that was chosen at other sizes.
+        large. Raises ValueError as ``total_us``, and for a plan whose parts were given.
         """
         return lower_bound(self)
 
@@ -196,13 +198,21 @@ class Plan:
     def cost(
         self, machine: str | Path | Machine = "h200", *, launch: str = "plain", warm: bool = False
     ) -> Report:
-        """The cost of its kernels on a machine, one after the other: see ``Kernel.cost``."""
+        """The cost of its kernels on a machine, one after the other: see ``Kernel.cost``.
+
+        Calls of a library and copies between the kernels are counted, and named in
+        ``Report.assumed``, as are a user's functions of whole arrays, which are not counted.
+        """
         if self.target == CPU:
             what = "a plan for the CPU has no kernels whose cost could be told"
             raise ValueError(message(what, hint='compile for a GPU: machine="sm_90"'))
         files = [file.considered for file in self.files]
-        names = [call.name for call in self.calls]
-        return plan_cost(files, names, machine, launch=launch, warm=warm)
+        device = machine_of(machine)
+        if self.calls and not files:
+            found = without_kernels(device)
+        else:
+            found = plan_cost(files, device, launch=launch, warm=warm)
+        return with_calls(found, self, device, launch)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
         """The size of every dim for arrays of these shapes; LaunchError if they disagree."""

@@ -14,19 +14,17 @@ from blockbuster.selection.considered import Considered
 
 def plan_cost(
     files: Sequence[Considered | None],
-    calls: Sequence[str],
     machine: str | Path | Machine,
     *,
     launch: str,
     warm: bool,
 ) -> Report:
-    """The closed form of a plan's files; ``calls`` are functions of whole arrays between them.
+    """The closed form of a plan's files.
 
     Raises ValueError for what ``Kernel.cost`` refuses, and for files of a loaded plan.
     """
     works = [one for considered in files for one in work(_scheduled(considered))]
-    left = (f"not counted: {', '.join(calls)}, which no kernel of ours computes",) if calls else ()
-    return cost(works, machine, launch=launch, warm=warm, assumed=left)
+    return cost(works, machine, launch=launch, warm=warm)
 
 
 def _scheduled(considered: Considered | None) -> Scheduled:

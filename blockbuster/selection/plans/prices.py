@@ -35,7 +35,7 @@ def price(
     count = sum(one.best.kernels for one in considered)
     count += sum(call.is_library for call in calls)
     taken = sum(one.best.price for one in considered) + count * launch_by_host(machine)
-    taken += sum(_copy(call, sizes, machine) for call in calls if call.only_moves)
+    taken += sum(copy_us(call, sizes, machine) for call in calls if call.only_moves)
     taken += sum(library_us(part, call, sizes, machine) for call in calls if call.is_library)
     unsafe = sum(len(one.best.unsafe) for one in considered)
     return Price(taken, unsafe, count)
@@ -75,7 +75,7 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
     return taken + 1e6 * operations * max(slower, 0.0)
 
 
-def _copy(call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:
+def copy_us(call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:
     """Microseconds of a copy. Other functions of whole arrays take the same in every plan."""
     elements = sum(prod(sizes[size_class(dim)] for dim in axes if dim) for axes in call.axes)
     moving = 2 * WIDTH * elements / machine.memory.bandwidth

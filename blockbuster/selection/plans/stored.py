@@ -204,13 +204,24 @@ def _without(considered: Considered, written: Between) -> Choice | None:
 
 def _worse(other: Choice, best: Choice) -> str:
     """Why a candidate is not the best, in words."""
-    without = f"{other.name} does without and"
+    without = f"{other.name} does not store it, but"
     if len(other.unsafe) > len(best.unsafe):
-        return f"{without} can overflow"
+        return f"{without} its exponentials can overflow"
     if other.price > best.price:
-        times = other.price / max(best.price, 1)
-        return f"{without} costs {times:.2g} times as much"
-    return f"{without} is no better"
+        return f"{without} takes {longer(other.price / max(best.price, 1e-9))}"
+    return f"{without} is predicted to take the same time"
+
+
+def longer(times: float) -> str:
+    """How much longer something takes, in words.
+
+    >>> longer(1.0004), longer(1.25), longer(6.66), longer(670.4)
+    ('less than 1% longer', '25% longer', '6.7 times as long', '670 times as long')
+    """
+    if times < 2.0:
+        share = round(100 * (times - 1.0))
+        return f"{share}% longer" if share else "less than 1% longer"
+    return f"{times:.1f} times as long" if times < 10 else f"{times:,.0f} times as long"
 
 
 def _edges(graph: Graph) -> Iterator[tuple[Dims, Explanation]]:

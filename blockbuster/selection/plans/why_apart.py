@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blockbuster.ir.graph import Value
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.operand_views import OPAQUE
-from blockbuster.selection.parts.partition import UNSAFE, Best
+from blockbuster.selection.parts.partition import UNSAFE, Best, Steps
 from blockbuster.selection.parts.units import Units
 
 
@@ -26,6 +26,17 @@ class Found:
     best: Best
     refused: Mapping[int, str]
     budget: int
+
+    def bound_at(self, sizes: Mapping[Dim, int], prices: Sequence[float]) -> float:
+        """Microseconds that no plan goes below at other ``sizes``.
+
+        ``prices`` are those of the plan's own parts there; each other part counts its bound.
+        """
+        own = dict(zip(self.best.parts, prices, strict=True))
+        known = {size_class(dim): size for dim, size in sizes.items()}
+        bounds = replace(self.estimates.bounds, sizes=known)
+        steps = Steps(self.units.before, self.units.beside)
+        return steps.best(lambda part: own[part] if part in own else bounds.least(part))[0]
 
     def must_be_apart(self, one: int, other: int) -> bool:
         """True if there is no kernel that is two parts of the plan, given by their positions."""
