@@ -41,6 +41,7 @@ from blockbuster.frontend.primitives import (
 )
 from blockbuster.frontend.program import ArrayProgram, Shape, check_program
 from blockbuster.frontend.reference_text import UserFunction
+from blockbuster.frontend.repeated import read_once
 from blockbuster.frontend.strips import Strip, Strips, strips_of
 from blockbuster.frontend.whole_lines import along_whole_lines
 from blockbuster.ir.builder import Builder
@@ -71,6 +72,7 @@ class _Lowering:
 
     def __init__(self, program: Primitives) -> None:
         self._builder = Builder()
+        program = replace(program, primitives=read_once(program.primitives))
         self._live = _live(program)
         ends = [value for _, value, _ in program.outputs]
         named = with_own_dims(program.primitives, self._live, ends)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from blockbuster.frontend.kinds import FLOAT, MOVES
-from blockbuster.frontend.program import ArrayProgram, Shape
+from blockbuster.frontend.program import ArrayProgram, Equation, Shape
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 
@@ -36,6 +36,11 @@ def elements(shape: Shape, sizes: Mapping[Dim, int]) -> int:
 def operands_of(program: ArrayProgram, at: int) -> tuple[Value, ...]:
     """The arrays that an equation reads."""
     return tuple(o for o in program.equations[at].operands if isinstance(o, Value))
+
+
+def repeats(equation: Equation) -> bool:
+    """True for elements repeated along an axis: each reader repeats them where it reads them."""
+    return equation.op == "where" and equation.operands[1] == equation.operands[2]
 
 
 def turned_for_products(program: ArrayProgram) -> set[int]:
@@ -63,7 +68,8 @@ def joined_for_products(program: ArrayProgram, sizes: Mapping[Dim, int]) -> tupl
     for chain, base in _joined(program, sizes):
         made = program.equations[base.node] if base.node >= 0 else None
         alone = all(readers[value] == 1 for value in (base, *map(Value, chain[1:])))
-        if made and alone and made.op not in (OPAQUE, *MOVES) and made.kind == FLOAT:
+        moves = made is not None and (made.op in (OPAQUE, *MOVES) or repeats(made))
+        if made and alone and not moves and made.kind == FLOAT:
             found |= dict.fromkeys(chain)
     return tuple(sorted(found))
 

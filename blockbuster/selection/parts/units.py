@@ -30,6 +30,7 @@ from blockbuster.selection.parts.operand_views import (
     elements,
     joined_for_products,
     operands_of,
+    repeats,
 )
 
 POINTWISE = (*FUNCTIONS, "cast", "concat")
@@ -355,7 +356,7 @@ def _free(program: ArrayProgram, sizes: Mapping[Dim, int]) -> set[int]:
         alone = equation.op != OPAQUE and all(node in of_positions for node in operands)
         if alone:
             of_positions.add(at)
-        if alone or (equation.op in MOVES and at not in copied):
+        if alone or (equation.op in MOVES and at not in copied) or repeats(equation):
             found.add(at)
     return found
 

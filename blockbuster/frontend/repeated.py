@@ -1,0 +1,61 @@
+"""Elements that are repeated along an axis: their readers read them where they are held once.
+
+    y = where(j >= 0, k, k)        k has no axis L, y has one: heads of keys, for each of L queries
+    s = q @ y.T                    q has the axis L: it multiplies k
+
+An array that is expanded and then reshaped has real elements along its new axis, since no view
+merges an axis that repeats elements with another. Readers that tell the two axes apart again need
+none: what other operands show along the axis meets each element as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from blockbuster.frontend.primitives import Apply, Contract, Primitive, Ref, Round
+from blockbuster.ir.expr import Arg, Call
+
+
+def read_once(primitives: Sequence[Primitive]) -> tuple[Primitive, ...]:
+    """The primitives, their operands without the repetitions that others make needless."""
+    made: list[Primitive] = []
+    for primitive in primitives:
+        if isinstance(primitive.op, Apply | Round | Contract):
+            for at in range(len(primitive.operands)):
+                primitive = _with_operand_once(primitive, at, made)
+        made.append(primitive)
+    return tuple(made)
+
+
+def _with_operand_once(primitive: Primitive, at: int, made: Sequence[Primitive]) -> Primitive:
+    """``primitive`` with an operand as it is before it is repeated, if others show all axes."""
+    ref = primitive.operands[at]
+    held = _repeated(made[ref.value])
+    if held is None:
+        return primitive
+    rank = len(made[ref.value].shape)
+    axes = tuple(None if axis is None else held.shown_at(axis, rank) for axis in ref.axes)
+    operands = [*primitive.operands]
+    operands[at] = Ref(held.value, axes)
+    lost = [n for n, axis in enumerate(axes) if axis is None and ref.axes[n] is not None]
+    matrix = 2 if isinstance(primitive.op, Contract) else 0
+    if any(n >= len(axes) - matrix for n in lost):
+        return primitive
+    behind = (n - len(axes) for n in lost)  # counted from the last axis, as operands broadcast
+    if all(any(_shows(other, n) for other in operands) for n in behind):
+        return replace(primitive, operands=tuple(operands))
+    return primitive
+
+
+def _shows(ref: Ref, axis: int) -> bool:
+    return -axis <= len(ref.axes) and ref.axes[axis] is not None
+
+
+def _repeated(primitive: Primitive) -> Ref | None:
+    """The operand that a primitive repeats: one that stands on both sides of a choice."""
+    match primitive.op:
+        case Apply(Call("where", (_, Arg(first), Arg(second)))):
+            one, other = primitive.operands[first], primitive.operands[second]
+            return one if one == other else None
+    return None
