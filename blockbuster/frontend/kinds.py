@@ -81,7 +81,7 @@ def result_kind(op: str, kinds: Sequence[str]) -> str:
     Raises Refused if masks are wanted and numbers given, or numbers wanted that masks are not.
     """
     if op in LOGICAL and any(kind not in (MASK, TRUE) for kind in kinds):
-        raise Refused("& | ~ combine masks, not numbers", "compare first: (x > 0) & (y > 0)")
+        raise Refused("and, or and not combine masks", "compare first: (x > 0) & (y > 0)")
     if op == "where" and kinds[0] not in (MASK, TRUE):
         hint = "compare first: bb.where(x > 0, x, y)"
         raise Refused("the condition of where is not a mask", hint)

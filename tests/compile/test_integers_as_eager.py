@@ -83,8 +83,9 @@ def test_truth_values_as_exponents():
         (lambda x: x**-1, "power of -1"),
         (lambda x: x**65, "power of 65"),
         (lambda x: 2**x, "raised to numbers only"),
-        (lambda x: (x > 0) & 1, "combine masks, not numbers"),
-        (lambda x: (x > 0) | x, "combine masks, not numbers"),
+        (lambda x: (x > 0) & 1.0, "& takes masks or integers, not floats"),
+        (lambda x: x >> -1, "a shift by -1"),
+        (lambda x: x[0].astype(np.int8) & 240, "240 is no number of int8"),
     ],
 )
 def test_what_would_be_no_integers_is_refused_with_the_line(function, words):
