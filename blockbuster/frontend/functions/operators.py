@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 from blockbuster.frontend.array import TracedArray, apply
@@ -38,13 +39,28 @@ def _pair(
     return Row(_binary(name, sign), _GROUP, numpy, (), torch, tried, public=False)
 
 
+def _of_bits(name: str, meaning: str, plain: Callable[..., Array]) -> Callable[..., Array]:
+    """An operator that is logic on masks and combines the bits of integers; ``plain``: Python's."""
+
+    def of_two(x: Array, y: Array) -> Array:
+        traced = isinstance(x, TracedArray) or isinstance(y, TracedArray)
+        return apply(name, x, y) if traced else plain(x, y)
+
+    def of_one(x: Array) -> Array:
+        return apply(name, x) if isinstance(x, TracedArray) else plain(x)
+
+    return _named(of_one if name == "not" else of_two, name, meaning)
+
+
 def _bits(
     name: str, sign: str, numpy: tuple[str, ...], torch: tuple[str, ...], kind: str = ""
 ) -> Row:
-    tried = (example("int: M N", 3), example("int: M N", "int: N"))
-    tried += (example(f"{kind}M N", f"{kind}N"),) if kind else ()
+    plain = getattr(operator, {"and": "and_", "or": "or_"}.get(name, name))
+    function = _of_bits(name, f"``x {sign} y``.", plain)
+    masks = (example(f"{kind}M N", f"{kind}N"),) if kind else ()
+    tried = (example("int: M N", 3), example("int: M N", "int: N"), *masks)
     note = "of masks, or of integers" if kind else "of integers"
-    return Row(_binary(name, sign), _GROUP, numpy, (), torch, tried, public=False, note=note)
+    return Row(function, _GROUP, numpy, (), torch, tried, public=False, note=note)
 
 
 def logical_and(x: Array, y: Array) -> Array:
@@ -114,7 +130,7 @@ ROWS = (
         (example("positive: M N", "N"), example("positive: M N", 2)), public=False),
     Row(_unary("neg", "-"), _GROUP, ("negative",), (), ("neg", "negative"), (example("M N"),),
         public=False),
-    Row(_unary("not", "~"), _GROUP, ("invert",), (), ("bitwise_not",),
+    Row(_of_bits("not", "``~x``.", operator.invert), _GROUP, ("invert",), (), ("bitwise_not",),
         (example("bool: M N"), example("int: M N")), public=False,
         note="of masks, or of integers"),
 )  # fmt: skip

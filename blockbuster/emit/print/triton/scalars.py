@@ -247,8 +247,8 @@ class ScalarPrinter:
         if fn in _INFIX:
             return replace(_infix(fn, given), dtype=dtype)
         if fn in ("floordiv", "mod") and (bits := power_of_two(given[1])):
-            fn, number = ("shr", bits) if fn == "floordiv" else ("bitand", (1 << bits) - 1)
-            given = [given[0], Text(str(number), WHOLE)]
+            fn, by = ("shr", bits) if fn == "floordiv" else ("bitand", (1 << bits) - 1)
+            given = [given[0], Text(str(by), WHOLE)]
         if fn == "bitand" or (fn in _BITS and is_literal(given[1])):
             sign, level = _BITS[fn]
             return Text(f"{given[0].at(level)} {sign} {given[1].at(level + 1)}", dtype, level)
