@@ -141,3 +141,13 @@ def test_an_array_without_axes_that_may_be_a_number_keeps_no_dtype_in_silence():
 
     with pytest.raises(TraceError, match="stays int32, a number becomes int64"):
         bb.jit(added)(np.array(3), np.array(4))
+
+
+@pytest.mark.parametrize("cast", [lambda x, y: x.astype(y.dtype), lambda x, y: x.to(y.dtype)])
+def test_a_cast_to_the_dtype_of_an_array_of_dims_gives_the_programs_floats(cast):
+    inputs = {"x": np.array([1, 7, 200], np.uint8), "y": np.array([0.5, 2.0, 3.0])}
+    program = bb.trace(lambda x, y: (cast(x, y) - 8) * y, x="uint8: M", y="M")
+
+    (found,) = program.numpy(inputs).values()
+    np.testing.assert_array_equal(found, (inputs["x"].astype(float) - 8) * inputs["y"])
+    assert len(bb.trace(lambda x, y: cast(x, y) * y, x="M", y="M").equations) == 1
