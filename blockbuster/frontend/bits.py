@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.kinds import (
-    FLOAT,
-    MASK,
-    SCALAR,
-    TRUE,
-    dtype_of_kind,
-    result_kind,
-)
+from blockbuster.frontend.kinds import FLOAT, MASK, SCALAR, TRUE, dtype_of_kind, result_kind
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import Refused
 

@@ -125,7 +125,7 @@ BITWISE = ("bitand", "shl", "shr")
 """Functions of two integers that proofs know no law of: the bits that both have, and shifts, which
 leave 0, or -1 of negative numbers moved right, where they are as wide as the dtype or negative."""
 
-COMMUTATIVE = ("add", "mul", "maximum", "minimum", "and", "or", "eq", "ne", "bitand")
+COMMUTATIVE = ("add", "mul", "maximum", "minimum", "and", "or", "eq", "ne")
 """Functions of two numbers that take them in either order."""
 
 PREDICATES = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})

@@ -97,6 +97,10 @@ def as_integer(text: Text, dtype: str) -> Text:
 
 
 _BITS = {"bitand": ("&", _AND), "shl": ("<<", _SHIFT), "shr": (">>", _SHIFT)}
+_BY_POWERS: dict[str, tuple[str, Callable[[int], int]]] = {
+    "floordiv": ("shr", lambda bits: bits), "mod": ("bitand", lambda bits: (1 << bits) - 1),
+}  # fmt: skip
+"""Division by 2**bits: what it is of the bits of an integer, which rounds down, too."""
 _INFIX = {"add": ("+", _ADD), "sub": ("-", _ADD), "mul": ("*", _MUL), "div": ("/", _MUL)}
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _TRUTH = {"and": ("&", _AND, "{lanes}, False"), "or": ("|", _OR, "True, {lanes}")}
@@ -246,10 +250,10 @@ class ScalarPrinter:
         given = [as_integer(a, dtype) for a in args[len(condition) :]]
         if fn in _INFIX:
             return replace(_infix(fn, given), dtype=dtype)
-        if fn in ("floordiv", "mod") and (bits := power_of_two(given[1])):
-            fn, by = ("shr", bits) if fn == "floordiv" else ("bitand", (1 << bits) - 1)
-            given = [given[0], Text(str(by), WHOLE)]
-        if fn == "bitand" or (fn in _BITS and is_literal(given[1])):
+        if fn in _BY_POWERS and (bits := power_of_two(given[1])):
+            fn, number_of = _BY_POWERS[fn]
+            given = [given[0], Text(str(number_of(bits)), WHOLE)]
+        if fn in _BITS and (fn not in _INTEGER_CALLS or is_literal(given[1])):
             sign, level = _BITS[fn]
             return Text(f"{given[0].at(level)} {sign} {given[1].at(level + 1)}", dtype, level)
         if fn == "neg":
