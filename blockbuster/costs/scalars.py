@@ -7,6 +7,7 @@ once and cost nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +24,7 @@ SPECIAL: dict[str, int] = {
 INSTRUCTIONS: dict[str, int] = {
     "exp": 5, "log": 26, "sqrt": 2, "rsqrt": 2, "div": 9, "reciprocal": 9, "recip0": 10, "pow": 33,
     "tanh": 23, "sigmoid": 13, "silu": 14, "gelu": 33, "erf": 29, "sub0": 4,
-    "floordiv": 8, "mod": 8,
+    "floordiv": 8, "mod": 8, "shl": 5, "shr": 5,
     "round": 12, "sin": 45, "cos": 45, "log1p": 24, "expm1": 46,
 }  # fmt: skip
 """Instructions of a lane, those of special units included, of functions that take more than one:
@@ -63,10 +64,23 @@ def scalar(expr: Expr, made: Container[Expr] = ()) -> Scalar:
         if isinstance(top, Call) and top.fn == "pow" and top.args[0] == Const(2.0):
             found += Scalar(1, 1, 1)  # ex2
             stack.extend(top.args)
+        elif isinstance(top, Call) and _shifts(top):
+            found += Scalar(1, 0, 1)
+            stack.extend(top.args)
         elif isinstance(top, Call) and arguments(top):
             found += Scalar(1, SPECIAL.get(top.fn, 0), INSTRUCTIONS.get(top.fn, 1))
             stack.extend(top.args)
     return found
+
+
+def _shifts(expr: Call) -> bool:
+    """True for a shift by a known number of bits, and division by a power of two, which is one."""
+    match expr:
+        case Call("shl" | "shr", (_, Const())):
+            return True
+        case Call("floordiv" | "mod", (_, Const(by))):
+            return by > 1 and math.frexp(by)[0] == 0.5
+    return False
 
 
 @lru_cache(maxsize=1024)  # the same statements are in all schedules of a program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -145,12 +145,16 @@ class TracedArray(Held, NoValues):
     __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", reflected=True)
     __and__, __rand__ = _binary("and"), _binary("and", reflected=True)
     __or__, __ror__ = _binary("or"), _binary("or", reflected=True)
+    __xor__, __rxor__ = _binary("xor"), _binary("xor", reflected=True)
+    __lshift__, __rlshift__ = _binary("lshift"), _binary("lshift", reflected=True)
+    __rshift__, __rrshift__ = _binary("rshift"), _binary("rshift", reflected=True)
     __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
     __eq__, __ne__ = _binary("eq"), _binary("ne")  # type: ignore[assignment]
     __iadd__, __isub__, __imul__ = _in_place("add"), _in_place("sub"), _in_place("mul")
     __itruediv__, __ifloordiv__ = _in_place("div"), _in_place("floordiv")
     __imod__, __ipow__, __imatmul__ = _in_place("mod"), _in_place("pow"), _in_place("matmul")
-    __iand__, __ior__ = _in_place("and"), _in_place("or")
+    __iand__, __ior__, __ixor__ = _in_place("and"), _in_place("or"), _in_place("xor")
+    __ilshift__, __irshift__ = _in_place("lshift"), _in_place("rshift")
     __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("not")
 
     def transpose(self, *axes: Any) -> TracedArray:
@@ -223,17 +227,6 @@ class TracedArray(Held, NoValues):
         taken = trace.captures.taken
         named = {name: taken(value) for name, value in named.items()}
         return trace.spellings.call_torch(func, [*map(taken, args)], named)
-
-    def _no_operator(self, *_: object) -> NoReturn:
-        hint = "x = x ^ y takes masks; * and // by powers of 2 move bits"
-        raise trace_error("traced arrays have no ^= << >>", hint=hint)
-
-    def __xor__(self, other: Any) -> Any:
-        return self.trace.spellings.numpy[np.bitwise_xor].function(self, other)
-
-    __rxor__ = __xor__
-    __ixor__ = __lshift__ = __rlshift__ = _no_operator
-    __rshift__ = __rrshift__ = _no_operator
 
     def __round__(self, digits: int | None = None) -> Any:
         return self.trace.spellings.method(self, "round")(digits or 0)

@@ -18,7 +18,7 @@ import numpy as np
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
-from blockbuster.ir.expr import PREDICATES
+from blockbuster.ir.expr import BITWISE, PREDICATES
 
 FLOAT, MASK, INDEX, POSITION = "float", "mask", "index", "int64"
 KINDS = (FLOAT, MASK, INDEX, *INTEGERS)
@@ -34,11 +34,11 @@ MOVES = (
 )  # fmt: skip
 WHOLE_NUMBERS = (
     "add", "sub", "mul", "neg", "abs", "square", "maximum", "minimum", "where", "relu", "sum",
-    "max", "min", "concat", "floordiv", "mod", "matmul",
+    "max", "min", "concat", "floordiv", "mod", "matmul", *BITWISE,
 )  # fmt: skip
 """Operations that give integers for integers; all others give floats, or masks."""
 
-GROWING = ("mul", "square", "floordiv", "mod", "pow", "matmul")
+GROWING = ("mul", "square", "floordiv", "mod", "pow", "matmul", *BITWISE)
 """Of indices, these are more than indices: numbers may get large."""
 
 OF_MASKS: Mapping[str, str] = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
@@ -81,7 +81,7 @@ def result_kind(op: str, kinds: Sequence[str]) -> str:
     Raises Refused if masks are wanted and numbers given, or numbers wanted that masks are not.
     """
     if op in LOGICAL and any(kind not in (MASK, TRUE) for kind in kinds):
-        raise Refused("& | ~ combine masks, not numbers", "compare first: (x > 0) & (y > 0)")
+        raise Refused("and, or and not combine masks", "compare first: (x > 0) & (y > 0)")
     if op == "where" and kinds[0] not in (MASK, TRUE):
         hint = "compare first: bb.where(x > 0, x, y)"
         raise Refused("the condition of where is not a mask", hint)

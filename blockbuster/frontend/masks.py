@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.array import TracedArray, cast_dtype
+from blockbuster.frontend.bits import SIGNS, of_bits
 from blockbuster.frontend.conditions import Condition
 from blockbuster.frontend.integer_powers import integer_power
 from blockbuster.frontend.kinds import (
@@ -44,6 +45,8 @@ def otherwise(
         return _cast(trace, operands[0], params["dtype"])
     if kinds[:1] and kinds[0] in WHOLES and op in ("floor", "round"):
         return trace.integers(operands[0], dtype_of_kind(kinds[0]))
+    if op in SIGNS and (combined := of_bits(trace, op, operands, kinds)) is not None:
+        return combined
     if op == "pow" and (power := integer_power(trace, operands, kinds)) is not None:
         return power
     if op == "concat" and len(set(kinds)) > 1 and (FLOAT in kinds or MASK in kinds):

@@ -193,6 +193,7 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "eq": np.equal, "ne": np.not_equal,
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "where": np.where,
     "floordiv": np.floor_divide, "mod": np.mod, "whole": lambda x: np.asarray(x, np.int64),
+    "bitand": np.bitwise_and, "shl": np.left_shift, "shr": np.right_shift,
     "floor": np.floor, "round": np.round, "sin": np.sin, "cos": np.cos, "log1p": np.log1p,
     "expm1": np.expm1,
     # array functions

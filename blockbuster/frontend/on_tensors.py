@@ -309,6 +309,7 @@ EAGER: Mapping[str, Callable[..., Tensor]] = {
     "and": _logical(operator.and_), "or": _logical(operator.or_), "not": lambda x: x == 0,
     "matmul": _widest(_torch("matmul")),
     "floordiv": operator.floordiv, "mod": operator.mod, "whole": lambda x: x,
+    "bitand": operator.and_, "shl": operator.lshift, "shr": operator.rshift,
     "expand": _expand, "slice": _slice, "strided": _strided, "custom": _custom,
 }  # fmt: skip
 """Every operator but ``arange``, as torch has it."""

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.bits import exact_bits
 from blockbuster.interp.domains import wrapped
 from blockbuster.interp.layout import Array
 from blockbuster.interp.objects import Objects
@@ -143,7 +144,7 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "or": (2, lambda x, y: Decimal(int(x != 0 or y != 0))), "not": (1, lambda x: Decimal(x == 0)),
     "where": (3, lambda c, x, y: x if c != 0 else y),
     "floordiv": (2, quotient), "mod": (2, lambda x, y: x - y * quotient(x, y)),
-    "whole": (1, lambda x: x),
+    "whole": (1, lambda x: x), **exact_bits(Decimal),
     "floor": (1, whole(ROUND_FLOOR, ZERO)), "round": (1, whole(ROUND_HALF_EVEN, Decimal("0.5"))),
     "sin": (1, lambda x: wave(math.sin, x)), "cos": (1, lambda x: wave(math.cos, x)),
     "log1p": (1, lambda x: (1 + x).ln()), "expm1": (1, lambda x: exp(x) - 1),

@@ -38,7 +38,7 @@ from blockbuster.interp.remembering import Key, Remembering
 from blockbuster.interp.residues import SMALL
 from blockbuster.interp.semantics import Semantics, Shape, SizeOf
 from blockbuster.ir.base_two import with_tanh
-from blockbuster.ir.expr import UNINTERPRETED, Call, Const, Expr
+from blockbuster.ir.expr import BITWISE, UNINTERPRETED, Call, Const, Expr
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Misc
 
@@ -104,7 +104,8 @@ class Degree(Semantics):
             "or": lambda x, y: self.truth(x) + self.truth(y), "not": self.truth,
             "where": lambda c, x, y: self.truth(c) + added(x, y), "whole": lambda x: x,
         }  # fmt: skip
-        for name in ("exp", "log", "sqrt", "pow", "recip0", "floordiv", "mod", *UNINTERPRETED):
+        unknown = ("exp", "log", "sqrt", "pow", "recip0", "floordiv", "mod")
+        for name in (*unknown, *UNINTERPRETED, *BITWISE):
             self.scalars[name] = lambda *args, name=name: self.oracle(name, *args)
         for name in ("lt", "le", "gt", "ge"):
             self.scalars[name] = lambda x, y: self.ordered("below", x, y)

@@ -15,13 +15,13 @@ import numpy as np
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import FLOAT_SCALARS, UFUNC, Floats, rounded_to
 from blockbuster.ir.dtypes import OWN
-from blockbuster.ir.expr import PREDICATES
+from blockbuster.ir.expr import BITWISE, PREDICATES
 from blockbuster.ir.types import Dim
 
 WHOLE = np.dtype(np.int64)
 KEPT = (
     "add", "sub", "mul", "neg", "abs", "square", "maximum", "minimum", "where", "relu", "floordiv",
-    "mod",
+    "mod", *BITWISE,
 )  # fmt: skip
 """Functions that give integers for integers."""
 

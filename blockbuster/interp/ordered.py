@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.bits import exact_bits
 from blockbuster.interp.domains import wrapped
 from blockbuster.interp.layout import Array
 from blockbuster.interp.objects import Objects
@@ -145,6 +146,7 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "floordiv": (2, lambda x, y: quotient(x, y)),
     "mod": (2, lambda x, y: x - y * quotient(x, y)), "whole": (1, lambda x: x),
     "floor": (1, whole(math.floor)), "round": (1, whole(round)),
+    **exact_bits(Fraction),
     **{name: (1, refused(name)) for name in ("sin", "cos", "log1p", "expm1")},
 }  # fmt: skip
 

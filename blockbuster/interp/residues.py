@@ -21,7 +21,7 @@ from blockbuster.interp.domains import exact_in
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Function, Refused, Semantics, Shape, SizeOf
 from blockbuster.ir.base_two import LOG2_E, is_positive, with_tanh
-from blockbuster.ir.expr import UNINTERPRETED, Call, Const, Expr
+from blockbuster.ir.expr import BITWISE, UNINTERPRETED, Call, Const, Expr
 from blockbuster.ir.ops import Misc
 
 NEGATIVE_INFINITY, INFINITY, UNDEFINED = -1, -2, -3
@@ -70,7 +70,7 @@ class Residues(Semantics):
             ),
             "not": lambda x: self.opposite(self.truth(x)),
             "where": lambda c, x, y: self.choice(self.truth(c), x, y),
-            **{name: partial(self.oracle, name) for name in UNINTERPRETED},
+            **{name: partial(self.oracle, name) for name in (*UNINTERPRETED, *BITWISE)},
             "pow": lambda x, y: self.oracle("pow", x, y),
             "floordiv": lambda x, y: self.divided("floordiv", x, y),
             "mod": lambda x, y: self.divided("mod", x, y), "whole": lambda x: x,

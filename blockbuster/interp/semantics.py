@@ -169,6 +169,20 @@ def _gelu(x: Any) -> Any:
 # erf of an integer or a huge float would be right too, but math.erf takes one number at a time
 _erf = np.vectorize(math.erf, otypes=[float])
 
+
+def _of_integers(fn: np.ufunc) -> Function:
+    """A function of integers of floats that hold them; NaN where one is not finite."""
+
+    def function(*args: Any) -> Any:
+        if all(np.asarray(x).dtype.kind in "iub" for x in args):
+            return fn(*args)
+        known = np.logical_and(*map(np.isfinite, args))
+        whole = (np.where(known, x, 0).astype(np.int64) for x in args)
+        return np.where(known, fn(*whole), np.nan)
+
+    return function
+
+
 FLOAT_SCALARS: dict[str, Function] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide,
     "pow": np.power, "neg": np.negative,
@@ -184,6 +198,8 @@ FLOAT_SCALARS: dict[str, Function] = {
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
     "where": lambda c, a, b: np.where(c != 0, a, b),
     "floordiv": np.floor_divide, "mod": np.mod, "whole": lambda x: x,
+    "bitand": _of_integers(np.bitwise_and), "shl": _of_integers(np.left_shift),
+    "shr": _of_integers(np.right_shift),
     "floor": np.floor, "round": np.rint, "sin": np.sin, "cos": np.cos, "log1p": np.log1p,
     "expm1": np.expm1,
 }  # fmt: skip

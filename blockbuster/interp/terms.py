@@ -20,7 +20,7 @@ from blockbuster.interp.domains import NARROW, wrapped
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.dtypes import OWN
-from blockbuster.ir.expr import FUNCTIONS, UNINTERPRETED, Call, Const
+from blockbuster.ir.expr import BITWISE, FUNCTIONS, UNINTERPRETED, Call, Const
 from blockbuster.ir.ops import IDENTITY, Misc
 from blockbuster.ir.types import Dim, size_class
 
@@ -175,7 +175,7 @@ class Terms(Semantics):
             "recip0": lambda x: self.term("where", x, self._inverse(x), zero),
             "sub0": lambda x, z: self.term("sub0", x, z), "exp": lambda x: self.term("exp", x),
             "log": lambda x: self.term("log", x), "sqrt": lambda x: self.term("sqrt", x),
-            **{name: partial(self.term, name) for name in UNINTERPRETED},
+            **{name: partial(self.term, name) for name in (*UNINTERPRETED, *BITWISE)},
             "pow": lambda x, y: self.term("pow", x, y), "whole": lambda x: x,
             "floordiv": lambda x, y: self._divided("floordiv", x, y),
             "mod": lambda x, y: self._divided("mod", x, y),

@@ -114,12 +114,16 @@ FUNCTIONS: dict[str, int] = {
     "maximum": 2, "minimum": 2, "sub0": 2, "recip0": 1,
     "lt": 2, "le": 2, "gt": 2, "ge": 2, "eq": 2, "ne": 2,
     "and": 2, "or": 2, "not": 1, "where": 3,
-    "floordiv": 2, "mod": 2, "whole": 1,
+    "floordiv": 2, "mod": 2, "whole": 1, "bitand": 2, "shl": 2, "shr": 2,
     "floor": 1, "round": 1, "sin": 1, "cos": 1, "log1p": 1, "expm1": 1,
 }  # fmt: skip
 
 UNINTERPRETED = ("tanh", "erf", "floor", "round", "sin", "cos", "log1p", "expm1")
 """Functions of one number that proofs know no law of: equal numbers give equal results."""
+
+BITWISE = ("bitand", "shl", "shr")
+"""Functions of two integers that proofs know no law of: the bits that both have, and shifts, which
+leave 0, or -1 of negative numbers moved right, where they are as wide as the dtype or negative."""
 
 COMMUTATIVE = ("add", "mul", "maximum", "minimum", "and", "or", "eq", "ne")
 """Functions of two numbers that take them in either order."""

@@ -83,8 +83,9 @@ def test_truth_values_as_exponents():
         (lambda x: x**-1, "power of -1"),
         (lambda x: x**65, "power of 65"),
         (lambda x: 2**x, "raised to numbers only"),
-        (lambda x: (x > 0) & 1, "combine masks, not numbers"),
-        (lambda x: (x > 0) | x, "combine masks, not numbers"),
+        (lambda x: (x > 0) & 1.0, "& takes masks or integers, not floats"),
+        (lambda x: x >> -1, "a shift by -1"),
+        (lambda x: x[0].astype(np.int8) & 240, "240 is no number of int8"),
     ],
 )
 def test_what_would_be_no_integers_is_refused_with_the_line(function, words):
@@ -140,3 +141,13 @@ def test_an_array_without_axes_that_may_be_a_number_keeps_no_dtype_in_silence():
 
     with pytest.raises(TraceError, match="stays int32, a number becomes int64"):
         bb.jit(added)(np.array(3), np.array(4))
+
+
+@pytest.mark.parametrize("cast", [lambda x, y: x.astype(y.dtype), lambda x, y: x.to(y.dtype)])
+def test_a_cast_to_the_dtype_of_an_array_of_dims_gives_the_programs_floats(cast):
+    inputs = {"x": np.array([1, 7, 200], np.uint8), "y": np.array([0.5, 2.0, 3.0])}
+    program = bb.trace(lambda x, y: (cast(x, y) - 8) * y, x="uint8: M", y="M")
+
+    (found,) = program.numpy(inputs).values()
+    np.testing.assert_array_equal(found, (inputs["x"].astype(float) - 8) * inputs["y"])
+    assert len(bb.trace(lambda x, y: cast(x, y) * y, x="M", y="M").equations) == 1

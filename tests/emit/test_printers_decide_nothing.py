@@ -29,7 +29,7 @@ TABLES = {
     "triton/ops.py": ("_FOLDS", "_PRODUCT"),
     "triton/scalars.py": (
         "_INFIX", "_COMPARISONS", "_TRUTH", "_BUILTIN", "_OWN", "_POWERS", "_PRODUCTS",
-        "_FACTORS", "ACCURATE_CALLS", "_INTEGER_CALLS",
+        "_FACTORS", "ACCURATE_CALLS", "_INTEGER_CALLS", "_BITS", "_BY_POWERS",
     ),
 }  # fmt: skip
 """Where names of operators and functions belong: beside their spelling."""

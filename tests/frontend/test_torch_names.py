@@ -93,7 +93,7 @@ def test_functions_that_are_no_methods():
     (lambda x: x.expand(4, 4, 8), "2 and 4 elements differ"),
     (lambda x: x.trace(), r"x.trace\(\) cannot be traced(.|\n)*torch.trace"),
     (lambda x: torch.lstm(x, (x, x), [x], False, 1, 0.0, False, False, True), "one after another"),
-    (lambda x: (x > 0) ^ x, r"x \^ y of numbers"),
+    (lambda x: (x > 0) ^ x, r"\^ takes masks or integers, not floats"),
     (lambda x: F.instance_norm(x, x[0, 0], x[0, 0]), "changes its running statistics"),
     (lambda x: torch.topk(x, 9), "topk of 9 elements: each takes a fold"),
     (lambda x: F.one_hot(x), r"counts classes by values(.|\n)*one_hot\(x, 10\)"),

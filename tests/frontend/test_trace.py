@@ -147,7 +147,7 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: x[x > 0], r"indexing of \(M, D\): a mask as an index[\s\S]*bb.where"),
         (lambda x, y: -(x > 0), r"negates nor subtracts masks[\s\S]*use ~mask"),
         (lambda x, y: (x > 0) - (x > 1), "negates nor subtracts masks"),
-        (lambda x, y: x & y, "combine masks, not numbers"),
+        (lambda x, y: x & y, "& takes masks or integers, not floats"),
         (lambda x, y: bb.where(x, x, x), "condition of where is not a mask"),
         (lambda x, y: np.exp(x, where=False), r"np.exp with where cannot be traced"),
         (lambda x, y: x + np.ma.ones(3), "a MaskedArray is read: plain arrays are needed"),

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS, TRUTH
-from blockbuster.ir.expr import PREDICATES, Arg, Call, Const, Expr, arguments, functions_of
+from blockbuster.ir.expr import BITWISE, PREDICATES, Arg, Call, Const, Expr, arguments, functions_of
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 
 FLOAT = "float32"
@@ -38,7 +38,9 @@ negation is cast back, and wraps.
 """
 
 _KEEP_INDICES = ("add", "sub", "maximum", "minimum")
-_KEEP_INTEGERS = (*_KEEP_INDICES, "mul", "neg", "abs", "square", "relu", "floordiv", "mod", "where")
+_KEEP_INTEGERS = (
+    *_KEEP_INDICES, "mul", "neg", "abs", "square", "relu", "floordiv", "mod", "where", *BITWISE,
+)  # fmt: skip
 _EXACT = 1 << 53  # whole numbers below are exact as floats
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.kinds import MASK
-from blockbuster.frontend.source import trace_error
 
 _GROUP = "Operators"
 
@@ -39,6 +39,30 @@ def _pair(
     return Row(_binary(name, sign), _GROUP, numpy, (), torch, tried, public=False)
 
 
+def _of_bits(name: str, meaning: str, plain: Callable[..., Array]) -> Callable[..., Array]:
+    """An operator that is logic on masks and combines the bits of integers; ``plain``: Python's."""
+
+    def of_two(x: Array, y: Array) -> Array:
+        traced = isinstance(x, TracedArray) or isinstance(y, TracedArray)
+        return apply(name, x, y) if traced else plain(x, y)
+
+    def of_one(x: Array) -> Array:
+        return apply(name, x) if isinstance(x, TracedArray) else plain(x)
+
+    return _named(of_one if name == "not" else of_two, name, meaning)
+
+
+def _bits(
+    name: str, sign: str, numpy: tuple[str, ...], torch: tuple[str, ...], kind: str = ""
+) -> Row:
+    plain = getattr(operator, {"and": "and_", "or": "or_"}.get(name, name))
+    function = _of_bits(name, f"``x {sign} y``.", plain)
+    masks = (example(f"{kind}M N", f"{kind}N"),) if kind else ()
+    tried = (example("int: M N", 3), example("int: M N", "int: N"), *masks)
+    note = "of masks, or of integers" if kind else "of integers"
+    return Row(function, _GROUP, numpy, (), torch, tried, public=False, note=note)
+
+
 def logical_and(x: Array, y: Array) -> Array:
     """True where both masks are true, or both numbers are not 0."""
     return apply("and", _holds(x), _holds(y))
@@ -52,20 +76,6 @@ def logical_or(x: Array, y: Array) -> Array:
 def logical_xor(x: Array, y: Array) -> Array:
     """True where one of two masks is true and the other is not; a number is true if it is not 0."""
     return apply("ne", _holds(x), _holds(y))
-
-
-def bitwise_xor(x: Array, y: Array) -> Array:
-    """The same of masks alone."""
-    if not (_is_mask(x) and _is_mask(y)):
-        hint = "x != y of two masks; kernels do not take numbers apart"
-        raise trace_error("x ^ y of numbers cannot be traced", hint=hint)
-    return apply("ne", x, y)
-
-
-def _is_mask(x: Array) -> bool:
-    if isinstance(x, TracedArray):
-        return x.kind == MASK
-    return isinstance(x, bool) or "bool" in str(getattr(x, "dtype", ""))
 
 
 def logical_not(x: Array) -> Array:
@@ -100,23 +110,27 @@ ROWS = (
     _pair("ge", ">=", ("greater_equal",), ("ge", "greater_equal")),
     _pair("eq", "==", ("equal",), ("eq",)),
     _pair("ne", "!=", ("not_equal",), ("ne", "not_equal")),
-    _pair("and", "&", ("bitwise_and",), ("bitwise_and", "Tensor.__and__"), "bool: "),
-    _pair("or", "|", ("bitwise_or",), ("bitwise_or", "Tensor.__or__"), "bool: "),
+    _bits("and", "&", ("bitwise_and",), ("bitwise_and", "Tensor.__and__"), "bool: "),
+    _bits("or", "|", ("bitwise_or",), ("bitwise_or", "Tensor.__or__"), "bool: "),
+    _bits("xor", "^", ("bitwise_xor",), (
+        "bitwise_xor", "Tensor.bitwise_xor", "Tensor.__xor__"), "bool: "),
+    _bits("lshift", "<<", ("left_shift", "bitwise_left_shift"), (
+        "bitwise_left_shift", "Tensor.bitwise_left_shift", "Tensor.__lshift__")),
+    _bits("rshift", ">>", ("right_shift", "bitwise_right_shift"), (
+        "bitwise_right_shift", "Tensor.bitwise_right_shift", "Tensor.__rshift__")),
     Row(logical_and, _GROUP, ("logical_and",), (), ("logical_and", "Tensor.logical_and"),
         (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
     Row(logical_or, _GROUP, ("logical_or",), (), ("logical_or", "Tensor.logical_or"),
         (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
     Row(logical_xor, _GROUP, ("logical_xor",), (), ("logical_xor", "Tensor.logical_xor"),
         (example("bool: M N", "bool: N"), example("int: M N", "M N")), public=False),
-    Row(bitwise_xor, _GROUP, ("bitwise_xor",), (), (
-        "bitwise_xor", "Tensor.bitwise_xor", "Tensor.__xor__"),
-        (example("bool: M N", "bool: N"),), public=False),
     Row(logical_not, _GROUP, ("logical_not",), (), ("logical_not", "Tensor.logical_not"),
         (example("bool: M N"), example("int: M N")), public=False),
     Row(float_power, _GROUP, ("float_power",), (), ("float_power", "Tensor.float_power"),
         (example("positive: M N", "N"), example("positive: M N", 2)), public=False),
     Row(_unary("neg", "-"), _GROUP, ("negative",), (), ("neg", "negative"), (example("M N"),),
         public=False),
-    Row(_unary("not", "~"), _GROUP, ("invert",), (), ("bitwise_not",),
-        (example("bool: M N"),), public=False),
+    Row(_of_bits("not", "``~x``.", operator.invert), _GROUP, ("invert",), (), ("bitwise_not",),
+        (example("bool: M N"), example("int: M N")), public=False,
+        note="of masks, or of integers"),
 )  # fmt: skip

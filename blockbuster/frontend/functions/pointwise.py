@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply, as_floats, cast_dtype
-from blockbuster.frontend.dtype_names import dtype_name
+from blockbuster.frontend.dtype_names import UNDECIDED, dtype_name
 from blockbuster.frontend.functions.row import Array, Row, Text, example
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES
 from blockbuster.frontend.memory import own, perhaps, shown
@@ -233,17 +233,32 @@ def where(condition: Array, x: Array, y: Array) -> Array:
 def astype(x: Array, dtype: Any, *, copy: bool = True) -> Array:
     """Every element rounded to a floating dtype, truncated to an integer, or tested for 0.
 
-    With ``copy=False`` an array of that dtype stays the same array.
+    With ``copy=False`` an array of that dtype stays the same array. The dtype of an array that
+    dims alone describe is that of the program's floats.
     """
+    if dtype is UNDECIDED:
+        return _as_the_programs_floats(x, copy)
     name = cast_dtype(dtype)
     made = apply("cast", x, dtype=name)
     if copy or not isinstance(x, TracedArray):
         return made
     here = dtype_name(x)
     if not here:
-        return perhaps(made, x, "a cast without a copy gives the array itself in one dtype")
+        return perhaps(made, x, _SAME)
     same = here == name
     return shown(made, x, lambda base: apply("cast", base, dtype=name), _as_it_is) if same else made
+
+
+def _as_the_programs_floats(x: Array, copy: bool) -> Array:
+    """Integers and masks as floats; floats are taken to have the dtype already."""
+    if isinstance(x, TracedArray) and x.kind != FLOAT:
+        return x.trace.floats(x)
+    if copy or not isinstance(x, TracedArray):
+        return own(x) if copy else x
+    return perhaps(x, x, _SAME) if dtype_name(x) else x
+
+
+_SAME = "a cast without a copy gives the array itself in one dtype"
 
 
 def _as_it_is(_: Array, new: Array) -> Array:

@@ -7,14 +7,11 @@ from typing import Any, NoReturn
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.attributes import item_size
-from blockbuster.frontend.dtype_names import UNDECIDED
 from blockbuster.frontend.functions.pointwise import astype
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.kinds import FLOAT, MASK
-from blockbuster.frontend.memory import own, perhaps
+from blockbuster.frontend.memory import own
 from blockbuster.frontend.source import trace_error
-
-_SAME = "a cast gives the array itself in one dtype"
 
 
 def to(
@@ -34,10 +31,8 @@ def to(
     is_device = [one for one in wanted if isinstance(one, str) or "device" in type(one).__name__]
     if is_device or not given or len(wanted) > 1:
         _refuse_device()
-    if not wanted or (wanted[0] is UNDECIDED and input.dtype is UNDECIDED):
+    if not wanted:
         return own(input) if copy else input
-    if wanted[0] is UNDECIDED:
-        return own(input) if copy else perhaps(input, input, _SAME)
     return astype(input, wanted[0], copy=copy)
 
 

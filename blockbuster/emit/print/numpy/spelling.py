@@ -71,6 +71,7 @@ CALL_TEXT: dict[str, str] = {
     "sigmoid": "sigmoid", "silu": "silu", "gelu": "gelu", "erf": "erf",
     "sub0": "sub0", "recip0": "recip0",
     "floordiv": "np.floor_divide", "mod": "np.mod", "whole": "whole",
+    "bitand": "np.bitwise_and", "shl": "np.left_shift", "shr": "np.right_shift",
     "floor": "np.floor", "round": "np.rint", "sin": "np.sin", "cos": "np.cos",
     "log1p": "np.log1p", "expm1": "np.expm1",
 }  # fmt: skip

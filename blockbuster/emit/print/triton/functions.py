@@ -212,6 +212,25 @@ def _floordiv(x, y):
 ''',
         (),
     ),
+    "_shl": (
+        '''
+def _shl(x, y):
+    """x with its bits moved up; 0 where that is by less than 0, or by more bits than x has."""
+    inside = (y >= 0) & (y < x.dtype.primitive_bitwidth)
+    return tl.where(inside, x << tl.where(inside, y, 0), x * 0)
+''',
+        (),
+    ),
+    "_shr": (
+        '''
+def _shr(x, y):
+    """x with its bits moved down; 0, or -1 of negative ones, where no bits of x are left."""
+    inside = (y >= 0) & (y < x.dtype.primitive_bitwidth)
+    moved = x >> tl.where(inside, y, x.dtype.primitive_bitwidth - 1)
+    return tl.where(inside, moved, moved >> 1)
+''',
+        (),
+    ),
     "_finite": (
         '''
 def _finite(x):

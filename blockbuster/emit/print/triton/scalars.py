@@ -28,7 +28,7 @@ from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.types import Dim
 
 # how tightly Python binds
-_COMPARE, _OR, _AND, _ADD, _MUL, _UNARY, ATOM = 3, 4, 6, 8, 9, 10, 12
+_COMPARE, _OR, _AND, _SHIFT, _ADD, _MUL, _UNARY, ATOM = 3, 4, 6, 7, 8, 9, 10, 12
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,12 @@ def as_bool(text: Text) -> Text:
     return Text(f"{text.at(_COMPARE + 1)} != 0", TRUTH, _COMPARE)
 
 
+def power_of_two(text: Text) -> int:
+    """The exponent of a constant that is a power of two above 1; 0 for any other text."""
+    value = int(float(text.text)) if text.dtype == WHOLE else 0
+    return value.bit_length() - 1 if value > 0 and not value & (value - 1) else 0
+
+
 def as_dtype(text: Text, dtype: str) -> Text:
     """The same value in the dtype of a tile."""
     if text.dtype == dtype:
@@ -90,6 +96,11 @@ def as_integer(text: Text, dtype: str) -> Text:
     return Text(f"{text.at(ATOM)}.to({MEMORY[dtype].triton})", dtype)
 
 
+_BITS = {"bitand": ("&", _AND), "shl": ("<<", _SHIFT), "shr": (">>", _SHIFT)}
+_BY_POWERS: dict[str, tuple[str, Callable[[int], int]]] = {
+    "floordiv": ("shr", lambda bits: bits), "mod": ("bitand", lambda bits: (1 << bits) - 1),
+}  # fmt: skip
+"""Division by 2**bits: what it is of the bits of an integer, which rounds down, too."""
 _INFIX = {"add": ("+", _ADD), "sub": ("-", _ADD), "mul": ("*", _MUL), "div": ("/", _MUL)}
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _TRUTH = {"and": ("&", _AND, "{lanes}, False"), "or": ("|", _OR, "True, {lanes}")}
@@ -107,6 +118,7 @@ _OWN = {
 _INTEGER_CALLS = {
     "where": "tl.where", "abs": "tl.abs", "square": "_square", "maximum": "tl.maximum",
     "minimum": "tl.minimum", "relu": "tl.maximum", "floordiv": "_floordiv", "mod": "_mod",
+    "shl": "_shl", "shr": "_shr",
 }  # fmt: skip
 _POWERS: dict[float, tuple[str, ...]] = {
     1.0: (), 2.0: ("square",), 4.0: ("square", "square"), 0.5: ("sqrt",), -0.5: ("rsqrt",),
@@ -238,6 +250,12 @@ class ScalarPrinter:
         given = [as_integer(a, dtype) for a in args[len(condition) :]]
         if fn in _INFIX:
             return replace(_infix(fn, given), dtype=dtype)
+        if fn in _BY_POWERS and (bits := power_of_two(given[1])):
+            fn, number_of = _BY_POWERS[fn]
+            given = [given[0], Text(str(number_of(bits)), WHOLE)]
+        if fn in _BITS and (fn not in _INTEGER_CALLS or is_literal(given[1])):
+            sign, level = _BITS[fn]
+            return Text(f"{given[0].at(level)} {sign} {given[1].at(level + 1)}", dtype, level)
         if fn == "neg":
             return Text(f"-{given[0].at(_UNARY + 1)}", dtype, _UNARY)
         texts = [*condition, *(a.text for a in given), *(["0"] if fn == "relu" else [])]
