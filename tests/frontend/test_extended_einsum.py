@@ -9,6 +9,7 @@ import blockbuster as bb
 from blockbuster.compile import jit
 from blockbuster.errors import TraceError
 from blockbuster.frontend.functions.einsum_spec import parse_spec
+from blockbuster.frontend.functions.lookups import Lookup
 from blockbuster.interp.evaluate import evaluate
 
 RNG = np.random.default_rng(0)
@@ -60,6 +61,20 @@ EXAMPLES = {
                (X, RNG.uniform(-1, 1, (K, C, 5))), TAPS),
     "one tap for all channels": ("nc(h+t[x])w, kcx -> nkhw",
                                  (X, RNG.uniform(-1, 1, (K, C, 3))), {"t": np.array([0, 3, 1])}),
+    "taps that are a sum": ("nc(h+t[x])(w+1), kcx -> nkhw",
+                            (X, RNG.uniform(-1, 1, (K, C, 3))), {"t": np.array([1, 3, 5])}),
+    "one shift for all": ("nc(h+t[c])w, kc -> nkhw", (X, FILTERS[..., 0, 0]),
+                          {"t": np.full(C, 2, np.uint8)}),
+    "a sum over a letter that is there": ("nc(h+t[c])w, kc -> nkhw", (X, FILTERS[..., 0, 0]),
+                                          {"t": np.arange(C)}),
+    "taps in windows": ("nc(h+r)(w+t[r]), kcr -> nkhw", (X, FILTERS[..., 0]),
+                        {"t": np.array([2, 0, 1])}),
+    "windows behind taps": ("nc(h+t[r])(w+r), kcr -> nkhw", (X, FILTERS[..., 0]),
+                            {"t": np.array([2, 0, 1])}),
+    "windows beside a shift": ("nc(h+t[c])(w+s), kcs -> nkhw", (X, FILTERS[:, :, 0]),
+                               {"t": np.array([2, 0, 1])}),
+    "channels last": ("nhcw, (h+t[c])kc -> nkw", (X.transpose(0, 2, 1, 3)[:, :4],
+                      RNG.uniform(-1, 1, (6, K, C))), {"t": np.array([2, 0, 1])}),
     "attention": ("nths, hes -> nhte", (X, RNG.uniform(-1, 1, (H, 5, W))), {}),
     "gradient of filters": ("nkhw, nc(h+r)(w+s) -> kcrs", (RNG.uniform(-1, 1, (N, K, 5, 5)), X),
                             {}),
@@ -174,7 +189,44 @@ def test_tables_that_are_arguments():
     np.testing.assert_allclose(jit(shifted)(*narrow), wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["convolution", "depthwise", "sparse"])
+@pytest.mark.parametrize(
+    ("name", "copies"),
+    [("taps that are a sum", 0), ("one shift for all", 0), ("shift", 1), ("sparse", 1),
+     ("taps in windows", 1)],
+)  # fmt: skip
+def test_tables_cost_a_copy_at_most(name, copies):
+    """Known tables that hold sums of their letters cost none: they are views."""
+    text, operands, tables = EXAMPLES[name]
+    named = {f"x{n}": x for n, x in enumerate(operands)}
+    program = bb.trace(lambda **given: bb.einsum(text, *given.values(), **tables), **named)
+    assert len(program.notes) == copies
+
+
+def test_tables_that_name_no_place_outside_need_no_test():
+    """The size of h follows from the table, so that all places lie in the axis."""
+
+    def lookups(**options):
+        sh = {"sh": np.array([2, 0, 1])}
+        program = bb.trace(
+            lambda x: bb.einsum("nc(h+sh[c])w -> nchw", x, **sh, **options), x="N C H W"
+        )
+        return [dict(e.params)["fn"].zeros for e in program.equations if e.op == "custom"]
+
+    assert lookups() == [False]
+    assert lookups(sizes={"h": 4}) == [True]
+    assert lookups(pad={"h": (1, 0)}) == [True]
+
+
+def test_no_table_reads_outside():
+    """A lookup that was told that it need not test its places stays in the array even so."""
+    x = np.arange(6.0).reshape(2, 3)
+    places = np.array([-(2**62), 1, 2**62])
+    np.testing.assert_array_equal(Lookup((1,), zeros=False)(x, places), x[:, [0, 1, 2]])
+    np.testing.assert_array_equal(Lookup((1,), zeros=True)(x, places), x * [0, 1, 0])
+    assert not Lookup((1,), zeros=True)(x[:, :0], places).any()
+
+
+@pytest.mark.parametrize("name", ["convolution", "depthwise", "sparse", "shift"])
 def test_torch_tensors_give_the_same(name):
     torch = pytest.importorskip("torch")
     text, operands, tables = EXAMPLES[name]
@@ -219,6 +271,36 @@ def test_random_contractions_are_exact(drawn):
     wanted = gathered(text, (x, w), extents, pad, {})
     for result in paths(text, (x, w), **(extended if "(" in text else {})):
         np.testing.assert_array_equal(result, wanted)
+
+
+@st.composite
+def lookups(draw):
+    """A spec whose operand is read at two sums, of which one names a table or both do; tables."""
+    extents = {"n": 2, "c": 3, "x": 2, "h": 3, "v": 2, "k": 2}
+    of = draw(st.lists(st.sampled_from(["c", "x", "cx", "n"]), min_size=2, max_size=2))
+    if "x" not in "".join(of):
+        of[0] = "cx"
+    tables, sums = {}, []
+    for name, letters, place in zip(("up", "left"), of, "hv", strict=True):
+        shape = [extents[letter] for letter in letters]
+        grid = [draw(st.integers(0, 2)) * at for at in np.indices(shape)]
+        rest = st.lists(st.integers(0, 2), min_size=grid[0].size, max_size=grid[0].size)
+        some = np.reshape(draw(rest), shape) if draw(st.booleans()) else 0
+        tables[name] = sum(grid) + some
+        sums.append(f"({place}+{name}[{','.join(letters)}])")
+    pad = dict.fromkeys(draw(st.lists(st.sampled_from("hv"))), (1, 1))
+    return f"nc{''.join(sums)}, kcx -> nkhv", tables, extents, pad
+
+
+@settings(deadline=None)
+@given(lookups())
+def test_random_tables_are_exact(drawn):
+    text, tables, extents, pad = drawn
+    rng = np.random.default_rng(1)
+    x, w = (rng.integers(-3, 4, shape).astype(float) for shape in ((2, 3, 9, 9), (2, 3, 2)))
+    sizes = {letter: extents[letter] for letter in "hv"}
+    found = bb.einsum(text, x, w, pad=pad, sizes=sizes, **tables)
+    np.testing.assert_array_equal(found, gathered(text, (x, w), extents, pad, tables))
 
 
 def test_taps_are_loops_where_no_letter_is_summed_on_matrix_units():
