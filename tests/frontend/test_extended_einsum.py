@@ -67,6 +67,9 @@ EXAMPLES = {
                           {"t": np.full(C, 2, np.uint8)}),
     "a sum over a letter that is there": ("nc(h+t[c])w, kc -> nkhw", (X, FILTERS[..., 0, 0]),
                                           {"t": np.arange(C)}),
+    "one element of an axis": ("nc(2)w, kc -> nkw", (X, FILTERS[..., 0, 0]), {}),
+    "one element that a table names": ("nc(t[c])(w+s), kcs -> nkw", (X, FILTERS[:, :, 0]),
+                                       {"t": np.full(C, 6)}),
     "taps in windows": ("nc(h+r)(w+t[r]), kcr -> nkhw", (X, FILTERS[..., 0]),
                         {"t": np.array([2, 0, 1])}),
     "windows behind taps": ("nc(h+t[r])(w+r), kcr -> nkhw", (X, FILTERS[..., 0]),
@@ -297,7 +300,7 @@ def lookups(draw):
 def test_random_tables_are_exact(drawn):
     text, tables, extents, pad = drawn
     rng = np.random.default_rng(1)
-    x, w = (rng.integers(-3, 4, shape).astype(float) for shape in ((2, 3, 9, 9), (2, 3, 2)))
+    x, w = (rng.integers(-3, 4, shape).astype(float) for shape in ((2, 3, 11, 11), (2, 3, 2)))
     sizes = {letter: extents[letter] for letter in "hv"}
     found = bb.einsum(text, x, w, pad=pad, sizes=sizes, **tables)
     np.testing.assert_array_equal(found, gathered(text, (x, w), extents, pad, tables))
@@ -380,6 +383,7 @@ def test_mistakes_are_marked_in_the_spec(text):
         ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {"t": 1.5}, "t is a float"),
         ("nc(h+sh[c])w, kc -> nkhw", (X, W2), {"sh": SHIFTS["sh"] + 9, "sizes": {"h": 2}},
          "sh: place [0-9]+ of 7 is read"),
+        ("nc(t)w, kc -> nkw", (X, W2), {"t": H}, "no window of 1 elements fits"),
         ("nchw, kc -> nkhw", (X, W2), {"t": 2}, "reads no t"),
         ("nchw, kc -> nkhw", (X, W2), {"pad": {"h": (1, 1)}}, "reads no pad"),
     ],

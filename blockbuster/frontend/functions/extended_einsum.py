@@ -219,6 +219,9 @@ class _Call:
         outer = self._outer(place)
         pairs = sorted(place.letters, key=lambda pair: pair[0] != outer)
         x, pads = self._shifted(x, axis, place, self._pads(place))
+        if not pairs:
+            one = windowed(x, axis, 1, pads=pads, count=1)[..., 0]
+            return one[(*(slice(None),) * axis, 0)], [*letters[:axis], *letters[axis + 1 :]]
         if outer in self.sizes:
             self._check_fit(x, axis, place, pairs, pads)
         x = self._windows(x, axis, pairs, pads)
