@@ -238,6 +238,44 @@ def test_torch_tensors_give_the_same(name):
     np.testing.assert_allclose(found.numpy(), bb.einsum(text, *operands, **tables), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "name", ["convolution", "strided", "attention", "shift", "sparse", "taps that are a sum"]
+)
+def test_torch_records_the_gradients_of_both_operands(name):
+    """They equal finite differences; elements that windows and tables read twice add up."""
+    torch = pytest.importorskip("torch")
+    text, operands, tables = EXAMPLES[name]
+    given = [torch.tensor(x, requires_grad=True) for x in operands]
+    assert torch.autograd.gradcheck(
+        lambda *arrays: bb.einsum(text, *arrays, **tables), given, fast_mode=True
+    )
+
+
+def test_gradients_of_places_outside_are_zero():
+    torch = pytest.importorskip("torch")
+    x = torch.tensor(X, requires_grad=True)
+    shifts = np.array([0, 10, 9])  # from the first zero on
+    bb.einsum("nc(h+s[c])w -> ncw", x, s=shifts, pad={"h": (9, 9)}, sizes={"h": 2}).sum().backward()
+    read = np.zeros((C, H))
+    read[1, 1:3] = read[2, :2] = 1
+    np.testing.assert_array_equal(x.grad.numpy(), np.broadcast_to(read[None, :, :, None], X.shape))
+
+
+def test_the_gradients_of_a_convolution_are_specs():
+    """That of the image meets the filters in reverse, with zeros around the result's gradient."""
+    torch = pytest.importorskip("torch")
+    x, w = (torch.tensor(one, requires_grad=True) for one in (X, FILTERS))
+    made = bb.einsum("nc(h+r)(w+s), kcrs -> nkhw", x, w)
+    dy = RNG.uniform(-1, 1, made.shape)
+    made.backward(torch.tensor(dy))
+    pad = {"h": (R - 1, R - 1), "w": (S - 1, S - 1)}
+    of_x = ("nk(h+r)(w+s), kcrs -> nchw", (dy, FILTERS[:, :, ::-1, ::-1]), {"pad": pad})
+    of_w = ("nkhw, nc(h+r)(w+s) -> kcrs", (dy, X), {})
+    for (text, operands, options), wanted in ((of_x, x.grad), (of_w, w.grad)):
+        for found in paths(text, operands, **options):
+            np.testing.assert_allclose(found, wanted.numpy(), atol=1e-12)
+
+
 @st.composite
 def contractions(draw):
     """A spec of two operands, extents of its letters, and zeros around some axes."""
