@@ -8,95 +8,22 @@ from hypothesis import strategies as st
 import blockbuster as bb
 from blockbuster.compile import jit
 from blockbuster.errors import TraceError
-from blockbuster.frontend.functions.einsum_spec import parse_spec
-from blockbuster.frontend.functions.lookups import Lookup
-from blockbuster.interp.evaluate import evaluate
-
-RNG = np.random.default_rng(0)
-
-
-def gathered(text, operands, extents, pad, tables):
-    """The oracle: every operand at every place of all letters, multiplied and summed."""
-    spec = parse_spec(text, {}, tuple(tables))
-    letters = sorted(extents)
-    grid = dict(zip(letters, np.indices([extents[x] for x in letters]), strict=True))
-    total = 1.0
-    for term, x in zip(spec.terms, operands, strict=True):
-        places, inside = [], True
-        for place, extent in zip(term, x.shape, strict=True):
-            at = place.offset + sum(grid[letter] * factor for letter, factor in place.letters)
-            for entry in place.entries:
-                at = at + tables[entry.name][tuple(grid[letter] for letter in entry.letters)]
-            at = at - next((pad[letter][0] for letter, _ in place.letters if letter in pad), 0)
-            inside = inside & (at >= 0) & (at < extent)
-            places.append(np.clip(at, 0, extent - 1))
-        total = total * np.where(inside, x[tuple(places)], 0.0)
-    total = np.broadcast_to(total, [extents[x] for x in letters])
-    summed = total.sum(tuple(n for n, x in enumerate(letters) if x not in spec.output))
-    left = [letter for letter in letters if letter in spec.output]
-    return summed.transpose([left.index(letter) for letter in spec.output])
-
-
-def paths(text, operands, **options):
-    """What the spec gives of NumPy arrays, of a traced program, of its kernels on the CPU."""
-    named = {f"x{n}": x for n, x in enumerate(operands)}
-    program = bb.trace(lambda **given: bb.einsum(text, *given.values(), **options), **named)
-    yield bb.einsum(text, *operands, **options)
-    yield program.numpy(named)["out"]
-    yield evaluate(bb.fuse(bb.lower(program)).final, {**program.held, **named})["out"]
-
-
-N, C, H, W, K, R, S = 2, 3, 7, 6, 4, 3, 2
-X, FILTERS = RNG.uniform(-1, 1, (N, C, H, W)), RNG.uniform(-1, 1, (K, C, R, S))
-SHIFTS = {"sh": RNG.integers(0, 3, C), "sw": RNG.integers(0, 3, C)}
-TAPS = {"off_h": RNG.integers(0, 4, (C, 5)), "off_w": RNG.integers(0, 3, (C, 5))}
-EXAMPLES = {
-    "convolution": ("nc(h+r)(w+s), kcrs -> nkhw", (X, FILTERS), {}),
-    "dilated": ("nc(h+2*r)(w+2*s), kcrs -> nkhw", (X, FILTERS), {}),
-    "strided": ("nc(2*h+r)(w*2+s), kcrs -> nkhw", (X, FILTERS), {}),
-    "depthwise": ("nc(h+r)(w+s), crs -> nchw", (X, FILTERS[0]), {}),
-    "pointwise": ("nchw, kc -> nkhw", (X, FILTERS[..., 0, 0]), {}),
-    "shift": ("nc(h+sh[c])(w+sw[c]), kc -> nkhw", (X, FILTERS[..., 0, 0]), SHIFTS),
-    "sparse": ("nc(h+off_h[c,x])(w+off_w[c,x]), kcx -> nkhw",
-               (X, RNG.uniform(-1, 1, (K, C, 5))), TAPS),
-    "one tap for all channels": ("nc(h+t[x])w, kcx -> nkhw",
-                                 (X, RNG.uniform(-1, 1, (K, C, 3))), {"t": np.array([0, 3, 1])}),
-    "taps that are a sum": ("nc(h+t[x])(w+1), kcx -> nkhw",
-                            (X, RNG.uniform(-1, 1, (K, C, 3))), {"t": np.array([1, 3, 5])}),
-    "one shift for all": ("nc(h+t[c])w, kc -> nkhw", (X, FILTERS[..., 0, 0]),
-                          {"t": np.full(C, 2, np.uint8)}),
-    "a sum over a letter that is there": ("nc(h+t[c])w, kc -> nkhw", (X, FILTERS[..., 0, 0]),
-                                          {"t": np.arange(C)}),
-    "one element of an axis": ("nc(2)w, kc -> nkw", (X, FILTERS[..., 0, 0]), {}),
-    "one element that a table names": ("nc(t[c])(w+s), kcs -> nkw", (X, FILTERS[:, :, 0]),
-                                       {"t": np.full(C, 6)}),
-    "taps in windows": ("nc(h+r)(w+t[r]), kcr -> nkhw", (X, FILTERS[..., 0]),
-                        {"t": np.array([2, 0, 1])}),
-    "windows behind taps": ("nc(h+t[r])(w+r), kcr -> nkhw", (X, FILTERS[..., 0]),
-                            {"t": np.array([2, 0, 1])}),
-    "windows beside a shift": ("nc(h+t[c])(w+s), kcs -> nkhw", (X, FILTERS[:, :, 0]),
-                               {"t": np.array([2, 0, 1])}),
-    "channels last": ("nhcw, (h+t[c])kc -> nkw", (X.transpose(0, 2, 1, 3)[:, :4],
-                      RNG.uniform(-1, 1, (6, K, C))), {"t": np.array([2, 0, 1])}),
-    "attention": ("nths, hes -> nhte", (X, RNG.uniform(-1, 1, (H, 5, W))), {}),
-    "gradient of filters": ("nkhw, nc(h+r)(w+s) -> kcrs", (RNG.uniform(-1, 1, (N, K, 5, 5)), X),
-                            {}),
-    "three letters": ("(a+2*b+c), abc -> a", (RNG.uniform(-1, 1, 9), RNG.uniform(-1, 1, (5, 2, 3))),
-                      {}),
-    "from an offset": ("n(h+r+2), r -> nh", (X[0, 0], FILTERS[0, 0, :, 0]), {}),
-    "implicit result": ("c(h+r), cr", (X[0, 0], RNG.uniform(-1, 1, (H, R))), {}),
-}  # fmt: skip
-
-
-def extents_of(text, operands, tables, result):
-    """The sizes of all letters, by those that stand alone, and by the result."""
-    spec = parse_spec(text, {}, tuple(tables))
-    found = dict(zip(spec.output, result.shape, strict=True))
-    for term, x in zip(spec.terms, operands, strict=True):
-        found |= {p.plain: n for p, n in zip(term, x.shape, strict=True) if p.plain}
-        for entry in (entry for place in term for entry in place.entries):
-            found |= dict(zip(entry.letters, tables[entry.name].shape, strict=True))
-    return found
+from tests.frontend.einsum_cases import (
+    EXAMPLES,
+    FILTERS,
+    SHIFTS,
+    C,
+    H,
+    K,
+    N,
+    R,
+    S,
+    W,
+    X,
+    extents_of,
+    gathered,
+    paths,
+)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -192,43 +119,6 @@ def test_tables_that_are_arguments():
     np.testing.assert_allclose(jit(shifted)(*narrow), wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "copies"),
-    [("taps that are a sum", 0), ("one shift for all", 0), ("shift", 1), ("sparse", 1),
-     ("taps in windows", 1)],
-)  # fmt: skip
-def test_tables_cost_a_copy_at_most(name, copies):
-    """Known tables that hold sums of their letters cost none: they are views."""
-    text, operands, tables = EXAMPLES[name]
-    named = {f"x{n}": x for n, x in enumerate(operands)}
-    program = bb.trace(lambda **given: bb.einsum(text, *given.values(), **tables), **named)
-    assert len(program.notes) == copies
-
-
-def test_tables_that_name_no_place_outside_need_no_test():
-    """The size of h follows from the table, so that all places lie in the axis."""
-
-    def lookups(**options):
-        sh = {"sh": np.array([2, 0, 1])}
-        program = bb.trace(
-            lambda x: bb.einsum("nc(h+sh[c])w -> nchw", x, **sh, **options), x="N C H W"
-        )
-        return [dict(e.params)["fn"].zeros for e in program.equations if e.op == "custom"]
-
-    assert lookups() == [False]
-    assert lookups(sizes={"h": 4}) == [True]
-    assert lookups(pad={"h": (1, 0)}) == [True]
-
-
-def test_no_table_reads_outside():
-    """A lookup that was told that it need not test its places stays in the array even so."""
-    x = np.arange(6.0).reshape(2, 3)
-    places = np.array([-(2**62), 1, 2**62])
-    np.testing.assert_array_equal(Lookup((1,), zeros=False)(x, places), x[:, [0, 1, 2]])
-    np.testing.assert_array_equal(Lookup((1,), zeros=True)(x, places), x * [0, 1, 0])
-    assert not Lookup((1,), zeros=True)(x[:, :0], places).any()
-
-
 @pytest.mark.parametrize("name", ["convolution", "depthwise", "sparse", "shift"])
 def test_torch_tensors_give_the_same(name):
     torch = pytest.importorskip("torch")
@@ -236,44 +126,6 @@ def test_torch_tensors_give_the_same(name):
     given = [torch.tensor(x) for x in operands]
     found = bb.einsum(text, *given, **tables)
     np.testing.assert_allclose(found.numpy(), bb.einsum(text, *operands, **tables), atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "name", ["convolution", "strided", "attention", "shift", "sparse", "taps that are a sum"]
-)
-def test_torch_records_the_gradients_of_both_operands(name):
-    """They equal finite differences; elements that windows and tables read twice add up."""
-    torch = pytest.importorskip("torch")
-    text, operands, tables = EXAMPLES[name]
-    given = [torch.tensor(x, requires_grad=True) for x in operands]
-    assert torch.autograd.gradcheck(
-        lambda *arrays: bb.einsum(text, *arrays, **tables), given, fast_mode=True
-    )
-
-
-def test_gradients_of_places_outside_are_zero():
-    torch = pytest.importorskip("torch")
-    x = torch.tensor(X, requires_grad=True)
-    shifts = np.array([0, 10, 9])  # from the first zero on
-    bb.einsum("nc(h+s[c])w -> ncw", x, s=shifts, pad={"h": (9, 9)}, sizes={"h": 2}).sum().backward()
-    read = np.zeros((C, H))
-    read[1, 1:3] = read[2, :2] = 1
-    np.testing.assert_array_equal(x.grad.numpy(), np.broadcast_to(read[None, :, :, None], X.shape))
-
-
-def test_the_gradients_of_a_convolution_are_specs():
-    """That of the image meets the filters in reverse, with zeros around the result's gradient."""
-    torch = pytest.importorskip("torch")
-    x, w = (torch.tensor(one, requires_grad=True) for one in (X, FILTERS))
-    made = bb.einsum("nc(h+r)(w+s), kcrs -> nkhw", x, w)
-    dy = RNG.uniform(-1, 1, made.shape)
-    made.backward(torch.tensor(dy))
-    pad = {"h": (R - 1, R - 1), "w": (S - 1, S - 1)}
-    of_x = ("nk(h+r)(w+s), kcrs -> nchw", (dy, FILTERS[:, :, ::-1, ::-1]), {"pad": pad})
-    of_w = ("nkhw, nc(h+r)(w+s) -> kcrs", (dy, X), {})
-    for (text, operands, options), wanted in ((of_x, x.grad), (of_w, w.grad)):
-        for found in paths(text, operands, **options):
-            np.testing.assert_allclose(found, wanted.numpy(), atol=1e-12)
 
 
 @st.composite
@@ -312,36 +164,6 @@ def test_random_contractions_are_exact(drawn):
     wanted = gathered(text, (x, w), extents, pad, {})
     for result in paths(text, (x, w), **(extended if "(" in text else {})):
         np.testing.assert_array_equal(result, wanted)
-
-
-@st.composite
-def lookups(draw):
-    """A spec whose operand is read at two sums, of which one names a table or both do; tables."""
-    extents = {"n": 2, "c": 3, "x": 2, "h": 3, "v": 2, "k": 2}
-    of = draw(st.lists(st.sampled_from(["c", "x", "cx", "n"]), min_size=2, max_size=2))
-    if "x" not in "".join(of):
-        of[0] = "cx"
-    tables, sums = {}, []
-    for name, letters, place in zip(("up", "left"), of, "hv", strict=True):
-        shape = [extents[letter] for letter in letters]
-        grid = [draw(st.integers(0, 2)) * at for at in np.indices(shape)]
-        rest = st.lists(st.integers(0, 2), min_size=grid[0].size, max_size=grid[0].size)
-        some = np.reshape(draw(rest), shape) if draw(st.booleans()) else 0
-        tables[name] = sum(grid) + some
-        sums.append(f"({place}+{name}[{','.join(letters)}])")
-    pad = dict.fromkeys(draw(st.lists(st.sampled_from("hv"))), (1, 1))
-    return f"nc{''.join(sums)}, kcx -> nkhv", tables, extents, pad
-
-
-@settings(deadline=None)
-@given(lookups())
-def test_random_tables_are_exact(drawn):
-    text, tables, extents, pad = drawn
-    rng = np.random.default_rng(1)
-    x, w = (rng.integers(-3, 4, shape).astype(float) for shape in ((2, 3, 11, 11), (2, 3, 2)))
-    sizes = {letter: extents[letter] for letter in "hv"}
-    found = bb.einsum(text, x, w, pad=pad, sizes=sizes, **tables)
-    np.testing.assert_array_equal(found, gathered(text, (x, w), extents, pad, tables))
 
 
 def test_taps_are_loops_where_no_letter_is_summed_on_matrix_units():
