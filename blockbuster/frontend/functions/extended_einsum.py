@@ -1,7 +1,7 @@
 """``bb.einsum`` with operands that are read at sums of letters and of entries of tables.
 
-Sums of letters are windows, which are views; tables are looked up by a copy in front of the
-product. What is left is an ordinary einsum.
+Sums of letters are windows, which are views, and so are tables that are known to hold such sums;
+other tables are looked up by a copy in front of the product. What is left is an ordinary einsum.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 
 from blockbuster.errors import a_kind
 from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.einsum import einsum_traced, is_traced
 from blockbuster.frontend.functions.einsum_spec import Place, Spec, parse_spec
-from blockbuster.frontend.functions.lookups import Tables
+from blockbuster.frontend.functions.lookups import Lookup, Tables, along, as_sum, copied
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.functions.shapes import transpose
 from blockbuster.frontend.functions.windows import agree, windowed
@@ -144,16 +145,63 @@ class _Call:
         """
         x, term = self.operands[at], self.spec.terms[at]
         letters: list[str] = [place.plain or f"?{n}" for n, place in enumerate(term)]
-        x, letters = self._turned(x, letters, term)
-        for n, place in enumerate(term):
-            if not place.plain:
-                x, letters = self._opened(x, letters, letters.index(f"?{n}"), place)
+        each = zip(letters, self._without_sums(term), strict=True)
+        places = {name: place for name, place in each if name.startswith("?")}
+        tables = {name: place for name, place in places.items() if place.entries}
+        looked_up = {letter for place in tables.values() for letter in place.every_letter}
+        sums = {name: place for name, place in places.items() if name not in tables}
+        first = [name for name, place in sums.items() if looked_up & {*place.every_letter}]
+        if not tables:
+            x, letters = self._turned(x, letters, term)
+        for name in first:
+            x, letters = self._opened(x, letters, letters.index(name), sums.pop(name))
+        if tables:
+            x, letters = self._looked_up(x, letters, tables)
+            x, letters = self._turned(x, letters, term)
+        for name, place in sums.items():
+            x, letters = self._opened(x, letters, letters.index(name), place)
         if len(set(letters)) < len(letters):
             twice = next(letter for letter in letters if letters.count(letter) > 1)
             hint = "a mask can choose it: bb.where(i[:, None] == i, x, 0) with i = bb.arange(n)"
             self.spec.refuse(term[0].at, f"{twice!r} stands twice: that reads a diagonal", hint)
         x, letters = self._turned(x, letters, term)
         return x, tuple(letters)
+
+    def _without_sums(self, term: Sequence[Place]) -> list[Place]:
+        """The places of a term; tables that hold sums of letters are these sums."""
+        found = list(term)
+        for n, place in enumerate(term):
+            rest = (letter for one in (*found[:n], *found[n + 1 :]) for letter in one.every_letter)
+            found[n] = as_sum(place, self.tables, [*rest])
+        return found
+
+    def _looked_up(
+        self, x: Array, letters: list[str], places: Mapping[str, Place]
+    ) -> tuple[Array, list[str]]:
+        """``x`` with axes for the letters of places with tables instead of an axis for each place.
+
+        They are those of the operand, then those of tables, and the places along axes last: these
+        lie side by side in the operand, and in the copy.
+        """
+        of = {name: Tables(self.spec, place, self.sizes, self.tables, self._pads(place))
+              for name, place in places.items()}  # fmt: skip
+        extents = {name: x.shape[letters.index(name)] for name in of}
+        inside = [one.fitted(extents[name], self._outer(one.place)) for name, one in of.items()]
+        named = dict.fromkeys(x for place in places.values() for x in place.every_letter)
+        moved = [x for place in places.values() for x, _ in place.letters if x not in letters]
+        shared = [letter for letter in letters if letter in named]
+        own = [*shared, *(x for x in named if x not in (*shared, *moved)), *dict.fromkeys(moved)]
+        at = [along(arange(self.sizes[x]), len(own) - 1 - own.index(x)) for x in shared]
+        at += [of[name].places(own, extents[name]) for name in of]
+        fn = Lookup(tuple(letters.index(x) for x in (*shared, *of)), zeros=not all(inside))
+        ahead, behind = ([letters[n] for n in some] for some in fn.kept(range(len(letters))))
+        return copied(fn, x, at), [*ahead, *own, *behind]
+
+    def _pads(self, place: Place) -> tuple[int, int]:
+        """How many zeros stand in front of the axis of a place, and behind it."""
+        padded = (self.pads[letter] for letter, _ in place.letters if letter in self.pads)
+        before, behind = next(padded, (0, 0))
+        return before, behind
 
     def _turned(
         self, x: Array, letters: list[str], term: Sequence[Place]
@@ -169,13 +217,11 @@ class _Call:
     ) -> tuple[Array, list[str]]:
         """``x`` with axes for the letters of a place instead of one axis."""
         outer = self._outer(place)
-        padded = (self.pads[letter] for letter, _ in place.letters if letter in self.pads)
-        before, behind = next(padded, (0, 0))
-        if place.entries:
-            tables = Tables(self.spec, place, self.sizes, self.tables, (before, behind))
-            return tables.looked_up(x, letters, axis, outer)
         pairs = sorted(place.letters, key=lambda pair: pair[0] != outer)
-        x, pads = self._shifted(x, axis, place, (before, behind))
+        x, pads = self._shifted(x, axis, place, self._pads(place))
+        if not pairs:
+            one = windowed(x, axis, 1, pads=pads, count=1)[..., 0]
+            return one[(*(slice(None),) * axis, 0)], [*letters[:axis], *letters[axis + 1 :]]
         if outer in self.sizes:
             self._check_fit(x, axis, place, pairs, pads)
         x = self._windows(x, axis, pairs, pads)

@@ -25,7 +25,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class StridedPlaces:
+class SlicedPlaces:
     """Index texts for accesses in one scope.
 
     ``size``: the variable of a dim's size; ``start``: the first element of its current block, empty

@@ -17,7 +17,7 @@ from blockbuster.emit.print.numpy.mixed import (
 )
 from blockbuster.emit.print.numpy.operators import Operators
 from blockbuster.emit.print.numpy.own_functions import HELPERS
-from blockbuster.emit.print.numpy.places import Scope, StridedPlaces, lanes_of, listed, permuted
+from blockbuster.emit.print.numpy.places import Scope, SlicedPlaces, lanes_of, listed, permuted
 from blockbuster.emit.print.numpy.spelling import (
     IDENTITY_TEXT,
     MONOID_TEXT,
@@ -261,8 +261,8 @@ class Text(Operators):
             return ""
         return f"[{', '.join(texts) or '...'}]"
 
-    def _places(self, scope: Scope) -> StridedPlaces:
-        return StridedPlaces(
+    def _places(self, scope: Scope) -> SlicedPlaces:
+        return SlicedPlaces(
             self._size, lambda dim: self._start(dim, scope), lambda dim: self._extent(dim, scope)
         )
 
