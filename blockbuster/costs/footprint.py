@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from blockbuster.costs.registers import registers
-from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.layouts import Layouts
 from blockbuster.emit.tile.shared_memory import shared_by
 from blockbuster.errors import message
@@ -97,7 +96,7 @@ class Footprint:
         return shared <= limits.shared_per_processor and threads <= limits.threads_per_processor
 
 
-def footprint(layouts: Layouts, extents: Extents | None = None) -> Footprint:
+def footprint(layouts: Layouts) -> Footprint:
     """The footprint of a program of the grid of a nest, whose tiles lie as ``layouts`` says."""
-    found, doubt = registers(layouts, extents)
+    found, doubt = registers(layouts)
     return Footprint(shared_by(layouts), found, layouts.nest.warps, doubt)

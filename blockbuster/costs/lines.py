@@ -108,14 +108,11 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
     From the innermost axis outwards: elements that lie no further apart than a piece make one
     region; others are regions of their own. Where no elements of the tile are neighbours, lanes of
     a warp run along its first axis (as Triton 3.6 lays them; later versions take the last), and ask
-    for a piece each. Where rows begin at any numbers, a region lies across one piece more than it
-    fills, on average: sums over the middle axis of 32 x 4096 x 4095 numbers of two bytes, 32 of a
-    row at a time, touch three halves of the sectors that those of 4096 do.
+    for a piece each.
     """
     width = stride = MEMORY[view.buffer.dtype].bytes
     region, regions = float(width), 1.0
     strides = dict[Dim, int]()
-    begins = 0  # a number of bytes that divides the places where rows of regions begin
     for axis, buffer_axis in zip(reversed(view.dims), reversed(view.buffer.axes), strict=True):
         whole = array_dim(axis)
         if whole is None:
@@ -126,18 +123,14 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
             strides.setdefault(run.dim, stride)
         if stride <= max(size, region):
             region += (lanes - 1) * stride
-            if stride > width and lanes < extents.size(whole):
-                begins = gcd(begins, int(lanes) * stride)
         else:
             regions *= lanes
-            begins = gcd(begins, stride)
         stride *= extents.trips(whole) if buffer_axis.per_block else extents.size(whole)
     long = [dim for dim in tile.axes if dim in strides and _lanes(dim, extents) > 1]
     if long and min(strides[dim] for dim in long) > width:
         elements = prod(_lanes(dim, extents) for dim in long)
         return -(-elements * min(strides[long[0]], size) // size)
-    more = size - (gcd(begins, size) if begins else size)
-    return round(regions * ((region + more) / size if more else ceil(region / size)))
+    return ceil(regions * ceil(region / size))
 
 
 def _lanes_along(run: Run, extents: Extents) -> float:

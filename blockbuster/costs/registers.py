@@ -12,10 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from blockbuster.costs.lines import copied_at_once
 from blockbuster.costs.operands import LANES
 from blockbuster.emit.tile.dataflow import defined, folded, operands
-from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.float8_dots import in_float8
 from blockbuster.emit.tile.layouts import VECTOR, WORD, Layouts
 from blockbuster.emit.tile.program import (
@@ -50,13 +48,6 @@ once; what they load needs no addresses then. Of 116 such kernels that do not sp
 sm_90, bench/results/2026-11-23-h200-costs) most want a sixth less than others of such tiles.
 """
 
-NARROW = 1.2
-"""Registers for each load of a lane that moves less than 16 bytes, where rows begin at numbers that
-are no multiples of that: for what it loads, and for its address or its mask. Of 100 kernels of odd
-rows that were compiled for sm_90 and do not spill, most have between 0.7 and 2 such registers. What
-dots read passes through shared memory, and was not measured.
-"""
-
 SPLIT = 1.5
 """Registers for each word that a thread has of the operands of a split dot, to take it apart."""
 
@@ -81,10 +72,8 @@ registers where that part is below 5, 13 between 5 and 20, 30 between 40 and 80,
 """
 
 
-def registers(layouts: Layouts, extents: Extents | None = None) -> tuple[int, int]:
+def registers(layouts: Layouts) -> tuple[int, int]:
     """Registers that a thread of a nest's programs wants; it may get fewer, and spill.
-
-    Without ``extents``, rows begin where wide loads can.
 
     The second number is how far the first may be off, as a standard deviation. It is 0 without
     dots: choices of kernels of rows got slower by up to 16% on an H100 where their registers were
@@ -96,9 +85,8 @@ def registers(layouts: Layouts, extents: Extents | None = None) -> tuple[int, in
     inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
     totals = sum(_words(tile, tiling) for tile in inits) / threads
     others = max(0.0, _peak(layouts) / threads - totals)
-    narrow = 0.0 if extents is None or dots else NARROW * _narrow(nest.body, layouts, extents)
     if not dots and not any(isinstance(stmt, For) for stmt in nest.body):
-        return int(max(FEWEST, STRAIGHT + ALONE * (totals + others) + narrow)), 0
+        return int(max(FEWEST, STRAIGHT + ALONE * (totals + others))), 0
     made = max((_words(dot.target, tiling) for dot in dots if not dot.into), default=0) / threads
     known = ALWAYS + (WITH_DOTS if dots else 0) + TOTALS * totals
     found = (
@@ -107,7 +95,6 @@ def registers(layouts: Layouts, extents: Extents | None = None) -> tuple[int, in
         + FRAGMENTS * min(HELD, _fragments(dots, layouts))
         + SPLIT * max((_to_split(dot, tiling) / threads for dot in dots), default=0.0)
         + PLACES * _places(nest.body, tiling, threads)
-        + narrow
     )
     found = max(FEWEST, found, known + TOTALS * made)
     return int(found), int(SURE + DOUBT * max(0.0, found - known)) if dots else 0
@@ -121,20 +108,6 @@ def _places(body: tuple[Stmt, ...], tiling: Tiling, threads: int) -> float:
     tiles = (stmt.target for stmt in body if isinstance(stmt, Load | Await))
     own = sum(max(1.0, tile_bytes(tile, tiling) / VECTOR / threads) for tile in tiles)
     inner = (_places(stmt.body, tiling, threads) for stmt in body if isinstance(stmt, For))
-    return own + max(inner, default=0.0)
-
-
-def _narrow(body: tuple[Stmt, ...], layouts: Layouts, extents: Extents) -> float:
-    """How many loads a thread has in ``body`` beyond those that it would have of 16 bytes each; of
-    loops that follow each other the largest number.
-    """
-    tiling, threads = layouts.tiling, layouts.nest.warps * LANES
-    own = 0.0
-    for stmt in body:
-        if isinstance(stmt, Load):
-            wide = copied_at_once(stmt.view, stmt.target, tiling, extents)
-            own += tile_bytes(stmt.target, tiling) / threads * (1 / wide - 1 / VECTOR)
-    inner = (_narrow(stmt.body, layouts, extents) for stmt in body if isinstance(stmt, For))
     return own + max(inner, default=0.0)
 
 

@@ -168,7 +168,7 @@ def _of_one(program: TileProgram, sizes: ByDim, blocks: ByDim, target: str) -> W
         warps=nest.warps,
         phases=found,
         unique=unique,
-        footprint=footprint(layouts, extents),
+        footprint=footprint(layouts),
         grid=walked(nest, {dim: extents.trips(dim) for dim in nest.grid}),
         varying=_varying(nest),
         target=target,

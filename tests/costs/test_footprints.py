@@ -12,7 +12,6 @@ import pytest
 import blockbuster as bb
 from bench.costs.footprints import estimated, records, scheduled
 from blockbuster.costs.footprint import Footprint, footprint
-from blockbuster.costs.work import work
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import For, Let, statements
 from blockbuster.ir.ops import Functional
@@ -163,18 +162,3 @@ def test_of_loops_in_a_row_the_largest_takes_registers_for_its_addresses():
     programs = (bb.emit(graph, sizes, schedule=text).tile_program for text in texts)
     one, two = (footprint(layouts_of(p, p.nests[0], "sm_90")) for p in programs)
     assert two.registers == one.registers
-
-
-def test_loads_of_odd_rows_take_registers_each():
-    """Sums over rows that begin anywhere: a thread loads 32 numbers one by one, or eight at once.
-
-    For sm_90 the first takes 76 registers, the second 40.
-    """
-    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.sum(x * x, axis=0), x="M N"))).final
-    text = "block M 128, N 64\nwarps 8\n"
-
-    def registers(columns):
-        kernel = bb.emit(graph, dict(M=4096, N=columns), schedule=text)
-        return work(kernel.derivation.final)[0].footprint.registers
-
-    assert registers(4095) > registers(4096) + 24
