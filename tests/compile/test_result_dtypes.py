@@ -237,7 +237,9 @@ def test_plans_of_mixed_dtypes_run(function):
     wanted = bb.jit(function)(**arrays)
     for result, right_one in zip(found, wanted if len(found) > 1 else (wanted,), strict=True):
         assert result.dtype == right_one.dtype
-        unit = 2e-3 if result.dtype == np.float16 else 2e-5
+        # its first product takes halves, as eager execution holds what it multiplies
+        halves = result.dtype == np.float16 or function is sorted_products
+        unit = 2e-3 if halves else 2e-5
         largest = np.abs(right_one.astype(float)).max()
         np.testing.assert_allclose(
             result.astype(float), right_one.astype(float), rtol=0, atol=unit * largest

@@ -70,7 +70,7 @@ def test_where_arithmetic_is_long_values_are_stored():
 def test_the_reason_says_what_counts():
     reason = considered("attention").reason
 
-    assert "counted 2.0 times: what it stores between kernels is larger than all that it" in reason
+    assert " times 2: what it stores between kernels is larger than all that it" in reason
     assert re.search("with larger values made again, D.* in one block [0-9.]+ us", reason)
 
 
