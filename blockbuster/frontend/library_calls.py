@@ -31,7 +31,7 @@ class LibraryProduct:
 
     def __call__(self, x: Any, w: Any, *row: Any) -> Any:
         left, right, *rows = as_tensors((x, w, *row))
-        made = multiplied(left.permute(self.x_axes), right.permute(self.w_axes), *rows)
+        made = multiplied(in_order(left, self.x_axes), in_order(right, self.w_axes), *rows)
         return made if is_tensor(x) else np.asarray(made)
 
     def extents(self, x: Sequence[int], w: Sequence[int]) -> tuple[int, int, int]:
@@ -79,3 +79,8 @@ class LibraryConvolution:
 def is_library(fn: object) -> bool:
     """True for the calls of this module."""
     return bool(getattr(fn, "is_library", False))
+
+
+def in_order(x: Any, axes: Sequence[int]) -> Any:
+    """A tensor with its axes in this order."""
+    return x if tuple(axes) == tuple(range(len(axes))) else x.permute(axes)

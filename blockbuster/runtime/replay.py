@@ -20,26 +20,17 @@ from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.starting import starter
 from blockbuster.emit.target.targets import target_of
-from blockbuster.errors import NOT_TAKEN, LaunchError, a_kind, message, shown_lines
+from blockbuster.errors import LaunchError, message
+from blockbuster.runtime.device_call import DeviceCall
 from blockbuster.runtime.first_launch import Compare, FirstChecks, Run
 from blockbuster.runtime.kept import Kept
-from blockbuster.runtime.launch import from_host, to_host
 from blockbuster.runtime.launches import Described, Kernel, Laid, laid_out, prepared
 from blockbuster.runtime.numbers import Start
 from blockbuster.runtime.recorder import Noted, Recorder, Refused
 from blockbuster.runtime.relaunch import Relaunch
 from blockbuster.runtime.tape import Finish, Move, Play, Tape, taken
-from blockbuster.runtime.tensors import ALIGNED
 from blockbuster.selection.plans.pieces import Call
-from blockbuster.selection.plans.plan import (
-    File,
-    Plan,
-    Sizes,
-    call_on_host,
-    check_results,
-    noted,
-    shown,
-)
+from blockbuster.selection.plans.plan import File, Plan, Sizes
 
 Tensor = Any
 Known = dict[str, Relaunch]
@@ -333,65 +324,3 @@ def _behind(argument: Tensor, arrays: Sequence[Tensor]) -> int:
             return position
     memory = argument.untyped_storage().data_ptr()
     return next(i for i, a in enumerate(arrays) if a.untyped_storage().data_ptr() == memory)
-
-
-class DeviceCall:
-    """A function of whole arrays, called with tensors if it takes them, else through the host."""
-
-    def __init__(self, call: Call, sizes: Sizes, dtypes: Sequence[Any]) -> None:
-        self.note = ""
-        self._call, self._sizes, self._dtypes = call, sizes, dtypes
-
-    def first(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The function's results; notes whether it takes tensors."""
-        operands = self._operands(tensors)
-        return self._laid_out(self._tried(operands), operands)
-
-    def play(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The function's results, laid out as later kernels were recorded with."""
-        operands = self._operands(tensors)
-        results = self._on_host(operands) if self.note else self._on_device(operands)
-        return self._laid_out(results, operands)
-
-    def _operands(self, tensors: list[Tensor]) -> list[Tensor]:
-        known = dict(zip(self._call.reads, tensors, strict=True))
-        return [shown(known[seen.array], seen) for seen in self._call.operands]
-
-    def _tried(self, operands: list[Tensor]) -> list[Tensor]:
-        try:
-            return self._on_device(operands)
-        except NOT_TAKEN as refusal:
-            name = self._call.name
-            reason = shown_lines(str(refusal) or type(refusal).__name__)[0]
-            self.note = f"{name} runs on the host, with copies there and back: {reason}"
-            try:
-                return self._on_host(operands)
-            except NOT_TAKEN as error:
-                error.add_note(f"{name} was tried with tensors first: {reason}")
-                raise
-
-    def _on_device(self, operands: list[Tensor]) -> list[Tensor]:
-        made = noted(self._call, self._call.fn, operands)
-        results = list(made) if isinstance(made, tuple) else [made]
-        for result in results:
-            if not hasattr(result, "data_ptr") or result.device != operands[0].device:
-                raise TypeError(f"{self._call.name} gave {a_kind(result)}, not a tensor")
-        check_results(self._call, results, self._sizes)
-        return results
-
-    def _on_host(self, operands: list[Tensor]) -> list[Tensor]:
-        arrays = [to_host(tensor) for tensor in operands]
-        made = call_on_host(self._call, arrays, self._sizes)
-        pairs = zip(made, self._dtypes, strict=True)
-        return [from_host(array, dtype, operands[0].device) for array, dtype in pairs]
-
-    def _laid_out(self, results: list[Tensor], operands: list[Tensor]) -> list[Tensor]:
-        used = [operand.untyped_storage().data_ptr() for operand in operands]
-        pairs = zip(results, self._dtypes, strict=True)
-        return [_own(result.to(dtype).contiguous(), used) for result, dtype in pairs]
-
-
-def _own(result: Tensor, used: list[int]) -> Tensor:
-    """An aligned tensor whose memory is none of ``used``."""
-    shared = result.untyped_storage().data_ptr() in used
-    return result.clone() if shared or result.data_ptr() % ALIGNED else result
