@@ -55,19 +55,24 @@ times as long; a mean of 4 columns of 128 x 512, by programs of a row of 4 each,
 
 
 def contest(
-    choices: Sequence[Choice], setting: Setting, refused: Mapping[Key, str], refusals: Refusals
+    choices: Sequence[Choice],
+    setting: Setting,
+    refused: Mapping[Key, str],
+    refusals: Refusals,
+    other: float = inf,
 ) -> list[Choice]:
     """``choices``, the best of them with the best schedules near their own.
 
     What a compiler ``refused`` stays out and is noted in ``refusals``, and with one kernel asked
-    for, loops in chunks stay out too.
+    for, loops in chunks stay out too. ``other``: the microseconds of something else in the place of
+    all these, which is the better one if the first schedules are much slower.
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
     for choice in sorted(choices, key=lambda one: one.rank)[:CONTENDERS]:
         if best is not None and not _may_win(choice, best):
             continue
-        made = _at_its_best(choice, setting, refused, best, refusals)
+        made = _at_its_best(choice, setting, refused, best, refusals, other)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
@@ -131,16 +136,18 @@ def _at_its_best(
     refused: Mapping[Key, str],
     best: Choice | None,
     refusals: Refusals,
+    other: float,
 ) -> Choice:
     """``choice`` with the best schedule near its own that a compiler has not refused.
 
-    ``best``: the best that is known of other candidates. ``refusals`` get what it refused.
+    ``best``: the best that is known of other candidates, ``other``: the microseconds of something
+    else in their place. ``refusals`` get what it refused.
     """
     if choice.scheduled is None or not choice.usual:
         return choice
     if reason := why_default(choice.scheduled, choice.cost):
         return replace(choice, schedules=f"the default schedule: {reason}")
-    other = best.price / choice.weight if best else inf
+    other = min(best.price if best else inf, other) / choice.weight
     found = variations(choice.scheduled, in_chunks=setting.in_chunks, other=other)
     if not found:
         return _described(choice, refused)
