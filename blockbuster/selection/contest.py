@@ -14,6 +14,7 @@ from math import inf, isclose
 
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.tile.fingerprint import numbered_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.errors import EmitError, ParseError
@@ -69,13 +70,30 @@ def contest(
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
+    varied: dict[str, Choice] = {}  # by the text of their default kernels
     for choice in sorted(choices, key=lambda one: one.rank)[:CONTENDERS]:
         if best is not None and not _may_win(choice, best):
             continue
-        made = _at_its_best(choice, setting, refused, best, refusals, other)
+        text = numbered_tiles(choice.scheduled.draft) if choice.scheduled else ""
+        made = _scheduled_like(choice, varied[text]) if text in varied else None
+        if made is None or made.key in refused:
+            made = _at_its_best(choice, setting, refused, best, refusals, other)
+        varied.setdefault(text, made)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
+
+
+def _scheduled_like(choice: Choice, other: Choice) -> Choice | None:
+    """``choice`` with the schedule of another, whose default kernels are the same; None if that
+    gives other kernels here.
+    """
+    if choice.scheduled is None or not (choice.usual and other.usual):
+        return None
+    twin = on_equal_program(other, choice.scheduled.start)
+    if twin is None or twin.scheduled is None or twin.cost is None:
+        return None
+    return replace(with_schedule(choice, twin.scheduled, twin.cost), schedules=other.schedules)
 
 
 def best_of(choices: Sequence[Choice]) -> Choice:
