@@ -232,6 +232,19 @@ def map_results_fit_the_body(place: Place) -> Iterator[str]:
             yield f"result {port} of type {type} is accumulated over {op.dim} but carries that axis"
 
 
+def scans_go_on_in_one_direction(place: Place) -> Iterator[str]:
+    """What is scanned along a map's dim stands directly in its body, and goes one way."""
+    op = place.node.op
+    if not isinstance(op, Map) or op.dim not in op.body.mentions.scanned:
+        return
+    if any(op.dim in inner.body.mentions.scanned for _, inner in op.body.of_type(Map)):
+        yield f"a scan along {op.dim} stands in a map inside the one over {op.dim}"
+    if len({scan.back for scan in op.scans}) > 1:
+        yield f"the map over {op.dim} scans it in both directions"
+    if op.start and op.scans:
+        yield f"the map over {op.dim} starts at {op.start}, but scans from the first iteration on"
+
+
 def groups_are_well_formed(place: Place) -> Iterator[str]:
     """A group's lead accumulates, comes first, and its axes are among the member's."""
     node = place.node
@@ -258,6 +271,7 @@ NODE_CHECKS: tuple[NodeCheck, ...] = (
     first_values_fit_the_results,
     map_results_fit_the_body,
     groups_are_well_formed,
+    scans_go_on_in_one_direction,
     types_are_stated_right,
     no_dim_twice,
     dims_have_names,
