@@ -22,6 +22,7 @@ from blockbuster.ir.ops import (
     Pointwise,
     Reduce,
     Relabel,
+    Scan,
     Transpose,
 )
 from blockbuster.ir.types import Type
@@ -184,6 +185,7 @@ LABELS: dict[type[Op], Callable[[Any, Sequence[Type]], str]] = {
     Elementwise: lambda op, operands: scalar(op.expr, len(operands)),
     Pointwise: lambda op, operands: scalar(op.expr, len(operands)),
     Cast: lambda op, operands: op.dtype,
+    Scan: lambda op, operands: f"{SIGNS[op.monoid]} {'from' if op.back else 'to'} each {operands[0].axes[-1]}",
     Transpose: _transpose,
     Relabel: lambda op, operands: f"{op.old} → {op.new}",
     Reduce: lambda op, operands: SIGNS[op.monoid],
