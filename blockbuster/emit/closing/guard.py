@@ -39,7 +39,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.typed import filled_dtype
-from blockbuster.ir.ops import Cast, Functional, IDENTITY, MONOID_OF, Scan
+from blockbuster.ir.ops import IDENTITY, MONOID_OF, Cast, Functional, Scan
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 

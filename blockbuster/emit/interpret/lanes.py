@@ -22,7 +22,7 @@ from blockbuster.interp.domains import nearest
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Floats
 from blockbuster.ir.dtypes import INTEGERS
-from blockbuster.ir.ops import Functional, IDENTITY, MONOID_OF, Scan
+from blockbuster.ir.ops import IDENTITY, MONOID_OF, Functional, Scan
 from blockbuster.ir.types import Dim, size_class
 
 HIGH = 20.0  # the largest argument of exp: exp of exp of a number is finite too

@@ -85,7 +85,8 @@ class _Listing:
         for stmt in body:
             if isinstance(stmt, For):
                 span = None if stmt.span is None else tuple(map(self._bound, stmt.span))
-                yield indent + _loop(stmt.dim, stmt.parallel, stmt.chunk, span, stmt.down), stmt.origin
+                head = _loop(stmt.dim, stmt.parallel, stmt.chunk, span, stmt.down)
+                yield indent + head, stmt.origin
                 yield from self._body(stmt.body, (*loops, stmt.dim), depth + 1)
             elif isinstance(stmt, Init):
                 self._name(stmt.target)

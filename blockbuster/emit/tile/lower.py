@@ -39,6 +39,7 @@ from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import (
+    ROW_FOLDS,
     Accumulate,
     Cast,
     Collect,
@@ -48,7 +49,6 @@ from blockbuster.ir.ops import (
     Map,
     Misc,
     Pointwise,
-    ROW_FOLDS,
     Reduce,
     Relabel,
     Rescale,

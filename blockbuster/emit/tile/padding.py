@@ -29,7 +29,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.ir.expr import Arg, Const, Expr, Size
-from blockbuster.ir.ops import Cast, Functional, IDENTITY, Pointwise, ROW_FOLDS, Relabel, Scan
+from blockbuster.ir.ops import IDENTITY, ROW_FOLDS, Cast, Functional, Pointwise, Relabel, Scan
 from blockbuster.ir.types import Dim
 
 Lane: TypeAlias = float | str

@@ -15,7 +15,6 @@ from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import arguments
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Scan, Transpose
 
-
 SCANS = {"+": "np.add", "prod": "np.multiply", "max": "np.maximum", "min": "np.minimum"}
 
 
