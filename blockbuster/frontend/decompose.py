@@ -174,6 +174,18 @@ def _sum(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) ->
     return recorder.fold(x, monoid, equation.param("axis"), keepdims=_keeps(equation))
 
 
+SCANS = {"cumsum": "+", "cumprod": "prod", "cummax": "max", "cummin": "min"}
+"""By operator, the monoid of which it is a scan."""
+
+
+def _scan(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    x, monoid = _ref(terms[0]), SCANS[equation.op]
+    if monoid in ("+", "prod") and equation.kind in INTEGERS:
+        x = recorder.unary("whole", x, hint="n")
+    axis = equation.param("axis") % len(equation.shape)
+    return recorder.scan(x, monoid, axis)
+
+
 def _mean(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     axis, x = equation.param("axis"), _ref(terms[0])
     x = recorder.unary("whole", x, hint="n") if recorder.own_dtype(x) == TRUTH else x
@@ -377,6 +389,7 @@ def _custom(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...])
 ARRAY_OPS: Mapping[str, Decomposition] = {
     **dict.fromkeys(FUNCTIONS, _scalar_function),
     **dict.fromkeys(("sum", "prod", "max", "min"), _sum),
+    **dict.fromkeys(SCANS, _scan),
     "mean": _mean, "softmax": _softmax, "logsumexp": _logsumexp, "log_softmax": _log_softmax,
     "rms_norm": _rms_norm, "layer_norm": _layer_norm,
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,
