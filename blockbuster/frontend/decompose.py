@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, WHOLES, dtype_of_kind
+from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.powers import POWERS
 from blockbuster.frontend.primitives import Apply, Count, Primitive, Ref, Round, Source
 from blockbuster.frontend.program import ArrayProgram, Equation
@@ -29,7 +30,6 @@ Term = Ref | Expr | None
 
 WIDER = ("neg", "whole")
 """Functions whose integers are computed in a wider dtype than the one they have."""
-"""Integers that kernels negate in a wider dtype."""
 
 LARGE = 2.0**24
 """From here on float32 does not hold each whole number."""
@@ -182,8 +182,7 @@ def _scan(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -
     x, monoid = _ref(terms[0]), SCANS[equation.op]
     if monoid in ("+", "prod") and equation.kind in INTEGERS:
         x = recorder.unary("whole", x, hint="n")
-    axis = equation.param("axis") % len(equation.shape)
-    return recorder.scan(x, monoid, axis)
+    return recorder.scan(x, monoid, equation.param("axis") % len(equation.shape))
 
 
 def _mean(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
@@ -383,6 +382,8 @@ def _arange(recorder: ViewRecorder, equation: Equation, _terms: tuple[Term, ...]
 
 def _custom(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     name, fn = equation.param("name"), equation.param("fn")
+    if isinstance(fn, Flip) and (made := recorder.turned(_ref(terms[0]), fn.axes)):
+        return made
     return recorder.opaque(name, fn, [_ref(t) for t in terms], equation.shape)
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from blockbuster.frontend.program import Axis, Shape
-from blockbuster.frontend.strips import Cut, Split, Strips
+from blockbuster.frontend.strips import Cut, Split, Strips, turned
 from blockbuster.ir.expr import Arg, Expr, call, is_predicate
-from blockbuster.ir.lengths import ONE, Length
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
@@ -100,7 +100,7 @@ class Scan:
         """
         if not isinstance(piece, Cut):
             return None
-        if piece.step == -1 and piece.length == extent == piece.start + ONE:
+        if piece == turned(piece.dim, extent):
             return replace(self, back=not self.back)
         first = piece.stop == extent if self.back else not piece.start.terms
         return self if piece.step == 1 and first else None

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from blockbuster.frontend.copy_recorder import Copies, shape_of_piece
+from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.piece_places import is_plain, operand_positions, place_in
 from blockbuster.frontend.primitives import (
     Count,
@@ -36,6 +37,7 @@ from blockbuster.frontend.strips import (
     in_order,
     split,
     strips_of,
+    turned,
 )
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import Arg, call
@@ -181,7 +183,26 @@ class Pieces(Copies):
             return self._is_merge_of(value, piece) or self._within_merge(value, piece) is not None
         if isinstance(op, Scan) and axis == op.axis:
             return self._scan_of(value, piece) is not None
-        return not isinstance(op, Opaque)
+        return not isinstance(op, Opaque) or self._turns_back(value, axis, piece)
+
+    def _turns_back(self, value: int, axis: int, piece: Piece) -> bool:
+        """True if a piece of a flipped value is that value as it was before."""
+        primitive = self.primitives[value]
+        flips = isinstance(primitive.op, Opaque) and primitive.op.fn == Flip((axis,))
+        return flips and piece == turned(primitive.shape[axis], self.length(primitive.shape[axis]))
+
+    def turned(self, ref: Ref, axes: Sequence[int]) -> Ref | None:
+        """``ref`` with axes in the opposite order, if what is scanned along them can be instead."""
+        for position in axes:
+            entry, dim = ref.axes[position], self.shape(ref)[position]
+            piece = turned(dim, self.length(dim))
+            found = [] if entry is None else self._closure(ref.value, entry)
+            ops = [(self.primitives[at].op, axis) for at, axis in found]
+            scanned = any(isinstance(op, Scan) and op.axis == axis for op, axis in ops)
+            if not scanned or not self.is_free(ref, position, piece):
+                return None
+            ref = self.cut(ref, position, piece)
+        return ref
 
     def _scan_of(self, value: int, piece: Piece) -> Scan | None:
         """The scan of a piece of its own axis that makes this piece of a scan, if there is one."""
@@ -239,7 +260,8 @@ class Pieces(Copies):
             case Scan(axis=own) if own == axis:
                 return self.cut_copy(value, axis, piece)
             case Opaque():
-                return self.cut_copy(value, axis, piece)
+                before = self._turns_back(value, axis, piece)
+                return primitive.operands[0] if before else self.cut_copy(value, axis, piece)
         return self._rebuilt(primitive, axis, piece)
 
     def _view(self, primitive: Primitive, strips: Strips, shape: Shape) -> Ref:

@@ -244,7 +244,7 @@ PARAMS: Mapping[str, Mapping[str, Form]] = {
     **{fn: {} for fn in FUNCTIONS},
     **{f: {"axis": WHOLE, "keepdims": TRUTH} for f in REDUCTIONS},
     **{f: {"axis": WHOLE} for f in ("log_softmax", *SCANS)},
-    "softmax": {"axis": WHOLE, "safe": TRUTH}, **dict.fromkeys(WEIGHTED, {"eps": REAL}),
+    "softmax": {"axis": WHOLE, "safe": TRUTH}, **{f: {"eps": REAL} for f in WEIGHTED},
     "matmul": {}, "transpose": {"axes": Form(list, items(number(0)))},
     "expand": {"axes": Form(list, items(maybe(number(0))))},
     "cast": {"dtype": Form(str, one_of(CASTS))}, "arange": {"size": SCALAR},
