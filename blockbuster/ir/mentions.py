@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from blockbuster.ir.ops import Map, Misc, Pointwise, Scan
+from blockbuster.ir.ops import Map, Misc, Pointwise
 from blockbuster.ir.types import Dim
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ class Mentions(NamedTuple):
     """Axes that pointwise operators drop or add; lists without an axis around misc operators."""
     miscs: tuple[Misc, ...]
     """The misc operators."""
-    scanned: tuple[Dim, ...]
-    """The dims along which items are scanned."""
 
 
 def mentions(graph: Graph) -> Mentions:
@@ -31,7 +29,6 @@ def mentions(graph: Graph) -> Mentions:
         dims += type.lists + type.axes
     single: list[Dim] = []
     miscs: list[Misc] = []
-    scanned: list[Dim] = []
     for node in graph.nodes:
         match node.op:
             case Map(dim, body):
@@ -39,19 +36,15 @@ def mentions(graph: Graph) -> Mentions:
                 dims += (dim, *inner.dims)
                 single += inner.single
                 miscs += inner.miscs
-                scanned += inner.scanned
             case Pointwise(_, axes):
                 dims += axes
                 read = [d for v in node.operands for d in graph.type_of(v).axes]
                 single += [d for d in read if d not in axes]
                 single += [d for d in axes if d not in read]
-            case Scan():
-                scanned.append(node.types[0].axes[-1])
             case Misc() as op:
                 miscs.append(op)
                 for type in (*graph.types_of(node.operands), *node.types):
                     single += [d for d in type.lists if d not in type.axes]
     for rule in graph.size_rules:
         dims += (rule.dim, *rule.length.dims)
-    found = (dims, single, miscs, scanned)
-    return Mentions(*(tuple(dict.fromkeys(each)) for each in found))
+    return Mentions(tuple(dict.fromkeys(dims)), tuple(dict.fromkeys(single)), tuple(miscs))

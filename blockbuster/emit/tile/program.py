@@ -260,8 +260,7 @@ class Fold(HashedOnce):
 
     ``ahead``: ``value`` is the new value of ``target``, folded before the members' values were
     computed under it. ``onto``: a rescaled value of ``target`` onto which ``value`` is folded.
-    ``apart``: why it is carried out in another way than written (workarounds.py).
-    """
+    ``apart``: why it is carried out in another way than written (workarounds.py)."""
 
     target: Tile
     monoid: str
@@ -283,7 +282,7 @@ class For(HashedOnce):
     read once more behind it, without a change of their value (workarounds.py). ``span``: (begin,
     end), numbers of blocks, each a tile without axes made before the loop: it runs over its blocks
     with begin <= number < end. None: from the first, up to the last. ``full``: no block has lanes
-    past it. ``flat``: one loop with that in its body. ``down``: it runs from the last to the first.
+    past it. ``flat``: one loop with that in its body. ``down``: from the last one to the first.
     """
 
     dim: Dim

@@ -16,7 +16,7 @@ from blockbuster.emit.print.triton.scalars import (
 )
 from blockbuster.emit.tile.float8_dots import PARTIAL
 from blockbuster.emit.tile.result_dtypes import FLOAT, folded_dtype
-from blockbuster.emit.tile.workarounds import CANCELS, FROM_ZERO, ROUNDED, TWO_STEPS
+from blockbuster.emit.tile.workarounds import CANCELS, FROM_ZERO, ROUNDED
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS
 from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Scan, Transpose
@@ -90,7 +90,7 @@ class OpPrinter:
 
     def fold_apart(self, why: str) -> Callable[[str, Text, Text], Text]:
         """The fold of partial results that works around a compiler's fault (workarounds.py)."""
-        return {FROM_ZERO: self._fused, TWO_STEPS: self._in_two_steps}[why]
+        return self._fused if why == FROM_ZERO else self._in_two_steps
 
     def _fused(self, monoid: str, left: Text, right: Text) -> Text:
         """A sum that Triton does not turn into a dot with an accumulator."""
