@@ -339,6 +339,8 @@ def along_axis(name: str, x: Any, axis: int | None) -> Any:
         return tensor_along_axis(name, x, axis)
     if name == "argsort":
         return np.argsort(x, axis, kind="stable")
+    if name in ("cummax", "cummin"):
+        return NUMPY[name](x, axis=0 if axis is None and np.ndim(x) == 1 else axis)
     return getattr(np, name)(x, axis=axis)
 
 
