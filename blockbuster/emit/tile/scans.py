@@ -62,6 +62,12 @@ def broken_scans(nest: Nest) -> Iterator[str]:
             yield f"programs of the grid over {', '.join(nest.grid)} have parts of a scan"
 
 
+def scans_all(loop: For) -> str:
+    """Why a loop has to run over all blocks of its dim: it scans them; or ""."""
+    found = any(is_scan(stmt, loop.dim) for stmt in loop.body)
+    return f"a scan goes on from block to block of {loop.dim}" if found else ""
+
+
 @lru_cache(maxsize=KEPT)
 def why_broken(nest: Same[Nest]) -> str:
     """The first of ``broken_scans``, or ""."""
