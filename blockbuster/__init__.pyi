@@ -119,6 +119,8 @@ from .frontend.functions.reductions import (
     average as average,
     count_nonzero as count_nonzero,
     cumprod as cumprod,
+    cummax as cummax,
+    cummin as cummin,
     cumsum as cumsum,
     logsumexp as logsumexp,
     max as max,

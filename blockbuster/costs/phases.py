@@ -14,7 +14,8 @@ from itertools import count
 from math import prod
 from typing import Any
 
-from blockbuster.costs import lines
+from blockbuster.costs import across, lines
+from blockbuster.costs.across import Across, scanned
 from blockbuster.costs.chains import chains_in
 from blockbuster.costs.lines import LEAST_AHEAD, SECTOR, copied_at_once, is_across, pieces
 from blockbuster.costs.operands import LANES, dot_of
@@ -41,7 +42,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
 from blockbuster.ir.expr import Expr
-from blockbuster.ir.ops import Cast, Functional, Pointwise
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Scan
 from blockbuster.ir.types import Dim
 
 Unit = tuple[str, str]
@@ -325,6 +326,10 @@ class Counting:
                 elements = runs * self.lanes(stmt.args[0])
                 self._vector(elements, elements, sums)
                 self._folded(stmt, runs, sums)
+            case Scan():
+                elements = runs * self.lanes(stmt.target)
+                self._vector(elements, 0, sums)
+                self._handed_on(stmt, runs, sums, scanned(stmt, self.layouts))
             case Pointwise(expr):
                 whole = of_numbered(expr, tuple(self._number(tile) for tile in stmt.args))
                 elements, left = runs * self.lanes(stmt.target), scalar(whole, sums.made)
@@ -355,22 +360,17 @@ class Counting:
 
         A sum ``beside`` the next one takes place at the same time.
         """
-        folds, exchanges = self._shuffled(stmt)
-        if stmt.beside:
-            sums.besides += runs * self.layouts.number * LANES * SHUFFLE * folds
-            return
-        sums.folds += folds
-        sums.exchanges += exchanges
-        if exchanges:
-            sums.waiting.meet()
+        self._handed_on(stmt, runs, sums, across.folded(stmt, self.layouts))
 
-    def _shuffled(self, stmt: Let) -> tuple[int, int]:
-        lanes = self.tiling.lanes(stmt.args[0])
-        layout = self.layouts.known.get(stmt.args[0])
-        if layout is None or not lanes:
-            return 1, 0
-        folds = layout.shuffles(lanes[-1], {dim: self.tiling.block(dim) for dim in lanes})
-        return folds, 2 if layout.warps_along(lanes[-1]) > 1 else 0
+    def _handed_on(self, stmt: Let, runs: int, sums: Counts, found: Across) -> None:
+        if stmt.beside:
+            sums.besides += runs * self.layouts.number * LANES * SHUFFLE * found.shuffles
+            return
+        sums.folds += found.shuffles
+        sums.exchanges += found.exchanges
+        sums.instructions += runs * found.instructions
+        if found.exchanges:
+            sums.waiting.meet()
 
     def _fold(self, stmt: Fold, runs: int, sums: Counts) -> None:
         """What the matrix units add up themselves is counted with their dot."""

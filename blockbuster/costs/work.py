@@ -33,11 +33,11 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import tiling_of
-from blockbuster.emit.tile.trips import blocks_in, bound_blocks
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks, dims_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.emit.tile.waits import Wait
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import array_dim
 
 ByDim = tuple[tuple[Dim, int], ...]
@@ -148,14 +148,38 @@ def _of_nest(
     blocks: Mapping[Dim, int],
     target: str,
 ) -> Work:
-    alone = replace(program, nests=(nest,))
-    return _of_one(alone, tuple(sizes.items()), tuple(blocks.items()), target)
+    dims, arrays = _named_in(nest)
+    chunks = (dim for chunk in program.chunks for dim in (chunk.number, chunk.lanes))
+    others = {dim for dim in chunks if dim not in dims}
+    own, cut = (
+        tuple([(dim, count) for dim, count in counts.items() if dim not in others])
+        for counts in (sizes, blocks)
+    )
+    spaces = tuple([b.name for b in program.workspaces if b.name in arrays])
+    return _of_one(nest, program.units, program.dtype, spaces, own, cut, target)
 
 
-@lru_cache(maxsize=512)  # schedules of several kernels differ in some of them
-def _of_one(program: TileProgram, sizes: ByDim, blocks: ByDim, target: str) -> Work:
-    """The work of a program's only nest."""
-    (nest,) = program.nests
+@lru_cache(maxsize=1024)
+def _named_in(nest: Nest) -> tuple[frozenset[Dim], frozenset[str]]:
+    """The dims of a nest and of its arrays, by size class too, and the names of those."""
+    buffers = {s.view.buffer for s in statements(nest.body) if isinstance(s, ACCESSES)}
+    axes = (axis.dim for buffer in buffers for axis in buffer.axes if axis.dim is not None)
+    dims = {*dims_in(nest), *axes, *(block.dim for block in nest.blocks)}
+    return frozenset(dims | {*map(size_class, dims)}), frozenset(b.name for b in buffers)
+
+
+@lru_cache(maxsize=2048)  # schedules of several kernels differ in some of them
+def _of_one(
+    nest: Nest,
+    units: tuple[Dim, ...],
+    dtype: str,
+    spaces: tuple[str, ...],
+    sizes: ByDim,
+    blocks: ByDim,
+    target: str,
+) -> Work:
+    """The work of a nest: all that it depends on is given. ``spaces``: its workspaces."""
+    program = TileProgram((), (), (), (nest,), units, dtype=dtype)
     extents = Extents(nest, dict(sizes), blocks_in(nest, dict(blocks)))
     layouts = layouts_of(program, nest, target)
     flat = is_product(program, nest)
@@ -173,7 +197,7 @@ def _of_one(program: TileProgram, sizes: ByDim, blocks: ByDim, target: str) -> W
         varying=_varying(nest),
         target=target,
         crowded=crowding(layouts),
-        workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
+        workspaces=spaces,
         overlaps=is_dependent(nest),
         in_turn=bool(nest.programs) and flat,
         fixed=nest.programs,

@@ -22,7 +22,7 @@ from blockbuster.frontend.no_values import NoValues
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.protocols import AlongAxis
-from blockbuster.frontend.shapes import axis_of
+from blockbuster.frontend.shapes import SCANS, axis_of
 from blockbuster.frontend.sizes import Extents, KnownSize, SizeExpr, fixed
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
@@ -332,12 +332,25 @@ def along_axis(name: str, x: Any, axis: int | None) -> Any:
             return along_axis(name, x + 0, axis) != 0
         x = x + 0 if name == "argsort" and x.kind == MASK else x
         only = -1 if axis is None and x.ndim <= 1 else axis
+        if name in SCANS:
+            return scanned(name, x, only)
         return x.trace.along_axis(AlongAxis(name, only), x)  # type: ignore[arg-type]
     if is_tensor(x):
         return tensor_along_axis(name, x, axis)
     if name == "argsort":
         return np.argsort(x, axis, kind="stable")
+    if name in ("cummax", "cummin"):
+        return NUMPY[name](x, axis=0 if axis is None and np.ndim(x) == 1 else axis)
     return getattr(np, name)(x, axis=axis)
+
+
+def scanned(op: str, x: TracedArray, axis: Any) -> Any:
+    """The folds along an axis up to each element; sums and products of integers are int64."""
+    if x.kind == MASK and op in ("cummax", "cummin"):
+        return scanned(op, x + 0, axis) != 0
+    if x.kind != FLOAT and op in ("cumsum", "cumprod"):
+        x = x.trace.integers(x, POSITION)
+    return x.trace.record(op, (x,), {"axis": axis})
 
 
 def cast_dtype(dtype: Any) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, WHOLES, dtype_of_kind
+from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.powers import POWERS
 from blockbuster.frontend.primitives import Apply, Count, Primitive, Ref, Round, Source
 from blockbuster.frontend.program import ArrayProgram, Equation
@@ -29,7 +30,6 @@ Term = Ref | Expr | None
 
 WIDER = ("neg", "whole")
 """Functions whose integers are computed in a wider dtype than the one they have."""
-"""Integers that kernels negate in a wider dtype."""
 
 LARGE = 2.0**24
 """From here on float32 does not hold each whole number."""
@@ -172,6 +172,17 @@ def _sum(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) ->
     if monoid == "+" and equation.kind in INTEGERS:
         x = recorder.unary("whole", x, hint="n")
     return recorder.fold(x, monoid, equation.param("axis"), keepdims=_keeps(equation))
+
+
+SCANS = {"cumsum": "+", "cumprod": "prod", "cummax": "max", "cummin": "min"}
+"""By operator, the monoid of which it is a scan."""
+
+
+def _scan(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    x, monoid = _ref(terms[0]), SCANS[equation.op]
+    if monoid in ("+", "prod") and equation.kind in INTEGERS:
+        x = recorder.unary("whole", x, hint="n")
+    return recorder.scan(x, monoid, equation.param("axis") % len(equation.shape))
 
 
 def _mean(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
@@ -371,12 +382,15 @@ def _arange(recorder: ViewRecorder, equation: Equation, _terms: tuple[Term, ...]
 
 def _custom(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     name, fn = equation.param("name"), equation.param("fn")
+    if isinstance(fn, Flip) and (made := recorder.turned(_ref(terms[0]), fn.axes)):
+        return made
     return recorder.opaque(name, fn, [_ref(t) for t in terms], equation.shape)
 
 
 ARRAY_OPS: Mapping[str, Decomposition] = {
     **dict.fromkeys(FUNCTIONS, _scalar_function),
     **dict.fromkeys(("sum", "prod", "max", "min"), _sum),
+    **dict.fromkeys(SCANS, _scan),
     "mean": _mean, "softmax": _softmax, "logsumexp": _logsumexp, "log_softmax": _log_softmax,
     "rms_norm": _rms_norm, "layer_norm": _layer_norm,
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,

@@ -23,6 +23,7 @@ from blockbuster.frontend.primitives import (
     PrimitiveOp,
     Ref,
     Round,
+    Scan,
     Source,
 )
 
@@ -126,6 +127,14 @@ def _native_fold(primitive: Primitive, layout: Layout) -> Layout:
     return _with_blocked(layout, lambda axis: axis + (axis >= fold.axis) >= rank - 2)
 
 
+def _native_scan(primitive: Primitive, layout: Layout) -> Layout:
+    """The axis that is scanned is innermost; items have it and the last one of the others."""
+    own, rank = _op(primitive, Scan).axis, len(primitive.shape)
+    other = max((axis for axis in range(rank) if axis != own), default=own)
+    order = sorted(layout, key=lambda level: level.axis == own)
+    return _with_blocked(tuple(order), lambda axis: axis in (own, other))
+
+
 def _native_contract(primitive: Primitive, layout: Layout) -> Layout:
     return _with_blocked(layout, lambda axis: axis >= len(primitive.shape) - 2)
 
@@ -188,10 +197,10 @@ _Wants = Callable[[Primitive, Layout], tuple[Layout, ...]]
 
 _NATIVE: Mapping[type[PrimitiveOp], _Native] = {
     Source: _as_asked, Apply: _as_asked, Round: _as_asked, Count: _native_count,
-    Fold: _native_fold, Contract: _native_contract, Opaque: _native_opaque,
+    Fold: _native_fold, Scan: _native_scan, Contract: _native_contract, Opaque: _native_opaque,
     Join: _as_asked, Merge: _as_asked,  # dead: what reads them reads their parts
 }  # fmt: skip
 _WANTS: Mapping[type[PrimitiveOp], _Wants] = {
     Source: _wants_nothing, Count: _wants_nothing, Apply: _wants_same, Round: _wants_same,
-    Fold: _wants_fold, Contract: _wants_contract, Opaque: _wants_natural,
+    Fold: _wants_fold, Scan: _wants_same, Contract: _wants_contract, Opaque: _wants_natural,
 }  # fmt: skip

@@ -34,7 +34,8 @@ MOVES = (
 )  # fmt: skip
 WHOLE_NUMBERS = (
     "add", "sub", "mul", "neg", "abs", "square", "maximum", "minimum", "where", "relu", "sum",
-    "max", "min", "concat", "floordiv", "mod", "matmul", *BITWISE,
+    "max", "min", "concat", "floordiv", "mod", "matmul", "cumsum", "cumprod", "cummax", "cummin",
+    *BITWISE,
 )  # fmt: skip
 """Operations that give integers for integers; all others give floats, or masks."""
 

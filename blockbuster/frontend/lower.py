@@ -37,6 +37,7 @@ from blockbuster.frontend.primitives import (
     Opaque,
     Primitive,
     Round,
+    Scan,
     Source,
 )
 from blockbuster.frontend.program import ArrayProgram, Shape, check_program
@@ -44,6 +45,7 @@ from blockbuster.frontend.reference_text import UserFunction
 from blockbuster.frontend.repeated import read_once
 from blockbuster.frontend.strips import Strip, Strips, strips_of
 from blockbuster.frontend.whole_lines import along_whole_lines
+from blockbuster.ir import ops
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
@@ -257,6 +259,8 @@ def _leaf(primitive: Primitive, layout: Layout, asked: Sequence[Layout], origin:
             return op_leaf(Cast(dtype), hint=hint, origin=origin)
         case Fold(monoid=monoid):
             return fold_leaf(monoid, asked[0][-1].dim, hint=hint, origin=origin)
+        case Scan(monoid=monoid, back=back):
+            return op_leaf(ops.Scan(monoid, back), hint=hint, origin=origin)
         case Contract(inner):
             dim = asked[0][-1].dim if isinstance(inner, str) else None
             return contract_leaf(dim, axes, hint=hint, origin=origin)

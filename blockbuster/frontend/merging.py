@@ -15,6 +15,7 @@ from typing import Any
 
 from blockbuster.frontend.plain_folds import FOLDS
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
+from blockbuster.frontend.shapes import SCANS
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, sizes_in
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
@@ -328,7 +329,8 @@ def _windows(merging: Merging, equation: Equation) -> Value:
 
 MERGING: Mapping[str, Callable[[Merging, Equation], Value | _Half]] = {
     **dict.fromkeys(FOLDS, _fold),
-    **dict.fromkeys(("softmax", "log_softmax", "logsumexp", "slice", "strided"), _along_axis),
+    **dict.fromkeys(("softmax", "log_softmax", "logsumexp", *SCANS), _along_axis),
+    **dict.fromkeys(("slice", "strided"), _along_axis),
     **dict.fromkeys(("rms_norm", "layer_norm"), _norm),
     **dict.fromkeys(("cast", "arange"), _plain),
     **dict.fromkeys(("transpose", "expand"), _view),

@@ -171,6 +171,26 @@ def concat(*arrays: Array, axis: int) -> Array:
     return np.concatenate(arrays, axis)
 
 
+def cumsum(x: Array, *, axis: int) -> Array:
+    """The sums along an axis up to each element."""
+    return np.add.accumulate(x, axis)
+
+
+def cumprod(x: Array, *, axis: int) -> Array:
+    """The products along an axis up to each element."""
+    return np.multiply.accumulate(x, axis)
+
+
+def cummax(x: Array, *, axis: int) -> Array:
+    """The maxima along an axis up to each element."""
+    return np.maximum.accumulate(x, axis)
+
+
+def cummin(x: Array, *, axis: int) -> Array:
+    """The minima along an axis up to each element."""
+    return np.minimum.accumulate(x, axis)
+
+
 def custom(*arrays: Array, fn: Callable[..., Any], name: str = "") -> Array:  # noqa: ARG001
     """Any function of whole arrays."""
     return np.asarray(fn(*arrays))
@@ -198,6 +218,7 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "expm1": np.expm1,
     # array functions
     "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "mean": np.mean,
+    "cumsum": cumsum, "cumprod": cumprod, "cummax": cummax, "cummin": cummin,
     "matmul": np.matmul, "transpose": np.transpose, "expand": expand, "cast": cast,
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
     "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,

@@ -1,4 +1,4 @@
-"""Primitive array programs: seven operations, each lowered to at most one node, and two views.
+"""Primitive array programs: eight operations, each lowered to at most one node, and two views.
 
 An operand is a value seen through a view (``Ref``). Transposes and axes of extent 1 are never
 computed; they only change the order of the value's axes.
@@ -7,12 +7,13 @@ computed; they only change the order of the value's axes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from blockbuster.frontend.program import Axis, Shape
-from blockbuster.frontend.strips import Strips
+from blockbuster.frontend.strips import Cut, Split, Strips, turned
 from blockbuster.ir.expr import Arg, Expr, call, is_predicate
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
@@ -84,6 +85,28 @@ class Fold:
 
 
 @dataclass(frozen=True)
+class Scan:
+    """The folds along an axis up to each element, or ``back`` from each to the last."""
+
+    monoid: str
+    axis: int
+    back: bool = False
+
+    def of(self, piece: Cut | Split, extent: Length) -> Scan | None:
+        """The scan of a piece of its axis, of ``extent`` elements, that gives that of the result.
+
+        The elements up to one that the scan reaches in order, or all of them turned around; else
+        there is none.
+        """
+        if not isinstance(piece, Cut):
+            return None
+        if piece == turned(piece.dim, extent):
+            return replace(self, back=not self.back)
+        first = piece.stop == extent if self.back else not piece.start.terms
+        return self if piece.step == 1 and first else None
+
+
+@dataclass(frozen=True)
 class Contract:
     """A matrix product (..., m, k) @ (..., k, n); any of the axes may be a unit axis."""
 
@@ -114,7 +137,7 @@ class Merge:
     axis: int
 
 
-PrimitiveOp = Source | Count | Apply | Round | Fold | Contract | Opaque | Join | Merge
+PrimitiveOp = Source | Count | Apply | Round | Fold | Scan | Contract | Opaque | Join | Merge
 
 
 @dataclass(frozen=True)
@@ -186,6 +209,13 @@ class Recorder:
         rank = len(shape)
         places = [i - (i > position) if i != position else None for i in range(rank)]
         return result.view(places) if keepdims else result
+
+    def scan(self, ref: Ref, monoid: str, axis: int, *, back: bool = False) -> Ref:
+        """A scan along an axis; a unit axis is its own."""
+        shape = self.shape(ref)
+        if not isinstance(shape[axis], str):
+            return self.computed(ref)
+        return self.add(Scan(monoid, axis, back), (ref,), shape, "s")
 
     def contract(self, a: Ref, b: Ref) -> Ref:
         """A matrix product; a vector counts as a row on the left and a column on the right."""

@@ -1,7 +1,7 @@
 """Library functions of whole arrays along axes, called between kernels.
 
-Sums and products are wide while they grow: float64 for NumPy arrays of any floats, as in the sums
-of NumPy text, and at least float32 for tensors. Results are rounded once, to the array's dtype.
+Products are wide while they grow: float64 for NumPy arrays of any floats, as in the sums of NumPy
+text, and at least float32 for tensors. Results are rounded once, to the array's dtype.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from blockbuster.frontend.torch import is_tensor, tensor_along_axis, tensor_product
 
-OPAQUE = ("sort", "argsort", "cumsum", "cumprod", "cummax", "cummin")
+OPAQUE = ("sort", "argsort")
 """Functions along an axis that keep the shape: recorded as ops that no rule looks into."""
 
 
@@ -49,23 +49,12 @@ class Product:
     def __call__(self, array: Any) -> Any:
         if is_tensor(array):
             return tensor_product(array, self.axes)
-        return _rounded_once(np.prod, array, self.axes)
+        if array.dtype.kind != "f":
+            return np.prod(array, axis=self.axes)
+        wide = np.prod(array, axis=self.axes, dtype=np.float64)
+        return wide.astype(array.dtype, copy=False)
 
 
 def array_along_axis(name: str, array: Any, axis: int) -> Any:
     """A function of ``OPAQUE`` of a NumPy array."""
-    match name:
-        case "argsort":
-            return np.argsort(array, axis, kind="stable")
-        case "cummax" | "cummin":
-            return (np.maximum if name == "cummax" else np.minimum).accumulate(array, axis)
-        case "sort":
-            return np.sort(array, axis)
-    return _rounded_once(getattr(np, name), array, axis)
-
-
-def _rounded_once(function: Any, array: Any, axis: Any) -> Any:
-    """A function of NumPy's along axes that accumulates floats in float64."""
-    if array.dtype.kind != "f":
-        return function(array, axis=axis)
-    return function(array, axis=axis, dtype=np.float64).astype(array.dtype, copy=False)
+    return np.argsort(array, axis, kind="stable") if name == "argsort" else np.sort(array, axis)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeGuard
 
 from blockbuster.frontend.copy_recorder import Copies, shape_of_piece
+from blockbuster.frontend.moves import Flip
+from blockbuster.frontend.piece_places import is_plain, operand_positions, place_in
 from blockbuster.frontend.primitives import (
-    Contract,
     Count,
     Fold,
     Join,
@@ -22,6 +22,7 @@ from blockbuster.frontend.primitives import (
     Opaque,
     Primitive,
     Ref,
+    Scan,
     Source,
 )
 from blockbuster.frontend.program import Axis, Shape
@@ -36,9 +37,10 @@ from blockbuster.frontend.strips import (
     in_order,
     split,
     strips_of,
+    turned,
 )
 from blockbuster.ir.dtypes import TRUTH
-from blockbuster.ir.expr import Arg, Const, Expr, call
+from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
 
@@ -143,6 +145,10 @@ class Pieces(Copies):
         op = self.primitives[value].op
         if isinstance(op, Merge) and axis == op.axis:
             return self._within_merge(value, piece)
+        if isinstance(op, Scan) and axis == op.axis and self._scan_of(value, piece):
+            (ref,) = self.primitives[value].operands
+            entry = ref.axes[axis]
+            return None if entry is None else (ref.value, entry, piece)
         if not isinstance(op, Join) or axis != op.axis or not isinstance(piece, Cut):
             return None
         ref, inside = self._inside(value, piece) or (None, None)
@@ -162,7 +168,7 @@ class Pieces(Copies):
             if pair not in found:
                 found[pair] = None
                 primitive = self.primitives[pair[0]]
-                for index, position in _operand_positions(primitive, pair[1]):
+                for index, position in operand_positions(primitive, pair[1]):
                     ref = primitive.operands[index]
                     entry = ref.axes[position]
                     assert entry is not None
@@ -175,7 +181,34 @@ class Pieces(Copies):
             return isinstance(piece, Cut) and self._inside(value, piece) is not None
         if isinstance(op, Merge) and axis == op.axis:
             return self._is_merge_of(value, piece) or self._within_merge(value, piece) is not None
-        return not isinstance(op, Opaque)
+        if isinstance(op, Scan) and axis == op.axis:
+            return self._scan_of(value, piece) is not None
+        return not isinstance(op, Opaque) or self._turns_back(value, axis, piece)
+
+    def _turns_back(self, value: int, axis: int, piece: Piece) -> bool:
+        """True if a piece of a flipped value is that value as it was before."""
+        primitive = self.primitives[value]
+        flips = isinstance(primitive.op, Opaque) and primitive.op.fn == Flip((axis,))
+        return flips and piece == turned(primitive.shape[axis], self.length(primitive.shape[axis]))
+
+    def turned(self, ref: Ref, axes: Sequence[int]) -> Ref | None:
+        """``ref`` with axes in the opposite order, if what is scanned along them can be instead."""
+        for position in axes:
+            entry, dim = ref.axes[position], self.shape(ref)[position]
+            piece = turned(dim, self.length(dim))
+            found = [] if entry is None else self._closure(ref.value, entry)
+            ops = [(self.primitives[at].op, axis) for at, axis in found]
+            scanned = any(isinstance(op, Scan) and op.axis == axis for op, axis in ops)
+            if not scanned or not self.is_free(ref, position, piece):
+                return None
+            ref = self.cut(ref, position, piece)
+        return ref
+
+    def _scan_of(self, value: int, piece: Piece) -> Scan | None:
+        """The scan of a piece of its own axis that makes this piece of a scan, if there is one."""
+        op = self.primitives[value].op
+        assert isinstance(op, Scan)
+        return op.of(piece, self.length(self.primitives[value].shape[op.axis]))
 
     def _piece(self, value: int, axis: int, piece: Piece) -> Ref:
         if (value, axis, piece) not in self._pieces:
@@ -219,8 +252,16 @@ class Pieces(Copies):
                 return self._merged_anew(primitive, axis, piece, inner)
             case Join(own) | Merge(own) if own == axis:
                 return self.cut_copy(value, axis, piece)
-            case Opaque():
+            case Scan(axis=own) if own == axis and (kept := self._scan_of(value, piece)):
+                assert isinstance(piece, Cut)
+                given = (self.cut(primitive.operands[0], axis, piece),)
+                shape = shape_of_piece(primitive, axis, piece)
+                return self.append(replace(primitive, op=kept, operands=given, shape=shape))
+            case Scan(axis=own) if own == axis:
                 return self.cut_copy(value, axis, piece)
+            case Opaque():
+                before = self._turns_back(value, axis, piece)
+                return primitive.operands[0] if before else self.cut_copy(value, axis, piece)
         return self._rebuilt(primitive, axis, piece)
 
     def _view(self, primitive: Primitive, strips: Strips, shape: Shape) -> Ref:
@@ -238,7 +279,7 @@ class Pieces(Copies):
 
     def _rebuilt(self, primitive: Primitive, axis: int, piece: Piece) -> Ref:
         """The primitive applied to pieces of those operands that have the axis."""
-        touched = dict(_operand_positions(primitive, axis))
+        touched = dict(operand_positions(primitive, axis))
         rank = len(primitive.shape) + isinstance(primitive.op, Fold | Merge)
         refs = list(primitive.operands)
         for index, ref in enumerate(refs):
@@ -251,7 +292,7 @@ class Pieces(Copies):
                 refs[index] = Ref(ref.value, (None,) * (rank + 1 - len(ref.axes)) + ref.axes)
         op = primitive.op
         if isinstance(piece, Split):
-            if isinstance(op, Fold | Join | Merge):
+            if isinstance(op, Fold | Join | Merge | Scan):
                 op = replace(op, axis=op.axis + 1)
             if isinstance(op, Merge):  # the axis that it merges comes first
                 first, second, *others = refs[0].axes
@@ -323,11 +364,11 @@ class Pieces(Copies):
 
     def _is_merge_of(self, value: int, piece: Piece) -> bool:
         own = self.merged(value)
-        return _is_plain(piece) and (own.count, own.length) == (piece.count, piece.length)
+        return is_plain(piece) and (own.count, own.length) == (piece.count, piece.length)
 
     def _within_merge(self, value: int, piece: Piece) -> Wanted | None:
         """The split of one of two merged axes that a split into other factors needs."""
-        if not _is_plain(piece) or self._is_merge_of(value, piece):
+        if not is_plain(piece) or self._is_merge_of(value, piece):
             return None
         own, (ref,) = self.merged(value), self.primitives[value].operands
         parts = parts_of((own.count, own.length), (piece.count, piece.length)) or ()
@@ -355,35 +396,3 @@ class Pieces(Copies):
         op = Merge(0 if position else axis + 1)
         shape = shape_of_piece(primitive, axis, piece)
         return self.append(replace(primitive, op=op, operands=(swapped,), shape=shape))
-
-
-def _is_plain(piece: Piece) -> TypeGuard[Split]:
-    """True for a split whose parts hold each element once, in order."""
-    return isinstance(piece, Split) and not isinstance(piece, Windows)
-
-
-def place_in(piece: Split, outer: Expr, inner: Expr) -> Expr:
-    """The place along an axis of an element of a piece."""
-    start, far, near = (length.expr for length in piece.runs)
-    first: Expr = outer if far == Const(1.0) else call("mul", outer, far)
-    place = call("add", first, inner if near == Const(1.0) else call("mul", inner, near))
-    return call("add", place, start) if piece.runs[0].terms else place
-
-
-def _operand_positions(primitive: Primitive, axis: int) -> Iterator[tuple[int, int]]:
-    """(operand, position in what it shows) for the operands that have a result's axis."""
-    op, rank = primitive.op, len(primitive.shape)
-    if isinstance(op, Source | Count | Opaque):
-        return
-    if isinstance(op, Join | Merge) and op.axis == axis:
-        return
-    for index, ref in enumerate(primitive.operands):
-        if isinstance(op, Contract) and axis == rank - 1 - index:
-            continue  # the left operand has no columns, the right one no rows
-        position = axis - (rank - len(ref.axes))
-        if isinstance(op, Fold):
-            position = axis + (axis >= op.axis)
-        elif isinstance(op, Merge):
-            position = axis + 1
-        if position >= 0 and ref.axes[position] is not None:
-            yield index, position

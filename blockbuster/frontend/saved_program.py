@@ -27,7 +27,7 @@ from blockbuster.frontend.program import (
     Operand,
     Shape,
 )
-from blockbuster.frontend.shapes import REDUCTIONS, SHAPES, WEIGHTED
+from blockbuster.frontend.shapes import REDUCTIONS, SCANS, SHAPES, WEIGHTED
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.dtypes import FLOAT8, OWN
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, Call, Const, Expr, Size, calls, rewrite
@@ -243,8 +243,8 @@ LENGTH, EXTENTS = Form(length_to_json, read_length), Form(lengths_to_json, read_
 PARAMS: Mapping[str, Mapping[str, Form]] = {
     **{fn: {} for fn in FUNCTIONS},
     **{f: {"axis": WHOLE, "keepdims": TRUTH} for f in REDUCTIONS},
-    "softmax": {"axis": WHOLE, "safe": TRUTH}, "log_softmax": {"axis": WHOLE},
-    "layer_norm": {"eps": REAL}, "rms_norm": {"eps": REAL},
+    **{f: {"axis": WHOLE} for f in ("log_softmax", *SCANS)},
+    "softmax": {"axis": WHOLE, "safe": TRUTH}, **{f: {"eps": REAL} for f in WEIGHTED},
     "matmul": {}, "transpose": {"axes": Form(list, items(number(0)))},
     "expand": {"axes": Form(list, items(maybe(number(0))))},
     "cast": {"dtype": Form(str, one_of(CASTS))}, "arange": {"size": SCALAR},

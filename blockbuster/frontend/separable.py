@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from blockbuster.frontend.program import ArrayProgram, Equation, Shape
+from blockbuster.frontend.shapes import REDUCTIONS, SCANS
 from blockbuster.ir.expr import FUNCTIONS
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
@@ -76,7 +77,7 @@ def _axes(
 
 LOOKED_INTO: Mapping[str, tuple[Pick, ...]] = {
     **dict.fromkeys(
-        ("sum", "prod", "max", "min", "mean", "softmax", "log_softmax", "logsumexp"),
+        (*REDUCTIONS, *SCANS, "softmax", "log_softmax"),
         (_axis_of_first,),
     ),
     **dict.fromkeys(("rms_norm", "layer_norm"), (partial(_axes, (-1,), ()),)),

@@ -161,6 +161,7 @@ def _concat(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) 
 
 
 REDUCTIONS = ("sum", "prod", "max", "min", "mean", "logsumexp")
+SCANS = ("cumsum", "cumprod", "cummax", "cummin")
 WEIGHTED = ("rms_norm", "layer_norm")
 ARRAYS_ONLY = ("matmul", "concat")
 """Operations whose operands must be arrays, not constants."""
@@ -169,7 +170,7 @@ ARRAYS_ONLY = ("matmul", "concat")
 SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(FUNCTIONS, broadcast),
     **dict.fromkeys(REDUCTIONS, _reduce),
-    **dict.fromkeys(("softmax", "log_softmax"), _along_axis),
+    **dict.fromkeys(("softmax", "log_softmax", *SCANS), _along_axis),
     **dict.fromkeys(WEIGHTED, _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,
     "arange": _arange, "slice": _slice, "strided": _slice, "windows": _windows,

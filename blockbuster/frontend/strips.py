@@ -30,6 +30,11 @@ class Cut:
         return self.start + (self.length - ONE) * whole(self.step) + ONE
 
 
+def turned(dim: Axis, extent: Length) -> Cut:
+    """All elements of an axis, from the last to the first."""
+    return Cut(dim, extent - ONE, extent, -1)
+
+
 @dataclass(frozen=True)
 class Split:
     """``count`` groups of ``length`` elements, under ``outer`` and ``inner``."""

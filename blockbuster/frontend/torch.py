@@ -220,9 +220,15 @@ def _multiplied(_: Torch, x: Tensor, *, axis: int, keepdims: bool) -> Tensor:
     return made.unsqueeze(axis % x.ndim) if keepdims else made
 
 
+def _scanned(name: str) -> Callable[..., Tensor]:
+    """torch's function along an axis; its values, where it gives positions, too."""
+    return lambda _, x, *, axis: tensor_along_axis(name, x, axis)
+
+
 TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "sum": _reduced("sum"), "mean": _reduced("mean"),
     "max": _reduced("amax"), "min": _reduced("amin"), "prod": _multiplied,
+    **{name: _scanned(name) for name in ("cumsum", "cumprod", "cummax", "cummin")},
     "softmax": _softmax, "logsumexp": _logsumexp,
     "log_softmax": lambda torch, x, *, axis: torch.log_softmax(x, dim=axis),
     "layer_norm": _layer_norm, "rms_norm": _rms_norm,

@@ -286,8 +286,6 @@ class Trace:
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
         self.checked(lambda: axis_of(op.axis, x.ndim), op.name, x)
-        if x.kind != FLOAT and op.name in ("cumsum", "cumprod"):
-            x = self.integers(x, POSITION)
         kind = POSITION if op.name == "argsort" else x.kind
         return self.custom(op, (x,), x.axes, str(op), kind)
 

@@ -111,6 +111,9 @@ class ViewRecorder(Pieces):
 
         return rewrite(expr, known)
 
+    def scan(self, ref: Ref, monoid: str, axis: int, *, back: bool = False) -> Ref:
+        return done(self._scan(ref, monoid, axis, back))
+
     # how each reads: joins in joins nest as deep as the program is long ------------
 
     def _apply(self, expr: Expr, refs: Sequence[Ref], hint: str) -> Task[Ref]:
@@ -129,6 +132,17 @@ class ViewRecorder(Pieces):
             return super().round(ref, dtype)
         made: Ref = yield self._through(
             [ref], found, len(ref.axes), lambda operands: self._round(operands[0], dtype)
+        )
+        return made
+
+    def _scan(self, ref: Ref, monoid: str, axis: int, back: bool) -> Task[Ref]:
+        rank = len(ref.axes)
+        found = self._own_axis([ref], rank)
+        if found is None or found[1] == axis:
+            return super().scan(self.copied(ref), monoid, axis, back=back)
+        made: Ref = yield self._through(
+            [ref], found, rank, lambda operands: self._scan(operands[0], monoid,
+            axis + len(operands[0].axes) - rank, back)
         )
         return made
 

@@ -31,6 +31,7 @@ from blockbuster.ir.ops import (
     Reduce,
     Relabel,
     Result,
+    Scan,
     Transpose,
 )
 from blockbuster.ir.types import Dim, whole
@@ -76,6 +77,8 @@ class Interpreter:
         self.semantics = semantics
         self.observer = observer
         self.watched = type(observer) is not Observer
+        self.left: dict[tuple[Path, tuple[range, ...]], Array | None] = {}
+        """What scans left for the next iterations of their loops, by path and the loops around."""
 
     def run(self, graph: Graph, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs of a program for arrays of the sizes that the layout states."""
@@ -161,7 +164,9 @@ class Interpreter:
         homes = [site.tensor(port) for port in range(len(op.results))] if self.watched else []
         entering, firsts = args[: len(op.iterated)], args[len(op.iterated) :]
         ports = [*zip(entering, op.iterated, op.body.inputs, strict=True)]
-        for at, span in enumerate(self.layout.blocks[op.dim]):
+        back = any(scan.back for scan in op.scans)
+        blocks = [*enumerate(self.layout.blocks[op.dim])]
+        for at, span in reversed(blocks) if back else blocks:
             inner = [
                 Held(given.type, arg.data[at], arg.home) if iterated else arg
                 for arg, iterated, given in ports
@@ -174,7 +179,8 @@ class Interpreter:
                 row = self.graph(op.body, site.path, inner, {**site.spans, op.dim: span})
             rows.append(row)
             if self.watched:
-                self.observe_row(op, at, row, homes)
+                self.observe_row(op, len(rows) - 1, row, homes)
+        rows = rows[::-1] if back else rows
         columns = [[row[port].data for row in rows] for port in range(len(op.results))]
         made = self.folded(op.results, columns, site)
         return [
@@ -197,7 +203,7 @@ class Interpreter:
         ]
 
     def observe_row(self, op: Map, at: int, row: Sequence[Held], homes: list[Tensor]) -> None:
-        """Tell the observer what becomes of the results of iteration ``at``."""
+        """Tell the observer what becomes of the results of the iteration after ``at`` others."""
         for port, held in enumerate(row):
             if isinstance(op.results[port], Collect):
                 home = self.store(held, homes[port])
@@ -236,6 +242,19 @@ class Interpreter:
             item = np.broadcast_to(item, self.shape(op.axes, args, site))
         if self.watched:
             self.observer.execute(op, tuple(items), item)
+        return [Held(site.node.types[0], item)]
+
+    def scan(self, op: Scan, site: Site, args: Sequence[Held]) -> list[Held]:
+        """An item scanned, going on from the iteration before in a loop over its axis."""
+        (held,), dim = args, args[0].type.axes[-1]
+        span = site.spans.get(dim)
+        around = tuple(other for name, other in site.spans.items() if name != dim)
+        left = self.left.get((site.path, around)) if span else None
+        first = span is None or (span.stop == self.layout.size(dim) if op.back else not span.start)
+        item, after = self.semantics.scan_last(op, held.data, None if first else left)
+        self.left[site.path, around] = after
+        if self.watched:
+            self.observer.execute(op, (held.data,), item)
         return [Held(site.node.types[0], item)]
 
     def item(self, op: Positional, items: Sequence[Array], stack: Shape = ()) -> Array:
@@ -323,6 +342,7 @@ MEANING: dict[type[Op], Callable[..., list[Held]]] = {
     Elementwise: Interpreter.local,
     Pointwise: Interpreter.local,
     Cast: Interpreter.local,
+    Scan: Interpreter.scan,
     Map: Interpreter.map,
     Reduce: Interpreter.reduce,
     Head: Interpreter.head,

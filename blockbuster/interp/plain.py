@@ -18,6 +18,7 @@ import numpy as np
 
 from blockbuster.interp.binding import source_of
 from blockbuster.interp.layout import Array
+from blockbuster.interp.outside import with_zeros
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.graph import Graph, Index, Input, Node, Value
 from blockbuster.ir.ops import (
@@ -33,6 +34,7 @@ from blockbuster.ir.ops import (
     Reduce,
     Relabel,
     Rescale,
+    Scan,
     Transpose,
 )
 from blockbuster.ir.types import Dim, Type, size_class
@@ -174,23 +176,6 @@ class _Reader:
             found[name][place] = item
 
 
-def with_zeros(
-    array: Array, places: Sequence[Array], padded: Sequence[bool], zero: Array
-) -> Array:
-    """``array`` at ``places``, which broadcast; ``zero`` where a padded axis has no element."""
-    inside, near = np.array(True), []
-    for place, outside, size in zip(places, padded, array.shape, strict=True):
-        if outside:
-            inside = inside & (place >= 0) & (place < size)
-            place = place.clip(0, max(size - 1, 0))
-        near.append(place)
-    shape = np.broadcast_shapes(*(place.shape for place in near))
-    found = np.full(shape, zero, array.dtype)
-    inside = np.broadcast_to(inside, shape)
-    found[inside] = array[tuple(np.broadcast_to(place, shape)[inside] for place in near)]
-    return found
-
-
 class _Level:
     """A graph whose inputs are at hand, in one iteration of the maps around it."""
 
@@ -201,6 +186,8 @@ class _Level:
         self.graph = graph
         self.inputs = inputs
         self.spans = spans
+        self.beside: Callable[[int], _Level] = lambda _: self
+        """The level in another iteration of the innermost map around it."""
         self.items = cache(self._items)
         self._bodies: dict[tuple[int, int], _Level] = {}
 
@@ -231,7 +218,9 @@ class _Level:
             entering = zip(self.operands(node), op.iterated, strict=False)
             inputs = [_element(items, number) if walks else items for items, walks in entering]
             spans = {**self.spans, op.dim: self.reader.block(op.dim, number)}
-            self._bodies[value.node, number] = _Level(self.reader, op.body, inputs, spans)
+            level = _Level(self.reader, op.body, inputs, spans)
+            level.beside = lambda other: self.body(value, other)
+            self._bodies[value.node, number] = level
         return self._bodies[value.node, number]
 
     def iteration(self, value: Value, port: int, number: int) -> Items:
@@ -330,6 +319,30 @@ class _Level:
 
         return item
 
+    def scan(self, node: Node, _value: Value) -> Items:
+        op: Any = node.op
+        (operand,), wide = node.operands, self.reader.semantics.accumulator
+        dim = node.types[0].axes[-1]
+
+        def item(_at: Numbers) -> Array:
+            parts = [self.items(operand)(())]
+            first, last = 0, parts[0].shape[-1]
+            if dim in self.spans:
+                levels = map(self.beside, range(self.reader.count(dim)))
+                parts = [level.items(operand)(()) for level in levels]
+                first, last = self.spans[dim].start, self.spans[dim].stop
+            line = wide.item(np.concatenate(parts, axis=-1))
+            made = []
+            for at in range(first, last):
+                near = range(at, line.shape[-1]) if op.back else range(at + 1)
+                total = line[..., near[0] : near[0] + 1]
+                for other in near[1:]:
+                    total = wide.fold(op.monoid, total, line[..., other : other + 1])
+                made.append(total)
+            return self.reader.semantics.item(np.concatenate([line[..., :0], *made], axis=-1))
+
+        return item
+
     def transpose(self, node: Node, _value: Value) -> Items:
         op: Any = node.op
         (type,) = self.graph.types_of(node.operands)
@@ -376,6 +389,6 @@ def _over(item: Array, axes: Sequence[Dim], target: Sequence[Dim]) -> Array:
 
 _MEANING: Mapping[type, Callable[[_Level, Node, Value], Items]] = {
     Map: _Level.map, Reduce: _Level.reduce, Head: _Level.head, Pointwise: _Level.pointwise,
-    Functional: _Level.local, Elementwise: _Level.local, Cast: _Level.local,
+    Functional: _Level.local, Elementwise: _Level.local, Cast: _Level.local, Scan: _Level.scan,
     Transpose: _Level.transpose, Relabel: _Level.relabel, Misc: _Level.misc,
 }  # fmt: skip

@@ -23,6 +23,7 @@ from blockbuster.interp.evaluate import MEANING, POSITIONAL, Interpreter, Positi
 from blockbuster.interp.held import Held, Site, Spans
 from blockbuster.interp.layout import Array, Layout, Nested
 from blockbuster.interp.observers import Observer
+from blockbuster.interp.scanned import scanned
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.graph import Graph, Input, Node, Output
 from blockbuster.ir.ops import (
@@ -34,6 +35,7 @@ from blockbuster.ir.ops import (
     Reduce,
     Relabel,
     Result,
+    Scan,
     Transpose,
 )
 from blockbuster.ir.types import Dim, Type, whole
@@ -162,6 +164,10 @@ class Remembering(Interpreter):
             return args
         if isinstance(op, Transpose):
             return (self._turned(op, types[0], args[0], len(around)),)
+        if isinstance(op, Scan):
+            dim, made = types[0].axes[-1], partial(scanned, op, self.semantics, self.columns)
+            count = len(self.layout.blocks[dim]) if dim in around.numbers else 1
+            return (made(args[0], count, self._chosen),)
         if isinstance(op, Reduce) and self.layout.blocks[op.dim]:
             shape = (len(around), len(self.layout.blocks[op.dim]))
             return self._folded([Accumulate(op.monoid)], node.types, [*args], shape)

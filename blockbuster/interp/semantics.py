@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from blockbuster.interp.domains import RANGES
 from blockbuster.interp.layout import Array
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
-from blockbuster.ir.ops import IDENTITY, MONOID_OF, Misc
+from blockbuster.ir.ops import IDENTITY, MONOID_OF, Misc, Scan
 from blockbuster.ir.types import Dim
 
 Function = Callable[..., Any]
@@ -71,6 +73,22 @@ class Semantics(ABC):
     @abstractmethod
     def fold_last(self, monoid: str, item: Array) -> Array:
         """An item folded along its last axis."""
+
+    def scan_last(
+        self, scan: Scan, item: Array, before: Array | None = None
+    ) -> tuple[Array, Array | None]:
+        """An item scanned along its last axis, and what the next item's scan goes on from.
+
+        ``before`` is what an earlier item left: an accumulator with a last axis of one element.
+        """
+        wide, count = self.accumulator, item.shape[-1]
+        if not count:
+            return item, before
+        columns = [wide.item(item[..., at : at + 1]) for at in range(count)]
+        columns = columns[::-1] if scan.back else columns
+        folds = [*accumulate(columns, partial(wide.fold, scan.monoid), initial=before)][-count:]
+        made = self.item(np.concatenate(folds[::-1] if scan.back else folds, axis=-1))
+        return made, folds[-1]
 
     @abstractmethod
     def cast(self, item: Array, dtype: str) -> Array:

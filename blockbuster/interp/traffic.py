@@ -14,7 +14,7 @@ from blockbuster.interp.layout import Array
 from blockbuster.interp.observers import Observer, Tensor
 from blockbuster.ir.expr import calls
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise, Rescale, Result
+from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise, Rescale, Result, Scan
 from blockbuster.ir.types import Dim
 
 N = TypeVar("N")
@@ -68,7 +68,7 @@ class GraphTraffic(Observer):
                 self.flops["matrix"] += 2 * args[0].size * args[1].shape[0]
             case Functional("outer"):
                 self.flops["vector"] += made.size
-            case Functional():
+            case Functional() | Scan():
                 self.flops["vector"] += args[0].size
             case Elementwise(expr) | Pointwise(expr):
                 self.flops["vector"] += calls(expr) * made.size

@@ -15,9 +15,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.errors import VerifyError
-from blockbuster.ir.expr import Expr, arguments, calls
+from blockbuster.ir.expr import Expr, calls
 from blockbuster.ir.lengths import Rule
-from blockbuster.ir.signatures import FUNCTIONALS, expect, expect_local
+from blockbuster.ir.signatures import FUNCTIONALS, expect, expect_arguments, expect_local
 from blockbuster.ir.types import Dim, Type, size_class
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Elementwise(Op):
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         expect_local("elementwise", args)
         expect(len(args) > 0, "an elementwise operator needs an operand")
-        _expect_arguments(self.expr, len(args))
+        expect_arguments(self.expr, len(args))
         if args != args[:1] * len(args):
             listed = ", ".join(map(str, args))
             raise VerifyError(f"operands of elementwise have types {listed}, expected equal")
@@ -111,7 +111,7 @@ class Pointwise(Op):
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         expect_local("pointwise", args)
-        _expect_arguments(self.expr, len(args))
+        expect_arguments(self.expr, len(args))
         expect(
             len(set(self.axes)) == len(self.axes),
             "pointwise result axes {} repeat a dim",
@@ -143,6 +143,27 @@ class Cast(Op):
         expect(len(args) == 1, "cast takes 1 operand, got {}", len(args))
         expect_local("cast", args)
         return args
+
+
+@dataclass(frozen=True)
+class Scan(Op):
+    """The folds of an item's last axis up to each element, or ``back`` from each to the last.
+
+    Directly in the body of a map over that axis it goes on from the iteration before.
+    """
+
+    monoid: str
+    back: bool = False
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        expect(len(args) == 1, "scan takes 1 operand, got {}", len(args))
+        expect_local("scan", args)
+        _expect_monoid(self.monoid)
+        expect(len(args[0].axes) > 0, "the operand of scan is a scalar, expected an axis")
+        return args
+
+    def flops(self, args: tuple[Type, ...]) -> Flops:
+        return 1, args[0].axes
 
 
 @dataclass(frozen=True)
@@ -202,12 +223,7 @@ class Reduce(Op):
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         expect(len(args) == 1, "reduce takes 1 operand, got {}", len(args))
-        expect(
-            self.monoid in MONOIDS,
-            "unknown monoid {!r}; known: {}",
-            self.monoid,
-            ", ".join(MONOIDS),
-        )
+        _expect_monoid(self.monoid)
         expect(
             args[0].lists[:1] == (self.dim,),
             "operand of reduce has type {}, expected a list over {}",
@@ -221,12 +237,8 @@ class Reduce(Op):
             self.dim,
             args[0],
         )
-        expect(
-            self.dim not in result.axes,
-            "reduce over {}: the items {} still carry that axis",
-            self.dim,
-            result,
-        )
+        carried = "reduce over {}: the items {} still carry that axis"
+        expect(self.dim not in result.axes, carried, self.dim, result)
         return (result,)
 
     def flops(self, args: tuple[Type, ...]) -> Flops:
@@ -354,8 +366,15 @@ class Map(Op):
 
     @property
     def serial(self) -> bool:
-        """True if some result is accumulated, so that iterations are not independent."""
-        return any(not isinstance(r, Collect) for r in self.results)
+        """True if iterations are not independent: some result is accumulated, or a scan goes on."""
+        return bool(self.scans) or any(not isinstance(r, Collect) for r in self.results)
+
+    @cached_property
+    def scans(self) -> tuple[Scan, ...]:
+        """The scans of the body that go on from iteration to iteration."""
+        body = self.body
+        found = ((op, body.type_of(body.nodes[at].operands[0])) for at, op in body.of_type(Scan))
+        return tuple(op for op, type in found if type.axes[-1] == self.dim)
 
     def group_of(self, port: int) -> tuple[int, ...]:
         """The results that must stay in one map with ``port``: its group, or itself alone.
@@ -369,17 +388,11 @@ class Map(Op):
         return (lead, *(p for p, r in led if isinstance(r, Rescale) and r.lead == lead))
 
 
+def _expect_monoid(monoid: str) -> None:
+    expect(monoid in MONOIDS, "unknown monoid {!r}; known: {}", monoid, ", ".join(MONOIDS))
+
+
 @lru_cache(maxsize=4096)
 def _list_of(dim: Dim, lists: tuple[Dim, ...], axes: tuple[Dim, ...]) -> Type:
     """``Type.listed``; one object for equal types, since hundreds are compared at every step."""
     return Type(lists, axes).listed(dim)
-
-
-def _expect_arguments(expr: Expr, count: int) -> None:
-    used = arguments(expr)
-    expect(
-        sorted(used) == list(range(count)),
-        "the expression reads operands {} of {} given",
-        sorted(used),
-        count,
-    )

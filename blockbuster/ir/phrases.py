@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 from blockbuster.errors import among
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
 from blockbuster.ir.lengths import ONE, Length, length_of, whole
-from blockbuster.ir.ops import Cast, Elementwise, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Elementwise, Op, Pointwise, Relabel, Scan, Transpose
 from blockbuster.ir.show import FACTOR_NAMES
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.tokens import TokenReader
@@ -137,6 +137,10 @@ class PhraseReader(TokenReader):
     def _cast(self) -> Op:
         return Cast(self._take(kind="name"))
 
+    def _scan_op(self) -> Op:
+        back = self._has("back")
+        return Scan(self._take(), back)
+
     def _infix(self, leaf: Callable[[str], Expr], floor: int) -> Expr:
         self._nested += 1
         self._limit(self._nested, DEEPEST, "an expression nests")
@@ -183,4 +187,5 @@ OF_ONE: dict[str, Callable[[PhraseReader], Op]] = {
     "transpose": PhraseReader._transpose,
     "relabel": PhraseReader._relabel,
     "cast": PhraseReader._cast,
+    "scan": PhraseReader._scan_op,
 }

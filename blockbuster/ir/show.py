@@ -26,6 +26,7 @@ from blockbuster.ir.ops import (
     Reduce,
     Relabel,
     Rescale,
+    Scan,
     Transpose,
 )
 from blockbuster.ir.signatures import FUNCTIONALS
@@ -35,7 +36,7 @@ from blockbuster.ir.views import AxisView
 KEYWORDS = (
     "graph", "map", "in", "yield", "return", "reduce", "transpose", "relabel", "cast", "misc",
     "index", "port", "head", "from", "over", "by", "inf", "nan", "or", "and", "not", "max", "min",
-    "prod",
+    "prod", "scan",
 )  # fmt: skip
 RESERVED = frozenset((*KEYWORDS, *FUNCTIONALS, *FUNCTIONS))
 VIEW_WORDS = ("index", "port")  # an array of such a name is quoted
@@ -200,12 +201,18 @@ def _listed(types: tuple[Type, ...]) -> str:
     return " ".join(map(str, types))
 
 
+def scan_words(op: Scan) -> str:
+    """The words of a scan before its operand."""
+    return f"scan {'back ' if op.back else ''}{op.monoid}"
+
+
 # operator class -> how it is written, given its marked operands
 SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
     Functional: lambda op, xs: f"{op.name}({', '.join(xs)})",
     Elementwise: lambda op, xs: show_expr(op.expr, xs),
     Pointwise: lambda op, xs: f"{show_expr(op.expr, xs)} over [{','.join(op.axes)}]",
     Cast: lambda op, xs: f"cast {op.dtype} ({xs[0]})",
+    Scan: lambda op, xs: f"{scan_words(op)} ({xs[0]})",
     Transpose: lambda op, xs: f"transpose {Type(op.lists, op.axes)} ({xs[0]})",
     Relabel: lambda op, xs: f"relabel {op.old} -> {op.new} ({xs[0]})",
     Reduce: lambda op, xs: f"reduce {op.monoid} {op.dim} ({xs[0]})",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from blockbuster.errors import VerifyError
+from blockbuster.ir.expr import Expr, arguments
 from blockbuster.ir.types import Type
 
 
@@ -28,6 +29,17 @@ def expect_local(name: str, args: tuple[Type, ...]) -> None:
             name,
             arg,
         )
+
+
+def expect_arguments(expr: Expr, count: int) -> None:
+    """Raise VerifyError unless ``expr`` reads each of ``count`` operands."""
+    used = arguments(expr)
+    expect(
+        sorted(used) == list(range(count)),
+        "the expression reads operands {} of {} given",
+        sorted(used),
+        count,
+    )
 
 
 def _same(name: str, args: tuple[Type, ...]) -> Type:

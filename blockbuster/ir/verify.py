@@ -10,7 +10,7 @@ from blockbuster.errors import VerifyError, a_kind, message
 from blockbuster.ir.expr import Arg, Call, Expr
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
 from blockbuster.ir.level import Level
-from blockbuster.ir.ops import MONOIDS, Accumulate, Collect, Map, Misc, Relabel, Rescale
+from blockbuster.ir.ops import MONOIDS, Accumulate, Collect, Map, Misc, Relabel, Rescale, Scan
 from blockbuster.ir.show import Printer
 from blockbuster.ir.types import Dim, Type, whole
 from blockbuster.ir.views import dims_among
@@ -80,6 +80,8 @@ def verify(graph: Graph, known: Known | None = None) -> None:
                     raise VerifyError(_explained(graph, path, position, node, reason))
         for reason in _canonical(level):
             raise VerifyError(message(reason))
+        for reason in _far_scans(graph, path, level):
+            raise VerifyError(message(reason, listing=graph.show()))
     for _, level in reversed(levels):  # inner ones first, whose loops the outer ones then know
         if any(op.dim in op.body.loops for _, op in level.of_type(Map)):
             raise VerifyError(message(next(_nested_dims(graph, ())), listing=graph.show()))
@@ -232,6 +234,17 @@ def map_results_fit_the_body(place: Place) -> Iterator[str]:
             yield f"result {port} of type {type} is accumulated over {op.dim} but carries that axis"
 
 
+def scans_go_one_way(place: Place) -> Iterator[str]:
+    """A map scans its dim in one direction, from its first iteration on."""
+    op = place.node.op
+    if not isinstance(op, Map) or not op.scans:
+        return
+    if len({scan.back for scan in op.scans}) > 1:
+        yield f"the map over {op.dim} scans it in both directions"
+    if op.start:
+        yield f"the map over {op.dim} starts at {op.start}, but scans from the first iteration on"
+
+
 def groups_are_well_formed(place: Place) -> Iterator[str]:
     """A group's lead accumulates, comes first, and its axes are among the member's."""
     node = place.node
@@ -258,6 +271,7 @@ NODE_CHECKS: tuple[NodeCheck, ...] = (
     first_values_fit_the_results,
     map_results_fit_the_body,
     groups_are_well_formed,
+    scans_go_one_way,
     types_are_stated_right,
     no_dim_twice,
     dims_have_names,
@@ -287,6 +301,18 @@ def _interface(graph: Graph) -> Iterator[str]:
         type = graph.type_of(output.value)
         if sorted(filled) != sorted(whole(type)):
             yield f"output {position} of type {type} fills axes {filled}"
+
+
+def _far_scans(graph: Graph, path: tuple[int, ...], level: Graph) -> Iterator[str]:
+    """What is scanned along a map's dim stands directly in its body."""
+    scanned = [level.nodes[at].types[0].axes[-1] for at, _ in level.of_type(Scan)]
+    outer = graph
+    for position in path[:-1] if scanned else ():
+        op = outer.nodes[position].op
+        assert isinstance(op, Map)
+        if op.dim in scanned:
+            yield f"a scan along {op.dim} stands in a map inside the one over {op.dim}"
+        outer = op.body
 
 
 def _nested_dims(graph: Graph, enclosing: tuple[Dim, ...]) -> Iterator[str]:

@@ -26,6 +26,7 @@ from blockbuster.ir.ops import (
     Reduce,
     Relabel,
     Result,
+    Scan,
     Transpose,
 )
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
@@ -104,6 +105,9 @@ class Terms:
                 return [self._folded(MONOID_OF[name], dim, args[0], node)]
             case Reduce(dim, monoid):
                 return [self._folded(monoid, dim, args[0], node)]
+            case Scan():
+                dim = node.types[0].axes[-1]
+                return [self.number(Term("scan", tuple(args), (node.op, dim)), node)]
             case Cast() | Transpose():
                 return args
             case Relabel(old, new):

@@ -10,7 +10,7 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, show_expr
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.level import Level
-from blockbuster.ir.ops import Elementwise, Functional, Map, Op, Pointwise, Reduce
+from blockbuster.ir.ops import Elementwise, Functional, Map, Op, Pointwise, Reduce, Scan
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.uses import results_of
 
@@ -175,6 +175,8 @@ def label(node: Node, maps: int = LABEL_MAPS) -> str:
             return _short(f"{dim}{begin}<{_labels(body, maps - 1) if maps else ''}>")
         case Functional(name):
             return name
+        case Scan(monoid):
+            return f"scan {monoid}"
         case Reduce(dim, monoid):
             return f"reduce {monoid} {dim}"
         case Elementwise(expr) | Pointwise(expr, _):

@@ -23,11 +23,14 @@ def map_at(graph: Graph, position: int) -> Map:
 
 
 def different_dims(graph: Graph, first: int, second: int) -> str:
-    """Maps of different dims have iterations that do not correspond."""
-    a, b = map_at(graph, first).dim, map_at(graph, second).dim
-    if a == b:
-        return ""
-    return f"{_name(graph, first)} runs over {a} and {_name(graph, second)} over {b}"
+    """Maps of different dims have iterations that do not correspond, or run in another order."""
+    one, other = map_at(graph, first), map_at(graph, second)
+    if one.dim != other.dim:
+        names = _name(graph, first), _name(graph, second)
+        return f"{names[0]} runs over {one.dim} and {names[1]} over {other.dim}"
+    if len({scan.back for scan in (*one.scans, *other.scans)}) > 1:
+        return f"scans go up {one.dim} in one of them and down in the other"
+    return ""
 
 
 def edge_not_item_by_item(graph: Graph, producer: int, consumer: int) -> str:

@@ -14,6 +14,7 @@ from math import inf, isclose
 
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.tile.fingerprint import numbered_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.errors import EmitError, ParseError
@@ -55,22 +56,44 @@ times as long; a mean of 4 columns of 128 x 512, by programs of a row of 4 each,
 
 
 def contest(
-    choices: Sequence[Choice], setting: Setting, refused: Mapping[Key, str], refusals: Refusals
+    choices: Sequence[Choice],
+    setting: Setting,
+    refused: Mapping[Key, str],
+    refusals: Refusals,
+    other: float = inf,
 ) -> list[Choice]:
     """``choices``, the best of them with the best schedules near their own.
 
     What a compiler ``refused`` stays out and is noted in ``refusals``, and with one kernel asked
-    for, loops in chunks stay out too.
+    for, loops in chunks stay out too. ``other``: the microseconds of something else in the place of
+    all these, which is the better one if the first schedules are much slower.
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
+    varied: dict[str, Choice] = {}  # by the text of their default kernels
     for choice in sorted(choices, key=lambda one: one.rank)[:CONTENDERS]:
         if best is not None and not _may_win(choice, best):
             continue
-        made = _at_its_best(choice, setting, refused, best, refusals)
+        text = numbered_tiles(choice.scheduled.draft) if choice.scheduled else ""
+        made = _scheduled_like(choice, varied[text]) if text in varied else None
+        if made is None or made.key in refused:
+            made = _at_its_best(choice, setting, refused, best, refusals, other)
+        varied.setdefault(text, made)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
+
+
+def _scheduled_like(choice: Choice, other: Choice) -> Choice | None:
+    """``choice`` with the schedule of another, whose default kernels are the same; None if that
+    gives other kernels here.
+    """
+    if choice.scheduled is None or not (choice.usual and other.usual):
+        return None
+    twin = on_equal_program(other, choice.scheduled.start)
+    if twin is None or twin.scheduled is None or twin.cost is None:
+        return None
+    return replace(with_schedule(choice, twin.scheduled, twin.cost), schedules=other.schedules)
 
 
 def best_of(choices: Sequence[Choice]) -> Choice:
@@ -131,16 +154,18 @@ def _at_its_best(
     refused: Mapping[Key, str],
     best: Choice | None,
     refusals: Refusals,
+    other: float,
 ) -> Choice:
     """``choice`` with the best schedule near its own that a compiler has not refused.
 
-    ``best``: the best that is known of other candidates. ``refusals`` get what it refused.
+    ``best``: the best that is known of other candidates, ``other``: the microseconds of something
+    else in their place. ``refusals`` get what it refused.
     """
     if choice.scheduled is None or not choice.usual:
         return choice
     if reason := why_default(choice.scheduled, choice.cost):
         return replace(choice, schedules=f"the default schedule: {reason}")
-    other = best.price / choice.weight if best else inf
+    other = min(best.price if best else inf, other) / choice.weight
     found = variations(choice.scheduled, in_chunks=setting.in_chunks, other=other)
     if not found:
         return _described(choice, refused)

@@ -22,6 +22,7 @@ from blockbuster.ir.ops import (
     Pointwise,
     Reduce,
     Relabel,
+    Scan,
     Transpose,
 )
 from blockbuster.ir.types import Type
@@ -174,6 +175,10 @@ def _functional(op: Functional, operands: Sequence[Type]) -> str:
     return FUNCTIONALS[op.name]
 
 
+def _scan(op: Scan, operands: Sequence[Type]) -> str:
+    return f"{SIGNS[op.monoid]} {'from' if op.back else 'to'} each {operands[0].axes[-1]}"
+
+
 def _transpose(op: Transpose, operands: Sequence[Type]) -> str:
     return f"{operands[0]} as {Type(op.lists, op.axes)}"
 
@@ -184,6 +189,7 @@ LABELS: dict[type[Op], Callable[[Any, Sequence[Type]], str]] = {
     Elementwise: lambda op, operands: scalar(op.expr, len(operands)),
     Pointwise: lambda op, operands: scalar(op.expr, len(operands)),
     Cast: lambda op, operands: op.dtype,
+    Scan: _scan,
     Transpose: _transpose,
     Relabel: lambda op, operands: f"{op.old} → {op.new}",
     Reduce: lambda op, operands: SIGNS[op.monoid],

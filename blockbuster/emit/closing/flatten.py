@@ -45,7 +45,8 @@ def not_flat(loop: For, tiling: Tiling) -> str:
 
 def not_whole(loop: For) -> str:
     """Why ``loop`` does not run over all blocks of its dim, one after the other, or ""."""
-    if loop.parallel or loop.span is not None or loop.chunk is not None or loop.settled:
+    parted = loop.span is not None or loop.chunk is not None
+    if loop.parallel or parted or loop.settled or loop.down:
         return f"the loop over {loop.dim} does not run over all of it"
     return ""
 

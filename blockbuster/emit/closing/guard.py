@@ -39,7 +39,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.typed import filled_dtype
-from blockbuster.ir.ops import IDENTITY, MONOID_OF, Cast, Functional
+from blockbuster.ir.ops import IDENTITY, MONOID_OF, Cast, Functional, Scan
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 
@@ -98,10 +98,14 @@ def unguarded(stmt: Let | Fold, lanes: LaneState) -> Iterator[tuple[int, Dim, fl
         added = (dim for dim in stmt.target.per_lane if dim in lanes.ragged)
         yield from ((0, dim, start) for dim in added if lanes.lane(stmt.value, dim) != start)
         return
+    last = stmt.args[0].axes[-1] if stmt.args and stmt.args[0].axes else ""
+    if isinstance(stmt.op, Scan) and stmt.op.back and last in lanes.ragged:
+        start = IDENTITY[stmt.op.monoid]
+        if lanes.lane(stmt.args[0], last) != start:
+            yield 0, last, start
     if not isinstance(stmt.op, Functional):
         return
     name = stmt.op.name
-    last = stmt.args[0].axes[-1] if stmt.args[0].axes else ""
     if last not in lanes.ragged:
         return
     if name in IGNORED and lanes.lane(stmt.args[0], last) != IGNORED[name]:

@@ -10,7 +10,8 @@ before   for n in range(N):               after   for n in range(N):
 The pass moves a reduction out of a loop. It has two faults, at least up to Triton 3.6. First, it
 exchanges rows of a tile if a thread holds several blocks along the kept axis (exchanged_rows.py).
 The pass looks for a reduction of a loaded value that a single operation folds into a value carried
-by the loop, so the fold is written as two operations. Second, it fails to compile a loop whose sum
+by the loop, so the fold is written as two operations; so is one that a scan in the loop reads,
+which the pass does not look for. Second, it fails to compile a loop whose sum
 is not read exactly once behind it (an assertion), so the sum is read once by an addition of zero.
 Both workarounds keep every value.
 """
@@ -37,9 +38,10 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
+from blockbuster.emit.tile.scans import carries
 from blockbuster.emit.tile.tiling import tiling_in
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
-from blockbuster.emit.tile.workarounds import TWO_STEPS
+from blockbuster.emit.tile.workarounds import CARRIED, TWO_STEPS
 from blockbuster.ir.ops import Cast, Relabel
 
 THREADS, WARPS = 32, 4  # of a warp; the most that are counted on
@@ -98,8 +100,12 @@ def _marked(body: tuple[Stmt, ...], uses: Uses) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for stmt in body:
         if isinstance(stmt, For):
-            tiles = tuple(_settled(stmt, uses))
-            stmt = with_parts(stmt, body=_marked(stmt.body, uses), settled=tiles)
+            carried = {carry.fold for carry in carries(stmt)}
+            tiles = tuple(_settled(stmt, uses, {fold.target for fold in carried}))
+            inner = tuple(changed(s, apart=CARRIED) if s in carried else s for s in stmt.body)
+            stmt = with_parts(stmt, body=_marked(inner, uses), settled=tiles)
+        elif isinstance(stmt, Fold) and stmt.apart == CARRIED:
+            pass
         elif isinstance(stmt, Fold) and (_multiplies(stmt, uses) or not not_exchanged(stmt, uses)):
             stmt = changed(stmt, apart=TWO_STEPS)
         out.append(stmt)
@@ -114,11 +120,14 @@ def _multiplies(fold: Fold, uses: Uses) -> bool:
     return fold.monoid == "prod" and any(reduces(let, uses) for let in made)
 
 
-def _settled(loop: For, uses: Uses) -> Iterator[Tile]:
-    """The sums that ``loop`` carries, not those that begin anew in each of its iterations."""
+def _settled(loop: For, uses: Uses, carried: set[Tile]) -> Iterator[Tile]:
+    """The sums that ``loop`` carries, not those that begin anew in each of its iterations.
+
+    Nor those ``carried`` from block to block of a scan, which the pass does not find.
+    """
     if loop.parallel:
         return
-    begun = {s.target for s in loop.body if isinstance(s, Init)}
+    begun = carried | {s.target for s in loop.body if isinstance(s, Init)}
     rows = {s.target for s in loop.body if isinstance(s, Let) and reduces(s, uses)}
     for stmt in loop.body:
         match stmt:

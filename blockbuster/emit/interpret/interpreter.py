@@ -177,7 +177,7 @@ class TileInterpreter:
                 self._body(loop.body, frame.inside(beside, {}, 0, lambda _: None))
             return
         steps = self._at(loop, partial(self.bounds.within, loop, steps, frame))
-        order = self._order(len(steps), parallel=loop.parallel)
+        order = self._order(len(steps), parallel=loop.parallel)[:: -1 if loop.down else 1]
 
         def later(iteration: int) -> Scope | None:
             if iteration >= len(order):

@@ -22,7 +22,7 @@ from blockbuster.interp.domains import nearest
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Floats
 from blockbuster.ir.dtypes import INTEGERS
-from blockbuster.ir.ops import IDENTITY, MONOID_OF, Functional
+from blockbuster.ir.ops import IDENTITY, MONOID_OF, Functional, Scan
 from blockbuster.ir.types import Dim, size_class
 
 HIGH = 20.0  # the largest argument of exp: exp of exp of a number is finite too
@@ -79,6 +79,8 @@ class LaneCheck(TileObserver):
                 _multiplied(stmt.args, args, real)
             case Functional(name) if name in MONOID_OF:
                 _ignored(stmt.args[0], args[0], stmt.args[0].axes[-1:], MONOID_OF[name], real)
+            case Scan(monoid, back=True):
+                _ignored(stmt.args[0], args[0], stmt.args[0].axes[-1:], monoid, real)
 
     def fold(self, stmt: Fold, values: Sequence[Array], real: Real) -> None:
         added = tuple(dim for dim in stmt.target.per_lane if dim not in stmt.value.per_lane)

@@ -18,7 +18,7 @@ import numpy as np
 from blockbuster.emit.tile.program import Buffer
 from blockbuster.errors import VerifyError
 from blockbuster.interp.layout import Array
-from blockbuster.interp.plain import with_zeros
+from blockbuster.interp.outside import with_zeros
 from blockbuster.ir.types import Dim
 
 Path = tuple[tuple[int, int | range, Dim], ...]

@@ -11,7 +11,7 @@ from blockbuster.emit.tile.program import Let
 from blockbuster.interp.accumulators import aligned
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Semantics
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Scan, Transpose
 from blockbuster.ir.types import Dim
 
 
@@ -20,6 +20,8 @@ def applied(stmt: Let, args: Sequence[Array], scope: Scope, semantics: Semantics
     match stmt.op:
         case Functional(name):
             return semantics.functional(name, args)
+        case Scan() as scan:
+            return semantics.scan_last(scan, args[0])[0]
         case Pointwise():
             return _pointwise(stmt, stmt.op, args, scope, semantics)
         case Cast(dtype):

@@ -5,18 +5,22 @@ before   for n in range(N):               after   t2 = load(X[m,:])
           t1 += row_sum(t2)                       t4 = exp(t1)
          t4 = exp(t1)
 
-The fold of a single iteration is its value, for each member of a group, too; inits vanish. Legal if
+The fold of a single iteration is its value, for each member of a group, too; inits vanish, and what
+scans go on from. Legal if
 every such dim has exactly one block. A dim without elements has none: then a fold of values that
 lack its axis would count one iteration too many. The same holds for a loop over an empty span.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import (
     folded_here,
+    reads,
     rebound,
     renamed,
     same_or,
@@ -28,12 +32,14 @@ from blockbuster.emit.tile.program import (
     Fold,
     For,
     Init,
+    Let,
     Nest,
     Stmt,
     Tile,
     TileProgram,
     statements,
 )
+from blockbuster.emit.tile.scans import carries
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim
 
@@ -90,6 +96,10 @@ def _dropped(nest: Same[Body], whole: tuple[Dim, ...]) -> Body:
         if isinstance(stmt, For) and stmt.dim in whole
         for tile in folded_here(stmt.body)
     }
+    loops = [stmt for stmt in statements(nest.one) if isinstance(stmt, For) and stmt.dim in whole]
+    scans = [carry for loop in loops for carry in carries(loop)]
+    joined = {carry.joined.target: carry.joined.args[1] for carry in scans}
+    gone = _read_by_folds_alone(nest.one, [carry.fold.value for carry in scans])
     alias: dict[Tile, Tile] = {}
 
     def walk(body: tuple[Stmt, ...]) -> list[Stmt]:
@@ -104,8 +114,18 @@ def _dropped(nest: Same[Body], whole: tuple[Dim, ...]) -> Body:
                 assert isinstance(stmt, Fold)
                 alias[stmt.target] = stmt.value
                 alias.update({member.target: member.value for member in stmt.members})
+            elif isinstance(stmt, Let) and stmt.target in joined:
+                alias[stmt.target] = joined[stmt.target]
+            elif isinstance(stmt, Let) and stmt.target in gone:
+                continue
             elif not (isinstance(stmt, Init) and stmt.target in single):
                 out.append(renamed(stmt, alias))
         return out
 
     return same_or(nest.one, tuple(walk(nest.one)))
+
+
+def _read_by_folds_alone(body: Body, tiles: Sequence[Tile]) -> set[Tile]:
+    """Those of ``tiles`` that one fold reads and nothing else, nor its target behind the loop."""
+    found = Counter(reads(body))
+    return {tile for tile in tiles if found[tile] == 1}

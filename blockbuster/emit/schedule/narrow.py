@@ -35,6 +35,7 @@ from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.schedule.span_tiles import Around, SpanWriter
 from blockbuster.emit.tile.dataflow import defined, folded, fresh_names, workspaces_in_order
 from blockbuster.emit.tile.program import For, Let, Stmt, Tile, TileProgram, statements
+from blockbuster.emit.tile.scans import scans_all
 from blockbuster.ir.expr import PREDICATES, Expr, functions_of
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim
@@ -96,6 +97,8 @@ def not_narrowable(program: TileProgram, site: Site, *, alone: bool = False) -> 
         return f"the iterations over {loop.dim} are parallel: each has something to store"
     if loop.span is not None:
         return f"the loop over {loop.dim} is narrowed already"
+    if reason := scans_all(loop):
+        return reason
     if not any(map(compares, statements(program.nests[site.nest - 1].body))):
         return no_mask(loop)
     program = hoist(program)  # what does not change in the loop stands before it

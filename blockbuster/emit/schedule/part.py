@@ -35,6 +35,7 @@ from blockbuster.emit.schedule.span_tiles import SpanWriter
 from blockbuster.emit.schedule.whole_blocks import whole_blocks
 from blockbuster.emit.tile.dataflow import defined, mapped, retargeted
 from blockbuster.emit.tile.program import For, Issue, Span, TileProgram, statements
+from blockbuster.emit.tile.scans import scans_all
 from blockbuster.emit.tile.spanned import parts_of
 from blockbuster.emit.tile.tiling import tiling_of
 
@@ -65,6 +66,8 @@ def not_partable(program: TileProgram, site: Site) -> str:
     loop = loop_at(program, site)
     if loop is None:
         return no_such_place(Part(), site)
+    if reason := scans_all(loop):
+        return reason
     nest = program.nests[site.nest - 1]
     if len(parts_of(loop, nest)) > 1:
         return f"the loop over {loop.dim} is one of several parts already"

@@ -62,7 +62,7 @@ STATEMENTS: dict[type, str] = {
     Wait: "wait",
     Release: "release",
     For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~~ from {span:span}~"
-    "~ full{full:flag}~~ flat{flat:flag}~~ settled {settled:tiles}~ {body:body}",
+    "~ full{full:flag}~~ flat{flat:flag}~~ down{down:flag}~~ settled {settled:tiles}~ {body:body}",
 }
 
 FORMS: dict[type, str] = STATEMENTS | {

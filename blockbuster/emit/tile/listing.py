@@ -35,8 +35,9 @@ from blockbuster.errors import shown
 from blockbuster.ir.expr import functions_of, show_expr, show_number
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import ONE
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Scan, Transpose
 from blockbuster.ir.origin import Origin
+from blockbuster.ir.show import scan_words
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView, Strided
 
@@ -84,7 +85,8 @@ class _Listing:
         for stmt in body:
             if isinstance(stmt, For):
                 span = None if stmt.span is None else tuple(map(self._bound, stmt.span))
-                yield indent + _loop(stmt.dim, stmt.parallel, stmt.chunk, span), stmt.origin
+                head = _loop(stmt.dim, stmt.parallel, stmt.chunk, span, stmt.down)
+                yield indent + head, stmt.origin
                 yield from self._body(stmt.body, (*loops, stmt.dim), depth + 1)
             elif isinstance(stmt, Init):
                 self._name(stmt.target)
@@ -202,19 +204,22 @@ def _folded_once(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
 
 
 def _loop(
-    dim: Dim, parallel: bool, chunk: Dim | None = None, span: tuple[str, ...] | None = None
-) -> str:
+    dim: Dim, parallel: bool, chunk: Dim | None = None, span: tuple[str, ...] | None = None,
+    down: bool = False,
+) -> str:  # fmt: skip
     blocks = f"range({dim})" if chunk is None else f"chunk {chunk.lower()} of range({dim})"
     if span is not None:
         begin, end = span
         part = f"range({begin or 0}, {end or dim})"
         blocks = part if chunk is None else f"{blocks} in {part}"
+    blocks = f"reversed({blocks})" if down else blocks
     return f"{'forall' if parallel else 'for'} {dim.lower()} in {blocks}:"
 
 
 # operator class -> how it is written, given the names of its operands
 SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
     Functional: lambda op, xs: f"{op.name}({','.join(xs)})",
+    Scan: lambda op, xs: f"{scan_words(op)} ({xs[0]})",
     Pointwise: lambda op, xs: show_expr(op.expr, xs),
     Cast: lambda op, xs: f"{op.dtype}({xs[0]})",
     Transpose: lambda op, xs: f"transpose({xs[0]})",

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.cut import Workspaces, pieces
 from blockbuster.emit.tile.dataflow import defined, workspace_names, workspaces_in_order
-from blockbuster.emit.tile.monoids import kept_empty
+from blockbuster.emit.tile.monoids import COMBINED, kept_empty
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
@@ -39,6 +39,7 @@ from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import (
+    ROW_FOLDS,
     Accumulate,
     Cast,
     Collect,
@@ -51,6 +52,7 @@ from blockbuster.ir.ops import (
     Reduce,
     Relabel,
     Rescale,
+    Scan,
     Transpose,
 )
 from blockbuster.ir.types import Dim, Type
@@ -83,6 +85,8 @@ class Level:
     path: tuple[Dim, ...]
     targets: Targets
     body: list[Stmt] = field(default_factory=list)
+    starts: list[Init] = field(default_factory=list)
+    """Of accumulators of scans, which the loop goes on with."""
 
 
 def lower_to_tiles(graph: Graph) -> TileProgram:
@@ -221,6 +225,24 @@ class _Lowering:
         level.body.append(Let(tile, in_tiles(node.op, tile.axes), args, node.origin))
         level.values[Value(position)] = tile
 
+    def _scan(self, level: Level, position: int, node: Node) -> None:
+        """A scan: in a loop over its axis each block goes on from the fold of those before it."""
+        op, arg = node.op, self._tile(level, node.operands[0])
+        assert isinstance(op, Scan)
+        made = self._new(arg.axes, node.hints[0] if node.hints else "")
+        level.body.append(Let(made, op, (arg,), node.origin))
+        if arg.axes[-1:] == level.path[-1:]:
+            rows, left, own = self._new(arg.axes[:-1]), self._new(arg.axes[:-1]), made
+            made = self._new(arg.axes, own.hint)
+            joined = Pointwise(COMBINED[op.monoid], arg.axes)
+            level.starts.append(Init(left, op.monoid))
+            level.body += [
+                Let(made, joined, (left, own), node.origin),
+                Let(rows, Functional(ROW_FOLDS[op.monoid]), (arg,), node.origin),
+                Fold(left, op.monoid, rows, origin=node.origin),
+            ]
+        level.values[Value(position)] = made
+
     def _readdress(self, level: Level, position: int, node: Node) -> None:
         """Transpose and relabel: another view of a stored value, no code."""
         op = node.op
@@ -275,7 +297,9 @@ class _Lowering:
                 level.body.append(Init(totals[port], result.monoid))
         self._lower(inner)
         self._fold(inner, op, totals, node)
-        level.body.append(For(op.dim, not op.serial, tuple(inner.body), node.origin))
+        down = any(scan.back for scan in op.scans)
+        loop = For(op.dim, not op.serial, tuple(inner.body), node.origin, down=down)
+        level.body += [*inner.starts, loop]
 
     def _entering(self, level: Level, value: Value, op: Map, iterated: bool) -> Tile | Stored:
         """An operand of a map in its body: items of inputs are loaded inside parallel loops.
@@ -324,6 +348,7 @@ LOWERING: dict[type, Callable[[_Lowering, Level, int, Node], None]] = {
     Elementwise: _Lowering._let,
     Pointwise: _Lowering._let,
     Cast: _Lowering._let,
+    Scan: _Lowering._scan,
     Transpose: _Lowering._readdress,
     Relabel: _Lowering._readdress,
     Reduce: _Lowering._reduce,

@@ -29,7 +29,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.ir.expr import Arg, Const, Expr, Size
-from blockbuster.ir.ops import IDENTITY, Cast, Functional, Pointwise, Relabel
+from blockbuster.ir.ops import IDENTITY, ROW_FOLDS, Cast, Functional, Pointwise, Relabel, Scan
 from blockbuster.ir.types import Dim
 
 Lane: TypeAlias = float | str
@@ -105,6 +105,9 @@ class LaneState:
             return lane_of(op.expr, args)
         if isinstance(op, Functional):
             return FUNCTIONAL_LANES[op.name](args)
+        if isinstance(op, Scan):
+            last = dim == stmt.target.axes[-1]
+            return UNKNOWN if last else FUNCTIONAL_LANES[ROW_FOLDS[op.monoid]](args)
         if isinstance(op, Cast):
             return args[0] if is_exact(args[0]) else UNKNOWN
         return args[0]

@@ -199,7 +199,7 @@ class Store(HashedOnce):
 class Let(HashedOnce):
     """A block operator applied to tiles.
 
-    ``op`` is local: Pointwise, a dot, a reduction of rows, Cast, Transpose, Relabel (pointwise.py).
+    ``op`` is local: Pointwise, a dot, a reduction or scan of rows, Cast, Transpose, Relabel.
     It computes in float32, or float64 where its target is that: operands are converted first, and
     the result is converted to the dtype of its target. Two cases are exact in narrower dtypes, and
     computed there: indices, which are added and compared as integers; and a dot on the matrix
@@ -260,8 +260,7 @@ class Fold(HashedOnce):
 
     ``ahead``: ``value`` is the new value of ``target``, folded before the members' values were
     computed under it. ``onto``: a rescaled value of ``target`` onto which ``value`` is folded.
-    ``apart``: why it is carried out in another way than written (workarounds.py).
-    """
+    ``apart``: why it is carried out in another way than written (workarounds.py)."""
 
     target: Tile
     monoid: str
@@ -283,7 +282,7 @@ class For(HashedOnce):
     read once more behind it, without a change of their value (workarounds.py). ``span``: (begin,
     end), numbers of blocks, each a tile without axes made before the loop: it runs over its blocks
     with begin <= number < end. None: from the first, up to the last. ``full``: no block has lanes
-    past it. ``flat``: it is one loop with that in its body.
+    past it. ``flat``: one loop with that in its body. ``down``: from the last one to the first.
     """
 
     dim: Dim
@@ -295,6 +294,7 @@ class For(HashedOnce):
     span: Span | None = None
     full: bool = False
     flat: bool = False
+    down: bool = False
 
     @property
     def bounds(self) -> tuple[Tile, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS, TRUTH
 from blockbuster.ir.expr import BITWISE, PREDICATES, Arg, Call, Const, Expr, arguments, functions_of
-from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Scan, Transpose
 
 FLOAT = "float32"
 SUMS = "int64"
@@ -59,9 +59,9 @@ def value_dtype(op: Op, operands: Sequence[str], arithmetic: str = FLOAT) -> str
         case Pointwise(expr):
             found = expr_dtype(expr, operands, arithmetic)
             return arithmetic if found in (LITERAL, WHOLE) else found
-        case Functional("row_sum" | "row_prod") if operands[0] in INTEGERS:
+        case Functional("row_sum" | "row_prod") | Scan("+" | "prod") if operands[0] in INTEGERS:
             return SUMS
-        case Functional("row_max" | "row_min") if operands[0] in INTEGERS:
+        case Functional("row_max" | "row_min") | Scan() if operands[0] in INTEGERS:
             return operands[0]
     return arithmetic
 

@@ -25,6 +25,7 @@ from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.layouts import (
     HOPPER,
     VECTOR,
+    WARP,
     WORD,
     Layout,
     Layouts,
@@ -46,7 +47,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
-from blockbuster.ir.ops import Cast, Functional
+from blockbuster.ir.ops import Cast, Functional, Scan
 from blockbuster.ir.views import dims_along
 
 PARTS = 2
@@ -122,6 +123,8 @@ class _Memory:
                         yield Held(at, at, PARTS * tile_bytes(stmt.args[1], self.tiling))
                 case Let(target, Functional(), args):
                     yield Held(at, at, self._reduced(target, args[0]))
+                case Let(target, Scan()):
+                    yield Held(at, at, self._totals(target))
                 case Let():
                     yield Held(at, at, self._converted(stmt))
                 case Store():
@@ -162,6 +165,14 @@ class _Memory:
             return 0
         parts = layout.warps_along(lanes[-1])
         return WORD * parts * self.layouts.lanes(*self.tiling.lanes(target)) if parts > 1 else 0
+
+    def _totals(self, tile: Tile) -> int:
+        """Bytes of the totals of warps in a scan: one for each row and piece that a lane has."""
+        layout, lanes = self.layouts.known.get(tile), self.tiling.lanes(tile)
+        if layout is None or not lanes or layout.warps_along(lanes[-1]) < 2:
+            return 0
+        pieces = self.layouts.lanes(*lanes) // (layout.neighbours(lanes[-1]) * WARP)
+        return WORD * max(1, pieces)
 
     def _converted(self, stmt: Let) -> int:
         """Bytes of the largest operand that meets one of another layout."""

@@ -12,7 +12,7 @@ from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.extents import Extents, Loops, extents_of
 from blockbuster.emit.tile.program import ACCESSES, Let, Tile, TileProgram
 from blockbuster.ir.expr import calls
-from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.ops import Functional, Pointwise, Scan
 from blockbuster.ir.types import Dim
 
 
@@ -55,7 +55,7 @@ def _of_let(stmt: Let, loops: Loops, extents: Extents) -> Arithmetic:
     match stmt.op:
         case Functional("dot"):
             return Arithmetic(matrix=2 * times(*stmt.args))
-        case Functional():
+        case Functional() | Scan():
             return Arithmetic(vector=times(stmt.args[0]))
         case Pointwise(expr, _):
             return Arithmetic(vector=calls(expr) * times(stmt.target))

@@ -39,6 +39,7 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
+from blockbuster.emit.tile.scans import scans_go_on
 from blockbuster.emit.tile.verify_dtypes import DTYPE_CHECKS
 from blockbuster.emit.tile.verify_waits import CHECKS as WAIT_CHECKS
 from blockbuster.errors import VerifyError, message
@@ -366,6 +367,7 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     dots_are_added_once,
     sums_beside_others,
     operators_are_of_tiles,
+    scans_go_on,
     *rings.CHECKS,
     *WAIT_CHECKS,
     *CONSTANT_CHECKS,

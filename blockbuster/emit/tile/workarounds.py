@@ -7,6 +7,7 @@ rounded less. Closing passes of the schedule set the names; printers spell them.
 from __future__ import annotations
 
 CANCELS = "cancels"
+CARRIED = "carried"
 FROM_ZERO = "from_zero"
 ROUNDED = "rounded"
 TWO_STEPS = "two_steps"
@@ -14,6 +15,7 @@ READ_ONCE = "read_once"
 
 REASONS = {
     CANCELS: "rounded, so that equal values cancel",
+    CARRIED: "in two steps: Triton 3.6 would take it out of the loop that reads it",
     FROM_ZERO: "the dot is summed from zero",
     ROUNDED: "rounded before lanes add it up",
     TWO_STEPS: "in two steps, else Triton 3.6 swaps rows",

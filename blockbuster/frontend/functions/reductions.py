@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from blockbuster.frontend.array import TracedArray, along_axis, apply, as_floats, reduce_axes
 from blockbuster.frontend.functions.pointwise import sqrt, square, where
 from blockbuster.frontend.functions.row import Array, Row, example
@@ -160,12 +162,22 @@ def cumprod(x: Array, axis: int | None = None) -> Array:
     return along_axis("cumprod", x, axis)
 
 
+def cummax(x: Array, axis: int | None = None) -> Array:
+    """The largest element up to each along an axis; None is for arrays of one axis."""
+    return along_axis("cummax", x, axis)
+
+
+def cummin(x: Array, axis: int | None = None) -> Array:
+    """The smallest element up to each along an axis; None is for arrays of one axis."""
+    return along_axis("cummin", x, axis)
+
+
 _GROUP = "Along axes"
 _AXES = (
     example("M N"), example("M N", axis=-1), example("B M N", axis=(0, 2), keepdims=True),
 )  # fmt: skip
 _ALONG = (example("M N", axis=0), example("M N", axis=-1), example("int: M N", axis=-1))
-_CALLED = "A library's function runs between kernels."
+_VALUES = "The values alone; torch's gives their positions, too."
 _WHOLE = (*_AXES, example("int: M N", axis=0))
 _MASKS = (example("bool: M N", axis=0), example("bool: M N", axis=(0, 1), keepdims=True))
 _SPREAD = (*_AXES, example("M N", axis=0, ddof=1), example("B M N", axis=(0, 1), ddof=1))
@@ -192,8 +204,10 @@ ROWS = (
         examples=(example("M N"), example("M N", axis=0, keepdims=True)),
         reference=lambda x, axis=-1, keepdims=False:
         NUMPY["logsumexp"](x, axis=axis, keepdims=keepdims)),
-    Row(cumsum, _GROUP, ("cumsum",), ("cumsum",), ("cumsum", "Tensor.cumsum"), _ALONG,
-        note=_CALLED),
-    Row(cumprod, _GROUP, ("cumprod",), ("cumprod",), ("cumprod", "Tensor.cumprod"), _ALONG,
-        note=_CALLED),
+    Row(cumsum, _GROUP, ("cumsum",), ("cumsum",), ("cumsum", "Tensor.cumsum"), _ALONG),
+    Row(cumprod, _GROUP, ("cumprod",), ("cumprod",), ("cumprod", "Tensor.cumprod"), _ALONG),
+    Row(cummax, _GROUP, examples=_ALONG, note=_VALUES,
+        reference=lambda x, axis: np.maximum.accumulate(x, axis)),
+    Row(cummin, _GROUP, examples=_ALONG, note=_VALUES,
+        reference=lambda x, axis: np.minimum.accumulate(x, axis)),
 )  # fmt: skip

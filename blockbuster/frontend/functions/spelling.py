@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.array import TracedArray, along_axis
 from blockbuster.frontend.fixed import static
 from blockbuster.frontend.functions.refused import words
 from blockbuster.frontend.functions.row import Row
@@ -18,6 +18,9 @@ from blockbuster.frontend.source import trace_error
 
 REDUCTIONS: Mapping[Any, Any] = {np.add: np.sum, np.maximum: np.max, np.minimum: np.min}
 """The functions that ``ufunc.reduce`` is."""
+
+SCANS = {np.add: "cumsum", np.multiply: "cumprod", np.maximum: "cummax", np.minimum: "cummin"}
+"""The scans that ``ufunc.accumulate`` is."""
 
 RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "dims": "axes", "correction": "ddof",
@@ -69,10 +72,14 @@ class Spellings:
     def call_ufunc(
         self, ufunc: Any, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        """A universal function of NumPy's, or its ``reduce``."""
+        """A universal function of NumPy's, its ``reduce``, or its ``accumulate``."""
         if method == "reduce" and ufunc in REDUCTIONS:
             over = {} if len(args) > 1 else {"axis": 0}  # NumPy's default here
             return self.call_numpy(REDUCTIONS[ufunc], args, over | dict(kwargs))
+        if method == "accumulate" and ufunc in SCANS:
+            given = {"axis": 0, **dict(zip(("array", "axis"), args, strict=False)), **kwargs}
+            if [*given] == ["axis", "array"]:
+                return along_axis(SCANS[ufunc], given["array"], given["axis"])
         if method != "__call__":
             _refuse(f"np.{ufunc.__name__}.{method}", method)
         return self.call_numpy(ufunc, args, kwargs)

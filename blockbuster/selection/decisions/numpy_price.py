@@ -18,7 +18,7 @@ from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.extents import Extents, Loops, extents_of
 from blockbuster.emit.tile.program import Fold, For, Init, Let, Load, Stmt, Store, Tile, TileProgram
 from blockbuster.ir.expr import Call, Expr, arguments
-from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.ops import Functional, Pointwise, Scan
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import Strided
 from blockbuster.machines import Machine
@@ -123,6 +123,11 @@ class _Nest:
                 rows = elements / max(self._extent(args[0].axes[-1]), 1)
                 folded = self.costs.folding(elements, summed=name == "row_sum")
                 return folded + self.costs.rows(rows)
+            case Let(_, Scan(), args):
+                elements = self._elements(args, loops)
+                rows = elements / max(self._extent(args[0].axes[-1]), 1)
+                walked = self._walked(elements, [*args, stmt.target], 2)
+                return self.costs.folding(elements, summed=True) + self.costs.rows(rows) + walked
             case Fold(target) | Init(target):
                 return self._walked(self._elements([target], loops), [target], 2)
         return 0.0

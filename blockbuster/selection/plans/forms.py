@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from math import inf
+from typing import Protocol
 
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
@@ -21,8 +23,12 @@ MEASURED_NEAR = 1.03
 1024 x 8192 x 8192 takes an H100 183 microseconds as a kernel, 190 as torch's product and a kernel;
 the closed form says 221, and 218 with the call."""
 
-Consider = Callable[[Part], list[Considered]]
-"""The choice for each piece of a part. Raises EmitError where a piece has none."""
+class Consider(Protocol):
+    """The choice for each piece of a part; rough, if something ``other`` in the place of the part is
+    much faster than its first schedules. Raises EmitError where a piece has none.
+    """
+
+    def __call__(self, part: Part, other: float = inf) -> list[Considered]: ...
 
 
 class Forms:
@@ -49,11 +55,13 @@ class Forms:
         sizes: Mapping[Dim, int],
         machine: Machine,
         times: float,
+        other: float = inf,
     ) -> tuple[int, Price]:
         """The number of a part's best form, and its price.
 
         One on whole arrays has to be faster than one in blocks by so many ``times``; one with calls
-        by less, unless nothing tells apart what takes so little. Raises EmitError if no form can be
+        by less, unless nothing tells apart what takes so little. ``other``: the microseconds of
+        something else in the part's place. Raises EmitError if no form can be
         written.
         """
         found: tuple[int, Price] | None = None
@@ -61,7 +69,9 @@ class Forms:
         times = times if self._on_cpu or times > NEAR else MEASURED_NEAR
         for number, form in enumerate(self.of(part, machine)):
             try:
-                taken = price(form, consider(form), sizes, machine)
+                considered = consider(form, other)
+                taken = price(form, considered, sizes, machine)
+                taken = taken._replace(rough=any(one.rough for one in considered))
             except EmitError as error:
                 refused = refused or error
                 continue

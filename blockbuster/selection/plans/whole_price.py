@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import prod
 
 from blockbuster.frontend.program import ArrayProgram, Shape
+from blockbuster.frontend.shapes import SCANS
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
@@ -58,7 +59,7 @@ class _Priced:
             return self._costs.gathered(prod(self._extents(step.equation.shape)))
         if step.equation.op == "concat":
             return self._copied(step.equation.shape, inner=self._inner(step))
-        if step.axes or step.equation.op in FOLDS:
+        if step.axes or step.equation.op in (*FOLDS, *SCANS):
             return self._fold(step)
         if step.equation.op in OF_ROWS:
             return self._of_rows(step)
@@ -130,7 +131,7 @@ class _Priced:
             if (axis in axes) != (len(extents) - 1 in axes):
                 break
             inner *= extents[axis]
-        folded = self._costs.folding(elements, summed=op in ("sum", "prod", "mean"))
+        folded = self._costs.folding(elements, summed=op in ("sum", "prod", "mean", *SCANS))
         rows = elements / max(inner, 1)
         apart = 0.0 if self._in_order(operand) else self._costs.copied(elements)
         return folded + self._costs.rows(rows) + apart + self._moving(elements, elements)

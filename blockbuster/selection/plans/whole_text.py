@@ -34,6 +34,9 @@ from blockbuster.selection.plans.whole_steps import Step, Steps, steps_of
 COMPOSED = ("softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm")
 """Operators that are several steps: a function of the text's own each."""
 
+SCANS = {
+    "cumsum": "np.add", "cumprod": "np.multiply", "cummax": "np.maximum", "cummin": "np.minimum",
+}  # fmt: skip
 EXTREMA = {"max": ("np.maximum", "-np.inf"), "min": ("np.minimum", "np.inf")}
 """What folds to an extremum, and what it begins with."""
 
@@ -122,6 +125,9 @@ class _Text:
                 return f"{self._spelling.helper('whole_product')}({names}, dtype)"
             if one.op in COMPOSED:
                 return self._composed(step)
+            if one.op in SCANS:
+                (name,), axis = (self._names[value] for value in step.reads), one.param("axis")
+                return f"{SCANS[one.op]}.accumulate({name}, {axis}, np.float64).astype(dtype)"
         if one.op in ("slice", "strided"):
             return self._cut(step)
         if one.kind == FLOAT and one.op in FUNCTIONS and not any(floats):

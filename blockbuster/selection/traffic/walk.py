@@ -27,6 +27,7 @@ from blockbuster.ir.ops import (
     Reduce,
     Relabel,
     Result,
+    Scan,
     Transpose,
 )
 from blockbuster.ir.types import Dim, Type
@@ -260,6 +261,7 @@ MEANING: dict[type[Op], Callable[..., tuple[list[Held], Peak]]] = {
     Elementwise: Walk.local,
     Pointwise: Walk.local,
     Cast: Walk.local,
+    Scan: Walk.local,
     Map: Walk.map,
     Reduce: Walk.reduce,
     Head: Walk.head,

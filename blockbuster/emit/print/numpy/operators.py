@@ -10,10 +10,12 @@ from blockbuster.emit.print.numpy.mixed import COUNTED, converted, integer_funct
 from blockbuster.emit.print.numpy.places import Scope, permuted
 from blockbuster.emit.print.numpy.spelling import Spelling, aligned
 from blockbuster.emit.tile.program import Buffer, Let, Tile, TileProgram
-from blockbuster.emit.tile.result_dtypes import INDEX, WIDTHS
+from blockbuster.emit.tile.result_dtypes import INDEX, SUMS, WIDTHS
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import arguments
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Scan, Transpose
+
+SCANS = {"+": "np.add", "prod": "np.multiply", "max": "np.maximum", "min": "np.minimum"}
 
 
 class Operators(ABC):
@@ -104,6 +106,16 @@ class Operators(ABC):
             return text
         return f"{self._spelling.helper('rounded')}({text}, {stmt.op.dtype!r}).astype(dtype)"
 
+    def _scan(self, stmt: Let, scope: Scope) -> str:
+        """Folds up to each element: floats grow in float64 and are rounded once."""
+        assert isinstance(stmt.op, Scan)
+        dtype, given = stmt.target.dtype, stmt.args[0]
+        grows = SUMS if dtype in INTEGERS else "float64"
+        text = self._folded(given, stmt.target)
+        way = "[..., ::-1]" if stmt.op.back else ""
+        made = f"{SCANS[stmt.op.monoid]}.accumulate({text}{way}, axis=-1, dtype=np.{grows}){way}"
+        return f"{made}.astype({self._dtype(stmt.target)}, copy=False)"
+
     def _transposed(self, stmt: Let, scope: Scope) -> str:
         return self._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
 
@@ -112,6 +124,7 @@ SPELLING: dict[type, Callable[[Operators, Let, Scope], str]] = {
     Functional: Operators._functional,
     Pointwise: Operators._pointwise,
     Cast: Operators._cast,
+    Scan: Operators._scan,
     Transpose: Operators._transposed,
     Relabel: lambda text, stmt, _: text._operands(stmt)[0],
 }

@@ -216,6 +216,7 @@ class Text(Operators):
         if loop.span is not None:
             begin, end = (tile and tile.name for tile in loop.span)
             steps = f"{self._spelling.helper('within')}({steps}, {begin}, {end})"
+        steps = f"reversed({steps})" if loop.down else steps
         return f"for {self._at[loop.dim]} in {f'order({steps})' if loop.parallel else steps}:"
 
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:

@@ -52,6 +52,13 @@ def _product(a, b):
 """,
         (),
     ),
+    "_sum": (
+        """
+def _sum(a, b):
+    return a + b
+""",
+        (),
+    ),
     "_sums": (
         '''
 def _sums(a, b, c, d):

@@ -16,16 +16,17 @@ from blockbuster.emit.print.triton.scalars import (
 )
 from blockbuster.emit.tile.float8_dots import PARTIAL
 from blockbuster.emit.tile.result_dtypes import FLOAT, folded_dtype
-from blockbuster.emit.tile.workarounds import CANCELS, FROM_ZERO, ROUNDED, TWO_STEPS
+from blockbuster.emit.tile.workarounds import CANCELS, FROM_ZERO, ROUNDED
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS
 from blockbuster.ir.expr import Arg, Call, Const, Expr
-from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Scan, Transpose
 from blockbuster.ir.types import Dim
 
 Lanes = tuple[Dim, ...]
 EXACT, SPLIT = "ieee", "tf32x3"
 """How Triton makes a dot of float32: on vector units, or of three products on matrix units."""
 
+_SCANNED = {"+": "_sum", "prod": "_product", "max": "_maximum", "min": "_minimum"}
 _FOLDS = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
 
@@ -71,6 +72,8 @@ class OpPrinter:
                 return self._dot(args[0], args[1], lanes, apart)
             case Functional(name):
                 return self._reduced(name.removeprefix("row_"), args[0], lanes)
+            case Scan() as scan:
+                return self._scanned(scan, args[0], lanes)
             case Pointwise(expr):
                 return self._pointwise(expr, args, lanes, apart)
             case Cast(dtype):
@@ -87,7 +90,7 @@ class OpPrinter:
 
     def fold_apart(self, why: str) -> Callable[[str, Text, Text], Text]:
         """The fold of partial results that works around a compiler's fault (workarounds.py)."""
-        return {FROM_ZERO: self._fused, TWO_STEPS: self._in_two_steps}[why]
+        return self._fused if why == FROM_ZERO else self._in_two_steps
 
     def _fused(self, monoid: str, left: Text, right: Text) -> Text:
         """A sum that Triton does not turn into a dot with an accumulator."""
@@ -144,6 +147,17 @@ class OpPrinter:
         helper = {"max": "_maximum", "min": "_minimum", "prod": "_product"}[kind]
         self.scalars.helpers.setdefault(helper)
         return Text(f"tl.reduce({value.text}, {axis}, {helper})")
+
+    def _scanned(self, scan: Scan, arg: Operand, lanes: Lanes) -> Text:
+        """A block or vector scanned along its last axis."""
+        value = as_float(arg.text)
+        if arg.text.dtype in INTEGERS:
+            value = as_integer(arg.text, folded_dtype(scan.monoid, [arg.text.dtype]))
+        self.scalars.helpers.setdefault(_SCANNED[scan.monoid])
+        back = ", reverse=True" if scan.back else ""
+        axis = len(lanes) - 1
+        helper = _SCANNED[scan.monoid]
+        return Text(f"tl.associative_scan({value.text}, {axis}, {helper}{back})", value.dtype)
 
     def sums(self, args: list[Operand], lanes: Lanes) -> Text:
         """Two blocks or vectors added up along their last axis, in one exchange."""

@@ -184,8 +184,12 @@ class Places:
         if not self._tiling.is_unit(dim):
             steps += f", {self.block(dim)}"
             self._numbers[dim] = f"({start} // {self.block(dim)})"
-        self._lines.line(f"for {start} in {self._steps(stmt, steps)}:", stmt.origin)
+        step = self._names.of(("step", dim), f"{start}_step") if stmt.down else start
+        self._lines.line(f"for {step} in {self._steps(stmt, steps)}:", stmt.origin)
         self._lines.depth += 1
+        if stmt.down:
+            block = "1" if self._tiling.is_unit(dim) else self.block(dim)
+            self._lines.line(f"{start} = ({self.size(dim)} - 1) // {block} * {block} - {step}")
         self._block_at(dim, stmt.body, start)
 
     def enter_flat(self, loops: Sequence[For]) -> None:

@@ -1,0 +1,87 @@
+"""Scans in loops: each block goes on from the fold of the blocks before it.
+
+    t1 = init +
+    for n in range(N):
+      t2 = load(x[m,n])
+      t3 = scan + (t2)
+      t4 = t1 + t3          of the whole line
+      t5 = row_sum(t2)
+      t1 += t5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple, TypeGuard
+
+from blockbuster.emit.tile.each_nest import KEPT, Same
+from blockbuster.emit.tile.monoids import COMBINED
+from blockbuster.emit.tile.program import Fold, For, Let, Nest, Stmt, Tile, TileProgram, statements
+from blockbuster.ir.ops import Pointwise, Scan
+from blockbuster.ir.types import Dim
+
+
+class Carry(NamedTuple):
+    """How the scans of a loop's blocks become one: ``left`` is the fold of earlier blocks."""
+
+    left: Tile
+    joined: Let
+    fold: Fold
+
+
+def carries(loop: For) -> Iterator[Carry]:
+    """The scans that go on from block to block of a loop."""
+    scans = {stmt.target: stmt for stmt in loop.body if is_scan(stmt, loop.dim)}
+    folds = {stmt.target: stmt for stmt in loop.body if isinstance(stmt, Fold) and not stmt.members}
+    for stmt in loop.body:
+        match stmt:
+            case Let(target, Pointwise() as op, (left, own)) if own in scans and left in folds:
+                scan, fold = scans[own].op, folds[left]
+                if op == Pointwise(COMBINED[scan.monoid], target.axes) and not left.per_lane:
+                    yield Carry(left, stmt, fold)
+
+
+def is_scan(stmt: Stmt, dim: Dim) -> TypeGuard[Let]:
+    """True for a scan along a dim."""
+    return isinstance(stmt, Let) and isinstance(stmt.op, Scan) and stmt.target.axes[-1] == dim
+
+
+def scans_go_on(program: TileProgram) -> Iterator[str]:
+    """A scan in a loop over its axis goes on from block to block, in the order of the elements."""
+    for nest in program.nests:
+        yield from broken_scans(nest)
+
+
+def broken_scans(nest: Nest) -> Iterator[str]:
+    """Why scans of a nest do not go on from block to block."""
+    for stmt in statements(nest.body):
+        if isinstance(stmt, For):
+            yield from _broken(stmt)
+        elif any(is_scan(stmt, dim) for dim in nest.grid):
+            yield f"programs of the grid over {', '.join(nest.grid)} have parts of a scan"
+
+
+def scans_all(loop: For) -> str:
+    """Why a loop has to run over all blocks of its dim: it scans them; or ""."""
+    found = any(is_scan(stmt, loop.dim) for stmt in loop.body)
+    return f"a scan goes on from block to block of {loop.dim}" if found else ""
+
+
+@lru_cache(maxsize=KEPT)
+def why_broken(nest: Same[Nest]) -> str:
+    """The first of ``broken_scans``, or ""."""
+    return next(broken_scans(nest.one), "")
+
+
+def _broken(loop: For) -> Iterator[str]:
+    found = [stmt for stmt in loop.statements if is_scan(stmt, loop.dim)]
+    if not found:
+        return
+    if loop.parallel or loop.chunk is not None or loop.span is not None:
+        yield f"the loop over {loop.dim} does not take all blocks of a scan in their order"
+    if any(scan.op.back != loop.down for scan in found):
+        yield f"{found[0].target.name} is a scan in the other direction than its loop"
+    whole = {carry.joined.args[1] for carry in carries(loop)}
+    if lost := [scan.target.name for scan in found if scan.target not in whole]:
+        yield f"{lost[0]} is a scan of one block of {loop.dim}, without those before it"
