@@ -48,7 +48,7 @@ def run_beside(
     made += joined.inline(alone, alone.op, known)
     (result,) = alone.op.results
     assert isinstance(result, Accumulate)
-    both = joined.map(made, (*op.results, Rescale(result.monoid, found.lead, found.factor)))
+    both = joined.map(made, (*op.results, Rescale(result.monoid, (found.lead,), found.factor)))
     edit = match.edit()
     hints = padded(earlier.hints, len(op.results)) + padded(alone.hints, 1)
     *old, new = edit.add(both, *joined.operands, hints=hints, origin=match.origin())

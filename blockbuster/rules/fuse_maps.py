@@ -156,7 +156,7 @@ def _read_elsewhere(match: Match) -> list[int]:
 
 def moved_leads(results: tuple[Result, ...], by: int) -> tuple[Result, ...]:
     """The results with the leads of their groups ``by`` places further."""
-    return tuple(replace(r, lead=r.lead + by) if isinstance(r, Rescale) else r for r in results)
+    return tuple(r.moved(by.__add__) if isinstance(r, Rescale) else r for r in results)
 
 
 def padded(hints: tuple[str, ...], count: int) -> tuple[str, ...]:
