@@ -33,6 +33,7 @@ from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.remake import Remake
 from blockbuster.rules.rescale_by_magnitude import RescaleByMagnitude
+from blockbuster.rules.rolling_update import RollingUpdate
 from blockbuster.rules.safe_form import SafeForm, made_safe
 from blockbuster.rules.safety import safe
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
@@ -74,6 +75,7 @@ RULES: tuple[Rule, ...] = (
     ScaleOutOfMagnitude(),  # and for those of absolute values
     RescaleByMagnitude(),  # behind all that move a factor out of a sum as it is
     FactorOutExp(),  # last: as an exponential is undone for a factor, linear ones have left
+    RollingUpdate(),  # what is left to wait for another fold, behind all that need no repair
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
     ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
 )
@@ -175,6 +177,7 @@ __all__ = [
     "Refusal",
     "Remake",
     "RescaleByMagnitude",
+    "RollingUpdate",
     "Rule",
     "SafeForm",
     "Step",
