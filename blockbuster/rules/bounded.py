@@ -99,7 +99,7 @@ def _drawn(random: np.random.Generator, shape: tuple[int, int], signs: str) -> A
     return -abs(value) - 0.125 if signs in ("-", "-0") else value
 
 
-def _size(dim: str) -> int:
+def _size(_: str) -> int:
     return 7
 
 

@@ -53,7 +53,7 @@ class Dependent:
 
 
 def dependents(graph: Graph, position: int) -> Iterator[Dependent | str]:
-    """The folds of a map that wait for a map with which it shares a list; else why they are none."""
+    """The folds of a map that wait for a map with which it shares a list, or why they are none."""
     for first in dict.fromkeys(sharing(graph, position)):
         if not graph.reaches(first, position):
             continue
