@@ -49,7 +49,7 @@ def monotone(expr: Expr, late: frozenset[int], shared: frozenset[int], signs: Si
             raise NotMonotoneError(f"is not known to rise or to fall: it takes {inner.fn}")
         rises = rises == direction
         layer = Call(inner.fn, tuple(Arg(HOLE) if i == at else a for i, a in enumerate(inner.args)))
-        outer = rewrite(outer, lambda leaf, layer=layer: layer if leaf == Arg(HOLE) else leaf)
+        outer = filled(outer, {**_same(outer), HOLE: layer})
         inner = inner.args[at]
     return Monotone(inner, outer, rises)
 
@@ -82,6 +82,10 @@ def _by_factor(signs: str) -> bool | None:
     if NEGATIVE not in signs:
         return True
     return False if POSITIVE not in signs else None
+
+
+def _same(expr: Expr) -> dict[int, Expr]:
+    return {index: Arg(index) for index in arguments(expr)}
 
 
 def filled(outer: Expr, held: Mapping[int, Expr]) -> Expr:

@@ -9,9 +9,9 @@ before   m = map N (x in !X) { .. yield max m }    after   m = map N (x in !X) {
            yield max z                                     y = tanh(z + n)
          }
 
-A function that rises keeps the order of elements, so the largest F(x) is F of the largest x. One that
-falls turns a maximum into a minimum. F may read anything that waits for another loop: the fold waits
-for it no longer, and the two loops become one. What F leaves inside may not.
+A function that rises keeps the order of elements, so the largest F(x) is F of the largest x. One
+that falls turns a maximum into a minimum. F may read anything that waits for another loop; what it
+leaves inside may not. Then the fold waits no longer, and the two loops become one.
 Rising are tanh, exp, log, sqrt and such, sums, maxima, and products with what is not negative;
 falling are differences, reciprocals of positive numbers, and products with what is not positive.
 Saves a pass over the elements. Costs less: F is computed once per row.
@@ -170,7 +170,7 @@ def _of_elements(op: Map) -> Value:
 
 
 def signs_of_value(graph: Graph, value: Value, left: int = DEEPEST) -> str:
-    """The signs that the elements of a value may have, for all that the operators around it show."""
+    """The signs that elements of a value may have, for all that the operators above it show."""
     if value.node < 0 or left == 0:
         return ANY
     node = graph.nodes[value.node]

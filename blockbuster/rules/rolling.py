@@ -50,8 +50,8 @@ def rolling(graph: Graph, found: Dependent) -> Rolling | str:
             for number in monoids
             if ZERO in (signs := question.signs[number]) and NEGATIVE not in signs
         }
-        signs = {**asked.question.signs, **guarded}
-        answer = replace(asked, question=replace(asked.question, signs=signs)).repaired()
+        known = {**asked.question.signs, **guarded}
+        answer = replace(asked, question=replace(asked.question, signs=known)).repaired()
     if not isinstance(answer, Repaired):
         return f"cannot be repaired: {answer.reason}"
     if answer.divisors:

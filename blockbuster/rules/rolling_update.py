@@ -1,15 +1,15 @@
 """rolling-update: a fold runs in the loop of the results that it waits for, and is repaired there.
 
-before   s = map N (x in !X) {                 after   s, m = map N (x in !X, y in !Y) {
-           h = square(x)                                 h = square(x)
-           s = row_sum(h)                                s = row_sum(h)
-           yield +s                                      z = row_scale(y, rsqrt(s + 1))
-         }                                               m = row_max(z)
-         r = rsqrt(s + 1)                                yield +t = s
-         m = map N (y in !Y, r = r) {                    yield max m by t: x * sqrt((r + 1) / (r2 + 1))
-           z = row_scale(y, r)                         }
-           m = row_max(z)
-           yield max m
+before   m = map N (x in !X) {            after   m, s = map N (x in !X) {
+           a = abs(x)                               a = abs(x)
+           m = row_max(a)                           m = row_max(a)
+           yield max m                              r = reciprocal(m + 1)
+         }                                          z = row_scale(a, r) ** 1.5
+         r = reciprocal(m + 1)                      s = row_sum(z)
+         s = map N (x in !X, r = r) {               yield max t = m
+           z = row_scale(abs(x), r) ** 1.5          yield +s by t: x * ((r + 1) / (r2 + 1)) ** 1.5
+           s = row_sum(z)                         }
+           yield +s
          }
 
 Each block is folded with its own results r. Before two partial results are folded, each is taken
@@ -20,15 +20,15 @@ known by name, and a fold may wait for one to three results.
 Conditions, for a fold of g(r, c) over elements c:
 
 - There is an h: h(g(r, c), r, r2) = g(r2, c), and it distributes over the fold.
-- Between the loops stand scalar functions of leads and of parameters, which are the same throughout.
-  A parameter that h reads is folded, too: the largest of equal numbers is that number.
-- h divides by nothing that may be 0 before the last element. A magnitude may be 0, but then so is all
-  that it is made of: such a block is folded with 1 in its place. A block whose maximum is -inf, or
-  whose minimum is inf, is folded with 0.
+- Between the loops stand scalar functions of leads and parameters, which all iterations share. A
+  parameter that h reads is folded, too: the largest of equal numbers is that number.
+- h divides by nothing that may be 0 before the last element. A magnitude may be 0, but then so is
+  all that it is made of: such a block is folded with 1 in its place. A block whose maximum is -inf,
+  or whose minimum is inf, is folded with 0.
 - The fold's own start stays as it is: nothing was folded into it, whatever the leads are.
 
-Behind the loop, h takes the result from the number that stood for a lead to the lead itself, so rows
-in which that is 0 or infinite get what the program as written gives them.
+Behind the loop, h takes the result from the number that stood for a lead to the lead itself, so
+rows in which that is 0 or infinite get what the program as written gives them.
 Saves a pass over the elements, and storing them if they are computed. Costs h per row and block.
 Termination: each application makes one fold fewer wait for another loop over the dim, and no rule
 makes one wait.

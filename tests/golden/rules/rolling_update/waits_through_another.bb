@@ -1,0 +1,16 @@
+# Between the loops stand functions of elements alone.
+graph(X: N[M,N] = port) {
+  m = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_max(a)
+    yield max m_1
+  }
+  d = outer(m, m)
+  e = row_sum(d)
+  s = map N (x_1 in !X, e_1 = e) {
+    h = square(x_1 / (e_1 + 1)) over [M,N]
+    t = row_sum(h)
+    yield +t
+  }
+  return s
+}
