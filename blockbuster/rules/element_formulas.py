@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, substitute
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Elementwise, Functional, Map, Op, Pointwise
+from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Map, Op, Pointwise
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
 MOST = 256
@@ -127,7 +127,7 @@ def in_both(graph: Graph, lead: Value, late: Value, alone: Node) -> InBoth:
 def monoid_of(node: Node, port: int) -> str:
     """What a map folds its result ``port`` with."""
     result = _map(node).results[port]
-    assert isinstance(result, Accumulate)
+    assert not isinstance(result, Collect)
     return result.monoid
 
 

@@ -1,8 +1,7 @@
 # No element is larger than the maximum, so the distance to it grows as that grows.
 graph(X: N[M,N] = port) {
   m = map N (x in !X) {
-    a = x + 0
-    m_1 = row_max(a)
+    m_1 = row_max(x)
     yield max m_1
   }
   s = map N (x_1 in !X, c = m) {
@@ -12,4 +11,16 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
-# because: s cannot be repaired: the order of elements changes with r: another one may become the max
+# after
+graph(X: N[M,N] = port) {
+  m, s = map N (x in !X) {
+    m_1 = row_max(x)
+    t1 = where(m_1 == -inf, 0, m_1)
+    h = abs(x - t1) over [M,N]
+    t = row_max(h)
+    yield max t_1 = m_1
+    yield max t by t_1: where(x == -inf, x, where(r2 == -inf, 0, r2) + x + -1 * where(r == -inf, 0, r))
+  }
+  t2 = m + s + -1 * where(m == -inf, 0, m)
+  return t2
+}

@@ -5,7 +5,8 @@ graph(X: N[M,N] = port) {
     m_1 = row_max(a)
     yield max m_1
   }
-  d = outer(m, m)
+  b = relabel M -> M' (m)
+  d = outer(m, b)
   e = row_sum(d)
   s = map N (x_1 in !X, e_1 = e) {
     h = square(x_1 / (e_1 + 1)) over [M,N]
@@ -14,3 +15,4 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
+# because: s waits for row_sum, which depends on the same loop
