@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 
@@ -38,13 +38,15 @@ def folded(
         parts = [wide.item(item) for item in columns[port]]
         fold = partial(wide.fold, result.monoid)
         if isinstance(result, Rescale):
-            own = [wide.item(item) for item in columns[result.lead]]
-            axes = types[port].axes, types[result.lead].axes
+            own = [[*map(wide.item, columns[lead])] for lead in result.leads]
+            steps = [running[lead] for lead in result.leads]
+            axes = types[port].axes, [types[lead].axes for lead in result.leads]
             rescaled = partial(_rescaled, wide, size, result.factor, *axes, stack)
             totals = parts[:1]
-            for at, (before, joint) in enumerate(pairwise(running[result.lead]), 1):
-                old, new = rescaled(totals[-1], before, joint), rescaled(parts[at], own[at], joint)
-                totals.append(fold(old, new))
+            for at in range(1, len(parts)):
+                before, joint = ([step[place] for step in steps] for place in (at - 1, at))
+                new = rescaled(parts[at], [each[at] for each in own], joint)
+                totals.append(fold(rescaled(totals[-1], before, joint), new))
         else:
             totals = [*accumulate(parts, fold)]
         running[port] = totals
@@ -57,14 +59,18 @@ def _rescaled(
     size: SizeOf,
     factor: Expr,
     axes: Sequence[Dim],
-    lead_axes: Sequence[Dim],
+    lead_axes: Sequence[Sequence[Dim]],
     stack: Shape,
     part: Array,
-    own: Array,
-    joint: Array,
+    own: Sequence[Array],
+    joint: Sequence[Array],
 ) -> Array:
-    """A partial value, made to go with the joint lead instead of its own."""
-    leads = aligned(own, lead_axes, axes), aligned(joint, lead_axes, axes)
+    """A partial value, made to go with the joint leads instead of its own."""
+    leads = [
+        aligned(lead, of, axes)
+        for each in (own, joint)
+        for lead, of in zip(each, lead_axes, strict=True)
+    ]
     return np.asarray(wide.expression(factor, (part, *leads), size, stack))
 
 

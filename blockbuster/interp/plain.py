@@ -22,7 +22,6 @@ from blockbuster.interp.outside import with_zeros
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.graph import Graph, Index, Input, Node, Value
 from blockbuster.ir.ops import (
-    Accumulate,
     Cast,
     Collect,
     Elementwise,
@@ -242,36 +241,41 @@ class _Level:
         """A result that is folded over the iterations, perhaps under a running exponent."""
         op: Any = node.op
         result = op.results[value.port]
-        wide = self.reader.semantics.accumulator
-        count = self.reader.count(op.dim)
-        if not count:
+        if not self.reader.count(op.dim):
             shape = self.extents(node.types[value.port].axes, node, [])
             return self.reader.semantics.identity(result.monoid, shape)
+        return self.reader.semantics.item(self.running(node, value, value.port)[-1])
 
-        def part(port: int, number: int) -> Array:
-            return wide.item(self.iteration(value, port, number)(()))
+    def running(self, node: Node, value: Value, port: int) -> list[Array]:
+        """The partial results of a fold, one behind each iteration."""
+        op: Any = node.op
+        result, wide = op.results[port], self.reader.semantics.accumulator
+        parts = self.parts(node, value, port)
+        leads = result.leads if isinstance(result, Rescale) else ()
+        before = [self.running(node, value, lead) for lead in leads]
+        own = [self.parts(node, value, lead) for lead in leads]
+        axes = node.types[port].axes
 
-        total = part(value.port, 0)
-        if isinstance(result, Accumulate):
-            for number in range(1, count):
-                total = wide.fold(result.monoid, total, part(value.port, number))
-            return self.reader.semantics.item(total)
-        assert isinstance(result, Rescale)
-        lead = op.results[result.lead]
-        axes, lead_axes = node.types[value.port].axes, node.types[result.lead].axes
-        before = part(result.lead, 0)
-        for number in range(1, count):
-            own = part(result.lead, number)
-            joint = wide.fold(lead.monoid, before, own)
+        def rescaled(x: Array, number: int, old: list[list[Array]], at: int) -> Array:
+            if not leads:
+                return x
+            given = [each[at] for each in old] + [each[number] for each in before]
+            of = [node.types[lead].axes for lead in (*leads, *leads)]
+            args = (x, *(_over(r, dims, axes) for r, dims in zip(given, of, strict=True)))
+            return np.asarray(wide.expression(result.factor, args, self.reader.size))
 
-            def rescaled(x: Array, r: Array, joint: Array = joint) -> Array:
-                args = (x, _over(r, lead_axes, axes), _over(joint, lead_axes, axes))
-                return np.asarray(wide.expression(result.factor, args, self.reader.size))
+        totals = parts[:1]
+        for number in range(1, len(parts)):
+            new = rescaled(parts[number], number, own, number)
+            old = rescaled(totals[-1], number, before, number - 1)
+            totals.append(wide.fold(result.monoid, old, new))
+        return totals
 
-            new = rescaled(part(value.port, number), own)
-            total = wide.fold(result.monoid, rescaled(total, before), new)
-            before = joint
-        return self.reader.semantics.item(total)
+    def parts(self, node: Node, value: Value, port: int) -> list[Array]:
+        """What each iteration gives to a fold."""
+        op: Any = node.op
+        wide, count = self.reader.semantics.accumulator, self.reader.count(op.dim)
+        return [wide.item(self.iteration(value, port, number)(())) for number in range(count)]
 
     def reduce(self, node: Node, _value: Value) -> Items:
         op: Any = node.op

@@ -299,15 +299,20 @@ class Accumulate:
 
 @dataclass(frozen=True)
 class Rescale:
-    """A significand of a group: folded with ``monoid`` after rescaling by the result ``lead``.
+    """A significand of a group: folded with ``monoid`` after it is repaired for its ``leads``.
 
-    Before two partial results are folded, each is mapped by ``factor(x, r, r2)``: its own
-    value x, its own lead r, the folded lead r2. The fold stays associative.
+    Leads are earlier results of the map: accumulated ones, or members of the group themselves.
+    Before two partial results are folded, each is mapped by ``factor``, whose arguments are its own
+    value x, its own leads, in their order, and the folded leads. The fold stays associative.
     """
 
     monoid: str
-    lead: int
+    leads: tuple[int, ...]
     factor: Expr
+
+    def moved(self, place: Callable[[int], int]) -> Rescale:
+        """The same member where the result ``port`` is at ``place(port)``."""
+        return Rescale(self.monoid, tuple(map(place, self.leads)), self.factor)
 
 
 Result = Collect | Accumulate | Rescale
@@ -379,13 +384,23 @@ class Map(Op):
     def group_of(self, port: int) -> tuple[int, ...]:
         """The results that must stay in one map with ``port``: its group, or itself alone.
 
-        The members of a group read the partial values of their lead. So a rule that changes what a
-        lead accumulates changes its members, and members without their lead mean nothing.
+        The members of a group read the partial values of their leads. So a rule that changes what a
+        lead accumulates changes its members, and members without their leads mean nothing.
         """
-        result = self.results[port]
-        lead = result.lead if isinstance(result, Rescale) else port
-        led = enumerate(self.results)
-        return (lead, *(p for p, r in led if isinstance(r, Rescale) and r.lead == lead))
+        return next(group for group in self.groups if port in group)
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The results by group, in order: leads with all members that read them."""
+        group = [*range(len(self.results))]
+        for port, result in enumerate(self.results):
+            for lead in result.leads if isinstance(result, Rescale) else ():
+                old, new = sorted((group[port], group[lead]), reverse=True)
+                group = [new if each == old else each for each in group]
+        return tuple(
+            tuple(port for port, each in enumerate(group) if each == first)
+            for first in dict.fromkeys(group)
+        )
 
 
 def _expect_monoid(monoid: str) -> None:

@@ -218,7 +218,7 @@ class _Reader(PhraseReader):
         outputs: list[Value] = []
         results: list[Result] = []
         leads: dict[str, int] = {}
-        pending: list[tuple[int, str, str, Expr]] = []
+        pending: list[tuple[int, str, list[str], Expr]] = []
         while self._has("yield"):
             monoid = self._take() if self._next in MONOIDS else ""
             name = self._take(kind="name")
@@ -228,13 +228,13 @@ class _Reader(PhraseReader):
             outputs.append(self._value(scope, name))
             results.append(Accumulate(monoid) if monoid else Collect())
             if self._has("by"):
-                lead = self._take(kind="name")
-                self._take(":")
-                pending.append((len(outputs) - 1, monoid, lead, self._factor()))
-        for port, monoid, lead, factor in pending:
-            if lead not in leads:
-                self._refuse(f"{lead} is not a lead: write `yield max {lead} = ...`")
-            results[port] = Rescale(monoid, leads[lead], factor)
+                names = [*self._several(":", lambda: self._take(kind="name"))]
+                pending.append((len(outputs) - 1, monoid, names, self._factor(len(names))))
+        for port, monoid, names, factor in pending:
+            for lead in names:
+                if lead not in leads:
+                    self._refuse(f"{lead} is not a lead: write `yield max {lead} = ...`")
+            results[port] = Rescale(monoid, tuple(leads[lead] for lead in names), factor)
         return outputs, results
 
     def _reduce(self, scope: _Scope) -> tuple[Op, list[Value]]:

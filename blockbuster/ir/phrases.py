@@ -9,7 +9,7 @@ from blockbuster.errors import among
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
 from blockbuster.ir.lengths import ONE, Length, length_of, whole
 from blockbuster.ir.ops import Cast, Elementwise, Op, Pointwise, Relabel, Scan, Transpose
-from blockbuster.ir.show import FACTOR_NAMES
+from blockbuster.ir.show import factor_names
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.tokens import TokenReader
 from blockbuster.ir.types import Dim, Type
@@ -116,14 +116,16 @@ class PhraseReader(TokenReader):
             return Pointwise(expr, self._dims_in_brackets()), operands
         return Elementwise(expr), operands
 
-    def _factor(self) -> Expr:
-        """How a significand is rescaled: an expression over ``FACTOR_NAMES``."""
-        return self._infix(self._factor_name, LOOSEST)
+    def _factor(self, leads: int) -> Expr:
+        """How a significand is repaired for its leads: an expression over ``factor_names``."""
+        names = factor_names(leads)
 
-    def _factor_name(self, name: str) -> Expr:
-        if name not in FACTOR_NAMES:
-            self._refuse(f"a factor reads {', '.join(FACTOR_NAMES)}, not {name}")
-        return Arg(FACTOR_NAMES.index(name))
+        def leaf(name: str) -> Expr:
+            if name not in names:
+                self._refuse(f"a factor reads {', '.join(names)}, not {name}")
+            return Arg(names.index(name))
+
+        return self._infix(leaf, LOOSEST)
 
     def _transpose(self) -> Op:
         type = self._type()

@@ -52,7 +52,7 @@ def merge_ports(node: Node, rebuild: Rebuild) -> tuple[Node, dict[int, int]]:
     for port, output in enumerate(op.body.outputs):
         result = results[port]
         if isinstance(result, Rescale):
-            result = results[port] = replace(result, lead=twins.get(result.lead, result.lead))
+            result = results[port] = result.moved(lambda p: twins.get(p, p))
         begun = firsts[port] if firsts else None
         twin = first.setdefault((output.value, result, begun), port)
         if twin != port:
@@ -98,23 +98,27 @@ def _leads_first(results: tuple[Result, ...], used: Sequence[int]) -> tuple[int,
     if not any(isinstance(result, Rescale) for result in results):
         return tuple(used)
     order: dict[int, None] = {}
-    for port in used:
+
+    def ordered(port: int) -> None:
         result = results[port]
-        if isinstance(result, Rescale):
-            order.setdefault(result.lead)
+        for lead in result.leads if isinstance(result, Rescale) else ():
+            ordered(lead)
         order.setdefault(port)
+
+    for port in used:
+        ordered(port)
     return tuple(order)
 
 
 def results_at(op: Map, ports: Sequence[int]) -> tuple[Result, ...]:
     """How a map that has only the results ``ports``, in that order, gives them.
 
-    A member of a group names its lead by port, so its lead must be among ``ports``, before it.
+    A member of a group names its leads by port, so they must be among ``ports``, before it.
     """
     place = {old: new for new, old in enumerate(ports)}
 
     def moved(result: Result) -> Result:
-        return replace(result, lead=place[result.lead]) if isinstance(result, Rescale) else result
+        return result.moved(place.__getitem__) if isinstance(result, Rescale) else result
 
     return tuple(moved(op.results[port]) for port in ports)
 

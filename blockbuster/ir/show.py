@@ -15,8 +15,8 @@ from blockbuster.ir.expr import FUNCTIONS, show_expr
 from blockbuster.ir.graph import Graph, Index, Input, Node, Read, Value
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import (
-    Accumulate,
     Cast,
+    Collect,
     Elementwise,
     Functional,
     Head,
@@ -40,7 +40,17 @@ KEYWORDS = (
 )  # fmt: skip
 RESERVED = frozenset((*KEYWORDS, *FUNCTIONALS, *FUNCTIONS))
 VIEW_WORDS = ("index", "port")  # an array of such a name is quoted
-FACTOR_NAMES = ("x", "r", "r2")
+LEADS = "rsqpuvw"
+
+
+def factor_names(leads: int) -> tuple[str, ...]:
+    """The names in a factor: x, the letters of its leads, and the same for the folded ones.
+
+    >>> factor_names(2)
+    ('x', 'r', 's', 'r2', 's2')
+    """
+    return ("x", *LEADS[:leads], *(f"{letter}2" for letter in LEADS[:leads]))
+
 
 Path = tuple[int, ...]
 Names = dict[Value, str]
@@ -124,18 +134,17 @@ class Printer:
         given = f"; {', '.join(firsts)}" if firsts else ""
         self._lines.append(f"{start}map {op.dim}{begin} ({', '.join(ports)}{given}) {{{note}")
         self._equations(op.body, inner, path, indent + "  ")
-        leads = {r.lead: "" for r in op.results if isinstance(r, Rescale)}
+        leads = {lead: "" for r in op.results if isinstance(r, Rescale) for lead in r.leads}
         for lead in leads:
             leads[lead] = self._unique("t")
         for port, (output, result) in enumerate(zip(op.body.outputs, op.results, strict=True)):
             text = inner[output.value]
-            if isinstance(result, Accumulate):
+            if not isinstance(result, Collect):
                 sign = "+" if result.monoid == "+" else f"{result.monoid} "
                 text = f"{sign}{leads[port]} = {text}" if port in leads else f"{sign}{text}"
-            elif isinstance(result, Rescale):
-                sign = "+" if result.monoid == "+" else f"{result.monoid} "
-                factor = show_expr(result.factor, FACTOR_NAMES)
-                text = f"{sign}{text} by {leads[result.lead]}: {factor}"
+            if isinstance(result, Rescale):
+                factor = show_expr(result.factor, factor_names(len(result.leads)))
+                text += f" by {', '.join(leads[lead] for lead in result.leads)}: {factor}"
             self._lines.append(f"{indent}  yield {text}")
         self._lines.append(f"{indent}}}")
 

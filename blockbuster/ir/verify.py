@@ -10,8 +10,8 @@ from blockbuster.errors import VerifyError, a_kind, message
 from blockbuster.ir.expr import Arg, Call, Expr
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
 from blockbuster.ir.level import Level
-from blockbuster.ir.ops import MONOIDS, Accumulate, Collect, Map, Misc, Relabel, Rescale, Scan
-from blockbuster.ir.show import Printer
+from blockbuster.ir.ops import MONOIDS, Collect, Map, Misc, Relabel, Rescale, Scan
+from blockbuster.ir.show import Printer, factor_names
 from blockbuster.ir.types import Dim, Type, whole
 from blockbuster.ir.views import dims_among
 
@@ -246,7 +246,7 @@ def scans_go_one_way(place: Place) -> Iterator[str]:
 
 
 def groups_are_well_formed(place: Place) -> Iterator[str]:
-    """A group's lead accumulates, comes first, and its axes are among the member's."""
+    """The leads of a group accumulate, come first, and their axes are among the member's."""
     node = place.node
     op = node.op
     if not isinstance(op, Map):
@@ -254,15 +254,19 @@ def groups_are_well_formed(place: Place) -> Iterator[str]:
     for port, result in enumerate(op.results):
         if not isinstance(result, Rescale):
             continue
-        if not 0 <= result.lead < port or not isinstance(op.results[result.lead], Accumulate):
-            yield f"result {port} is rescaled by {result.lead}, which is no earlier accumulator"
-            continue
-        lead = op.body.type_of(op.body.outputs[result.lead].value)
+        if not result.leads:
+            yield f"result {port} is rescaled by nothing: accumulate it"
         member = op.body.type_of(op.body.outputs[port].value)
-        if not set(lead.axes) <= set(member.axes):
-            yield f"result {port} of type {member} is rescaled by a lead of type {lead}"
-        if not _args_of(result.factor) <= {0, 1, 2}:
-            yield f"the factor of result {port} reads more than x, r and r2"
+        for at in result.leads:
+            if not 0 <= at < port or isinstance(op.results[at], Collect):
+                yield f"result {port} is rescaled by {at}, which is no earlier accumulator"
+                continue
+            lead = op.body.type_of(op.body.outputs[at].value)
+            if not set(lead.axes) <= set(member.axes):
+                yield f"result {port} of type {member} is rescaled by a lead of type {lead}"
+        names = factor_names(len(result.leads))
+        if not _args_of(result.factor) <= {*range(len(names))}:
+            yield f"the factor of result {port} reads more than {', '.join(names)}"
 
 
 NODE_CHECKS: tuple[NodeCheck, ...] = (

@@ -29,10 +29,12 @@ from blockbuster.rules.fuse_siblings import FuseSiblings
 from blockbuster.rules.local_linearity import LocalLinearity
 from blockbuster.rules.made_again import made_again
 from blockbuster.rules.materialize import Materialize
+from blockbuster.rules.monotone_out_of_extremum import MonotoneOutOfExtremum
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.remake import Remake
 from blockbuster.rules.rescale_by_magnitude import RescaleByMagnitude
+from blockbuster.rules.rolling_update import RollingUpdate
 from blockbuster.rules.safe_form import SafeForm, made_safe
 from blockbuster.rules.safety import safe
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
@@ -74,6 +76,8 @@ RULES: tuple[Rule, ...] = (
     ScaleOutOfMagnitude(),  # and for those of absolute values
     RescaleByMagnitude(),  # behind all that move a factor out of a sum as it is
     FactorOutExp(),  # last: as an exponential is undone for a factor, linear ones have left
+    MonotoneOutOfExtremum(),  # what needs no repair, and no order of rows
+    RollingUpdate(),  # what is left to wait for another fold, behind all that need no repair
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
     ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
 )
@@ -171,10 +175,12 @@ __all__ = [
     "LocalLinearity",
     "Match",
     "Materialize",
+    "MonotoneOutOfExtremum",
     "PeelFirstIteration",
     "Refusal",
     "Remake",
     "RescaleByMagnitude",
+    "RollingUpdate",
     "Rule",
     "SafeForm",
     "Step",

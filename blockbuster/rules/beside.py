@@ -48,13 +48,13 @@ def run_beside(
     made += joined.inline(alone, alone.op, known)
     (result,) = alone.op.results
     assert isinstance(result, Accumulate)
-    both = joined.map(made, (*op.results, Rescale(result.monoid, found.lead, found.factor)))
+    both = joined.map(made, (*op.results, Rescale(result.monoid, (found.lead,), found.factor)))
     edit = match.edit()
     hints = padded(earlier.hints, len(op.results)) + padded(alone.hints, 1)
     *old, new = edit.add(both, *joined.operands, hints=hints, origin=match.origin())
     instead = dict(zip(match.values(first), old, strict=True))
     instead[match.value(fold, found.port)] = new
-    return edit, instead | _without(match, fold, found.port, edit, instead)
+    return edit, instead | without(match, fold, found.port, edit, instead)
 
 
 def waits_for_more(graph: Graph, first: int, awaited: Value, alone: Node) -> str:
@@ -70,10 +70,10 @@ def waits_for_more(graph: Graph, first: int, awaited: Value, alone: Node) -> str
     return ""
 
 
-def _without(
+def without(
     match: Match, fold: str, port: int, edit: Builder, instead: Mapping[Value, Value]
 ) -> dict[Value, Value]:
-    """The other results of the map that waits, from a map of their own."""
+    """The other results of the map that waits, from a map of their own, and what these replace."""
     others = [p for p in range(len(match.map(fold).results)) if p != port]
     if not others:
         return {}

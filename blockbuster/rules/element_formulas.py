@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, substitute
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Elementwise, Functional, Map, Op, Pointwise
+from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Map, Op, Pointwise
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
 MOST = 256
@@ -39,8 +39,16 @@ class Formulas:
                 made[Value(position, port)] = self._made(node, port, operands)
         return made
 
+    def applied(self, node: Node, operands: Sequence[Expr]) -> Expr:
+        """The formula of what a scalar function makes of such operands."""
+        return self._made(node, 0, tuple(operands))
+
+    def key(self, index: int) -> Hashable:
+        """What the leaf of this number stands for."""
+        return next(key for key, number in self._numbers.items() if number == index)
+
     def _made(self, node: Node, port: int, operands: tuple[Expr, ...]) -> Expr:
-        expr = _scalar(node)
+        expr = scalar_of(node)
         if expr is not None:
             found = substitute(expr, operands)
             if calls(found) <= MOST:
@@ -79,7 +87,7 @@ class Formulas:
         return self._makers[made.index][1] if made.index in self._makers else ()
 
 
-def _scalar(node: Node) -> Expr | None:
+def scalar_of(node: Node) -> Expr | None:
     """The scalar function that ``node`` applies to elements; None if it does something else."""
     match node.op:
         case Elementwise(expr) | Pointwise(expr):
@@ -108,28 +116,28 @@ def in_both(graph: Graph, lead: Value, late: Value, alone: Node) -> InBoth:
     """
     formulas = Formulas()
     first = graph.nodes[lead.node]
-    known = formulas.of(_map(first).body, _entering(formulas, first, {}))
+    known = formulas.of(_map(first).body, entering(formulas, first, {}))
     outputs = _map(first).body.outputs
     made = {Value(lead.node, port): known[end.value] for port, end in enumerate(outputs)}
     leaf = formulas.leaf(late)
-    inside = formulas.of(_map(alone).body, _entering(formulas, alone, made | {late: leaf}))
-    return InBoth(_folded(first, lead.port, known), leaf, _folded(alone, 0, inside), formulas)
+    inside = formulas.of(_map(alone).body, entering(formulas, alone, made | {late: leaf}))
+    return InBoth(folded_of(first, lead.port, known), leaf, folded_of(alone, 0, inside), formulas)
 
 
 def monoid_of(node: Node, port: int) -> str:
     """What a map folds its result ``port`` with."""
     result = _map(node).results[port]
-    assert isinstance(result, Accumulate)
+    assert not isinstance(result, Collect)
     return result.monoid
 
 
-def _entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list[Expr]:
+def entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list[Expr]:
     """The formulas of what enters the body of a map: equal for the same items of the same value."""
     given = zip(node.operands, _map(node).iterated, strict=True)
     return [made.get(v) or formulas.leaf((v, walks)) for v, walks in given]
 
 
-def _folded(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
+def folded_of(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
     """What a result of a map is folded from, element by element."""
     body = _map(node).body
     value = body.outputs[port].value

@@ -25,7 +25,7 @@ from blockbuster.ir.graph import Graph, Input, Node, Value
 from blockbuster.ir.ops import Map, Op, Rescale, Result
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.ports import results_at
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, name_of, unheard
 from blockbuster.rules.legality import (
     different_dims,
     edge_not_item_by_item,
@@ -111,6 +111,15 @@ class Joined:
         """The result of an operator on a value of the body."""
         return self._body.add(op, value, origin=origin)[0]
 
+    def operand(self, graph: Graph, value: Value) -> Value:
+        """A value from outside of the loop, in the body: all of it, in each iteration."""
+        given = Input(graph.type_of(value), hint=name_of(graph, value))
+        return self._input(given, value, False)
+
+    def apply(self, node: Node, operands: Sequence[Value]) -> Value:
+        """The result of a node, of other operands."""
+        return self._body.add(node.op, *operands, hints=node.hints, origin=node.origin)[0]
+
     def remake(self, value: Value, node: Node, op: Map) -> None:
         """Compute ``value``, a list of the map ``node``, where it was read.
 
@@ -156,7 +165,7 @@ def _read_elsewhere(match: Match) -> list[int]:
 
 def moved_leads(results: tuple[Result, ...], by: int) -> tuple[Result, ...]:
     """The results with the leads of their groups ``by`` places further."""
-    return tuple(replace(r, lead=r.lead + by) if isinstance(r, Rescale) else r for r in results)
+    return tuple(r.moved(by.__add__) if isinstance(r, Rescale) else r for r in results)
 
 
 def padded(hints: tuple[str, ...], count: int) -> tuple[str, ...]:

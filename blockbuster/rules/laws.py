@@ -157,8 +157,10 @@ def signs_of_factor(factor: Factor, signs: Signs) -> str:
 
 
 def _ratio(question: Question, base: Expr, power: float) -> Expr:
-    """(new / old) ** power, written with a positive power."""
+    """(new / old) ** power, with a positive power; roots apart: proofs know nothing of them."""
     old, new = (_renamed(question, base, new=new) for new in (False, True))
+    if abs(power) == 0.5:
+        old, new, power = call("sqrt", old), call("sqrt", new), 2 * power
     ratio = call("div", new, old) if power > 0 else call("div", old, new)
     return to_power(ratio, abs(power))
 

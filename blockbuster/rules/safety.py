@@ -203,7 +203,7 @@ class _Level:
         ]
         terms = tuple((c, v) for (c, _), v in zip(pair.terms, items[1:], strict=True))
         lead = Emitter(body, Origin("safe")).exponent(terms)
-        results: tuple[Result, ...] = (Accumulate("max"), Rescale(monoid, 0, RESCALED))
+        results: tuple[Result, ...] = (Accumulate("max"), Rescale(monoid, (0,), RESCALED))
         op = Map(dim, body.finish(lead, items[0]), tuple(walked), results)
         t, s = to.builder.add(op, *lists, origin=Origin("safe"))
         return Pair(s, ((1.0, t),), shared=pair.shared)
@@ -346,7 +346,7 @@ class _Results:
             return Pair(total, outside, None, pair.counts, pair.shared)
         exponent = Emitter(self.level.builder, Origin("safe")).exponent(terms)
         lead = self._port(exponent, Accumulate("max"))
-        significand = self._port(pair.significand, Rescale(result.monoid, lead.port, RESCALED))
+        significand = self._port(pair.significand, Rescale(result.monoid, (lead.port,), RESCALED))
         counts = Counts(1, pair.counts.reciprocals if outside else 0)
         return Pair(significand, ((1.0, lead), *outside), None, counts, pair.shared)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from blockbuster.errors import shown_lines
 from blockbuster.ir.graph import Graph, Index, Input, Node, Output, Read, Value
 from blockbuster.ir.ops import Collect, Map, Rescale
-from blockbuster.ir.show import FACTOR_NAMES, Path, Printer
+from blockbuster.ir.show import Path, Printer, factor_names
 from blockbuster.ir.types import Type, whole
 from blockbuster.view import dot, notation
 
@@ -169,9 +169,10 @@ class Picture:
             if firsts:
                 self._aside(firsts[k], end, f"{_joined(path)}-first{k}", "of iteration 0")
             if isinstance(result, Rescale):
-                factor = notation.formula(result.factor, FACTOR_NAMES)
-                lead = self._fold(path, result.lead)
-                self._aside(lead, end, f"{_joined(path)}-lead{k}", f"rescaled: {factor}")
+                factor = notation.formula(result.factor, factor_names(len(result.leads)))
+                for at, port in enumerate(result.leads):
+                    ident = f"{_joined(path)}-lead{k}" + (f"-{at}" if at else "")
+                    self._aside(self._fold(path, port), end, ident, f"rescaled: {factor}")
         return parts
 
     def _operand(self, level: Level, node: Node, path: Path, k: int, head: str) -> None:

@@ -151,7 +151,7 @@ ALL = TileProgram(
                             B,
                             "max",
                             A,
-                            (Member(C, "+", E, RESCALED), Member(B, "min", D, Arg(0))),
+                            (Member(C, "+", E, RESCALED), Member(B, "min", D, Arg(4), (0, 1))),
                             ahead=True,
                         ),
                         Fold(D, "+", D, onto=A, apart="two_steps"),

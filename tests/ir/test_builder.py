@@ -128,18 +128,18 @@ def test_operands_stand_in_order_of_first_use_in_the_body():
 
 def test_the_lead_of_a_group_stands_before_its_members():
     body = body_of("s", "t", outputs=(0, 1))
-    results = (Rescale("+", 1, FACTOR), Accumulate("max"))
+    results = (Rescale("+", (1,), FACTOR), Accumulate("max"))
     builder = Builder()
     operands = (builder.input(ROWS), builder.input(ROWS))
     s, t = builder.add(Map("M", body, (True, True), results), *operands)
 
     both = builder.finish(s, t)
-    assert both.nodes[0].op.results == (Accumulate("max"), Rescale("+", 0, FACTOR))
+    assert both.nodes[0].op.results == (Accumulate("max"), Rescale("+", (0,), FACTOR))
     assert [o.value.port for o in both.outputs] == [1, 0]
     verify(both)
 
     member = builder.finish(s)
-    assert member.nodes[0].op.results == (Accumulate("max"), Rescale("+", 0, FACTOR))
+    assert member.nodes[0].op.results == (Accumulate("max"), Rescale("+", (0,), FACTOR))
     assert [o.value.port for o in member.outputs] == [1]
     verify(member)
 
@@ -148,9 +148,9 @@ def test_members_of_merged_leads_share_the_lead():
     body = body_of("s", "t", outputs=(1, 0, 1, 0))
     results = (
         Accumulate("max"),
-        Rescale("+", 0, FACTOR),
+        Rescale("+", (0,), FACTOR),
         Accumulate("max"),
-        Rescale("max", 2, FACTOR),
+        Rescale("max", (2,), FACTOR),
     )
     builder = Builder()
     operands = (builder.input(ROWS), builder.input(ROWS))
@@ -158,8 +158,8 @@ def test_members_of_merged_leads_share_the_lead():
 
     assert graph.nodes[0].op.results == (
         Accumulate("max"),
-        Rescale("+", 0, FACTOR),
-        Rescale("max", 0, FACTOR),
+        Rescale("+", (0,), FACTOR),
+        Rescale("max", (0,), FACTOR),
     )
     verify(graph)
 

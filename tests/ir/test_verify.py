@@ -130,25 +130,25 @@ BROKEN = {
         r"result 0 of type \[M,K\] is accumulated over M but carries that axis",
     ),
     "a lead that comes later": (
-        map_over("M", GROUP_BODY, (Rescale("+", 1, FACTOR), Accumulate("max")), (K, K), ROWS),
+        map_over("M", GROUP_BODY, (Rescale("+", (1,), FACTOR), Accumulate("max")), (K, K), ROWS),
         "result 0 is rescaled by 1, which is no earlier accumulator",
     ),
     "a lead that is collected": (
-        map_over("M", GROUP_BODY, (Collect(), Rescale("+", 0, FACTOR)), (ROWS, K), ROWS),
+        map_over("M", GROUP_BODY, (Collect(), Rescale("+", (0,), FACTOR)), (ROWS, K), ROWS),
         "result 1 is rescaled by 0, which is no earlier accumulator",
     ),
     "a lead with other axes": (
         graph((ROWS, Type(("M",), ("N",))),
               (node(Map("M", graph((K, Type((), ("N",))), (), Value(-1), Value(-1, 1)),
-                        (True, True), (Accumulate("max"), Rescale("+", 0, FACTOR))),
+                        (True, True), (Accumulate("max"), Rescale("+", (0,), FACTOR))),
                     Value(-1), Value(-1, 1), types=(K, Type((), ("N",)))),),
               Value(0), Value(0, 1)),
         r"result 1 of type \[N\] is rescaled by a lead of type \[K\]",
     ),
     "a factor of too many arguments": (
-        map_over("M", GROUP_BODY,
-                 (Accumulate("max"), Rescale("+", 0, call("mul", Arg(0), Arg(3)))), (K, K), ROWS),
-        "the factor of result 1 reads more than x, r and r2",
+        map_over("M", GROUP_BODY, (Accumulate("max"), Rescale("+", (0,), call("mul", Arg(0), Arg(3)))),
+                 (K, K), ROWS),
+        "the factor of result 1 reads more than x, r, r2",
     ),
     "an expression with an unread operand": (
         graph((BLOCK, BLOCK), (node(EXP, Value(-1), Value(-1, 1), types=(BLOCK,)),), Value(0)),

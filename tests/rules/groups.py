@@ -82,7 +82,7 @@ def _group(op: Map, body: Builder, random: Random) -> list[Folded]:
     there = call("where", call("eq", Arg(0), Arg(1)), call("mul", Arg(0), 2), Const(math.inf))
     (found,) = body.add(Pointwise(there, axes[row]), row, largest)
     (least,) = body.add(Functional("row_min"), found)
-    return [(largest, Accumulate("max")), (least, Rescale("min", len(op.results), AT_LEAD))]
+    return [(largest, Accumulate("max")), (least, Rescale("min", (len(op.results),), AT_LEAD))]
 
 
 def _led_by(op: Map, port: int, random: Random) -> Folded:
@@ -93,7 +93,7 @@ def _led_by(op: Map, port: int, random: Random) -> Folded:
     members = [v for v, type in types.items() if op.dim not in type.axes and lead <= {*type.axes}]
     sums = op.results[port] == Accumulate("+")
     factor = random.choice((BY_RATIO, BY_EXP)) if sums else AT_LEAD
-    return random.choice(members), Rescale("+" if sums else "min", port, factor)
+    return random.choice(members), Rescale("+" if sums else "min", (port,), factor)
 
 
 def _items(body: Graph) -> list[Value]:

@@ -124,6 +124,6 @@ def test_results_are_picked_with_the_ports_of_their_leads():
         yield +t yield max l = r yield min i by l: where(r == r2, x, inf) }
       return s, m, a }""").nodes
 
-    assert [result.lead for result in results_at(node.op, (1, 2))[1:]] == [0]
+    assert [result.leads for result in results_at(node.op, (1, 2))[1:]] == [(0,)]
     assert node.op.group_of(1) == node.op.group_of(2) == (1, 2)
     assert node.op.group_of(0) == (0,)

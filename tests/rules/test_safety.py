@@ -109,7 +109,7 @@ def test_fused_attention_has_one_running_maximum_for_two_sums():
     assert len(groups) == 1
     assert [type(result) for result in groups[0]] == [Accumulate, Rescale, Rescale]
     assert groups[0][0] == Accumulate("max")
-    assert {r.lead for r in groups[0] if isinstance(r, Rescale)} == {0}
+    assert {r.leads for r in groups[0] if isinstance(r, Rescale)} == {(0,)}
 
 
 def test_fused_attention_listing(golden):

@@ -74,7 +74,7 @@ def not_leading(fold: Fold, body: tuple[Stmt, ...]) -> str:
     if fold.ahead or not fold.members or fold.monoid != "max":
         return f"{lead.name} leads no group that waits for it"
     for member in fold.members:
-        if member.factor != kept_empty(RESCALED, member.monoid):
+        if (member.factor, member.leads) != (kept_empty(RESCALED, member.monoid), (0,)):
             return f"how {member.target.name} is rescaled is not known"
     if value not in map(defined, body):
         return f"{value.name} is not made in the loop itself"

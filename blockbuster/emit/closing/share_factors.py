@@ -17,8 +17,9 @@ the lead is folded first, new values are already scaled by the new lead and need
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import same_or, with_parts
@@ -76,43 +77,74 @@ def _walked(body: tuple[Stmt, ...], made: Iterator[Tile]) -> tuple[Stmt, ...]:
     return same_or(body, tuple(out))
 
 
+class _Lead(NamedTuple):
+    """A lead of a group before its fold, the value that is folded into it, and what it becomes."""
+
+    old: Tile
+    value: Tile
+    new: Tile
+
+
 @dataclass
 class _Group:
     fold: Fold
     tiles: Iterator[Tile]
     made: list[Stmt] = field(default_factory=list)
-    scales: dict[tuple[Expr, Tile], Tile] = field(default_factory=dict)
+    scales: dict[tuple[Expr, tuple[Tile, ...]], Tile] = field(default_factory=dict)
 
     def statements(self) -> list[Stmt]:
         """The statements that take the place of the fold."""
         fold, lead = self.fold, self.fold.target
-        new = fold.value
-        if not fold.ahead:
-            hint = f"{lead.hint or lead.name}_next"
-            new = self._let(hint, COMBINED[fold.monoid], lead.axes, (lead, fold.value))
-        for member in fold.members:
-            onto = self._rescaled(member, member.target, lead, new)
-            value = member.value
-            if not fold.ahead:
-                value = self._rescaled(member, value, fold.value, new)
-            self.made.append(
-                Fold(member.target, member.monoid, value, origin=fold.origin, onto=onto)
-            )
-        self.made.append(changed(fold, value=new, members=(), ahead=True))
-        return self.made
+        new = fold.value if fold.ahead else self._next(lead, fold.monoid, fold.value)
+        leads = [_Lead(lead, fold.value, new)]
+        leading = {number for member in fold.members for number in member.leads}
+        ends: list[Stmt] = []
+        for number, member in enumerate(fold.members, 1):
+            read = [leads[each] for each in member.leads]
+            onto, value = member.target, member.value
+            if read:
+                onto = self._rescaled(member, onto, [each.old for each in read], read)
+            if read and not fold.ahead:
+                value = self._rescaled(member, value, [each.value for each in read], read)
+            target, origin = member.target, fold.origin
+            if number in leading:  # those that it leads read its value before, too
+                new = self._next(onto, member.monoid, value, target)
+                leads.append(_Lead(target, member.value, new))
+                ends.append(Fold(target, member.monoid, new, ahead=True, origin=origin))
+                continue
+            leads.append(_Lead(target, member.value, target))
+            onto_else = None if onto == target else onto
+            self.made.append(Fold(target, member.monoid, value, origin=origin, onto=onto_else))
+        first = changed(fold, value=leads[0].new, members=(), ahead=True)
+        return [*self.made, *ends, first]
 
-    def _rescaled(self, member: Member, item: Tile, old: Tile, new: Tile) -> Tile:
-        """``item``, which was computed under the lead ``old``, under the lead ``new``."""
+    def _next(self, old: Tile, monoid: str, value: Tile, named: Tile | None = None) -> Tile:
+        named = named or old
+        hint = f"{named.hint or named.name}_next"
+        return self._let(hint, COMBINED[monoid], named.axes, (old, value))
+
+    def _rescaled(
+        self, member: Member, item: Tile, old: Sequence[Tile], leads: Sequence[_Lead]
+    ) -> Tile:
+        """``item``, which was computed under the leads ``old``, under the new ones."""
         axes, word = member.target.axes, f"{item.hint or item.name}_rescaled"
+        args = (*old, *(lead.new for lead in leads))
         if not_shared(member.factor):
-            return self._let(word, member.factor, axes, (item, old, new))
+            return self._let(word, member.factor, axes, (item, *args))
         scale = _scale(member.factor)
-        if (scale, old) not in self.scales:
-            side = "old" if old == self.fold.target else "new"
-            of_leads = substitute(scale, (Arg(0), Arg(0), Arg(1)))  # it does not read x
-            args = (old, new)
-            self.scales[scale, old] = self._let(f"scale_{side}", of_leads, new.axes, args)
-        return self._let(word, PRODUCT, axes, (item, self.scales[scale, old]))
+        if (scale, args) not in self.scales:
+            side = "old" if old[0] == leads[0].old else "new"
+            self.scales[scale, args] = self._scale(f"scale_{side}", scale, axes, args)
+        return self._let(word, PRODUCT, axes, (item, self.scales[scale, args]))
+
+    def _scale(self, hint: str, scale: Expr, axes: tuple[str, ...], args: tuple[Tile, ...]) -> Tile:
+        """The factor of all items: it does not read x, nor leads that it does not need."""
+        used = arguments(scale)
+        place = {index: Arg(at) for at, index in enumerate(used)}
+        of_leads = substitute(scale, [place.get(index, Arg(0)) for index in range(len(args) + 1)])
+        read = tuple(args[index - 1] for index in used)
+        shown = tuple(dim for dim in axes if any(dim in tile.axes for tile in read))
+        return self._let(hint, of_leads, shown, read)
 
     def _let(self, hint: str, expr: Expr, axes: tuple[str, ...], args: tuple[Tile, ...]) -> Tile:
         tile = changed(next(self.tiles), axes=axes, hint=hint)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from blockbuster.emit.interpret.memory import Path
 from blockbuster.emit.interpret.scope import Scope
 from blockbuster.emit.interpret.slots import Ring
 from blockbuster.emit.tile.program import Tile
 from blockbuster.interp.layout import Array
+from blockbuster.ir.types import Dim
+
+
+class Lead(NamedTuple):
+    """The axes of a lead, its total before, what is folded into it, and its total behind that."""
+
+    axes: Sequence[Dim]
+    old: Array
+    own: Array
+    new: Array
 
 
 @dataclass

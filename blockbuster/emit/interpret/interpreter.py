@@ -8,7 +8,7 @@ the listing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count, product
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.emit.interpret.bounds import Bounds, blocks_at
-from blockbuster.emit.interpret.frame import Arrived, Frame, Total
+from blockbuster.emit.interpret.frame import Arrived, Frame, Lead, Total
 from blockbuster.emit.interpret.located import located
 from blockbuster.emit.interpret.memory import Hazard, Memory
 from blockbuster.emit.interpret.observer import TileObserver
@@ -349,33 +349,31 @@ class TileInterpreter:
         old = np.array(lead.array[here])
         onto = old if stmt.onto is None else wide.item(self._read(stmt.onto, frame))
         new = value if stmt.ahead else wide.fold(stmt.monoid, onto, value)
-        leads = axes, old, value, new
+        leads = [Lead(axes, old, value, new)]
         for member, other in zip(stmt.members, others, strict=True):
-            self._rescale(member, other, leads, frame, ahead=stmt.ahead)
+            leads.append(self._rescale(member, other, leads, frame, ahead=stmt.ahead))
         lead.array[here] = new
 
     def _rescale(
-        self,
-        member: Member,
-        value: Array,
-        leads: tuple[tuple[Dim, ...], Array, Array, Array],
-        frame: Frame,
-        *,
-        ahead: bool,
-    ) -> None:
+        self, member: Member, value: Array, leads: Sequence[Lead], frame: Frame, *, ahead: bool
+    ) -> Lead:
+        """The member as a lead of others, once it is folded."""
         total, wide, axes = self._total(member.target, frame), self.wide, member.target.axes
-        old, own, new = (aligned(lead, leads[0], axes) for lead in leads[1:])
-
+        read = [leads[number] for number in member.leads]
+        old = [aligned(lead.old, lead.axes, axes) for lead in read]
+        own = [aligned(lead.own, lead.axes, axes) for lead in read]
+        new = [aligned(lead.new, lead.axes, axes) for lead in read]
         scope = frame.scope
 
-        def rescaled(x: Array, r: Array) -> Array:
-            made = wide.expression(member.factor, (x, r, new), scope.size, scope.stack)
+        def rescaled(x: Array, r: Sequence[Array]) -> Array:
+            made = wide.expression(member.factor, (x, *r, *new), scope.size, scope.stack)
             return np.asarray(made)
 
         value = aligned(value, member.value.axes, axes)
         added = value if ahead else rescaled(value, own)
         before = spread(total.array, len(axes), scope.stack)
         total.array = wide.fold(member.monoid, rescaled(before, old), added)
+        return Lead(axes, before, value, total.array)
 
 
 def _refuse(reason: str) -> None:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from blockbuster.emit.tile.cut import Body
 from blockbuster.emit.tile.dataflow import folded, reads
-from blockbuster.emit.tile.monoids import kept_empty
-from blockbuster.emit.tile.program import Fold, For, Init, Member, Store, statements
-from blockbuster.rules.extrema import at_lead
-from blockbuster.rules.magnitude_groups import is_ratio
-from blockbuster.rules.safety import RESCALED
+from blockbuster.emit.tile.program import Fold, For, Init, Store, statements
 
 
 def totals_of(loop: For, before: Body) -> list[Fold]:
@@ -37,8 +33,6 @@ def not_chunkable(loop: For, before: Body, behind: Body) -> str:
         for tile in folded(fold):
             if tile not in started:
                 return f"{tile.name} does not start beside the loop"
-        if fold in totals and not all(map(_combines, fold.members)):
-            return f"what {fold.target.name} rescales is not known to combine"
     for fold in totals:
         for tile in folded(fold):
             if tile in reads(loop.body):
@@ -48,13 +42,6 @@ def not_chunkable(loop: For, before: Body, behind: Body) -> str:
             if tile.per_lane:
                 return f"{tile.name} has an entry per lane"
     return ""
-
-
-def _combines(member: Member) -> bool:
-    """True if partial results of a group's member are known to fold in any order."""
-    factors = (RESCALED, *at_lead(member.monoid))
-    known = [kept_empty(factor, member.monoid) for factor in factors]
-    return member.factor in known or is_ratio(member.factor)
 
 
 def not_apart(before: Body) -> str:

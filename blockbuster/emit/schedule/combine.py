@@ -39,9 +39,9 @@ def combined(
 
 def not_in_one_tile(fold: Fold) -> str:
     """Why partial results of ``fold`` cannot be combined in one tile each, or ""."""
-    for tile in (member.target for member in fold.members):
-        if not set(fold.target.axes) <= set(tile.axes):
-            return f"{tile.name} lacks an axis of {fold.target.name}"
+    for member in fold.members:
+        if not set(fold.target.axes) <= set(member.target.axes):
+            return f"{member.target.name} lacks an axis of {fold.target.name}"
     return ""
 
 
@@ -78,16 +78,19 @@ def _at_once(
 
     leads = chunks_of(fold.target)
     made: list[Stmt] = [leads, reduced(fold.target, fold.monoid, leads.target)]
+    parts, wholes = [leads.target], [fold.target]
     for member in fold.members:
         load = chunks_of(member.target)
         axes = load.target.axes
         scaled = Tile(next(names), axes, dtype=member.target.dtype)
-        args = (load.target, leads.target, fold.target)
+        args = (load.target, *(each[at] for each in (parts, wholes) for at in member.leads))
         made += [
             load,
             Let(scaled, Pointwise(member.factor, axes), args, origin),
             reduced(member.target, member.monoid, scaled),
         ]
+        parts.append(load.target)
+        wholes.append(member.target)
     return made
 
 

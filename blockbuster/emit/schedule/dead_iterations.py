@@ -165,7 +165,8 @@ class _Run:
         if value != IDENTITY[stmt.monoid]:
             return _taken(stmt.target, stmt.monoid, value)
         for member in stmt.members:
-            if stmt.monoid != "max" or member.factor != kept_empty(RESCALED, member.monoid):
+            by_exponent = member.factor == kept_empty(RESCALED, member.monoid)
+            if stmt.monoid != "max" or not by_exponent or member.leads != (0,):
                 return f"what {stmt.target.name} rescales is not known to stay as it is"
             parts = [self.values[member.value], value, DATA]
             lane = self._expr(member.factor, parts, None)

@@ -22,7 +22,7 @@ from blockbuster.emit.schedule.base import PROGRAM, Args, Move, no_such_place
 from blockbuster.emit.schedule.block import unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
-from blockbuster.emit.tile.dataflow import defined, mapped, operands, retargeted
+from blockbuster.emit.tile.dataflow import defined, folded, mapped, operands, retargeted
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -155,7 +155,7 @@ def _folds(stmt: Stmt) -> Iterator[tuple[Tile, Tile]]:
             yield stmt.target, stmt.onto
         for member in stmt.members:
             yield member.target, member.value
-            yield member.target, stmt.target
+            yield from ((member.target, folded(stmt)[number]) for number in member.leads)
 
 
 def _any(tiles: Sequence[Tile], found: Mapping[Tile, None]) -> bool:

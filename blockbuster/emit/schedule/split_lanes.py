@@ -247,6 +247,8 @@ def not_in_parts(stmt: Stmt, dim: Dim) -> str:
         case Fold(target, members=members) if dim in target.axes:
             if any(dim not in member.target.axes for member in members):
                 return f"{target.name} is a running exponent for each of {dim}"
+        case Fold(target, members=members) if any(m.leads != (0,) for m in members):
+            return f"the group of {target.name} has several leads"
         case Init() | Fold():
             return ""
         case For(dim=walked) if walked == dim:

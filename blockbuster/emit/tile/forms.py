@@ -66,7 +66,7 @@ STATEMENTS: dict[type, str] = {
 }
 
 FORMS: dict[type, str] = STATEMENTS | {
-    Member: "with {target:tile} {monoid:monoid}= {value:tile} by {factor:factor}",
+    Member: "with {target:tile} {monoid:monoid}= {value:tile} by {leads,factor:repair}",
     Tile: "{name,hint:tile name}: {dtype:dtype}[{axes:blocks}]~ lanes {per_lane:dims}~",
     View: "{buffer:array}[{dims:axes}]~ as {hint:word}~",
     Buffer: "{name:word}: {dtype:dtype}[{axes:array axes}]~ pitch {pitch:number}~"

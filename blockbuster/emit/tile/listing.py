@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from blockbuster.emit.tile.dataflow import defined, reads
+from blockbuster.emit.tile.dataflow import defined, folded, reads
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.pointwise import paper_name
 from blockbuster.emit.tile.program import (
@@ -144,13 +144,18 @@ class _Listing:
             plain = f"{onto} + {value}" if fold.monoid == "+" else f"{fold.monoid}({onto},{value})"
             update = f"{lead} = {plain}"
         yield update, origin(fold.value)
+        targets = folded(fold)
         for member in fold.members:
             value = self._operand(member.value, inlined)
             target = self._name(member.target)
             line = self._update(target, member.monoid, value, "(+)=")
             old = f"{target} is rescaled to the new {lead} before"
-            by_exponent = "exp" in functions_of(member.factor)
-            new = f"rescaled by running exponent {lead}" if by_exponent else f"rescaled with {lead}"
+            if not member.leads:
+                yield self._update(target, member.monoid, value, "+="), origin(member.value)
+                continue
+            leads = " and ".join(self._name(targets[number]) for number in member.leads)
+            by_exponent = "exp" in functions_of(member.factor) and member.leads == (0,)
+            new = f"rescaled {'by running exponent' if by_exponent else 'with'} {leads}"
             yield f"{line}   # {old if fold.ahead else new}", origin(member.value)
 
     def _update(self, target: str, monoid: str, value: str, plus: str) -> str:

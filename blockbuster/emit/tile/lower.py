@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.cut import Workspaces, pieces
 from blockbuster.emit.tile.dataflow import defined, workspace_names, workspaces_in_order
-from blockbuster.emit.tile.monoids import COMBINED, kept_empty
+from blockbuster.emit.tile.monoids import AS_IT_IS, COMBINED, kept_empty
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
@@ -321,18 +321,24 @@ class _Lowering:
     def _fold(self, inner: Level, op: Map, totals: dict[int, Tile], node: Node) -> None:
         """Folds of the accumulated results: a group at the end, others right behind their value."""
         values = {port: self._tile(inner, op.body.outputs[port].value) for port in totals}
-        members: dict[int, list[Member]] = {}
-        for port, result in enumerate(op.results):
-            if isinstance(result, Rescale):
-                factor = kept_empty(result.factor, result.monoid)
-                member = Member(totals[port], result.monoid, values[port], factor)
-                members.setdefault(result.lead, []).append(member)
-        for port, result in enumerate(op.results):
-            if isinstance(result, Accumulate):
-                group = tuple(members.get(port, ()))
-                fold = Fold(totals[port], result.monoid, values[port], group, origin=node.origin)
-                at = len(inner.body) if group else _behind(inner.body, values[port])
-                inner.body.insert(at, fold)
+        for first, *others in op.groups:
+            if first not in totals:
+                continue
+            number = {port: at for at, port in enumerate((first, *others))}
+            group = []
+            for port in others:
+                result, factor = op.results[port], AS_IT_IS
+                leads: tuple[int, ...] = ()
+                assert not isinstance(result, Collect)
+                if isinstance(result, Rescale):
+                    leads = tuple(number[lead] for lead in result.leads)
+                    factor = kept_empty(result.factor, result.monoid)
+                group.append(Member(totals[port], result.monoid, values[port], factor, leads))
+            result = op.results[first]
+            assert isinstance(result, Accumulate)
+            fold = Fold(totals[first], result.monoid, values[first], (*group,), origin=node.origin)
+            at = len(inner.body) if group else _behind(inner.body, values[first])
+            inner.body.insert(at, fold)
 
     def _refuse(self, level: Level, position: int, node: Node) -> None:
         what = "the first iteration of a loop was peeled off: tile programs have no such loops"

@@ -27,3 +27,6 @@ COMBINED = {
     "min": call("minimum", Arg(0), Arg(1)),
 }  # fmt: skip
 """What is folded ahead: the target before, and what is folded into it."""
+
+AS_IT_IS: Expr = Arg(0)
+"""The factor of a member that has no leads."""

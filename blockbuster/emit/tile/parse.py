@@ -347,6 +347,14 @@ class _Reader(PhraseReader):
             found.append(self.read(Member))
         return tuple(found)
 
+    def repair(self) -> tuple[tuple[int, ...], Expr]:
+        """The leads of a member of a group, and how it is repaired for them."""
+        leads: tuple[int, ...] = (0,)
+        if self._has("["):
+            leads = self.listed(self.number)
+            self._take("]")
+        return leads, self._factor(len(leads))
+
 
 _BEGINNING, _MAKING = first_words()
 _WITH = next(part.tokens[0] for part in form_of(Member) if isinstance(part, Words))
@@ -363,7 +371,7 @@ KINDS: Mapping[str, Callable[[_Reader], Any]] = {
     "dim": _Reader.dim,
     "axis": _Reader.axis,
     "monoid": _Reader.monoid,
-    "factor": _Reader._factor,
+    "repair": _Reader.repair,
     "flag": lambda reader: True,
     "dims": lambda reader: reader.listed(reader.dim),
     "axes": lambda reader: reader.listed(reader._axis),

@@ -244,14 +244,15 @@ class Init(HashedOnce):
 class Member:
     """A significand of a group: factor(target, r, r2) folded with factor(value, rv, r2).
 
-    r and r2 are the group's lead before and after its own fold, rv is the lead's folded value.
-    Where the fold is ``ahead``, rv is r2, and factor(value, r2, r2) is the value as it is.
+    r and r2 are its lead before and after, rv what the lead folded, or r2 if the fold is ``ahead``.
+    ``leads``: 0 is the fold's target, k member k's. The factor reads all r before all r2.
     """
 
     target: Tile
     monoid: str
     value: Tile
     factor: Expr
+    leads: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,9 @@ from blockbuster.emit.tile.program import (
     View,
 )
 from blockbuster.errors import quoted
-from blockbuster.ir.expr import arguments, show_expr, show_number
+from blockbuster.ir.expr import Expr, arguments, show_expr, show_number
 from blockbuster.ir.ops import Elementwise, Op, Pointwise
-from blockbuster.ir.show import FACTOR_NAMES, RESERVED, SPELLING
+from blockbuster.ir.show import RESERVED, SPELLING, factor_names
 from blockbuster.ir.types import Dim
 
 WIDTH = 100
@@ -227,6 +227,12 @@ def _plain(word: str) -> str:
     return word if word.isidentifier() else quoted(word)
 
 
+def _repair(leads: tuple[int, ...], factor: Expr) -> str:
+    """How a member of a group is repaired, behind the numbers of its leads unless that is 0."""
+    text = show_expr(factor, factor_names(len(leads)))
+    return text if leads == (0,) else f"[{', '.join(map(str, leads))}] {text}"
+
+
 def _axes(axes: Iterable[Any]) -> str:
     return ", ".join("1" if axis is None else str(axis) for axis in axes)
 
@@ -242,7 +248,7 @@ KINDS: Mapping[str, Callable[..., str]] = {
     "dim": lambda _, dim: str(dim),
     "axis": lambda _, dim: _axes([dim]),
     "monoid": lambda _, monoid: monoid,
-    "factor": lambda _, factor: show_expr(factor, FACTOR_NAMES),
+    "repair": lambda _, leads, factor: _repair(leads, factor),
     "flag": lambda _, flag: "",
     "dims": lambda _, dims: ", ".join(dims),
     "axes": lambda _, axes: _axes(axes),

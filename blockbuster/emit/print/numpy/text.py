@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from blockbuster.emit.print.numpy.groups import group_lines
 from blockbuster.emit.print.numpy.mixed import (
     has_integers,
 )
@@ -54,6 +55,7 @@ from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tried import Tried
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.ops import IDENTITY, Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided, is_padded
@@ -336,22 +338,11 @@ class Text(Operators):
         folded = MONOID_TEXT[stmt.monoid].format(onto, value)
         if not stmt.members:
             return [f"{place} = {value if stmt.ahead else folded}"]
-        new = value if stmt.ahead else f"{lead.name}_new"
-        lines = [] if stmt.ahead else [f"{new} = {folded}"]
-        for member in stmt.members:
-            made, axes = member.target, member.target.axes
 
-            def rescaled(x: str, r: str, factor: Any = member.factor, made: Tile = made) -> str:
-                names = (x, *(aligned(text, lead.axes, made.axes) for text in (r, new)))
-                return self._spell(made).number(factor, names, 6)
+        def spelled(target: Tile, factor: Expr, names: Sequence[str]) -> str:
+            return self._spell(target).number(factor, names, 6)
 
-            old = rescaled(made.name, lead.name)
-            given = self._folded(member.value, made)
-            added = rescaled(given, value)
-            if stmt.ahead:
-                added = aligned(given, member.value.axes, axes)
-            lines.append(f"{member.target.name} = {MONOID_TEXT[member.monoid].format(old, added)}")
-        return [*lines, f"{lead.name} = {new}"]
+        return group_lines(stmt, value, folded, self._folded, spelled)
 
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
         text = self._into_memory(stmt, scope) or self.operator(stmt, scope)

@@ -1,0 +1,194 @@
+"""monotone-out-of-extremum: what all iterations do to elements alike waits until after a maximum.
+
+before   m = map N (x in !X) { .. yield max m }    after   m = map N (x in !X) { .. yield max m }
+         n = -m                                            z = map N (x in !X) {
+         z = map N (x in !X, n = n) {                        z = row_max(x)
+           t = row_shift(x, n)                               yield max z
+           y = tanh(t)                                     }
+           z = row_max(y)                                  n = -m
+           yield max z                                     y = tanh(z + n)
+         }
+
+A function that rises keeps the order of elements, so the largest F(x) is F of the largest x. One
+that falls turns a maximum into a minimum. F may read anything that waits for another loop; what it
+leaves inside may not. Then the fold waits no longer, and the two loops become one.
+Rising are tanh, exp, log, sqrt and such, sums, maxima, and products with what is not negative;
+falling are differences, reciprocals of positive numbers, and products with what is not positive.
+Saves a pass over the elements. Costs less: F is computed once per row.
+Termination: each application takes an operator out of a map, and none puts one in.
+Source: ours; max F(x) = F(max x).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blockbuster.ir.builder import Builder, rebuild
+from blockbuster.ir.expr import Arg, arguments, rewrite
+from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Functional, Map, Op
+from blockbuster.ir.ports import select_results
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.rules.beside import without
+from blockbuster.rules.by_dim import by_dim
+from blockbuster.rules.element_formulas import Formulas, folded_of, scalar_of
+from blockbuster.rules.legality import first_iteration_gone, map_at
+from blockbuster.rules.magnitudes import late
+from blockbuster.rules.monotone import HOLE, Monotone, NotMonotoneError, filled, monotone
+from blockbuster.rules.separate import ANY, signs_of
+
+TURNED = {"max": "min", "min": "max"}
+DEEPEST = 8
+"""How many operators in a row the sign of a value is followed through."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A result of a map as a function of what waits, and the values of the leaves of its parts."""
+
+    port: int
+    alone: Node
+    parts: Monotone
+    inside: dict[int, Value]
+
+
+@dataclass(frozen=True)
+class MonotoneOutOfExtremum(LocalRule):
+    """Maxima and minima of rising and falling functions."""
+
+    name: ClassVar[str] = "monotone-out-of-extremum"
+    kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+        if not isinstance(graph.nodes[position].op, Map):
+            return
+        for found in _waiting(graph, position):
+            if isinstance(found, _Found):
+                name = name_of(graph, Value(position, found.port))
+                yield Match(self, graph, {"map": position}, name)
+                return
+            note(Refusal(self, (position,), found))
+
+    def apply(self, match: Match) -> Graph:
+        sites = _waiting(match.graph, match.nodes["map"])
+        found = next(each for each in sites if isinstance(each, _Found))
+        op, origin, edit = found.alone.op, match.origin(), match.edit()
+        assert isinstance(op, Map)
+        (result,) = op.results
+        assert isinstance(result, Accumulate)
+        monoid = result.monoid if found.parts.rises else TURNED[result.monoid]
+        body, inner = Builder(op.body), found.parts.inner
+        used = arguments(inner)
+        local = rewrite(inner, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
+        axes = op.body.type_of(_of_elements(op)).axes
+        value = by_dim(body, local, [found.inside[index] for index in used], axes, origin)
+        if _of_elements(op) != op.body.outputs[0].value:
+            value = body.add(Functional(ROW_FOLDS[monoid]), value, origin=origin)[0]
+        free = Map(op.dim, body.finish(value), op.iterated, (Accumulate(monoid),))
+        (new,) = edit.add(free, *found.alone.operands, hints=found.alone.hints, origin=origin)
+        outside = arguments(found.parts.outer)
+        held = {index: Arg(at) for at, index in enumerate(outside)}
+        operands = [
+            new if index == HOLE else found.alone.operands[found.inside[index].port]
+            for index in outside
+        ]
+        total = by_dim(
+            edit, filled(found.parts.outer, held), operands, found.alone.types[0].axes, origin
+        )
+        instead = {match.value("map", found.port): total}
+        instead |= without(match, "map", found.port, edit, instead)
+        edit.redirect_all([*instead], [*instead.values()])
+        return edit.finish()
+
+    def describe(self, match: Match) -> str:
+        return (
+            f"{match.detail} is found before what all iterations do in {label(match.node('map'))}"
+        )
+
+
+def _waiting(graph: Graph, position: int) -> Iterator[_Found | str]:
+    """The extrema of a map whose function leaves it, or why it stays."""
+    waits = [graph.nodes[position].operands[each.port] for each in late(graph, position)]
+    for port, result in enumerate(map_at(graph, position).results if waits else ()):
+        op = map_at(graph, position)
+        if result not in (Accumulate("max"), Accumulate("min")) or op.group_of(port) != (port,):
+            continue
+        alone = select_results(graph.nodes[position], (port,), rebuild)[0]
+        if not any(value in alone.operands for value in waits):
+            continue
+        name = name_of(graph, Value(position, port))
+        try:
+            found = _judged(graph, port, alone, waits)
+        except NotMonotoneError as reason:
+            found = f"{name} {reason}"
+        yield first_iteration_gone(graph, position) or found
+
+
+def _judged(graph: Graph, port: int, alone: Node, waits: list[Value]) -> _Found | str:
+    op, formulas = alone.op, Formulas()
+    assert isinstance(op, Map)
+    leaves = [formulas.leaf(("input", at)) for at in range(len(op.iterated))]
+    known = formulas.of(op.body, leaves)
+    shared = {
+        leaf.index: value
+        for leaf, value, walks in zip(leaves, alone.operands, op.iterated, strict=True)
+        if not walks
+        and not graph.type_of(value).buffered
+        and op.dim not in graph.type_of(value).axes
+    }
+    signs = {index: signs_of_value(graph, value) for index, value in shared.items()}
+    late = frozenset(index for index, value in shared.items() if value in waits)
+    whole = frozenset(index for index, value in shared.items())
+    parts = monotone(folded_of(alone, 0, known), late, whole, signs)
+    inside = {e.index: value for value, e in reversed(known.items()) if isinstance(e, Arg)}
+    axes, shown = op.body.type_of(_of_elements(op)).axes, dict[str, None]()
+    for index in arguments(parts.inner):
+        if any(formulas.reads(Arg(index), Arg(each)) for each in late):
+            raise NotMonotoneError("combines elements that wait")
+        shown |= dict.fromkeys(op.body.type_of(inside[index]).axes)
+    if _of_elements(op) != op.body.outputs[0].value and axes[-1] not in shown:
+        raise NotMonotoneError(f"is the same along {axes[-1]}")
+    left = {*alone.types[0].axes} - {*shown}
+    for index in arguments(parts.outer):
+        left -= {*graph.type_of(shared[index]).axes} if index != HOLE else set()
+    if left:
+        raise NotMonotoneError(f"would lose its axis {min(left)}")
+    return _Found(port, alone, parts, inside)
+
+
+def _of_elements(op: Map) -> Value:
+    """What a map folds, before a fold of rows."""
+    (result,), value = op.results, op.body.outputs[0].value
+    assert isinstance(result, Accumulate)
+    maker = op.body.nodes[value.node] if value.node >= 0 else None
+    if maker is not None and maker.op == Functional(ROW_FOLDS[result.monoid]):
+        return maker.operands[0]
+    return value
+
+
+def signs_of_value(graph: Graph, value: Value, left: int = DEEPEST) -> str:
+    """The signs that elements of a value may have, for all that the operators above it show."""
+    if value.node < 0 or left == 0:
+        return ANY
+    node = graph.nodes[value.node]
+    expr = scalar_of(node)
+    if expr is not None:
+        operands = enumerate(node.operands)
+        return signs_of(expr, {at: signs_of_value(graph, v, left - 1) for at, v in operands})
+    if isinstance(node.op, Map) and not node.op.start:
+        result = node.op.results[value.port]
+        if not isinstance(result, Accumulate):
+            return ANY
+        formulas = Formulas()
+        leaves = [formulas.leaf(at) for at in range(len(node.op.iterated))]
+        known = {
+            leaf.index: signs_of_value(graph, v, left - 1)
+            for leaf, v in zip(leaves, node.operands, strict=True)
+        }
+        inside = formulas.of(node.op.body, leaves)
+        signs = signs_of(folded_of(node, value.port, inside), known)
+        return signs if result.monoid != "+" or not ("-" in signs and "+" in signs) else ANY
+    return ANY

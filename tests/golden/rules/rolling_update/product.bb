@@ -1,0 +1,14 @@
+# A product is no fold that has a repair.
+graph(X: N[M,N] = port) {
+  m = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_max(a)
+    yield max m_1
+  }
+  s = map N (x_1 in !X, c = m) {
+    h = row_scale(x_1, c)
+    t = row_prod(h)
+    yield prod t
+  }
+  return s
+}
