@@ -224,10 +224,17 @@ class ViewRecorder(Pieces):
         at = across + len(other.axes) - rank  # negative where the other lacks the axis
         is_join = isinstance(self.primitives[value].op, Join)
         result: Ref
-        if (is_join and not summed) or not self._alike(value, [other], [at]):
+        if not self._alike(value, [other], [at]):
             result = yield self._product(*_ordered(index, self.copied(mine), other))
             return result
         own = place + len(mine.axes) - rank
+        if is_join and not summed:
+            made = []
+            for _, cut_ in self.parts(value):
+                x = self.cut(mine, own, cut_)
+                y = other if at < 0 else self.cut(other, at, cut_)
+                made.append((yield self._product(*_ordered(index, x, y))))
+            return self.join(made, place, self.shape(mine)[own])
         if is_join:
             products: list[Ref] = []
             for _, cut_ in self.parts(value):
