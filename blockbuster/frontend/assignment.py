@@ -1,4 +1,4 @@
-"""``x[key] = value``: elements that a slice, a position or a mask names take other values."""
+"""``x[key] = value``: elements that slices, positions or a mask name take other values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from blockbuster.frontend.at_positions import with_elements
 from blockbuster.frontend.dtype_names import dtype_name
 from blockbuster.frontend.in_place import change, converted
 from blockbuster.frontend.indexing import piece, spread
@@ -16,6 +17,7 @@ from blockbuster.frontend.memory import is_held
 from blockbuster.frontend.put_back import hits
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused, trace_error
+from blockbuster.frontend.taking import array_among, plain
 from blockbuster.frontend.torch import is_tensor, one_element
 
 if TYPE_CHECKING:
@@ -25,16 +27,22 @@ INSTEAD = "x = bb.where(mask, new, x) replaces elements; bb.concat joins pieces"
 
 
 def assign(x: TracedArray, key: Any, value: Any) -> None:
-    """``x[key] = value``. Raises TraceError for arrays of positions as keys."""
+    """``x[key] = value``. Raises TraceError for several arrays of positions as keys."""
     keys = key if isinstance(key, tuple) else (key,)
     if _is_item(value, x, keys):
         if value.memory is x.memory:
             return  # x[key] += 1 has changed the view that it assigns
         x.memory.regain(value)
+    keys = tuple(map(plain, keys))
     try:
         number = _number(x, value)
-        if any(map(_is_array, keys)):
+        if any(map(_is_mask, keys)):
             new = _where_mask(x, keys, number)
+        elif (found := array_among(keys, x.trace.of_tensors)) is not None:
+            (place, axis), at = found, keys[found[0]]
+            x = x.trace.index(x, (*keys[:place], slice(None), *keys[place + 1 :]))
+            given = x.trace.array(value) if number is None else number
+            new = with_elements(x, at, axis % x.ndim, given)
         elif number is not None:
             new = _at_places(x, keys, number)
         else:
@@ -52,6 +60,11 @@ def _is_item(value: Any, x: TracedArray, keys: tuple[Any, ...]) -> bool:
         return False
     base, taken = value.taken_as
     return base is x and repr(taken) == repr(keys)
+
+
+def _is_mask(key: Any) -> bool:
+    of_truths = getattr(key, "kind", "") == MASK or str(getattr(key, "dtype", "")).endswith("bool")
+    return _is_array(key) and of_truths
 
 
 def _is_array(value: Any) -> bool:
@@ -81,7 +94,7 @@ def _where_mask(x: TracedArray, keys: tuple[Any, ...], number: Any) -> TracedArr
     """``x`` with a number where a mask of its first axes holds."""
     mask = x.trace.array(keys[0]) if _is_array(keys[0]) else None
     if mask is None or len(keys) > 1 or mask.kind != MASK or mask.ndim > x.ndim:
-        raise Refused("the key has an array of positions, or indices beside a mask")
+        raise Refused("the key has indices beside a mask, or a mask of more axes")
     if number is None:
         raise Refused("how many elements a mask takes is not known, so the value is one number")
     for axis, own in zip(mask.axes, x.axes, strict=False):

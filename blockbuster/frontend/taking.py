@@ -29,7 +29,7 @@ def indexed(trace: Trace, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
     """``x[key]``: slices and single positions, one axis after the other, then new axes; then the
     elements that an array of integers takes of the axis where it stands.
     """
-    key = tuple(map(_plain, key))
+    key = tuple(map(plain, key))
     truths = [at for at, entry in enumerate(key) if isinstance(entry, bool)]
     if len(truths) == 1 and not any(map(_is_array, key)) and not any(map(_is_single, key)):
         return _if_true(trace, x, key, truths[0])
@@ -38,7 +38,7 @@ def indexed(trace: Trace, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
         along = trace.spellings.numpy[np.take_along_axis].function
         one: TracedArray = along(x, columns, 1)
         return one[:, 0]
-    found = trace.checked(lambda: _array_among(key, trace.of_tensors), "indexing", x)
+    found = trace.checked(lambda: array_among(key, trace.of_tensors), "indexing", x)
     if found is None:
         return _viewed(trace, x, key)
     place, axis = found
@@ -76,7 +76,7 @@ def _piece(trace: Trace, x: TracedArray, axis: int, entry: slice | SizeExpr | in
     return trace.spellings.numpy[np.flip].function(x, axis) if found.backwards else x
 
 
-def _plain(entry: Any) -> Any:
+def plain(entry: Any) -> Any:
     """An entry with Python's own whole numbers for all others, and with an array for a list."""
     if isinstance(entry, np.bool_):
         return bool(entry)
@@ -106,7 +106,7 @@ def _is_array(entry: Any) -> bool:
     return bool(getattr(entry, "ndim", 0)) or hasattr(entry, "axes")
 
 
-def _array_among(key: tuple[Any, ...], of_tensors: bool) -> tuple[int, int] | None:
+def array_among(key: tuple[Any, ...], of_tensors: bool) -> tuple[int, int] | None:
     """The place in ``key`` of an array that takes elements, and the axis that it takes them of
     behind what the others leave.
 

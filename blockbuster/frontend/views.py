@@ -2,7 +2,8 @@
 
 An operation on a join runs on each part, if its other operands can be cut in the same way for free;
 an operation on a merged axis runs on the two axes from which it is merged. If that fails, the join
-is copied: when its parts would be rows or columns of a product.
+is copied. It is also copied where a product for each part would read a large operand once for each:
+tokens that are joined meet the same weights. Keys that are joined meet a query each by itself.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.strips import Cut, Split, Strips, cut, placed, split, strips_of
 from blockbuster.ir.expr import Arg, Expr, Size, call, rewrite
 from blockbuster.ir.lengths import ONE, ZERO, Length, product_of
+
+MOST_PARTS = 8
+"""Parts of an operand at most of which each has a product of its own."""
 
 _COMBINE = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
@@ -238,22 +242,34 @@ class ViewRecorder(Pieces):
         at = across + len(other.axes) - rank  # negative where the other lacks the axis
         is_join = isinstance(self.primitives[value].op, Join)
         result: Ref
-        if (is_join and not summed) or not self._alike(value, [other], [at]):
+        whole = is_join and not (summed or self._apart(value, other, index, place, rank))
+        if whole or not self._alike(value, [other], [at]):
             result = yield self._product(*_ordered(index, self.copied(mine), other))
             return result
         own = place + len(mine.axes) - rank
         if is_join:
             products: list[Ref] = []
             for _, cut_ in self.parts(value):
-                x, y = self.cut(mine, own, cut_), self.cut(other, at, cut_)
+                x, y = self.cut(mine, own, cut_), self.cut(other, at, cut_) if summed else other
                 products.append((yield self._product(*_ordered(index, x, y))))
-            return self._combined("+", products)
+            if summed:
+                return self._combined("+", products)
+            return self.join(products, place, self.shape(mine)[own])
         dim, piece = self.shape(mine)[own], self.merged(value)
         split = (self.split(mine, place, piece, rank), self.split(other, across, piece, rank))
         result = yield self._product(*_ordered(index, *split))
         if summed:
             return self.fold(result, "+", 0, keepdims=False)
         return self.merge(result, place, dim)
+
+    def _apart(self, value: int, other: Ref, index: int, place: int, rank: int) -> bool:
+        """True if the parts of a join, rows or columns of a product, have products of their own.
+
+        Weights stand on the right and have no batches: rows that meet them are copied.
+        """
+        of_batches = any(axis is not None for axis in other.axes[:-2])
+        of_matrix = place >= rank - 2 and (index == 1 or of_batches)
+        return of_matrix and len(self.parts(value)) <= MOST_PARTS
 
     # outputs ---------------------------------------------------------------------
 

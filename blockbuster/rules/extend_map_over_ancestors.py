@@ -26,8 +26,10 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map, Op
 from blockbuster.rules.base import Kind, Match, Note, Refusal, UpstreamRule, label, name_of, unheard
 from blockbuster.rules.extension import extended, with_extended
+from blockbuster.rules.factor_out import FactorOut
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
 from blockbuster.rules.meeting import meeting
+from blockbuster.rules.shared_factor import sharing
 
 TOLD = 32  # refusals of one map: explaining a long program would be quadratic
 
@@ -84,7 +86,18 @@ def _meeting(graph: Graph, position: int, first: int) -> str:
     made = extended(graph, position, _between(graph, first, position))
     pulled = [at for old, at in made.pulled.items() if old == first]
     found = meeting(made.op.body, pulled, made.own.values())
-    return found.words if found else ""
+    return found.words if found else _behind_a_factor(made.op.body, pulled, made.own.values())
+
+
+def _behind_a_factor(body: Graph, pulled: Collection[int], own: Collection[int]) -> str:
+    """Likewise for a map that shares a list with it, and waits for a factor that will leave."""
+    for match in FactorOut().matches(body):
+        inner = match.nodes["map"]
+        outer = next((at for at in sharing(body, inner) if at in pulled), None)
+        if inner in own and outer is not None:
+            first, second = label(body.nodes[outer]), label(match.node("map"))
+            return f"(d) {first} | {second}, without {match.detail}"
+    return ""
 
 
 def _refused(graph: Graph, position: int, *, thorough: bool) -> dict[int, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockbuster.ir.expr import functions_of
-from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.graph import Graph, Index, Node, Value
 from blockbuster.ir.ops import Cast, Collect, Elementwise, Functional, Map, Pointwise, Reduce
 from blockbuster.ir.types import Dim, Type
 from blockbuster.rules.base import label, name_of
@@ -233,7 +233,11 @@ def few_vectors(graph: Graph, value: Value, made: Recipe, read: Reading | str) -
 
 
 def as_large(graph: Graph, value: Value, made: Recipe) -> list[Value]:
-    """The arrays of which ``value`` is made whose items have as many axes as its own."""
+    """The arrays of which ``value`` is made whose items have as many axes as its own.
+
+    Positions along a dim are no array: no memory is behind them.
+    """
     own = set(graph.type_of(value).axes)
-    operands = graph.nodes[value.node].operands
-    return [v for v in map(operands.__getitem__, made.read) if own <= set(graph.type_of(v).axes)]
+    read = [graph.nodes[value.node].operands[port] for port in made.read]
+    stored = [v for v in read if v.node >= 0 or not isinstance(graph.inputs[v.port].view, Index)]
+    return [v for v in stored if own <= set(graph.type_of(v).axes)]

@@ -302,8 +302,17 @@ def test_empty_arrays_have_empty_slices():
     assert evaluate(graph, {"x": np.ones((0, 8))})["out"].shape == (2, 0, 2)
 
 
-def test_a_copy_is_made_where_the_parts_would_be_columns():
+def test_joined_keys_meet_a_query_part_by_part():
     graph = lowered(cached, q="M D", past="N D", new="P D")
 
-    assert misc(graph) == ["concat axis 0"]
-    assert "with |A| = |N| + |P|" in graph.show()
+    assert misc(graph) == []
+    assert [loop.dim for _, loop in graph.of_type(Map)].count("A") == 0  # of both parts
+    (final,) = fuse(graph).snapshots[-1:]
+    assert not final.buffered_edges()
+
+
+def test_a_copy_of_joined_tokens_is_made_before_they_meet_weights():
+    graph = lowered(*COPIED["joined tokens"][:1], **COPIED["joined tokens"][1])
+
+    assert misc(graph) == ["concat axis 1"]
+    assert "with |A| = |M| + 1" in graph.show()

@@ -87,6 +87,13 @@ def gram(x):
 
 
 FREE = {
+    "key-value cache": (cached, dict(q="M D", past="N D", new="P D")),
+    "key-value cache of heads": (cached, dict(q="B H M D", past="B H N D", new="B H P D")),
+    "key-value cache and one token": (cached, dict(q="B H 1 D", past="B H N D", new="B H 1 D")),
+    "joined keys, first": (
+        lambda q, past, new: bb.concat([past, new], -2) @ q.swapaxes(-1, -2),
+        dict(q="H M D", past="H N D", new="H P D"),
+    ),
     "multi-head attention": (
         multi_head_attention,
         dict(x="B S D", wq="D N", wk="D N", wv="D P", wo="P D"),
@@ -196,8 +203,14 @@ FREE = {
     ),
 }
 COPIED = {
-    "key-value cache": (cached, dict(q="M D", past="N D", new="P D")),
-    "key-value cache of heads": (cached, dict(q="B H M D", past="B H N D", new="B H P D")),
+    "joined tokens": (
+        lambda x, y, w: bb.concat([x, y], 1) @ w,
+        dict(x="B 1 D", y="B M D", w="D N"),
+    ),
+    "many joined keys": (
+        lambda q, k: q @ bb.concat([k[n : n + 1] ** n for n in range(9)], 0).T,
+        dict(q="M D", k="9 D"),
+    ),
     "slice of sorted": (lambda x: np.sort(x @ x.T, axis=0)[:, 1:3] + 1, dict(x="M D")),
     "heads of sorted": (lambda x: bb.split_heads(np.sort(x), 2) + 1, dict(x="M D")),
     "merged, sorted": (lambda x: np.sort(bb.merge_heads(x), axis=0), dict(x="H M D")),

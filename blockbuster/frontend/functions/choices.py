@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply
+from blockbuster.frontend.at_positions import with_elements
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.filled import positions
 from blockbuster.frontend.functions.joins import concat
@@ -55,6 +56,24 @@ def _hit(hit: Array, x: TracedArray, axis: int, keepdims: bool) -> TracedArray:
         return found
     found = sum(where(hit, x + 0, 0), axis, keepdims)
     return found.astype(dtype_of_kind(x.kind))  # type: ignore[no-any-return]
+
+
+def index_copy(x: Array, dim: int, index: Array, source: Array) -> Array:
+    """``x`` with the elements of ``source`` at positions along an axis, as torch spells it.
+
+    A single position chooses between the two: nothing is copied where the result is read.
+    """
+    traced = [given for given in (x, index, source) if isinstance(given, TracedArray)]
+    if not traced:
+        made = np.array(x)
+        made[(*(slice(None),) * (dim % made.ndim), index)] = source
+        return made
+    x, source = (traced[0].trace.array(given) for given in (x, source))
+    (at,) = axes_of("index_copy", dim, x.ndim)
+    if source.kind != x.kind:
+        reason = f"index_copy of {source.kind} elements to {x.kind}"
+        raise trace_error(reason, hint="cast them before: source.to(x.dtype)")
+    return x.trace.checked(lambda: with_elements(x, index, at, source), "index_copy", x)
 
 
 def one_hot(x: Array, num_classes: Any) -> Array:
@@ -162,6 +181,8 @@ ROWS = (
         example("M N", "int: M K", axis=1), example("M N", "int: K N", axis=0),
         example("int: M N", "int: M K=1"), example("N", "int: K", axis=None)),
         torch=("take_along_dim", "Tensor.take_along_dim")),
+    Row(index_copy, _GROUP, torch=("index_copy", "Tensor.index_copy"), examples=(
+        example("M N", 0, "int: K=1", "K=1 N"), example("B M N", 1, "int: K", "B K N"))),
     Row(one_hot, _GROUP, examples=(example("int: M", 4), example("int: M N", 5)),
         reference=lambda x, n: (x[..., None] == np.arange(n)).astype(np.int64)),
     Row(diagonal, _GROUP, ("diagonal",), ("diagonal",), (),

@@ -33,9 +33,10 @@ from blockbuster.frontend.torch import is_tensor
 def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
     """Arrays joined along an axis; their other axes are the same.
 
-    Free in four places: where it is returned, where a pointwise function or a product reads it
-    beside arrays that are joined in the same way, and in a sum over the axis. Elsewhere it is a
-    copy, which ``program.notes`` names.
+    Free where it is returned, where a pointwise function or a product reads it beside arrays that
+    are joined in the same way, in a sum over the axis, and where a product of batches, or of a
+    matrix with it on the right, has at most eight parts as rows or columns: a cache of keys and
+    a new one. Elsewhere it is a copy, which ``program.notes`` names.
     """
     return apply("concat", *arrays, axis=axis)
 

@@ -66,7 +66,7 @@ REFUSED: tuple[Refusal, ...] = (
             "use bb.where(condition, x, y), nested for more than two"),
     Refusal(("put", "place", "putmask", "fill_diagonal", "put_along_axis", "itemset", "resize",
              "setfield", "setflags", "scatter", "scatter_", "index_put_", "index_add_",
-             "index_copy_", "index_fill_", "masked_scatter_", "fill_diagonal_"),
+             "index_fill_", "masked_scatter_", "fill_diagonal_"),
             "it changes elements at positions that are values",
             "x = bb.where(mask, new, x) replaces elements"),
     Refusal(("uniform_", "normal_", "random_", "bernoulli_", "exponential_", "rand_like",

@@ -169,10 +169,11 @@ class ChunkSizes:
         if self.asked is not None:
             return self.asked.get(loop.dim, self.asked.get(size_class(loop.dim), 0))
         programs, trips = max(self.programs(path), 1), self.left(loop)
-        if 2 * programs > self.processors:
-            return 0
         dots = any(is_matrix_dot(stmt, self.tiling) for stmt in statements(loop.body))
-        wanted = power_of_two(-(-self.processors * (1 if dots else STREAMS) // programs))
+        busy = self.processors * (1 if dots else STREAMS)
+        if 2 * programs > busy:
+            return 0
+        wanted = power_of_two(-(-busy // programs))
         most = power_of_two(trips // (1 if loop.parallel else FEWEST) + 1) // 2
         count = min(wanted, most)
         saved = max(around, 1) * self._depth(loop) * (trips - -(-trips // max(count, 1)))

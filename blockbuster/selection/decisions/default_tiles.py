@@ -9,11 +9,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from blockbuster.emit.schedule.block import LEAST, one_dim
+from blockbuster.emit.schedule.block import one_dim
 from blockbuster.emit.schedule.warps import MOST as MOST_WARPS
 from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.dtypes import Dtype
-from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, in_float8
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -29,6 +28,7 @@ from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.uses import SWIZZLED, Uses, has_exact_dots, is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.decisions.roles_of_dims import Shape, shape_of
 from blockbuster.selection.decisions.split_tiles import split_tiles
 
 STAGES = 2  # one iteration computes while the loads of the next are on their way
@@ -43,34 +43,6 @@ HELD = 32  # lanes of a tile to a thread: norms keep three such tiles, 60 to 100
 COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
 LINE = 4096  # the most lanes of a row that is read once, instead of once per loop over it
 ACROSS = 128  # lanes across the rows of memory: leaves 16 along them, 32 bytes at least
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """What the loops of a program say about its dims."""
-
-    dots: dict[Dim, None]  # take part in a matrix dot
-    summed: dict[Dim, None]  # of these, those that a dot sums over
-    kept: dict[Dim, None]  # of these, those that a dot's result has
-    columns: dict[Dim, None]  # last axis of a block
-    rows: dict[Dim, None]  # first axis of a block
-    serial: dict[Dim, None]  # walked by a serial loop
-    repeated: dict[Dim, None]  # cut into blocks, work that does not depend on them is done again
-    unlooped: dict[Dim, None]  # axis of a tile that no loop surrounds
-    across: dict[Dim, None]  # last axis of a block, but not of the array that it is loaded from
-    deep: dict[Dim, None]  # summed by dots of float8, which take more lanes at least
-
-    def least(self, dim: Dim) -> int:
-        """The fewest lanes of a dim."""
-        return LEAST_DEPTH if dim in self.deep else LEAST if dim in self.dots else 1
-
-    def is_line(self, dim: Dim) -> bool:
-        """True if serial loops over ``dim`` read rows of memory, and what they give is a result.
-
-        A loop over rows that adds up all elements sums lane by lane, and lanes at its end.
-        """
-        others = {**self.dots, **self.across, **self.repeated}
-        return dim in self.serial and dim in self.columns and dim not in others
 
 
 @dataclass(frozen=True)
@@ -102,7 +74,7 @@ def choose_tiling(
     shared memory, and are large only where that leaves a program for each of its processors.
     """
     start = _Start(sizes, program.units, device.processors)
-    shape = _shape_of(program, start.tiling)
+    shape = shape_of(program, start.tiling)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
     lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
     exact = has_exact_dots(program) and not any(let.split for let in lets)
@@ -114,8 +86,9 @@ def choose_tiling(
     }
     both = (d for d in shape.columns if d in shape.rows)
     free = [d for d in dict.fromkeys((*both, *_of_deep_tiles(program))) if not chosen[d]]
-    free = [d for d in free if d not in (*shape.dots, *shape.unlooped)]
-    _narrow(program, start, blocks, free, [d for d in shape.unlooped if d not in shape.dots])
+    fixed = [d for d in (*shape.unlooped, *shape.read_again) if d not in shape.dots]
+    free = [d for d in free if d not in (*shape.dots, *fixed)]
+    _narrow(program, start, blocks, free, fixed)
     tiling = _with_whole(start, blocks, shape, chosen)
     while True:
         free = [d for d in blocks if not chosen[d] and blocks[d] > shape.least(d) > 1]
@@ -142,7 +115,7 @@ def wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
 
 def halved_tiles(program: TileProgram, blocks: Mapping[Dim, int], times: int) -> dict[Dim, int]:
     """The tiles of the dims that loops walk, halved so many times as they can be."""
-    shape = _shape_of(program, Tiling({}, program.units))
+    shape = shape_of(program, Tiling({}, program.units))
     dims = [dim for dim in blocks if dim not in shape.unlooped]
     return {dim: max(blocks[dim] >> times, shape.least(dim)) for dim in dims}
 
@@ -173,12 +146,12 @@ def padded_dims(program: TileProgram, *, summed: bool) -> tuple[Dim, ...]:
 
 def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
     """The dims that take part in a matrix dot."""
-    return tuple(_shape_of(program, Tiling({}, program.units)).dots)
+    return tuple(shape_of(program, Tiling({}, program.units)).dots)
 
 
 def repeated_dims(program: TileProgram) -> tuple[Dim, ...]:
     """The dims that, cut into blocks, have a matrix dot done again for each block."""
-    return tuple(_shape_of(program, Tiling({}, program.units)).repeated)
+    return tuple(shape_of(program, Tiling({}, program.units)).repeated)
 
 
 def choose_warps(nest: Nest, tiling: Tiling) -> int:
@@ -247,7 +220,7 @@ def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> in
     return bytes_in(nest.body, 1)
 
 
-def _usual(shape: _Shape, start: _Start, processors: int) -> Callable[[Dim], int]:
+def _usual(shape: Shape, start: _Start, processors: int) -> Callable[[Dim], int]:
     """Lanes of the dims of exact dots of float32.
 
     Those of a product alone get more: not where a dot is in another's loop, so that it may sum over
@@ -260,7 +233,7 @@ def _usual(shape: _Shape, start: _Start, processors: int) -> Callable[[Dim], int
     return lambda dim: SUMMED if dim in shape.summed else USUAL
 
 
-def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
+def _default(dim: Dim, shape: Shape, start: _Start, usual: int) -> int:
     if start.tiling.is_unit(dim):
         return 1
     lanes = power_of_two(start.size(dim), shape.least(dim))
@@ -268,6 +241,8 @@ def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
         return lanes
     if dim in shape.dots:
         return lanes if lanes <= (WHOLE if dim in shape.repeated else usual) else usual
+    if dim in shape.read_again:
+        return min(lanes, WHOLE)
     if dim in shape.columns:
         return _columns(dim, shape, start)
     if dim in shape.rows:
@@ -275,7 +250,7 @@ def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
     return min(lanes, VECTOR)
 
 
-def _rows(dim: Dim, shape: _Shape, start: _Start) -> int:
+def _rows(dim: Dim, shape: Shape, start: _Start) -> int:
     """Rows of a tile of usual size; no more rows that are whole than leave no processor idle."""
     size, widest = start.size(dim), max(_columns(d, shape, start) for d in shape.columns)
     most = max(ELEMENTS // widest, 1)
@@ -285,7 +260,7 @@ def _rows(dim: Dim, shape: _Shape, start: _Start) -> int:
     return min(power_of_two(size), most)
 
 
-def _columns(dim: Dim, shape: _Shape, start: _Start) -> int:
+def _columns(dim: Dim, shape: Shape, start: _Start) -> int:
     lanes = power_of_two(start.size(dim))
     if dim in shape.unlooped:
         return lanes
@@ -329,7 +304,7 @@ def _product(dims: Sequence[Dim], blocks: Mapping[Dim, int]) -> int:
 
 
 def _with_whole(
-    start: _Start, blocks: Mapping[Dim, int], shape: _Shape, chosen: Mapping[Dim, int]
+    start: _Start, blocks: Mapping[Dim, int], shape: Shape, chosen: Mapping[Dim, int]
 ) -> Tiling:
     """The tiling whose one-block dims are those that must be, and those that gain from it."""
     whole = [
@@ -352,41 +327,3 @@ def _with_whole(
                 )
             )
     return fitted(start.sizes, dict(blocks), tuple(whole), start.units)
-
-
-def _shape_of(program: TileProgram, tiling: Tiling) -> _Shape:
-    shape = _Shape(*({} for _ in range(10)))
-    for nest in program.nests:
-        _note(nest.body, (), shape, tiling)
-    return shape
-
-
-def _note(body: tuple[Stmt, ...], loops: tuple[For, ...], shape: _Shape, tiling: Tiling) -> None:
-    for stmt in body:
-        if isinstance(stmt, For):
-            if not stmt.parallel:
-                shape.serial.setdefault(stmt.dim)
-                if any(not loop.parallel for loop in loops):
-                    shape.repeated.setdefault(stmt.dim)
-            _note(stmt.body, (*loops, stmt), shape, tiling)
-        elif isinstance(stmt, Let | Load):
-            _note_tile(stmt, loops, shape, tiling)
-
-
-def _note_tile(stmt: Let | Load, loops: tuple[For, ...], shape: _Shape, tiling: Tiling) -> None:
-    walked = [loop.dim for loop in loops]
-    lanes = tiling.lanes(stmt.target)
-    shape.unlooped.update(dict.fromkeys(d for d in lanes if d not in walked))
-    if len(lanes) == 2:
-        shape.rows.setdefault(lanes[0])
-        shape.columns.setdefault(lanes[1])
-        if isinstance(stmt, Load) and stmt.view.sliced(stmt.target)[-1] != lanes[1]:
-            shape.across.setdefault(lanes[1])
-    if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling):
-        dims = dict.fromkeys(d for arg in stmt.args for d in tiling.lanes(arg))
-        shape.dots.update(dims)
-        shape.kept.update(dict.fromkeys(lanes))
-        summed = dict.fromkeys(d for d in dims if d not in lanes)
-        shape.deep.update(summed if in_float8(stmt) else {})
-        shape.summed.update(summed)
-        shape.repeated.update(dict.fromkeys(d for d in walked if d not in dims))

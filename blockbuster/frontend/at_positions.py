@@ -1,0 +1,64 @@
+"""Elements of an array at positions that are values: ``cache[:, :, at] = new``.
+
+A single position is compared with those along the axis, and each element is the new one or the old
+one. So nothing is copied where the result is read: a cache with a new token is read as it lies in
+memory, beside the token. Of several positions, each element looks up the last one that names it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from blockbuster.frontend.kinds import WHOLES
+from blockbuster.frontend.source import Refused
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.array import TracedArray
+
+
+def with_elements(x: TracedArray, at: Any, axis: int, value: Any) -> TracedArray:
+    """``x`` with ``value`` at the positions ``at`` along ``axis``.
+
+    ``at``: integers of no axis or of one, counted from the end where they are negative. ``value``:
+    a number, or an array that broadcasts to what ``x`` has at them, in which the axes of ``at``
+    stand for ``axis``. If a position occurs several times, its last value counts, as in NumPy.
+    Raises Refused for other positions.
+    """
+    at = x.trace.array(at)
+    if at.kind not in WHOLES or at.ndim > 1:
+        raise Refused(f"{at.kind} positions of {at.ndim} axes", "positions are integers in a row")
+    if at.ndim == 0:
+        at, value = at[None], _with_axis(x, axis, value)
+    at = x.trace.record("where", (at < 0, at + x.shape[axis], at))
+    places = _along(x, axis)
+    if at.trace.dims.is_unit(at.axes[0]):
+        hit = x.trace.record("eq", (places, at))
+    else:
+        named = places[:, None] == at
+        last = x.trace.record("where", (named, _along(at, 0), -1)).max(axis=1)
+        hit, value = last >= 0, _looked_up(x, axis, value, at, last)
+    behind = (slice(None), *(None,) * (x.ndim - 1 - axis))
+    return x.trace.record("where", (hit[behind], value, x))
+
+
+def _along(x: TracedArray, axis: int) -> TracedArray:
+    """The positions along an axis."""
+    return x.trace.record("arange", (), {"size": x.trace.dims.length(x.axes[axis]).expr})
+
+
+def _with_axis(x: TracedArray, axis: int, value: Any) -> Any:
+    """``value`` with an axis of one element where ``x`` has ``axis``, if it has axes before it."""
+    before = getattr(value, "ndim", 0) - (x.ndim - 1 - axis)
+    return value[(*(slice(None),) * before, None)] if before > 0 else value
+
+
+def _looked_up(x: TracedArray, axis: int, value: Any, at: TracedArray, last: TracedArray) -> Any:
+    """For each place along the axis its value, and any one for a place that has none."""
+    mine = getattr(value, "ndim", 0) - (x.ndim - axis)
+    if mine < 0 or x.trace.dims.is_unit(value.axes[mine]):
+        return value
+    x.trace.dims.unify(value.axes[mine], at.axes[0])
+    which = x.trace.record("maximum", (last, 0))
+    return x.trace.spellings.numpy[np.take].function(value, which, mine)
