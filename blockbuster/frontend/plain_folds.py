@@ -25,7 +25,7 @@ View = tuple[int | None, ...]
 
 def with_plain_folds(program: ArrayProgram) -> ArrayProgram:
     """The program with plain folds, without the equations that no output needs."""
-    return _live(_Plain(program).program())
+    return live(_Plain(program).program())
 
 
 @dataclass
@@ -86,7 +86,7 @@ def _without(shown: View, axis: int, folded: int, *, keeps: bool) -> View:
     return (*entries[:axis], *((None,) if keeps else ()), *entries[axis + 1 :])
 
 
-def _live(program: ArrayProgram) -> ArrayProgram:
+def live(program: ArrayProgram) -> ArrayProgram:
     """The program without the equations that no output needs."""
     order = program.needed(output.value for output in program.outputs)
     now = {Value(node): Value(at) for at, node in enumerate(order)}

@@ -29,6 +29,7 @@ from blockbuster.frontend.kinds import (
 from blockbuster.frontend.library_errors import of_stand_ins
 from blockbuster.frontend.masks import mask_of_condition, otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
+from blockbuster.frontend.plain_folds import live
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
@@ -332,7 +333,7 @@ class Trace:
             replace(e, **with_names(e, names), shape=renamed(e.shape), hint=hint)
             for e, hint in zip(settled, hints_of(settled), strict=True)
         )
-        return ArrayProgram(
+        program = ArrayProgram(
             name,
             tuple(replace(i, shape=renamed(i.shape)) for i in self._inputs),
             equations,
@@ -341,6 +342,7 @@ class Trace:
             self.dims.size_rules(names),
             masks=tuple(self.captures.notes),
         )
+        return live(program)
 
     def _settled(self, params: Params) -> Params:
         """Parameters, with clamps replaced where later assumptions made them plain lengths."""
