@@ -18,7 +18,7 @@ def _masked(draw: Draw, by_arange: str, by_torch: str, captured: str) -> Spelled
     """
     b, h, s, d = _heads(draw)
     scale = d**-0.5
-    shapes = {name: (b, h, s, d) for name in "qkv"}
+    shapes = dict.fromkeys("qkv", (b, h, s, d))
     return spelled(
         shapes,
         f"i, j = np.arange({s})[:, None], np.arange({s})\n"
@@ -29,7 +29,8 @@ def _masked(draw: Draw, by_arange: str, by_torch: str, captured: str) -> Spelled
         "torch.softmax(s, -1) @ v",
         (
             f"torch.softmax(q @ k.transpose(-1, -2) * {scale} + bias, -1) @ v",
-            f"bias = torch.zeros({s}, {s}).masked_fill(~({captured.format(s=s)}), float('-inf'))",
+            f"bias = torch.zeros({s}, {s}, dtype=torch.float16)\n"
+            f"bias = bias.masked_fill(~({captured.format(s=s)}), float('-inf'))",
         ),
     )
 
@@ -60,16 +61,14 @@ def prefix(draw: Draw) -> Spelled:
 def blocks(draw: Draw) -> Spelled:
     """Attention in blocks."""
     n = 2 if draw.small else draw.few(128, 256)
-    by_torch = (
-        f"(torch.arange({{s}}) // {n})[:, None] == torch.arange({{s}}) // {n}"
-    )
+    by_torch = f"(torch.arange({{s}}) // {n})[:, None] == torch.arange({{s}}) // {n}"
     return _masked(draw, f"i // {n} == j // {n}", by_torch, by_torch)
 
 
 def plain(draw: Draw) -> Spelled:
     """Attention without a mask, over heads behind positions."""
     b, h, s, d = _heads(draw)
-    shapes = {name: (b, s, h, d) for name in "qkv"}
+    shapes = dict.fromkeys("qkv", (b, s, h, d))
     return spelled(
         shapes,
         f"s = np.einsum('bqhd,bkhd->bhqk', q, k) * {d**-0.5}\n{BY_HAND}"
@@ -84,7 +83,7 @@ def plain(draw: Draw) -> Spelled:
 def split_heads(draw: Draw) -> Spelled:
     """Attention of heads that are split from columns and joined again."""
     b, h, s, d = _heads(draw)
-    shapes = {name: (b, s, h * d) for name in "qkv"}
+    shapes = dict.fromkeys("qkv", (b, s, h * d))
     heads = f"({b}, {s}, {h}, {d})"
     joined = f".reshape({b}, {s}, {h * d})"
     return spelled(
@@ -119,7 +118,7 @@ def grouped(draw: Draw) -> Spelled:
 def lengths(draw: Draw) -> Spelled:
     """Attention to the first keys of each sequence: as many as an array says."""
     b, h, s, d = _heads(draw)
-    shapes = {**{name: (b, h, s, d) for name in "qkv"}, "n": (b, 1)}
+    shapes = {**dict.fromkeys("qkv", (b, h, s, d)), "n": (b, 1)}
     scale = d**-0.5
     return spelled(
         shapes,
@@ -136,7 +135,7 @@ def lengths(draw: Draw) -> Spelled:
 def linear_attention(draw: Draw) -> Spelled:
     """Products of keys and values first."""
     b, h, s, d = _heads(draw)
-    shapes = {name: (b, h, s, d) for name in "qkv"}
+    shapes = dict.fromkeys("qkv", (b, h, s, d))
     return spelled(
         shapes,
         "np.einsum('bhqd,bhde->bhqe', q, np.einsum('bhkd,bhke->bhde', k, v))",

@@ -143,8 +143,7 @@ def triangular_product(draw: Draw) -> Spelled:
     return spelled(
         {"q": (b, s, d), "k": (b, s, d), "v": (b, s, d)},
         "torch.tril(q @ k.mT) @ v",
-        f"i = np.arange({s})\n"
-        "np.where(i <= i[:, None], np.einsum('bqd,bkd->bqk', q, k), 0) @ v",
+        f"i = np.arange({s})\nnp.where(i <= i[:, None], np.einsum('bqd,bkd->bqk', q, k), 0) @ v",
         ("((q @ k.transpose(1, 2)) * mask) @ v", f"mask = torch.ones({s}, {s}).tril().half()"),
     )
 

@@ -15,13 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.array import TracedArray, array_at
 from blockbuster.frontend.kinds import FLOAT, MOVES
 from blockbuster.ir.graph import Value
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 UNIT = "."
 """Stands for an axis of one element, which no letter counts."""
+
+LOOKED_THROUGH = ("mul", "transpose", "expand")
+"""Operations that may be needless once a sum of them is recorded as another."""
 
 Einsum = Callable[[str, Sequence[Any]], TracedArray]
 
@@ -60,7 +63,7 @@ def _sum(x: TracedArray, axis: int, keeps: bool, einsum: Einsum) -> TracedArray 
     if folded == UNIT or not all(isinstance(f, Value) for f in factors) or len(factors) != 2:
         return None
     first, second = (_before_views(_aligned(x, f, product.letters)) for f in factors)
-    if FLOAT != first.array.kind or FLOAT != second.array.kind:
+    if not first.array.kind == second.array.kind == FLOAT:
         return None
     if folded not in first.letters or folded not in second.letters:
         return None
@@ -112,15 +115,8 @@ def _named(x: TracedArray, letters: str) -> Shown:
 
 def _aligned(x: TracedArray, value: Value, letters: str) -> Shown:
     """A factor of a product whose axes have these letters."""
-    array = _array(x, value)
+    array = array_at(x.trace, value)
     return _named(array, letters[len(letters) - array.ndim :])
-
-
-def _array(x: TracedArray, value: Value) -> TracedArray:
-    """A value of the trace of ``x``."""
-    inputs, equations = x.trace.recorded
-    made = inputs[value.port] if value.node < 0 else equations[value.node]
-    return TracedArray(x.trace, value, made.shape, made.kind)
 
 
 def _equation(x: TracedArray) -> Any:
@@ -130,8 +126,8 @@ def _equation(x: TracedArray) -> Any:
 def _before_views(seen: Shown) -> Shown:
     """The array that transposes and new axes show, with the letters that are shown of it."""
     equation = _equation(seen.array)
-    while equation is not None and equation.op in ("transpose", "expand"):
-        base = _array(seen.array, equation.operands[0])
+    while equation is not None and equation.op in LOOKED_THROUGH[1:]:
+        base = array_at(seen.array.trace, equation.operands[0])
         letters = [UNIT] * base.ndim
         for shown, axis in zip(seen.letters, equation.param("axes"), strict=True):
             if axis is not None:

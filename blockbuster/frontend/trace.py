@@ -13,6 +13,7 @@ import numpy as np
 from blockbuster.errors import TraceError, a_kind
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.captured import Captures
+from blockbuster.frontend.contractions import LOOKED_THROUGH
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.final_names import hints_of, with_names
@@ -342,7 +343,7 @@ class Trace:
             self.dims.size_rules(names),
             masks=tuple(self.captures.notes),
         )
-        return live(program)
+        return live(program, LOOKED_THROUGH)
 
     def _settled(self, params: Params) -> Params:
         """Parameters, with clamps replaced where later assumptions made them plain lengths."""
