@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,6 +26,9 @@ from bench.outside import spelled_attention, spelled_folds, spelled_products
 from bench.outside.spelling import Draw, Spelled, Written
 from bench.peers.report import geometric_mean, markdown
 from bench.records import Log, Record
+from blockbuster.frontend import ArrayProgram
+from blockbuster.frontend.merged_axes import merged
+from blockbuster.runtime.merged_arrays import extents_of
 
 FAMILIES = (*spelled_products.FAMILIES, *spelled_attention.FAMILIES, *spelled_folds.FAMILIES)
 COUNT = 200
@@ -44,34 +47,56 @@ def drawn(key: str, *, small: bool = False) -> Spelled:
     return made(Draw(Random(key), small))
 
 
-def planned(program: Spelled, way: Written, where: str, machine: str, *, library: bool) -> bb.Plan:
-    """The plan of one way. Raises BlockbusterError if it is refused."""
+def traced(program: Spelled, way: Written, where: str) -> tuple[ArrayProgram, Mapping[str, int]]:
+    """The array program of one way, with merged axes as ``bb.jit`` merges them, and its sizes.
+
+    Raises BlockbusterError if it is refused.
+    """
     import numpy as np
     import torch
 
-    arrays: list[Any] = [
-        np.empty(shape, np.float16) if way.of_numpy else torch.empty(shape, dtype=torch.float16)
-        for shape in program.shapes.values()
-    ]
-    fn = way.function(program.names, where)
-    return bb.jit(fn, machine=machine, library=library).plan_for(*arrays)
+    given: dict[str, Any] = {
+        name: np.empty(shape, np.float16) if way.of_numpy else torch.empty(shape).half()
+        for name, shape in program.shapes.items()
+    }
+    made = bb.trace(way.function(program.names, where), **given)
+    arrays = [{**given, **made.held}[one.name] for one in made.inputs]
+    made = made.without_held()
+    fewer = merged(made)
+    extents = extents_of(fewer, arrays) if fewer else [tuple(array.shape) for array in arrays]
+    assert extents is not None, "contiguous arrays"
+    made = fewer.program if fewer else made
+    stand_ins = {
+        one.name: np.broadcast_to(np.int8(0), shape)
+        for one, shape in zip(made.inputs, extents, strict=True)
+    }
+    return made, made.bind(stand_ins)
+
+
+def planned(program: Spelled, way: Written, where: str, machine: str, *, library: bool) -> bb.Plan:
+    """The plan of one way. Raises BlockbusterError if it is refused."""
+    made, sizes = traced(program, way, where)
+    return bb.select(made, sizes, machine=machine, library=library)
 
 
 def record(key: str, machine: str, *, library: bool) -> Record:
     """Predicted microseconds and kernels of each way; None, and a reason, for one without plan."""
     program, begun = drawn(key), time.process_time()
+    known: dict[ArrayProgram, bb.Plan] = {}  # two ways may be one program
     us: list[float | None] = []
     kernels: list[int] = []
     reasons = []
     for number, way in enumerate(program.ways):
         try:
-            plan = planned(program, way, f"<{key} way {number}>", machine, library=library)
+            made, sizes = traced(program, way, f"<{key} way {number}>")
+            if made not in known:
+                known[made] = bb.select(made, sizes, machine=machine, library=library)
         except Exception as error:  # a refusal, or a fault of ours: it must not end the list
             reasons.append(f"way {number}: {type(error).__name__}: {str(error).splitlines()[0]}")
             us.append(None)
             continue
-        us.append(round(plan.total_us, 2))
-        kernels.append(plan.kernels)
+        us.append(round(known[made].total_us, 2))
+        kernels.append(known[made].kernels)
     seconds = round(time.process_time() - begun, 1)
     return {"key": key, "us": us, "kernels": kernels, "seconds": seconds, "reasons": reasons}
 
