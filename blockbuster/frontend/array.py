@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import FUNCTIONS, Call, Size
 from blockbuster.ir.graph import Value
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.trace import Trace
 
 
 class NoSuchAttribute(TraceError, AttributeError):
@@ -289,6 +292,13 @@ def apply(op: str, *operands: Any, **params: Any) -> Any:
     if any(map(is_tensor, operands)):
         return on_tensors(op, operands, params)
     return NUMPY[op](*operands, **params)
+
+
+def array_at(trace: Trace, value: Value) -> TracedArray:
+    """An input of a trace, or what an equation of it made."""
+    inputs, equations = trace.recorded
+    made = inputs[value.port] if value.node < 0 else equations[value.node]
+    return TracedArray(trace, value, made.shape, made.kind)
 
 
 def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:

@@ -10,9 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from blockbuster.frontend.added_masks import as_choice
 from blockbuster.frontend.array import TracedArray, cast_dtype
 from blockbuster.frontend.bits import SIGNS, of_bits
 from blockbuster.frontend.conditions import Condition
+from blockbuster.frontend.contractions import contracted
+from blockbuster.frontend.functions.einsum import einsum_traced
 from blockbuster.frontend.integer_powers import integer_power
 from blockbuster.frontend.kinds import (
     FLOAT,
@@ -53,6 +56,10 @@ def otherwise(
         return trace.record(op, [_joined(trace, x, kinds) for x in operands], params)
     if op == "matmul" and kinds == [FLOAT, FLOAT] and _sums_one_product(*operands):
         return trace.record("mul", operands)
+    if op == "add" and (choice := as_choice(trace, operands)) is not None:
+        return choice
+    if op in ("sum", "matmul") and {*kinds} == {FLOAT}:
+        return contracted(op, operands, params, einsum_traced)
     numbers = kinds[op == "where" :]
     if MASK in numbers and all(kind in (MASK, TRUE) for kind in numbers):
         return _of_masks(trace, op, operands, params)

@@ -10,7 +10,7 @@ a view of the one before, so that neighbours are hard to see:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation, Operand
@@ -25,7 +25,7 @@ View = tuple[int | None, ...]
 
 def with_plain_folds(program: ArrayProgram) -> ArrayProgram:
     """The program with plain folds, without the equations that no output needs."""
-    return _live(_Plain(program).program())
+    return live(_Plain(program).program())
 
 
 @dataclass
@@ -86,9 +86,10 @@ def _without(shown: View, axis: int, folded: int, *, keeps: bool) -> View:
     return (*entries[:axis], *((None,) if keeps else ()), *entries[axis + 1 :])
 
 
-def _live(program: ArrayProgram) -> ArrayProgram:
-    """The program without the equations that no output needs."""
-    order = program.needed(output.value for output in program.outputs)
+def live(program: ArrayProgram, ops: Collection[str] | None = None) -> ArrayProgram:
+    """The program without the equations that no output needs: all of those, or those of ``ops``."""
+    kept_anyway = [Value(at) for at, e in enumerate(program.equations) if ops and e.op not in ops]
+    order = program.needed([*kept_anyway, *(output.value for output in program.outputs)])
     now = {Value(node): Value(at) for at, node in enumerate(order)}
 
     def renumbered(operand: Operand) -> Operand:

@@ -13,6 +13,7 @@ import numpy as np
 from blockbuster.errors import TraceError, a_kind
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.captured import Captures
+from blockbuster.frontend.contractions import LOOKED_THROUGH
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.final_names import hints_of, with_names
@@ -29,6 +30,7 @@ from blockbuster.frontend.kinds import (
 from blockbuster.frontend.library_errors import of_stand_ins
 from blockbuster.frontend.masks import mask_of_condition, otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
+from blockbuster.frontend.plain_folds import live
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
@@ -330,7 +332,7 @@ class Trace:
             replace(e, **with_names(e, names), shape=renamed(e.shape), hint=hint)
             for e, hint in zip(settled, hints_of(settled), strict=True)
         )
-        return ArrayProgram(
+        program = ArrayProgram(
             name,
             tuple(replace(i, shape=renamed(i.shape)) for i in self._inputs),
             equations,
@@ -339,6 +341,7 @@ class Trace:
             self.dims.size_rules(names),
             masks=tuple(self.captures.notes),
         )
+        return live(program, LOOKED_THROUGH)
 
     def _settled(self, params: Params) -> Params:
         """Parameters, with clamps replaced where later assumptions made them plain lengths."""

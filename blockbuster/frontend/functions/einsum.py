@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, reduce_axes
+from blockbuster.frontend.contractions import LETTERS
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.functions.shapes import is_unit
 from blockbuster.frontend.kinds import FLOAT, dtype_of_kind
 from blockbuster.frontend.source import trace_error
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _USUAL = 32
 """The extent that decides the order of pairs for an axis of unknown size."""
 
@@ -93,7 +93,8 @@ def _without_units(operands: Sequence[Lettered]) -> list[Lettered]:
 def _product(a: Lettered, b: Lettered, kept: str, output: str, taps: str) -> Lettered:
     """The product of two arrays, summed over the letters that nothing else reads.
 
-    Where no letter is summed on matrix units, ``taps`` stand in front: the last axes are blocks of
+    Where no letter is summed on matrix units, the axes keep the order of the array that has them
+    all, so that a computed one is stored once. ``taps`` stand in front: the last axes are blocks of
     tiles, and windows have few elements.
     """
     a, b = a.summed(kept + b.letters), b.summed(kept + a.letters)
@@ -107,6 +108,8 @@ def _product(a: Lettered, b: Lettered, kept: str, output: str, taps: str) -> Let
         first = [letter for letter in folded if letter in taps]
         last = [letter for letter in folded if letter not in taps]
         every = "".join((*first, *batch, *rows, *columns, *last))
+        wider = max(a.letters, b.letters, key=len)
+        every = wider if len(wider) == len(every) and not first else every
         product = Lettered(a.arranged(every) * b.arranged(every), every)
         return product.summed(kept)
     inner = folded[-1]  # the others count as batches until they are summed
@@ -129,7 +132,7 @@ def _parsed(subscripts: str, operands: Sequence[Array]) -> tuple[list[str], str]
     given = before.split(",")
     if len(given) != len(operands):
         raise _refused(subscripts, f"it names {len(given)} operands, and {len(operands)} are given")
-    free = [letter for letter in _LETTERS if letter not in text]
+    free = [letter for letter in LETTERS if letter not in text]
     ranks = [len(x.shape) - len(t.replace("...", "")) for x, t in zip(operands, given, strict=True)]
     more = "".join(free[: max([r for r, t in zip(ranks, given, strict=True) if "..." in t] or [0])])
     terms = [

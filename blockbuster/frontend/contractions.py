@@ -1,0 +1,150 @@
+"""Sums of products that are written by broadcasting, recorded as the products that they are.
+
+    (x[:, :, None] * w[None]).sum(1)                     x @ w
+    (x[:, None] @ w)[:, 0], with w: (K, N)               x @ w
+    (a.transpose(1, 2, 0) * b).sum(2)                    (a * b[...]).sum(0), in the order of a
+
+A product is made by matrix units only where the program says matmul, and a computed array is stored
+in the order in which the program names its axes. So the same sum would become other kernels with
+every way to write it. The letters of an einsum do not depend on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blockbuster.frontend.array import TracedArray, array_at
+from blockbuster.frontend.kinds import FLOAT, MOVES
+from blockbuster.ir.graph import Value
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+UNIT = "."
+"""Stands for an axis of one element, which no letter counts."""
+
+LOOKED_THROUGH = ("mul", "transpose", "expand")
+"""Operations that may be needless once a sum of them is recorded as another."""
+
+Einsum = Callable[[str, Sequence[Any]], TracedArray]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An array whose axes are named: a letter each, or ``UNIT``."""
+
+    array: TracedArray
+    letters: str
+
+    @property
+    def own(self) -> str:
+        """The letters without axes of one element."""
+        return self.letters.replace(UNIT, "")
+
+
+def contracted(
+    op: str, operands: Sequence[Any], params: Mapping[str, Any], einsum: Einsum
+) -> TracedArray | None:
+    """A sum or a matmul of floats as the einsum that it is; None if it is best as it stands."""
+    if op == "sum" and operands[0].ndim <= len(LETTERS):
+        return _sum(operands[0], params["axis"] % operands[0].ndim, params["keepdims"], einsum)
+    if op == "matmul" and min(x.ndim for x in operands) > 1:
+        return _rows_of_batches(*operands, einsum)
+    return None
+
+
+def _sum(x: TracedArray, axis: int, keeps: bool, einsum: Einsum) -> TracedArray | None:
+    """The sum over an axis of a product of two arrays."""
+    seen = _lettered(x)
+    folded = seen.letters[axis]
+    product = _before_views(seen)
+    equation = _equation(product.array)
+    factors = equation.operands if equation is not None and equation.op == "mul" else ()
+    if folded == UNIT or not all(isinstance(f, Value) for f in factors) or len(factors) != 2:
+        return None
+    first, second = (_before_views(_aligned(x, f, product.letters)) for f in factors)
+    if not first.array.kind == second.array.kind == FLOAT:
+        return None
+    if folded not in first.letters or folded not in second.letters:
+        return None
+    rows = [c for c in first.own if c not in second.own]
+    columns = [c for c in second.own if c not in first.own]
+    if not (rows and columns) and not _is_turned(first, second, product.own):
+        return None
+    output = seen.own.replace(folded, "")
+    made = einsum(f"{first.own},{second.own}->{output}", (_plain(first), _plain(second)))
+    shown = seen.letters[:axis] + UNIT * keeps + seen.letters[axis + 1 :]
+    return _with_units(made, shown)
+
+
+def _is_turned(first: Shown, second: Shown, order: str) -> bool:
+    """True for a product in another order of axes than the computed array that has them all."""
+    wider = max(first, second, key=lambda one: len(one.own))
+    equation = _equation(wider.array)
+    is_computed = equation is not None and equation.op not in MOVES
+    return is_computed and len(wider.own) == len(order) and wider.own != order
+
+
+def _rows_of_batches(a: TracedArray, b: TracedArray, einsum: Einsum) -> TracedArray | None:
+    """A matmul of single rows, or columns, for each of a batch that the other operand lacks."""
+    batch = LETTERS[: max(a.ndim, b.ndim) - 2]
+    row, column, inner = LETTERS[-3:]
+    first = _named(a, batch[len(batch) - (a.ndim - 2) :] + row + inner)
+    second = _named(b, batch[len(batch) - (b.ndim - 2) :] + inner + column)
+    only = [[c for c in batch if c in x.own and c not in y.own]
+            for x, y in ((first, second), (second, first))]  # fmt: skip
+    rows, columns = (row in first.own, column in second.own)
+    moves = (not rows and only[0] and (columns or only[1])) or (
+        not columns and only[1] and (rows or only[0])
+    )
+    if not moves or inner not in first.own or inner not in second.own:
+        return None
+    shown = "".join(c if c in first.own + second.own else UNIT for c in batch + row + column)
+    text = f"{first.own},{second.own}->{shown.replace(UNIT, '')}"
+    return _with_units(einsum(text, (_plain(first), _plain(second))), shown)
+
+
+def _lettered(x: TracedArray) -> Shown:
+    return _named(x, LETTERS[: x.ndim])
+
+
+def _named(x: TracedArray, letters: str) -> Shown:
+    units = [x.trace.dims.is_unit(axis) for axis in x.axes]
+    return Shown(x, "".join(UNIT if u else c for u, c in zip(units, letters, strict=True)))
+
+
+def _aligned(x: TracedArray, value: Value, letters: str) -> Shown:
+    """A factor of a product whose axes have these letters."""
+    array = array_at(x.trace, value)
+    return _named(array, letters[len(letters) - array.ndim :])
+
+
+def _equation(x: TracedArray) -> Any:
+    return x.trace.recorded[1][x.value.node] if x.value.node >= 0 else None
+
+
+def _before_views(seen: Shown) -> Shown:
+    """The array that transposes and new axes show, with the letters that are shown of it."""
+    equation = _equation(seen.array)
+    while equation is not None and equation.op in LOOKED_THROUGH[1:]:
+        base = array_at(seen.array.trace, equation.operands[0])
+        letters = [UNIT] * base.ndim
+        for shown, axis in zip(seen.letters, equation.param("axes"), strict=True):
+            if axis is not None:
+                letters[axis] = shown
+        seen = Shown(base, "".join(letters))
+        equation = _equation(base)
+    return seen
+
+
+def _plain(seen: Shown) -> TracedArray:
+    """The array without its axes of one element."""
+    key = tuple(0 if letter == UNIT else slice(None) for letter in seen.letters)
+    return seen.array if UNIT not in seen.letters else seen.array[key]
+
+
+def _with_units(array: TracedArray, letters: str) -> TracedArray:
+    """An array of the letters, with an axis of one element for each ``UNIT``."""
+    if UNIT not in letters:
+        return array
+    return array[tuple(None if letter == UNIT else slice(None) for letter in letters)]
