@@ -33,13 +33,13 @@ function buildPlan() {
   $("plan-button").onclick = () => showPlan(!document.body.hasAttribute("data-plan"));
   if (plan.missing) { $("plan-list").replaceChildren(h("p", { class: "message" }, plan.missing)); return; }
   const total = plan.parts.reduce((sum, part) => sum + (part.us ?? 0), 0);
-  $("plan-list").replaceChildren(
+  $("plan-list").replaceChildren(...[
     h("h2", {}, plan.head),
     plan.alone ? null : h("p", { class: "row" }, h("button", { type: "button", id: "whole-program", onclick: () => { if (page) location.hash = address(0, 0); else showPlan(false); } }, "The derivation of the whole program as one")),
     section("Kernels and library calls, in order", h("ol", { class: "kernels" }, plan.parts.map((part, at) => partItem(part, at + 1, total)))),
     section("Why it is cut: arrays that pass through memory", plan.stored.length ? h("ul", {}, plan.stored.map((text) => h("li", {}, text))) : h("p", { class: "quiet" }, "None does.")),
     section("How the plan was found", h("ul", {}, plan.search.map((text) => h("li", {}, text)))),
-  );
+  ].filter(Boolean));
   const canvas = $("plan-canvas");
   if (!plan.picture) { canvas.replaceChildren(h("p", {}, data.pictures.missing)); return; }
   const svg = document.importNode(new DOMParser().parseFromString(plan.picture, "image/svg+xml").documentElement, true);
