@@ -43,7 +43,8 @@ def milestones(found: Sequence[Frame], sizes: Mapping[Dim, int]) -> list[str]:
     """
     words: list[list[str]] = [[] for _ in found]
     said: set[str] = set()
-    left = _left(found)
+    units = list_only(found[0].before) if found else ()
+    left = _left(found, units)
     for at, frame in enumerate(found):
         rule = frame.application.rule if frame.application else None
         if rule is None:
@@ -54,7 +55,7 @@ def milestones(found: Sequence[Frame], sizes: Mapping[Dim, int]) -> list[str]:
             words[at].append(LATER[rule.name] + (": the division at the end" if divides else ""))
         elif rule.kind == "extension":
             words[at].append(_repeated(frame))
-        words[at] += _gone(frame, left[at], sizes)
+        words[at] += _gone(frame, left[at], sizes, units)
         words[at] += _together(frame)
     return [". ".join(filter(None, told)) for told in words]
 
@@ -106,24 +107,26 @@ def _dim_at(graph: Graph, made: Sequence[Path]) -> str:
     return ""
 
 
-def _left(found: Sequence[Frame]) -> list[set[Stored]]:
+def _left(found: Sequence[Frame], units: Sequence[Dim]) -> list[set[Stored]]:
     """The dims of what passes through memory after each step, or after later ones of its kind."""
     left: list[set[Stored]] = []
     later: dict[bool, set[Stored]] = {False: set(), True: set()}
     for frame in reversed(found):
         if frame.application is not None:
-            later[frame.beside] |= _stored(frame.after).keys()
+            later[frame.beside] |= _stored(frame.after, units).keys()
         left.append(set(later[frame.beside]))
     return left[::-1]
 
 
-def _gone(frame: Frame, left: set[Stored], sizes: Mapping[Dim, int]) -> list[str]:
+def _gone(
+    frame: Frame, left: set[Stored], sizes: Mapping[Dim, int], units: Sequence[Dim]
+) -> list[str]:
     """The dims over which values pass through memory until this step, and never after."""
     words: list[str] = []
     if frame.application is None:
         return words
     reduced = _dim_at(frame.after, frame.made) if frame.application.rule.name == REDUCES else ""
-    for dims, names in _stored(frame.before).items():
+    for dims, names in _stored(frame.before, units).items():
         if any(Counter(dims) <= Counter(other) for other in left):
             continue
         if size_class(reduced) in dims:
@@ -138,12 +141,12 @@ def _gone(frame: Frame, left: set[Stored], sizes: Mapping[Dim, int]) -> list[str
     return words
 
 
-def _stored(graph: Graph) -> dict[Stored, tuple[Dim, ...]]:
+def _stored(graph: Graph, units: Sequence[Dim]) -> dict[Stored, tuple[Dim, ...]]:
     """The dims of the values on interior buffered edges, as size classes and by name.
 
-    In a map over a dim without blocks, such as a batch, there is a value for each of its elements.
+    In a map over one of ``units``, dims without blocks such as a batch, there is a value for each
+    of its elements.
     """
-    units = list_only(graph)
     found: dict[Stored, tuple[Dim, ...]] = {}
     for path, value, _ in graph.buffered_edges():
         type = graph.at(path).type_of(value)

@@ -84,12 +84,15 @@ function choose(texts) {
   if (now.focus) return [...maps[now.focus], now.focus];
   if (now.depth === PLACE && place()) return [...place(), PLACE];
   if (now.depth !== AUTO && now.depth !== PLACE && most >= 0) return [whole[Math.min(now.depth, most)], null, Math.min(now.depth, most)];
-  if (now.at === 0 && isSmall() && tall !== null) return [tall, null, 0];
+  if (now.at === 0) { // the start is the whole program, from top to bottom where that is larger
+    const [across, down] = [whole[0], tall].map((number) => scaleOf(boxOf(texts[number])));
+    if (across < LEAST && down > across) return [tall, null, 0];
+  }
   const inside = site().length ? Math.min(...site().map((at) => at.split("-").length)) : 0;
   const fits = whole.map((_, depth) => depth).filter((depth) => scaleOf(boxOf(texts[whole[depth]])) >= LEAST).pop();
   if (fits !== undefined && fits >= Math.min(inside, most)) return [whole[fits], null, fits];
   const least = [whole[Math.max(fits ?? 0, 0)], null, fits ?? 0];
-  if (!place() || (now.at === 0 && whole.length)) return least; // the start is the whole program
+  if (!place() || now.at === 0) return least;
   const overview = isSmall() && whole.length && scaleOf(boxOf(texts[whole[0]])) > scaleOf(boxOf(texts[place()[0]]));
   return overview ? least : [...place(), PLACE];
 }
