@@ -99,7 +99,7 @@ def test_the_page_opens_with_the_plan(shown, width, dark):
     assert not shown.find("main").is_displayed()
     assert shown.js("return location.hash") == "#plan"
     assert len(shown.all("#plan-canvas [data-part]")) == 2
-    assert len(shown.all("#plan-list .kernels li")) == 2
+    assert len(shown.all("#plan-list .kernels > li")) == 2
     shown.wait(lambda: inside(shown, "#plan-canvas"))
     assert shown.js("return document.documentElement.scrollWidth") <= width
 
