@@ -28,24 +28,25 @@ def functions() -> str:
 
 
 def _section(group: str, rows: Sequence[Row]) -> str:
-    head = ("`bb.`", "what it is", "NumPy", "methods", "torch")
-    listed = (
-        (
-            f"`{row.name}`" if row.public else "",
-            _meaning(row),
-            _codes(row.numpy),
-            _codes(row.methods),
-            _codes(row.torch),
-        )
-        for row in rows
-    )
-    return f"## {group}\n\n{table(head, listed)}"
+    """The functions of a group, in columns of which none is empty."""
+    columns = {
+        "`bb.`": [f"`{row.name}`" if row.public else "" for row in rows],
+        "what it is": [_meaning(row) for row in rows],
+        "NumPy": [_codes(row.numpy) for row in rows],
+        "methods": [_codes(row.methods) for row in rows],
+        "torch": [_codes(row.torch) for row in rows],
+    }
+    filled = {head: cells for head, cells in columns.items() if any(cells)}
+    listed = zip(*filled.values(), strict=True)
+    return f"## {group}\n\n{table(tuple(filled), listed)}"
 
 
 def _meaning(row: Row) -> str:
     """The first line of the function's docstring, and what its row notes."""
     first = inspect.cleandoc(row.function.__doc__ or "").partition("\n")[0]
-    return f"{_code(first)} {_code(row.note)}".strip()
+    is_sentence = row.note.endswith(".")
+    told = f"{first.removesuffix('.')} {row.note}." if row.note and not is_sentence else first
+    return _code(f"{told} {row.note}" if is_sentence else told)
 
 
 def _code(text: str) -> str:

@@ -89,13 +89,15 @@ def to_dot(
     depth: int | None = None,
     focus: Path = (),
     told: bool = True,
+    down: bool = False,
 ) -> str:
     """The DOT text of ``graph``, the same in any process.
 
     ``highlight``: paths of nodes to emphasize. ``depth``: how many maps deep the drawing goes;
     deeper maps are boxes that list their content. ``focus``: the path of a map, to draw it alone.
-    ``told``: pointing at an element shows its line of the text form. Raises ValueError for a path
-    that leads to no node, or to no map, and for a negative depth.
+    ``told``: pointing at an element shows its line of the text form. ``down``: values flow from top
+    to bottom, not from left to right. Raises ValueError for a path that leads to no node, or to no
+    map, and for a negative depth.
     """
     sites = [tuple(path) for path in highlight]
     focus = tuple(focus)
@@ -106,7 +108,8 @@ def to_dot(
     if focus and not isinstance(graph.at(focus[:-1]).nodes[focus[-1]].op, Map):
         raise ValueError(message("the node to focus on is no map", value=focus))
     picture = Picture(graph, sites, depth, told=told)
-    return dot.document(DEFAULTS, picture.statements(focus))
+    look = {**DEFAULTS, "graph": {**DEFAULTS["graph"], "rankdir": "TB"}} if down else DEFAULTS
+    return dot.document(look, picture.statements(focus))
 
 
 def draw(

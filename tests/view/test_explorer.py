@@ -335,13 +335,29 @@ def test_pictures_round_places_but_no_numbers_of_the_program():
 
 
 @draws
+def test_the_start_is_drawn_downwards_too():
+    pictures = data("heads")["pictures"]
+    start, *later = pictures["states"]
+    boxes = [
+        re.search(r'viewBox="([^"]*)"', pictures["svgs"][number])[1]
+        for number in (start["whole"][0], start["tall"])
+    ]
+    (_, _, width, height), (_, _, narrow, high) = ([*map(float, box.split())] for box in boxes)
+
+    assert narrow < width / 2
+    assert high > 2 * height
+    assert {state["tall"] for state in later} == {None}
+
+
+@draws
 def test_pictures_are_stored_once():
     pictures = data("attention")["pictures"]
 
     assert len(pictures["svgs"]) == len(set(pictures["svgs"]))
     states = pictures["states"]
     parts = [p for s in states for p in (*s["maps"].values(), s["made"], *s["taken"].values()) if p]
-    used = [*(n for s in states for n in s["whole"]), *(number for number, _ in parts)]
+    whole = [n for s in states for n in (*s["whole"], s["tall"]) if n is not None]
+    used = [*whole, *(number for number, _ in parts)]
     assert len(used) > len(pictures["svgs"]) == len(set(used))
 
 

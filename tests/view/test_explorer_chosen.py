@@ -43,6 +43,37 @@ def test_layers_are_wide_and_heads_have_sixty_four():
     assert heads["E"] == 2 * 64
 
 
+def attend(q, k, v):
+    return bb.softmax(q @ k.swapaxes(-1, -2)) @ v
+
+
+def test_heads_of_sequences_that_attend_to_themselves_are_small():
+    same = bb.lower(bb.trace(attend, q="B H S D", k="B H S D", v="B H S D"))
+    assert sizes_of(same, Setting()) == {"B": 4, "H": 4, "S": 4096, "D": 64}
+    added = bb.lower(bb.trace(lambda x, y: x + y, x="S D", y="S D"))
+    assert sizes_of(added, Setting()) == {"S": 4096, "D": 4096}, "nothing is compared"
+
+
+def test_scores_of_every_head_pass_through_memory_until_the_last_loop_is_gone():
+    """Loops over heads are fused one after another: till the last, all scores are stored."""
+    made = bb.fuse(bb.lower(bb.trace(attend, q="B H S D", k="B H S D", v="B H S D")))
+    found = frames(made)
+    born = milestones(found, {"B": 2, "H": 3, "S": 5, "D": 7})
+    (told,) = [words for words in born if "S × S'" in words]
+
+    assert "Values over B × H × S × S' (150 entries) no longer pass through" in told
+    at = born.index(told)
+    before = found[at].before.buffered_edges()
+    assert any("S'" in levels(found[at].before, edge) for edge in before)
+    assert not any("S'" in levels(found[at].after, e) for e in found[at].after.buffered_edges())
+
+
+def levels(graph, edge):
+    """The dims of the lists that pass along a buffered edge."""
+    path, value, _ = edge
+    return graph.at(path).type_of(value).lists
+
+
 def test_lines_of_flash_attention_are_born_at_their_steps():
     made = derivation("attention")
     born = milestones(frames(made), SMALL["attention"])

@@ -68,8 +68,9 @@ def what_is_stored(plan: Plan, sizes: Mapping[Dim, int]) -> tuple[str, ...]:
             found += [(one.written.bytes, str(one)) for one in stored(file.considered, sizes)]
     ordered = [line for _, line in sorted(found, key=lambda entry: -entry[0])]
     if len(ordered) > MOST:
-        left = sum(sorted((number for number, _ in found), reverse=True)[MOST:])
-        ordered[MOST:] = [f"{len(ordered) - MOST} smaller values: {in_bytes(left)} in all"]
+        rest = sorted((number for number, _ in found), reverse=True)[MOST:]
+        values = "1 smaller value" if len(rest) == 1 else f"{len(rest)} smaller values"
+        ordered[MOST:] = [f"{values}: {in_bytes(sum(rest))} in all"]
     return tuple(ordered)
 
 

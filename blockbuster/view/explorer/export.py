@@ -44,7 +44,8 @@ def write_html(
         why = {"missing": missing} if missing else None
         return write_whole(Path(path), page(data, plan=why))
     others = _parts(plan, setting, prove, progress) if choice is None else []
-    return write_whole(Path(path), page(data, others, plan_data(plan, alone=choice is not None)))
+    told = plan_data(plan, [data, *others], alone=choice is not None)
+    return write_whole(Path(path), page(data, others, told))
 
 
 def _parts(

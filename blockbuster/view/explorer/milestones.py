@@ -7,11 +7,13 @@ repeated, sums of exponentials get a running maximum.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from blockbuster.ir.expr import functions_of
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Accumulate, Elementwise, Map, Pointwise, Rescale
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules.derivation import Path
@@ -30,7 +32,8 @@ LATER = {
 RECIPROCALS = {"recip0", "reciprocal"}
 REDUCES = "fuse-reduction"
 
-Stored = frozenset[Dim]
+Stored = tuple[Dim, ...]
+"""The size classes of a stored value's dims, sorted: scores over S and S' have S twice."""
 
 
 def milestones(found: Sequence[Frame], sizes: Mapping[Dim, int]) -> list[str]:
@@ -40,7 +43,8 @@ def milestones(found: Sequence[Frame], sizes: Mapping[Dim, int]) -> list[str]:
     """
     words: list[list[str]] = [[] for _ in found]
     said: set[str] = set()
-    left = _left(found)
+    units = list_only(found[0].before) if found else ()
+    left = _left(found, units)
     for at, frame in enumerate(found):
         rule = frame.application.rule if frame.application else None
         if rule is None:
@@ -51,7 +55,7 @@ def milestones(found: Sequence[Frame], sizes: Mapping[Dim, int]) -> list[str]:
             words[at].append(LATER[rule.name] + (": the division at the end" if divides else ""))
         elif rule.kind == "extension":
             words[at].append(_repeated(frame))
-        words[at] += _gone(frame, left[at], sizes)
+        words[at] += _gone(frame, left[at], sizes, units)
         words[at] += _together(frame)
     return [". ".join(filter(None, told)) for told in words]
 
@@ -103,41 +107,61 @@ def _dim_at(graph: Graph, made: Sequence[Path]) -> str:
     return ""
 
 
-def _left(found: Sequence[Frame]) -> list[set[Stored]]:
+def _left(found: Sequence[Frame], units: Sequence[Dim]) -> list[set[Stored]]:
     """The dims of what passes through memory after each step, or after later ones of its kind."""
     left: list[set[Stored]] = []
     later: dict[bool, set[Stored]] = {False: set(), True: set()}
     for frame in reversed(found):
         if frame.application is not None:
-            later[frame.beside] |= _stored(frame.after).keys()
+            later[frame.beside] |= _stored(frame.after, units).keys()
         left.append(set(later[frame.beside]))
     return left[::-1]
 
 
-def _gone(frame: Frame, left: set[Stored], sizes: Mapping[Dim, int]) -> list[str]:
+def _gone(
+    frame: Frame, left: set[Stored], sizes: Mapping[Dim, int], units: Sequence[Dim]
+) -> list[str]:
     """The dims over which values pass through memory until this step, and never after."""
     words: list[str] = []
     if frame.application is None:
         return words
     reduced = _dim_at(frame.after, frame.made) if frame.application.rule.name == REDUCES else ""
-    for dims in _stored(frame.before):
-        if size_class(reduced) in dims and not any(dims <= other for other in left):
+    for dims, names in _stored(frame.before, units).items():
+        if any(Counter(dims) <= Counter(other) for other in left):
+            continue
+        if size_class(reduced) in dims:
             words.append(f"Terms over {reduced} are summed as they are made, and none is stored")
-        elif len(dims) > 1 and not any(dims <= other for other in left):
-            names = " × ".join(sorted(dims, key=[*sizes, *sorted(dims)].index))
+        elif len(dims) > 1:
+            order = [*sizes, *map(size_class, names)]
+            ordered = sorted(names, key=lambda dim: (order.index(size_class(dim)), dim))
             known = all(dim in sizes for dim in dims)
             count = f" ({prod(sizes[dim] for dim in dims):,} entries)" if known else ""
-            words.append(f"Values over {names}{count} no longer pass through global memory")
+            what = f"Values over {' × '.join(ordered)}{count}"
+            words.append(f"{what} no longer pass through global memory")
     return words
 
 
-def _stored(graph: Graph) -> dict[Stored, None]:
-    """The dims of the values on interior buffered edges."""
-    found: dict[Stored, None] = {}
+def _stored(graph: Graph, units: Sequence[Dim]) -> dict[Stored, tuple[Dim, ...]]:
+    """The dims of the values on interior buffered edges, as size classes and by name.
+
+    In a map over one of ``units``, dims without blocks such as a batch, there is a value for each
+    of its elements.
+    """
+    found: dict[Stored, tuple[Dim, ...]] = {}
     for path, value, _ in graph.buffered_edges():
         type = graph.at(path).type_of(value)
-        found[frozenset(map(size_class, (*type.lists, *type.axes)))] = None
+        around = (dim for dim in _dims_around(graph, path) if size_class(dim) in units)
+        names = tuple(dict.fromkeys((*around, *type.lists, *type.axes)))
+        found.setdefault(tuple(sorted(map(size_class, names))), names)
     return found
+
+
+def _dims_around(graph: Graph, path: Path) -> Iterator[Dim]:
+    """The dims of the maps that a level is in."""
+    for depth, at in enumerate(path):
+        op = graph.at(path[:depth]).nodes[at].op
+        if isinstance(op, Map):
+            yield op.dim
 
 
 def _together(frame: Frame) -> list[str]:

@@ -80,15 +80,19 @@ const boxOf = (text) => /viewBox="([^"]*)"/.exec(text)[1].split(/[ ,]+/).map(Num
 
 /** The picture to show: [number, places of its nodes at the top or null, what it is]. */
 function choose(texts) {
-  const { whole, maps } = album(), most = whole.length - 1;
+  const { whole, tall, maps } = album(), most = whole.length - 1;
   if (now.focus) return [...maps[now.focus], now.focus];
   if (now.depth === PLACE && place()) return [...place(), PLACE];
   if (now.depth !== AUTO && now.depth !== PLACE && most >= 0) return [whole[Math.min(now.depth, most)], null, Math.min(now.depth, most)];
+  if (now.at === 0) { // the start is the whole program, from top to bottom where that is larger
+    const [across, down] = [whole[0], tall].map((number) => scaleOf(boxOf(texts[number])));
+    if (across < LEAST && down > across) return [tall, null, 0];
+  }
   const inside = site().length ? Math.min(...site().map((at) => at.split("-").length)) : 0;
   const fits = whole.map((_, depth) => depth).filter((depth) => scaleOf(boxOf(texts[whole[depth]])) >= LEAST).pop();
   if (fits !== undefined && fits >= Math.min(inside, most)) return [whole[fits], null, fits];
   const least = [whole[Math.max(fits ?? 0, 0)], null, fits ?? 0];
-  if (!place() || (now.at === 0 && whole.length)) return least; // the start is the whole program
+  if (!place() || now.at === 0) return least;
   const overview = isSmall() && whole.length && scaleOf(boxOf(texts[whole[0]])) > scaleOf(boxOf(texts[place()[0]]));
   return overview ? least : [...place(), PLACE];
 }
@@ -168,7 +172,7 @@ function search(by) {
   const found = wanted ? [...new Set(places.filter((at, index) => at && lines[index].toLowerCase().includes(wanted)))] : [];
   const next = (found.indexOf(now.selected) + by + found.length) % found.length;
   $("search").classList.toggle("none", Boolean(wanted) && !found.length);
-  $("search").title = wanted ? `${found.length} found; Enter goes to the next` : "";
+  $("search").title = wanted ? `${found.length} found; Enter goes to the next` : "Search by name (/)";
   now.selected = "";
   if (found.length) select(found[Math.max(next, 0)]); else link("");
 }

@@ -29,8 +29,8 @@ NEAR = 10  # nodes in the picture of a step's place
 EASY_NODES = 36  # in the picture that the page opens with
 BATCH = 40  # pictures that one process draws
 
-Key = tuple[str, int]
-"""A drawing before it is made: the text of a program and the depth."""
+Key = tuple[str, int, bool]
+"""A drawing before it is made: the text of a program, the depth, and whether it runs downwards."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ class _Album:
     wanted: dict[Key, Graph] = field(default_factory=dict)
     nodes: int = 0
 
-    def add(self, part: _Part, depth: int) -> Key:
+    def add(self, part: _Part, depth: int, *, down: bool = False) -> Key:
         """The key under which the drawing is found when it is made."""
-        key = (part.text, depth)
+        key = (part.text, depth, down)
         if key not in self.wanted:
             self.wanted[key] = part.graph
             self.nodes += part.counts[depth]
@@ -91,7 +91,8 @@ class _Album:
     def drawn(self) -> dict[Key, str]:
         """All drawings as SVG; a process makes many, and several run at a time."""
         texts = [
-            to_dot(graph, depth=depth, told=False) for (_, depth), graph in self.wanted.items()
+            to_dot(graph, depth=depth, told=False, down=down)
+            for (_, depth, down), graph in self.wanted.items()
         ]
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
         count = max(1, -(-len(texts) // BATCH))
@@ -124,7 +125,8 @@ class _State:
 def pictures_data(graphs: Sequence[Graph], found: Sequence[Frame]) -> dict[str, Any]:
     """SVG texts, and for each state the numbers of its pictures; ``missing``: why there are none.
 
-    ``whole`` are those of the program, from depth 0 on; ``maps`` those of maps by place, ``made``
+    ``whole`` are those of the program, from depth 0 on, ``tall`` the start from top to bottom, for
+    narrow windows; ``maps`` those of maps by place, ``made``
     and ``taken`` those of where steps take place, each with the places of its nodes. What is too
     much for one picture is null or not there.
     """
@@ -186,6 +188,7 @@ def _keys(state: _State, album: _Album, *, first: bool) -> dict[str, Any]:
     near = not easy or counts[last] > NEAR
     return {
         "whole": [album.add(state.whole, depth) for depth in range(last + 1)] if fits else [],
+        "tall": album.add(state.whole, 0, down=True) if first else None,
         "complete": easy,
         "maps": {place: shown(part, album.limit) for place, part in state.maps.items()},
         "made": shown(state.made, NEAR) if near and state.made else None,
@@ -201,6 +204,7 @@ def _numbered(of: dict[str, Any], number: Callable[[Key], int]) -> dict[str, Any
 
     return {
         "whole": list(map(number, of["whole"])),
+        "tall": number(of["tall"]) if of["tall"] else None,
         "complete": of["complete"],
         "maps": {place: shown(one) for place, one in of["maps"].items()},
         "made": shown(of["made"]),

@@ -24,7 +24,7 @@ function planKey(event) {
 function openPart(number) {
   const [wanted] = plan.parts[number - 1].pages;
   if (wanted === undefined) return; // a call of a library has none
-  if (wanted === page) showPlan(false); else location.hash = address(wanted, 0);
+  openStep(wanted, 0);
 }
 
 function buildPlan() {
@@ -33,13 +33,13 @@ function buildPlan() {
   $("plan-button").onclick = () => showPlan(!document.body.hasAttribute("data-plan"));
   if (plan.missing) { $("plan-list").replaceChildren(h("p", { class: "message" }, plan.missing)); return; }
   const total = plan.parts.reduce((sum, part) => sum + (part.us ?? 0), 0);
-  $("plan-list").replaceChildren(
+  $("plan-list").replaceChildren(...[
     h("h2", {}, plan.head),
     plan.alone ? null : h("p", { class: "row" }, h("button", { type: "button", id: "whole-program", onclick: () => { if (page) location.hash = address(0, 0); else showPlan(false); } }, "The derivation of the whole program as one")),
     section("Kernels and library calls, in order", h("ol", { class: "kernels" }, plan.parts.map((part, at) => partItem(part, at + 1, total)))),
     section("Why it is cut: arrays that pass through memory", plan.stored.length ? h("ul", {}, plan.stored.map((text) => h("li", {}, text))) : h("p", { class: "quiet" }, "None does.")),
     section("How the plan was found", h("ul", {}, plan.search.map((text) => h("li", {}, text)))),
-  );
+  ].filter(Boolean));
   const canvas = $("plan-canvas");
   if (!plan.picture) { canvas.replaceChildren(h("p", {}, data.pictures.missing)); return; }
   const svg = document.importNode(new DOMParser().parseFromString(plan.picture, "image/svg+xml").documentElement, true);
@@ -61,6 +61,17 @@ function buildPlan() {
   canvas.replaceChildren(svg);
 }
 
+/** What fusing gave a part: the steps that matter, each a way to its place in the derivation. */
+function gained(part) {
+  if (!part.gains.length) return [];
+  return [h("ul", { class: "gains" }, part.gains.map(({ page: wanted, step: at, text }) => h("li", {},
+    h("button", { type: "button", "data-step": at, title: `Step ${at} of its derivation`, onclick: () => openStep(wanted, at) }, text))))];
+}
+
+function openStep(wanted, at) {
+  if (wanted === page) { showPlan(false); go(at); } else location.hash = address(wanted, at);
+}
+
 function partItem(part, number, total) {
   const kernels = part.library.length ? `calls ${part.library.join(", ")}` : part.kernels === 1 ? "1 kernel" : `${part.kernels} kernels`;
   const share = part.us === null ? 0 : (part.us / total) * 100;
@@ -69,6 +80,7 @@ function partItem(part, number, total) {
     h("strong", {}, `${number}. ${part.computes}`),
     h("span", { class: "share", role: "img", "aria-label": `${share.toFixed(0)}% of the time` }, h("i", { style: `width:${share}%` })),
     h("div", { class: "quiet" }, [kernels, part.limits.length ? `limited by ${part.limits.join(" and ")}` : "", `reads ${part.reads.join(", ")}`, `writes ${part.writes.join(", ")}`].filter(Boolean).join("; ")),
-    ...part.pages.map((_, at) => h("button", { type: "button", class: "link", onclick: () => { const wanted = part.pages[at]; if (wanted === page) showPlan(false); else location.hash = address(wanted, 0); } }, part.pages.length > 1 ? `Open derivation ${at + 1}` : "Open its derivation")),
+    ...gained(part),
+    ...part.pages.map((wanted, at) => h("button", { type: "button", class: "link", onclick: () => openStep(wanted, 0) }, part.pages.length > 1 ? `Open derivation ${at + 1}` : "Open its derivation")),
   );
 }

@@ -6,7 +6,7 @@ in the same file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from blockbuster.emit.target.targets import chosen_by
@@ -22,6 +22,7 @@ from blockbuster.selection.plans.explanation import Told, divided_of, explanatio
 from blockbuster.selection.plans.plan import Plan
 from blockbuster.view.explorer.chosen import Chosen
 from blockbuster.view.explorer.setting import Setting
+from blockbuster.view.explorer.steps import SAFE
 from blockbuster.view.explorer.svg import plain_svg
 from blockbuster.view.plan_picture import draw_plan
 from blockbuster.view.render import can_render, render
@@ -62,15 +63,18 @@ def choice_for(graph: Graph, plan: Plan | None) -> Chosen | None:
     return choices[0][1] if alone else None
 
 
-def plan_data(plan: Plan, *, alone: bool) -> Data:
-    """The plan as the page shows it.
+def plan_data(plan: Plan, derivations: Sequence[Data], *, alone: bool) -> Data:
+    """The plan as the page shows it, with what each part's ``derivations`` in the file gave.
 
     ``alone``: the plan is one program, whose derivation is the first page of the file; else the
     derivation of its first program is the second page, behind that of the whole program.
     """
     told = explanation(plan)
     first = 0 if alone else 1
-    parts = [_part(one, pages) for one, pages in zip(told.parts, _pages(plan, first), strict=True)]
+    parts = [
+        _part(one, pages, [gain for page in pages for gain in gains(page, derivations[page])])
+        for one, pages in zip(told.parts, _pages(plan, first), strict=True)
+    ]
     return {
         "head": told.head,
         "machine": told.machine,
@@ -93,7 +97,20 @@ def _pages(plan: Plan, first: int) -> list[list[int]]:
     return [[numbers[fused.graph] for fused in part.fused] for part in divided_of(plan).parts]
 
 
-def _part(told: Told, pages: list[int]) -> Data:
+def gains(page: int, derivation: Data) -> list[Data]:
+    """The steps that matter on the way to a derivation's kernels, with what each achieved."""
+    steps, at = derivation["steps"], derivation["chosen"]["state"]
+    way = [n for n, step in enumerate(steps, 1) if step["from"] == at and step["rule"] == SAFE]
+    while at:
+        way.append(at)
+        at = steps[at - 1]["from"]
+    return [
+        {"page": page, "step": number, "text": steps[number - 1]["born"]}
+        for number in sorted(way) if steps[number - 1]["born"]
+    ]  # fmt: skip
+
+
+def _part(told: Told, pages: list[int], gained: list[Data]) -> Data:
     return {
         "computes": told.computes,
         "us": told.us,
@@ -103,4 +120,5 @@ def _part(told: Told, pages: list[int]) -> Data:
         "writes": list(told.writes),
         "library": list(told.library),
         "pages": pages,
+        "gains": gained,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,17 @@ from typing import Any
 from blockbuster.costs.report import Report
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.schedule.steps import cost_of
-from blockbuster.ir.types import Dim
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.trips import walked_in
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine, Tier, machine
 from blockbuster.simulation import simulate
 
 MOST_BARS = 6000
 """Bars of a timeline; where there are more, only some processors are shown."""
 
-TILE, MOST_TILES = 64 * 128, 60_000
-"""A simulation takes 20 microseconds for each tile that moves. Where more of them move than a page
+TILE, MOST_TILES = 64 * 128, 20_000
+"""A simulation takes 30 microseconds for each tile that moves. Where more of them move than a page
 is worth, fewer programs of the launch grid are simulated."""
 
 DIGITS = 3  # of microseconds
@@ -44,6 +47,7 @@ def simulation_data(kernel: Kernel | None, on: str | Path | Machine) -> Data:
     return {
         "machine": report.machine,
         "sample": [[dim, size, kernel.sizes[dim]] for dim, size in shrunk.items()],
+        "shortened": list(shortened(kernel.tile_program, shrunk)) if kernel.tile_program else [],
         "time": round(report.time_us, DIGITS),
         "critical": report.critical,
         "processors": device.processors,
@@ -65,27 +69,37 @@ def simulation_data(kernel: Kernel | None, on: str | Path | Machine) -> Data:
 
 
 def sampled(kernel: Kernel) -> tuple[Kernel, dict[Dim, int], int]:
-    """The kernel with so few programs that its simulation takes a second or two.
+    """The kernel with so few programs that its simulation takes about half a second.
 
     Dims of the launch grid are halved, the outermost first, until little enough moves: programs
-    do not depend on each other, so those that are left run as before. Dims whose sizes follow from
-    others stay. Also returns the dims that were made smaller, with their sizes, and about how many
-    elements move then.
+    do not depend on each other, so those that are left run as before. Dims whose loops would become
+    shorter, too (``shortened``), come last; dims whose sizes follow from others stay. Also returns
+    the dims that were made smaller, with their sizes, and about how many elements move then.
     """
     program, moved = kernel.tile_program, _moved(kernel)
     shrunk: dict[Dim, int] = {}
     if program is None:
         return kernel, shrunk, moved
     bound = {dim for rule in program.rules for dim in (rule.dim, *rule.length.dims)}
-    grid = dict.fromkeys(dim for nest in program.nests for dim in nest.grid)
-    for dim in grid:
+    grid = dict.fromkeys(size_class(dim) for nest in program.nests for dim in nest.grid)
+    loops = shortened(program, grid)
+    for dim in sorted(grid, key=lambda dim: dim in loops):
         if dim in bound or dim not in kernel.sizes:
             continue
         size, least = kernel.sizes[dim], kernel.tiles.get(dim, 1)
         while moved > MOST_TILES * TILE and size >= 2 * least:
-            moved, size = moved // 2, size // 2
+            moved, size = moved // (4 if dim in loops else 2), size // 2
             shrunk[dim] = size
     return replace(kernel, sizes={**kernel.sizes, **shrunk}), shrunk, moved
+
+
+def shortened(program: TileProgram, dims: Iterable[Dim]) -> tuple[Dim, ...]:
+    """Those of ``dims`` over which programs loop, too: keys of as many rows as there are queries.
+    """
+    loops = {
+        size_class(dim) for nest in program.nests for dim in walked_in(nest) if dim not in nest.grid
+    }
+    return tuple(dim for dim in dims if dim in loops)
 
 
 def _moved(kernel: Kernel) -> int:

@@ -1,8 +1,9 @@
 """Realistic sizes of dims, from how a program uses them: long sequences, wide layers, small heads.
 
 A dim is narrow if it is the length of rows that are compared with other rows, as queries with keys:
-it is the last axis of two inputs or more, over rows of different dims, and never another axis. So
-is the last axis of what those rows stand for, as values stand for keys.
+it is the last axis of two inputs or more, over rows of different dims, and never another axis. Rows
+that are compared with themselves have two dims of one size, S and S'. So is the last axis of what
+those rows stand for, as values stand for keys.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ def usual_sizes(graph: Graph, dims: tuple[Dim, ...]) -> dict[Dim, int]:
 def narrow(graph: Graph) -> tuple[Dim, ...]:
     """The narrow dims of a program, by size class."""
     shapes = _shapes(graph)
-    inner = {d for shape in shapes for d in shape[:-1]}
+    inner = {size_class(d) for shape in shapes for d in shape[:-1]}
     rows: dict[Dim, dict[Dim, None]] = {}
-    for *_, row, last in shapes:
+    for *_, row, end in shapes:
+        last = size_class(end)
         if last not in inner:
             rows.setdefault(last, {})[row] = None
     found = {last: None for last, of in rows.items() if len(of) > 1}
@@ -52,5 +54,5 @@ def _shapes(graph: Graph) -> list[tuple[Dim, ...]]:
     for given in graph.inputs:
         if isinstance(given.view, Read):
             axes = [array_dim(axis) for axis in given.view.axes]
-            arrays[given.view.source] = tuple(size_class(d) for d in axes if d is not None)
+            arrays[given.view.source] = tuple(d for d in axes if d is not None)
     return [shape for shape in arrays.values() if len(shape) > 1]
