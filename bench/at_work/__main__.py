@@ -1,8 +1,8 @@
 """Functions as people write them at work: each by ``bb.jit``, beside float64 on the CPU.
 
-    python -m bench.at_work                              all of them
-    python -m bench.at_work --only cache,sinkhorn        those whose name has one of these words
-    python -m bench.at_work --json build/at_work.json    and every number
+    python -m bench.at_work --out build/at_work.jsonl      all of them; again to go on
+    python -m bench.at_work --only cache,sinkhorn          those whose name has one of these words
+    python -m bench.at_work --table                        only the table of what is there
 
 Each function runs on small float32 tensors by ``bb.jit`` and eagerly in float64: the error is
 relative to the norm of the result. A line also says how many seconds of the processor the first
@@ -14,7 +14,6 @@ functions of whole arrays, microseconds by the closed form, and the roofline bel
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +26,7 @@ from bench.at_work import attention, layers, losses
 from bench.outside.predict import imported, predicted
 from bench.peers.case import Case, as_tuple, error_of
 from bench.peers.report import markdown
-from bench.records import Record
+from bench.records import Log, Record
 
 CASES: tuple[Case, ...] = (*attention.CASES, *layers.CASES, *losses.CASES)
 MACHINE = "h100"
@@ -90,23 +89,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--out", type=Path, default=Path("build/at_work.jsonl"))
     parser.add_argument("--only", default="", metavar="WORDS")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     cases = chosen(options.only)
     if not cases:
         parser.error(f"no function has {options.only!r} in its name")
-    torch.set_num_threads(1)
-    imported(MACHINE)
-    bb.jit(lambda x: torch.softmax(x @ x, -1))(torch.ones(4, 4))
-    found = []
-    for at, case in enumerate(cases, start=1):
-        found.append(record_of(case))
-        print(f"{at} of {len(cases)}  {case.name}", flush=True)
-    print(table(found))
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    log = Log(options.out)
+    left = [case for case in cases if case.key not in log.found and not options.table]
+    if left:
+        torch.set_num_threads(1)
+        imported(MACHINE)
+        bb.jit(lambda x: torch.softmax(x @ x, -1))(torch.ones(4, 4))
+    for at, case in enumerate(left, start=1):
+        log.note({"key": case.key, **record_of(case)})
+        print(f"{at} of {len(left)}  {case.name}", flush=True)
+    print(table([log.found[case.key] for case in cases if case.key in log.found]))
     return 0
 
 
