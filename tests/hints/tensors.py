@@ -22,6 +22,15 @@ def heads(x, kv, **more):
     )[0]
 
 
+def set_in(made):
+    def fn(x):
+        w = made(x)
+        w[0] = x[1]
+        return w
+
+    return fn
+
+
 TOKENS = {"x": "5 3 8", "kv": "5 3 8"}
 SHAPES = (
     traced("into 1 or more", lambda x: np.array_split(x, 0)[0],
@@ -46,8 +55,11 @@ SHAPES = (
            x="4 4", w="3 4", fixed={"w": "3 4 5"}, then=""),
     traced("an extended spec names every axis", lambda x, w: bb.einsum("...(h+r)c,rc->h", x, w),
            lambda x, w: bb.einsum("(h+r)c,rc->h", x, w), x="4 4", w="3 4"),
-    traced("bb.where(i[:, None] == i", lambda x, w: bb.einsum("(h+h)c,hc->h", x, w),
-           lambda x, w: bb.einsum("(h+r)c,rc->h", x, w), x="4 4", w="3 4", then=""),
+    traced("sizes={'h': ...}", lambda x, w: bb.einsum("(h+r)c,rhc->h", x, w),
+           lambda x, w: bb.einsum("(h+r)c,rhc->h", x, w, sizes={"h": 2}), x="4 4", w="3 4 4",
+           then="'h' has"),
+    traced("or pad the letter", lambda x, w: bb.einsum("(h+r)c,rhc->h", x, w),
+           lambda x, w: bb.einsum("(h+r)c,rhc->h", x, w, pad={"h": (1, 1)}), x="4 4", w="3 4 4"),
     traced("numbers in a spec are whole", lambda x: bb.einsum("(n*h)c->h", x, n=1.5),
            lambda x: bb.einsum("(n*h)c->h", x, n=2), x="4 4"),
     traced("a[..., :, None] * b[..., None, :]", lambda x: bb.outer(x, x),
@@ -64,7 +76,7 @@ SHAPES = (
     traced('"valid", "same" or "full"', lambda x: np.convolve(x, x, mode="some"),
            lambda x: np.convolve(x, x, mode="same"), x="4"),
     traced("it takes x, axis", lambda x: np.mean(x, dtype=float), lambda x: np.mean(x, axis=0)),
-    traced("it takes (x", lambda x: np.exp(x, x, x), lambda x: np.exp(x)),
+    traced("it takes (x:", lambda x: x.clamp(1, 2, 3), lambda x: x.clamp(1, 2)),
     traced("it is constant", lambda x: np.pad(x, 1, mode="mean"), lambda x: np.pad(x, 1, mode="edge")),
     traced("give numbers", lambda x: np.pad(x, ((x.shape[1], 0), (0, 0)), mode="edge"),
            lambda x: np.pad(x, ((2, 0), (0, 0)), mode="edge")),
@@ -74,22 +86,22 @@ SHAPES = (
            fixed={"x": "M N=64"}),
     traced("search pieces", lambda x: bb.argmax(x), lambda x: bb.argmax(x[: 2**20]),
            x=f"{2**25}"),
-    traced("windows are smaller", lambda x: torch.Tensor.unfold(x, 0, 9, 1),
-           lambda x: torch.Tensor.unfold(x, 0, 3, 1), x="4"),
-    traced("at least one window", lambda x: torch.Tensor.unfold(x, 0, 0, 1),
-           lambda x: torch.Tensor.unfold(x, 0, 1, 1), x="4"),
+    traced("windows are smaller", lambda x: x.unfold(0, 9, 1),
+           lambda x: x.unfold(0, 3, 1), x="4"),
+    traced("size is a whole number of at least 1", lambda x: x.unfold(0, 0, 1),
+           lambda x: x.unfold(0, 1, 1), x="4"),
 )  # fmt: skip
 
 LAYERS = (
-    traced("channels, then places", lambda x, w: F.conv2d(x, w[0]), F.conv2d, **WEIGHTED),
+    traced("channels, then places", lambda x, w: F.conv2d(x, w[0]), lambda x, w: F.conv2d(x, w), **WEIGHTED),
     traced("groups divide both", lambda x, w: F.conv2d(x, w, groups=3),
            lambda x, w: F.conv2d(x, w[:, :2], groups=2), **WEIGHTED),
-    traced("axis 1 of x holds", lambda x, w: F.conv2d(x.permute(0, 2, 3, 1), w), F.conv2d,
-           **WEIGHTED),
-    traced("whole number of at least 1", lambda x, w: F.conv2d(x, w, stride=0), F.conv2d,
-           **WEIGHTED),
-    traced('x="N C ', lambda x, w: F.conv2d(x, w), x="2 4 8 8", w="6 4 R 3",
-           fixed={"w": "6 4 R=3 3"}),
+    traced("axis 1 of x holds", lambda x, w: F.conv2d(x.permute(0, 2, 3, 1), w), 
+           lambda x, w: F.conv2d(x, w), **WEIGHTED),
+    traced("whole number of at least 1", lambda x, w: F.conv2d(x, w, stride=0), 
+           lambda x, w: F.conv2d(x, w), **WEIGHTED),
+    traced('"R=3"', lambda x, w: F.conv_transpose2d(x, w), fixed={"w": "4 6 R=3 3"}, x="2 4 8 8",
+           w="4 6 R 3"),
     traced("with 2 more axes", lambda x, w: F.conv2d(x[0, 0], w), lambda x, w: F.conv2d(x[0], w),
            **WEIGHTED),
     traced('"same" where the stride is 1', lambda x, w: F.conv2d(x, w, padding="some"),
@@ -97,7 +109,7 @@ LAYERS = (
     traced("smaller than the stride", lambda x, w: F.conv_transpose2d(x, w, output_padding=1),
            lambda x, w: F.conv_transpose2d(x, w, stride=2, output_padding=1), x="2 4 8 8",
            w="4 6 3 3"),
-    traced("lie side by side", lambda x: F.fold(x, (8, 8), 3), lambda x: F.fold(x, (8, 8), 2),
+    traced("lie side by side", lambda x: F.fold(x, (8, 8), 3), lambda x: F.fold(x, (8, 8), 2, stride=2),
            x="2 16 16"),
     traced("a multiple of 9", lambda x: F.pixel_shuffle(x, 3), fixed={"x": "2 9 8 8"}, **IMAGE),
     traced("multiples of 3", lambda x: F.pixel_unshuffle(x, 3), fixed={"x": "2 4 9 9"}, **IMAGE),
@@ -115,7 +127,8 @@ LAYERS = (
            lambda x: F.avg_pool2d(x, 2, divisor_override=3), **IMAGE),
     traced("a divisor of 8", lambda x: F.adaptive_avg_pool2d(x, 3),
            lambda x: F.adaptive_avg_pool2d(x, 4), **IMAGE),
-    traced("leave max_norm out", lambda x, w: F.embedding(x, w, max_norm=1.0), F.embedding,
+    traced("leave max_norm out", lambda x, w: F.embedding(x, w, max_norm=1.0),
+           lambda x, w: F.embedding(x, w),
            x="int64: M", w="V E"),
     traced("pass x.shape[-1:]", lambda x: F.layer_norm(x, (9,)),
            lambda x: F.layer_norm(x, x.shape[-1:]), x="4 8"),
@@ -127,12 +140,11 @@ LAYERS = (
            lambda x: F.instance_norm(x.unsqueeze(1)), x="4 8"),
     traced("leave the norm out", lambda x: F.instance_norm(x), lambda x: x * 1, x="4 8 1"),
     traced("pass dropout_p=0.0", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, None, 0.1),
-           F.scaled_dot_product_attention, **HEADS),
+           lambda q, k, v: F.scaled_dot_product_attention(q, k, v), **HEADS),
     traced("a mask of two axes", lambda q, k, v, m: F.scaled_dot_product_attention(
         q, k[:, :2], v[:, :2], m, enable_gqa=True), lambda q, k, v, m: F.scaled_dot_product_attention(
         q, k[:, :2], v[:, :2], m[0, 0], enable_gqa=True), **HEADS, m="2 4 8 8"),
-    traced("model.eval(), or pass dropout_p", lambda x, kv: heads(x, kv, training=True)
-           if False else F.multi_head_attention_forward(
+    traced("model.eval(), or pass dropout_p", lambda x, kv: F.multi_head_attention_forward(
                x, kv, kv, 8, 2, torch.ones(24, 8), None, None, None, False, 0.5,
                torch.ones(8, 8), None)[0], lambda x, kv: heads(x, kv), **TOKENS),
     traced("leave them out", lambda x, kv: heads(x, kv, static_k=kv, static_v=kv),
@@ -163,7 +175,8 @@ OTHERS = (
     traced("torch.floor(x / y)", lambda x: torch.div(x, 2.0, rounding_mode="floor"),
            lambda x: torch.floor(x / 2.0)),
     traced("name a dtype", lambda x: x.type(), lambda x: x.type(torch.float16)),
-    traced(".to(torch.float16) casts", lambda x: x.cuda(), lambda x: x.to(torch.float16)),
+    traced(".to(torch.float16) casts", lambda x: x.to("cuda"), lambda x: x.to(torch.float16)),
+    traced("leave the device out", lambda x: x.cuda(), lambda x: x + 1),
     traced("x.mT", lambda x: torch.t(x), lambda x: x.mT, x="2 M N"),
     traced("one_hot(x, 10)", lambda x: F.one_hot(x), lambda x: F.one_hot(x, 10), x="int64: M"),
     traced("bb.custom(fn", lambda x: torch.topk(x, 200)[0],
@@ -177,12 +190,12 @@ OTHERS = (
     traced("expand repeats", lambda x: x.sum_to_size(4, 8), lambda x: x.expand(4, 8), x="4 1"),
     traced("transpose the result", lambda x: torch.diag_embed(x, 1), lambda x: torch.diag_embed(x).mT,
            x="4"),
-    traced("torch.matmul takes", lambda x: torch.bmm(x, x), lambda x: torch.matmul(x, x), x="4 4"),
+    traced("torch.matmul takes", lambda x: torch.mv(x, x), lambda x: torch.matmul(x, x), x="4 4"),
     traced("ord='fro' is", lambda x: torch.linalg.matrix_norm(x, "nuc"),
            lambda x: torch.linalg.matrix_norm(x, "fro")),
     traced("p is a number, or 'fro'", lambda x: torch.norm(x, "nuc"),
            lambda x: torch.norm(x, "fro")),
-    traced("a loss has" if False else '"none", "mean" or "sum"',
+    traced('"none", "mean" or "sum"',
            lambda x: F.mse_loss(x, x, reduction="max"), lambda x: F.mse_loss(x, x, reduction="sum")),
     traced("two vectors a target of no axes", lambda x, t: F.cosine_embedding_loss(x, x, t[0]),
            lambda x, t: F.cosine_embedding_loss(x, x, t), x="4 8", t="4"),
@@ -190,10 +203,7 @@ OTHERS = (
            lambda x, labels: F.multi_margin_loss(x, labels, p=2), x="4 8", labels="int64: 4"),
     traced("as one tuple, torch.zeros((n, m))", lambda x: x + torch.zeros(x.shape[0], x.shape[1]),
            lambda x: x + torch.zeros((x.shape[0], x.shape[1]))),
-    traced("bb.arange, bb.full take them", lambda x: x + np.ones(x.shape),
-           lambda x: x + bb.full(x.shape, 1.0)),
-    traced("make a new tensor: w = w + x", lambda x: torch.ones(3).add_(x),
-           lambda x: torch.ones(3) + x, x="3"),
+    traced("w = torch.ones_like(x)", set_in(lambda x: torch.ones(3)), set_in(torch.ones_like), x="3"),
 )  # fmt: skip
 
 CASES = (*SHAPES, *LAYERS, *OTHERS)
