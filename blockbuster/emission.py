@@ -91,7 +91,8 @@ def emit(
     ``Machine``, or of the named GPU; an H200's for "sm_90" and for GPUs that are as large, such as
     "h100"; for another architecture those of one GPU of it (docs/targets_and_machines.md).
 
-    ``sizes`` gives every dim the number of elements for which the kernel is tuned, ``tiles`` the
+    ``sizes`` gives every dim the number of elements for which the kernel is tuned (those that the
+    function was traced with need not be repeated), ``tiles`` the
     lanes of some dims (powers of two), ``chunks`` into how many chunks loops over some dims are cut
     (powers of two; if ``chunks`` is None, as many as keep the target busy). Without both, schedules
     near the default one are compared by the closed form (selection/contest.py). ``dtype`` is that
@@ -111,7 +112,8 @@ def emit(
     ``reference`` is what the file checks itself against: another graph, or the text of a module
     with a function ``reference``. By default that is the function that was traced, operator by
     operator; for a graph that was not lowered from one (or that a rule has changed since), it is
-    the graph. Raises ValueError for unknown or missing dims, dtypes and targets;
+    the graph. Raises ValueError for unknown or missing dims, dtypes and targets, for a size of 0
+    and for another size than the function was traced with;
     EmitError for programs that have no Triton form, or no such loops, and for a move of the
     schedule that does not apply; ParseError for a schedule that cannot be read.
 
@@ -130,6 +132,8 @@ def emit(
     else:
         source = _as_given(graph, sizes, given, name)
     program, reference = source.program, reference or source.reference
+    start = graph.start if isinstance(graph, Derivation) else graph
+    sizes = _with_fixed(program, start, sizes)
     known_names(given.constants, [buffer.name for buffer in program.inputs])
     _check_tiles(program, tiles or {})
     _check_chunks(program, chunks or {})
@@ -163,7 +167,7 @@ def _as_given(graph: Graph, sizes: Mapping[Dim, int], given: Given, name: str) -
         raise EmitError(message(what, hint=hint))
     low = lowered(graph)
     program = typed_for_gpu(graph, low.program, given)
-    _check_sizes(program, sizes)
+    _check_sizes(program, _with_fixed(program, graph, sizes))
     traced = graph if graph.meaning is not None else None  # else the file compares with the graph
     return _Source(low, program, (*low.unsafe, *low.notes), traced)
 
@@ -179,6 +183,7 @@ def _of_derivation(
     start = derivation.start
     check_graph(start)
     plain = lower_to_tiles(start)
+    sizes = _with_fixed(plain, start, sizes)
     _check_sizes(plain, sizes)
     if name is None:
         bound = bind_sizes((), {}, plain.rules, sizes)
@@ -271,8 +276,27 @@ def _check_known(program: TileProgram, what: str, given: Mapping[Dim, int]) -> N
             raise ValueError(message(f"unknown dim {dim!r} in {what}", hint=hint))
 
 
-def _check_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> None:
+def _with_fixed(
+    program: TileProgram, graph: Graph, sizes: Mapping[Dim, int]
+) -> dict[Dim, int]:
+    """``sizes``, and those that the traced function was given. Raises ValueError where these
+    differ, where a dim has no size, and where one has no elements.
+    """
     _check_known(program, "sizes", sizes)
+    traced = graph.meaning.sizes if graph.meaning is not None else {}
+    for dim, size in sizes.items():
+        if traced.get(dim, size) != size:
+            hint = f'trace it with the dim {dim} without a number to emit it for any size: x="{dim}"'
+            what = f"{dim} is {size}, but the function was traced for {traced[dim]}"
+            raise ValueError(message(what, hint=hint))
+        if size == 0:
+            what = f"{dim} has size 0: a kernel without elements does nothing"
+            raise ValueError(message(what, hint="give every dim at least one element"))
+    known = named(program)
+    return {**{dim: size for dim, size in traced.items() if dim in known}, **sizes}
+
+
+def _check_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> None:
     found = {*map(size_class, sizes)}
     found.update(rule.dim for rule in in_order(program.rules, found))
     missing = [d for d in sized(program) if d not in found]

@@ -130,7 +130,10 @@ class DimTable(SizeTable):
                 reason = (
                     f"{self.in_words(exact)} of a size that is not known may be no whole number"
                 )
-                hint = 'use /, give the size a number, "D=64", or split an axis like that'
+                hint = (
+                    'use /; give the size a number where its array is declared: x="M N=64"; or return'
+                    " an array that has an axis of this length"
+                )
                 raise trace_error(reason, hint=hint, where=where)
 
     def unify(self, left: Axis, right: Axis) -> Axis:

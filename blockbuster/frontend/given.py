@@ -12,6 +12,13 @@ from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.reading import LARGEST
 
 
+FORM = (
+    'write dims as "B M D=64", with sizes from 1 to 2**63 - 1; where an axis has no elements, pass'
+    " an example: np.zeros((3, 0))"
+)
+"""How axes are named, for errors."""
+
+
 def from_text(dims: DimTable, text: str) -> tuple[Shape, str]:
     """The axes that a dim string names, and the dtype in front of them: "bool: M N".
 
@@ -35,7 +42,7 @@ def from_text(dims: DimTable, text: str) -> tuple[Shape, str]:
             axes.append(dims.named(name, extent))
         else:
             what = shown(f"{word!r} in {text!r} is no dim", 160)
-            raise Refused(what, 'write dims as "B M D=64", sizes less than 2**63')
+            raise Refused(what, FORM)
     return tuple(axes), dtype
 
 

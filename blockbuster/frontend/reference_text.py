@@ -40,6 +40,11 @@ class UserFunction:
 
     program: ArrayProgram
 
+    @property
+    def sizes(self) -> Mapping[Dim, int]:
+        """The sizes for which alone the program was traced."""
+        return self.program.sizes
+
     def reference(
         self,
         inputs: Sequence[str],
@@ -62,8 +67,9 @@ class UserFunction:
         shown = {axis for v in text.given for axis in self.program.shape_of(v)}
         cut = tuple(dim for dim in apart(self.program) if dim in shown)
         module, divides = text.module()
-        fixed = self.program.sizes
-        return Reference(module, held, cut, in_dtypes=True, over_zero=divides, fixed=fixed)
+        return Reference(
+            module, held, cut, in_dtypes=True, over_zero=divides, fixed=self.sizes
+        )
 
 
 def _completed(program: ArrayProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from blockbuster.frontend.numerics import number
 from blockbuster.frontend.source import Refused, trace_error
-from blockbuster.ir.expr import DEEPEST, Call, Const, Expr, Size, calls, rewrite, show_expr
+from blockbuster.ir.expr import DEEPEST, Call, Const, Expr, Size, calls, rewrite, show_expr, sizes_in
 from blockbuster.ir.lengths import Length, length_of
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
 
 
-_MADE = 'bb.ones((n, m)), bb.zeros, bb.full, bb.arange and bb.eye take sizes; or fix it: "M=64"'
+_MADE = "bb.ones((n, m)), bb.zeros, bb.full, bb.arange and bb.eye take sizes"
 
 
 _PLACES = ("device", "layout", "pin_memory")
@@ -105,7 +105,8 @@ class SizeExpr:
     __eq__, __ne__ = _arithmetic("eq"), _arithmetic("ne")
 
     def __bool__(self) -> bool:
-        return bool(self._number("a truth value", f"bb.where chooses between arrays; {_MADE}"))
+        hint = "pass an example array, whose sizes are known"
+        return bool(self._number("a truth value", hint))
 
     def __int__(self) -> int:
         hint = f"use the size itself: it takes part in arithmetic; {_MADE}"
@@ -125,7 +126,8 @@ class SizeExpr:
     def __mod__(self, divisor: object) -> int:
         found = self.modulo(divisor)
         if found is None:
-            raise self._unknown(f"known modulo {divisor!r}", 'give it a number: "D=64"')
+            hint = _fixing(self._unknown_in(self.expr))
+            raise self._unknown(f"known modulo {divisor!r}", hint)
         return found
 
     def modulo(self, divisor: object) -> int | None:
@@ -138,7 +140,7 @@ class SizeExpr:
         top, bottom = length_of(self.expr), length_of(by) if by is not None else None
         found = self.trace.dims.divided(top, bottom) if top and bottom else None
         if found is None:
-            hint = 'use /, or give the divisor a number: "H=8"'
+            hint = self._instead(by, top is not None)
             raise trace_error(f"{self!r} {sign} {divisor!r} is no known number", hint=hint)
         quotient, rest = found
         more = (quotient,) if rest is None else ()
@@ -146,9 +148,18 @@ class SizeExpr:
         whole = tuple(dict.fromkeys((*self.whole, *others, *more)))
         return SizeExpr(quotient.expr, self.trace, whole), rest
 
+    def _instead(self, divisor: Expr | None, is_length: bool) -> str:
+        """What to do about a // or % whose result is not known."""
+        if divisor is None or (isinstance(divisor, Const) and divisor.value % 1):
+            return "divisors are whole numbers and sizes; / takes any number"
+        if isinstance(divisor, Const) and divisor.value < 1:
+            return "divisors are at least 1"
+        unknown = self._unknown_in(divisor) if is_length else ()
+        return f"use /, or {_fixing(unknown or self._unknown_in(self.expr, divisor))}"
+
     def _refuse_rounding(self, *_: object) -> NoReturn:
         reason = f"a number has no // and % by the size {self!r}, which is not known"
-        raise trace_error(reason, hint="use /")
+        raise trace_error(reason, hint=f"use /, or {_fixing(self._unknown_in(self.expr))}")
 
     __rfloordiv__ = __rmod__ = _refuse_rounding
 
@@ -164,12 +175,18 @@ class SizeExpr:
 
         expr = rewrite(self.expr, known)
         if unknown:
-            raise self._unknown(wanted, hint)
+            raise self._unknown(wanted, f"{_fixing(self._unknown_in(self.expr))}; or {hint}")
         return number(expr, {})
 
     def _unknown(self, wanted: str, hint: str) -> Exception:
         reason = f"the size {self!r} is not known while tracing, so it is not {wanted}"
         return trace_error(reason, hint=hint)
+
+    def _unknown_in(self, *exprs: Expr) -> tuple[str, ...]:
+        """The sizes in expressions that no number is known for, as users name them."""
+        dims = self.trace.dims
+        among = dict.fromkeys(dim for expr in exprs for dim in sizes_in(expr))
+        return tuple(dims.word(dim) for dim in among if dims.length(dim).constant is None)
 
 
 class KnownSize(int):
@@ -194,6 +211,12 @@ class Extents(tuple[Any, ...]):
 def trace_among(extents: Iterable[Any]) -> Trace | None:
     """The trace of the first size among extents; None where all are plain numbers."""
     return next((e.trace for e in extents if isinstance(e, SizeExpr | KnownSize)), None)
+
+
+def _fixing(words: Iterable[str]) -> str:
+    """How sizes get numbers: where the arrays are declared that have them."""
+    shown = " and ".join(f'"{word}=8"' for word in words)
+    return f"give the size a number where its array is declared: {shown}"
 
 
 def _is_whole(expr: Expr) -> bool:

@@ -35,6 +35,11 @@ class Reference:
 class Meaning(Protocol):
     """The function that a graph was lowered from."""
 
+    @property
+    def sizes(self) -> Mapping[Dim, int]:
+        """The sizes for which alone it was traced."""
+        ...
+
     def reference(
         self,
         inputs: Sequence[str],

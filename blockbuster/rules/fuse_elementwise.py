@@ -3,9 +3,10 @@
 before   t = x * 2                          after   y = exp(x * 2)
          y = exp(t)
 
-Saves an operator; with one consumer no work is repeated. An operator applies at most 64 functions:
-a longer expression would print as one unreadable line, Python's parser refuses it, and kernels are
-no faster with it.
+Saves an operator; with one consumer no work is repeated.
+
+An operator applies at most 64 functions: a longer expression would print as one unreadable line,
+Python's parser refuses it, and kernels are no faster with it.
 Source: Blockbuster Part 1, rule 9. `add` and `mul` are not elementwise operators here: the paper's
 step counts rest on that.
 """

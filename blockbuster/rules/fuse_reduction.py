@@ -8,8 +8,9 @@ before   P = map K (x in !X) {              after   r = map K (x in !X) {
 
 Saves one buffered edge. Costs parallelism: the loop becomes serial, or atomic. If other nodes read
 the list, or the program returns it, it stays a result beside the fold.
-The rule refuses a map that leaves out its first iteration, because the sum would have no start.
-No other check is needed: the type of the list says that the map collected it over this dim.
+
+Refused if the map leaves out its first iteration: then the sum has no first term to begin with.
+Nothing else is checked. The list's type already says that this map collected it, over this dim.
 Source: Blockbuster Part 1, rule 3.
 """
 

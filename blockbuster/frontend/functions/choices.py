@@ -105,7 +105,7 @@ def _of_matrices(x: TracedArray, offset: int) -> TracedArray:
     wide = x.trace.dims.reaches(x.axes[-1], x.axes[-2])
     if wide is None:
         reason = f"which axis of {x.trace.dims.show(x.axes)} ends the diagonal is not known"
-        raise trace_error(reason, hint='give the axes sizes, "M=4 N=3", or slice the longer one')
+        raise trace_error(reason, hint='give the axes sizes: "M=4 N=3"')
     rows, columns = (_positions(extent, 1 - at) for at, extent in enumerate(x.shape[-2:]))
     return _hit(rows == columns, x, -1 if wide else -2, False)
 

@@ -149,6 +149,7 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal(("data", "base", "flags", "flat", "strides", "ctypes", "itemsize", "nbytes",
              "byteswap", "getfield", "data_ptr", "stride", "storage", "is_contiguous",
              "shares_memory", "may_share_memory"), _MEMORY, "leave it out of the traced function"),
+    Refusal(("cuda",), "arrays are where the arguments are", "leave the device out"),
     Refusal(("backward", "grad", "requires_grad", "requires_grad_", "grad_fn"),
             "programs have no gradients", "differentiate with torch, outside the traced function"),
 )  # fmt: skip
@@ -157,7 +158,8 @@ OF_TENSORS = Refusal(
     ("__setitem__", "__iadd__", "__isub__", "__imul__", "__idiv__", "__itruediv__",
      "__ifloordiv__", "__imod__", "__iand__", "__ior__", "__ixor__", "__ilshift__",
      "__irshift__"),
-    "a tensor that is not traced takes no traced values", "make a new tensor: w = w + x for w += x")
+    "a tensor that is not traced takes no traced values",
+    "make it of a traced one, w = torch.ones_like(x), or a new one: w = w + x for w += x")
 """What torch calls when a tensor would change that is not traced."""
 
 BY_NAME: Mapping[str, Refusal] = {name: refusal for refusal in REFUSED for name in refusal.names}

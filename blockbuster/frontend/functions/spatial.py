@@ -42,7 +42,8 @@ def number(name: str, what: str, size: Any) -> int:
     """A size as a number. Raises TraceError for one that is not known."""
     found = known(size)
     if isinstance(found, SizeExpr):
-        hint = f'give the size a number: x="N C {found!r}=3"'
+        word = repr(found).strip("|")
+        hint = f'give the size a number where its array is declared: "{word}=3"'
         raise trace_error(f"{name} needs {what} as a number, and it is {found!r}", hint=hint)
     return int(found)
 

@@ -73,7 +73,7 @@ def viewed(x: Array, axis: int, size: Any, step: int = 1) -> Array:
 
 def _unchanged(_: TracedArray, __: TracedArray) -> TracedArray:
     reason = "this changes windows of an array in place: they share elements"
-    raise trace_error(reason, hint="copy them: y = y + 0, or bb.copy(y)")
+    raise trace_error(reason, hint="copy them: y = y.copy(), or y.clone() of a tensor")
 
 
 def agree(one: Any, other: Any) -> bool:

@@ -1,0 +1,100 @@
+"""Hints behind tracing: sizes, dtypes, targets, schedules, machines, texts of programs, calls."""
+
+from functools import cache
+
+import numpy as np
+import torch
+
+import blockbuster as bb
+from tests.hints.tried import Tried
+
+ROWS = bb.trace(bb.exp, x="M N")
+LOWERED = bb.lower(ROWS)
+OF_64 = bb.lower(bb.trace(bb.exp, x="M=64 N"))
+SIZES = {"M": 64, "N": 32}
+EXP = "graph(X: M[M]) { Y = map M (x in !X) { y = exp(x) yield y } return Y }"
+ARRAY = np.ones((4, 8))
+jitted = bb.jit(lambda x: x + 1)
+
+
+def emit(**change):
+    given = {"sizes": SIZES, "target": "sm_90"} | change
+    return lambda: bb.emit(LOWERED, **given)
+
+
+@cache
+def kernel():
+    return emit()()
+
+
+def compiled(**change):
+    given = {"sizes": SIZES, "dtype": "float32", "machine": "cpu"} | change
+    return lambda: bb.compile(ROWS, **given)
+
+
+def called(x, fn=jitted):
+    return lambda: fn(x)
+
+
+def text(program):
+    return lambda: bb.parse(program)
+
+
+EMIT = (
+    Tried('x="M"', lambda: bb.emit(OF_64, {"M": 128, "N": 32}),
+          lambda: bb.emit(LOWERED, {"M": 128, "N": 32})),
+    Tried("at least one element", emit(sizes={"M": 0, "N": 32}), emit(sizes={"M": 1, "N": 32})),
+    Tried("dims: M, N", emit(sizes={"M": 4}), emit()),
+    Tried("sizes={'M': 1024}", emit(sizes=3), emit(sizes={"M": 1024, "N": 32})),
+    Tried("known: M, N", emit(sizes=SIZES | {"Q": 4}), emit()),
+    Tried("known: M, N", emit(chunks={"Q": 4}), emit()),
+    Tried("known: M, N", emit(tiles={"Q": 4}), emit(tiles={"N": 32})),
+    Tried("known: ", emit(target="h300"), emit(target="h200")),
+    Tried("did you mean 'sm_100'", emit(target="sm_10"), emit(target="sm_100")),
+    Tried("did you mean 'float16'", emit(dtype="float1"), emit(dtype="float16")),
+    Tried("pass one of the names", emit(dtype={"x": np.float16}), emit(dtype={"x": "float16"})),
+    Tried('dtype="float16" for all', emit(dtype=16), emit(dtype="float16")),
+    Tried("known: x", emit(dtype={"y": "float16"}), emit(dtype={"x": "float16"})),
+    Tried("constant=('x',)", emit(constant="x"), emit(constant=("x",))),
+    Tried("known: x", emit(constant=("y",)), emit(constant=("x",))),
+    Tried("did you mean 'warps'", emit(schedule="warp 4"), emit(schedule="block M 4, N 32; warps 4")),
+    Tried("give emit the derivation", lambda: bb.emit(LOWERED, SIZES, schedule="for snapshot 1"),
+          emit(schedule=kernel().schedule)),
+    Tried("bb.lower(program) makes one", lambda: bb.emit(ROWS, SIZES),
+          lambda: bb.emit(bb.lower(ROWS), SIZES)),
+    Tried('bb.trace(fn, x="M N") makes one', lambda: bb.compile(LOWERED, SIZES), compiled()),
+    Tried("known: ", compiled(machine="tpu"), compiled()),
+    Tried("dims: M, N", compiled(sizes={"M": 3}), compiled()),
+    Tried("known: ", compiled(tune="often"), compiled()),
+    Tried("name a GPU: h200", lambda: kernel().cost("cpu"), lambda: kernel().cost("h200")),
+    Tried("known: ", lambda: kernel().cost(launch="fast"), lambda: kernel().cost(launch="graph")),
+    Tried("known: ", lambda: bb.simulate(kernel(), launch="fast"),
+          lambda: bb.simulate(kernel(), launch="graph")),
+    Tried("fn.plan_for(*args)", lambda: bb.simulate(jitted),
+          lambda: bb.simulate(compiled(machine="h200")().plan)),
+    Tried("known: ", lambda: bb.machine("h300"), lambda: bb.machine("h200")),
+    Tried("known: ", lambda: bb.machine("h200").tier("l9"), lambda: bb.machine("h200").tier("l2")),
+)  # fmt: skip
+
+TEXTS = (
+    Tried("known: ", text(EXP.replace("!X)", "!X)").replace("exp(", "expo(")), text(EXP)),
+    Tried("defined are", text(EXP.replace("exp(x)", "exp(z)")), text(EXP)),
+    Tried("known: ", text(EXP.replace("X: M[M]", "X: M[M] complex")),
+          text(EXP.replace("X: M[M]", "X: M[M] int64"))),
+)  # fmt: skip
+
+CALLS = (
+    Tried("pass a NumPy array", lambda: jitted(3.0), called(ARRAY)),
+    Tried("pass np.asarray(x)", lambda: compiled()()([[1.0] * 32]),
+          lambda: compiled(dtype="float64")()(np.asarray([[1.0] * 32]))),
+    Tried("x.filled(value)", called(np.ma.ones((4, 8))), called(np.ma.ones((4, 8)).filled(0.0))),
+    Tried("pass x.to_dense()", called(torch.ones(4, 8).to_sparse()), called(torch.ones(4, 8))),
+    Tried("pass x.detach()", called(torch.ones(4, 8, requires_grad=True)),
+          called(torch.ones(4, 8, requires_grad=True).detach())),
+    Tried('"mine::attention"', lambda: compiled()().as_custom_op("a b"),
+          lambda: compiled()().as_custom_op("mine::attention")),
+    Tried("leave out graph=True", lambda: bb.jit(lambda x: x + 1, graph=True)(ARRAY),
+          lambda: bb.jit(lambda x: x + 1)(ARRAY)),
+)  # fmt: skip
+
+CASES = (*EMIT, *TEXTS, *CALLS)

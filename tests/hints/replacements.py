@@ -1,0 +1,148 @@
+"""What to write for functions that are refused: each replacement, beside the function itself."""
+
+import math
+
+import numpy as np
+import torch
+
+import blockbuster as bb
+
+X = np.array([[1.5, -0.5, 0.0], [2.0, 0.25, -1.25]])
+Y = np.array([[0.5, 2.0, -1.0], [-2.0, 1.0, 3.0]])
+WHOLE = np.array([[3, 5, 2], [1, 0, 5]])
+SQUARE = X @ X.T
+VECTOR = np.array([0.5, -2.0, 3.0, 1.0])
+NAN = np.array([[1.0, np.nan, 3.0], [np.nan, 2.0, 0.5]])
+
+
+def custom(fn, shape=None):
+    """``fn`` as a function of whole arrays, whose result has the shape of the first one."""
+    return lambda x, *more: bb.custom(fn, x, *more, shape=shape(x) if shape else x.shape)
+
+
+def bits(x):
+    total = 0
+    for i in range(8):
+        total = total + ((x >> i) & 1)
+    return total
+
+
+def log_cumsum(x):
+    m = bb.max(x, -1, True)
+    return bb.log(bb.cumsum(bb.exp(x - m), -1)) + m
+
+
+def covariance(x):
+    c = x - bb.mean(x, -1, True)
+    return c @ c.mT / (x.shape[-1] - 1)
+
+
+def renormed(x):
+    n = x.norm(dim=-1, keepdim=True)
+    return torch.where(n > 1, x * (1 / n), x)
+
+
+def without(x):
+    """Without row 1, which `delete` leaves out."""
+    return bb.concat([x[:1], x[2:]], axis=0)
+
+
+def blocks(a, b):
+    F = torch.nn.functional
+    n, m = b.shape[1], b.shape[0]
+    return F.pad(a, (0, n, 0, m)) + F.pad(b, (a.shape[1], 0, a.shape[0], 0))
+
+
+def stepped(x, s):
+    """Two steps of a cell where a module would run all of them."""
+    for at in range(2):
+        s = torch.tanh(x[at] + s)
+    return s
+
+
+def tensor(x):
+    return torch.from_numpy(np.asarray(x))
+
+
+def lgamma(x):
+    return torch.lgamma(torch.tensor(x)).numpy()
+
+
+T, S = tensor(X), tensor(SQUARE)
+LOG2 = math.log(2)
+
+REPLACED = (
+    ("linalg.inv", np.linalg.inv, custom(np.linalg.inv), SQUARE),
+    ("fft.fft", lambda x: np.fft.fft(x).real, custom(lambda x: np.fft.fft(x).real), X),
+    ("fft.fftshift", np.fft.fftshift, custom(np.fft.fftshift), X),
+    ("nonzero", lambda x: np.sum(x[np.nonzero(x > 0)]), lambda x: bb.sum(bb.where(x > 0, x, 0)), X),
+    ("delete", lambda x: np.delete(x, 1, 0), without, X),
+    ("isin", lambda x: np.isin(x, [2, 5]),
+     lambda x: bb.any(x[..., None] == np.array([2, 5]), axis=-1), WHOLE),
+    ("partition", lambda x: np.partition(x, 1)[..., :1], lambda x: bb.sort(x)[..., :1], X),
+    ("lstm", lambda x, s: torch.tanh(x[1] + torch.tanh(x[0] + s)), stepped, T, T[0]),
+    ("logcumsumexp", lambda x: torch.logcumsumexp(x, -1), log_cumsum, T),
+    ("quantile", lambda x: np.quantile(x, 0.5, axis=-1, keepdims=True) + 0 * x,
+     custom(lambda x: np.quantile(x, 0.5, axis=-1, keepdims=True) + 0 * x), X),
+    ("bincount", lambda x: np.bincount(x.ravel(), minlength=6),
+     lambda x: bb.sum(x.reshape(-1)[..., None] == np.arange(6), axis=0), WHOLE),
+    ("interp", lambda x: np.interp(x, [0, 1], [2, 4]),
+     custom(lambda x: np.interp(x, [0, 1], [2, 4])), X),
+    ("select", lambda x: np.select([x > 1, x > 0], [x, -x], 0.0),
+     lambda x: bb.where(x > 1, x, bb.where(x > 0, -x, 0.0)), X),
+    ("putmask", lambda x: np.where(x > 1, 7.0, x), lambda x: bb.where(x > 1, 7.0, x), X),
+    ("uniform_", lambda x, noise: x + noise, lambda x, noise: x + noise, X, Y),
+    ("grid_sample", np.sort, custom(np.sort), X),
+    ("max_pool2d_with_indices",
+     lambda x: torch.nn.functional.max_pool1d(x, 3, return_indices=True)[0],
+     lambda x: torch.nn.functional.max_pool1d(x, 3, return_indices=False), T),
+    ("nansum", lambda x: np.nansum(x, 0), lambda x: bb.sum(bb.where(bb.isnan(x), 0, x), 0), NAN),
+    ("nanmax", lambda x: np.nanmax(x, 0),
+     lambda x: bb.max(bb.where(bb.isnan(x), -np.inf, x), 0), NAN),
+    ("sinh", np.sinh, lambda x: (bb.expm1(x) - bb.expm1(-x)) / 2, X),
+    ("cosh", np.cosh, lambda x: (bb.exp(x) + bb.exp(-x)) / 2, X),
+    ("arctanh", np.arctanh, lambda x: (bb.log1p(x) - bb.log1p(-x)) / 2, X / 4),
+    ("arctan", np.arctan, custom(np.arctan), X),
+    ("cbrt", np.cbrt, lambda x: bb.sign(x) * bb.abs(x) ** (1 / 3), X),
+    ("logaddexp2", np.logaddexp2, lambda x, y: bb.logaddexp(x * LOG2, y * LOG2) / LOG2, X, Y),
+    ("sinc", np.sinc, lambda x: bb.where(x == 0, 1, bb.sin(np.pi * x) / (np.pi * x)), X),
+    ("heaviside", np.heaviside, lambda x, y: bb.where(x == 0, y, bb.where(x > 0, 1, 0)), X, Y),
+    ("copysign", np.copysign, lambda x, y: bb.where(y < 0, -bb.abs(x), bb.abs(x)), X, Y),
+    ("signbit", np.signbit, lambda x: x < 0, X),
+    ("degrees", np.degrees, lambda x: x * (180 / np.pi), X),
+    ("radians", np.radians, lambda x: x * (np.pi / 180), X),
+    ("modf", lambda x: np.modf(x)[0], custom(lambda x: np.modf(x)[0]), X),
+    ("gcd", lambda x: np.gcd(x, 6), lambda x: bb.custom(
+        lambda a: np.gcd(a.astype(int), 6), x, shape=x.shape), WHOLE),
+    ("bitwise_count", np.bitwise_count, bits, WHOLE),
+    ("fmod", lambda x: torch.fmod(x, 0.75), lambda x: x - 0.75 * torch.trunc(x / 0.75), T),
+    ("lgamma", lgamma, custom(lgamma), X + 2),
+    ("pdist", lambda x: torch.nn.functional.pdist(x).sum(),
+     lambda x: torch.cdist(x, x).sum() / 2, T),
+    ("new_tensor", lambda x: x + x.new_tensor([1, 2, 3]),
+     lambda x: x + torch.tensor([1, 2, 3], dtype=x.dtype, device=x.device), T),
+    ("renorm", lambda x: x / x.norm(dim=-1, keepdim=True).clamp(min=1), renormed, T),
+    ("cartesian_prod", lambda a: torch.cartesian_prod(a, a), lambda a: torch.stack(
+        [g.ravel() for g in torch.meshgrid(a, a, indexing="ij")], -1), tensor(VECTOR)),
+    ("constant_pad_nd", lambda x: torch.constant_pad_nd(x, (1, 1), 3.0),
+     lambda x: torch.nn.functional.pad(x, (1, 1), value=3.0), T),
+    ("block_diag", lambda a, b: torch.block_diag(a, b), blocks, T, S),
+    ("vander", lambda x: torch.vander(x, 3, increasing=True),
+     lambda x: x[:, None] ** torch.arange(3), tensor(VECTOR)),
+    ("ediff1d", np.ediff1d, lambda x: x[..., 1:] - x[..., :-1], VECTOR),
+    ("polyval", lambda x: np.polyval([2, 3, 4], x), lambda x: (2 * x + 3) * x + 4, X),
+    ("rot90", np.rot90, lambda x: bb.flip(bb.swapaxes(x, 0, 1), 0), X),
+    ("cross", lambda a, b: np.cross(a, b)[..., 0],
+     lambda a, b: a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1], X, Y),
+    ("kron", np.kron, lambda a, b: (a[:, None, :, None] * b[None, :, None, :]).reshape(
+        a.shape[0] * b.shape[0], -1), X, Y),
+    ("linalg.diagonal", np.diagonal,
+     lambda x: bb.sum(bb.where(bb.arange(2)[:, None] == bb.arange(2), x, 0), axis=-1), SQUARE),
+    ("cov", np.cov, covariance, X),
+    ("real", np.real, lambda x: x * 1, X),
+    ("apply_along_axis", lambda x: np.apply_along_axis(np.sum, 0, x), lambda x: bb.sum(x, 0), X),
+)  # fmt: skip
+"""A refused name, the function, what its hint says, and arguments."""
+
+NO_VALUES = ("allclose", "item", "data", "cuda", "backward")
+"""Names whose hint is to leave them out, or to do it with what the jitted function returns."""

@@ -1,0 +1,66 @@
+"""Every place in the package that gives an error a hint, and those that cases come through."""
+
+import ast
+import sys
+from pathlib import Path
+
+import blockbuster
+from blockbuster.errors import BlockbusterError
+from blockbuster.frontend.source import Refused
+
+PACKAGE = Path(blockbuster.__file__).parent
+MAKERS = ("trace_error", "message", "Refused", "_refuse", "_refuse_token", "_error")
+
+
+def sites():
+    """File, first line and last line of each call that gives a hint."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _gives_a_hint(node):
+                name = path.relative_to(PACKAGE).as_posix()
+                found.append((name, node.lineno, node.end_lineno))
+    return found
+
+
+def _gives_a_hint(call):
+    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    named = any(word.arg == "hint" for word in call.keywords)
+    return name in MAKERS and (named or (name == "Refused" and len(call.args) > 1))
+
+
+def lines_of(work, monkeypatch):
+    """Lines of the package that were running when ``work`` made its errors."""
+    seen = set()
+
+    def noted(self, *args):
+        Exception.__init__(self, *args)
+        note(sys._getframe(1))
+
+    def note(frame):
+        while frame is not None:
+            add(frame.f_code.co_filename, frame.f_lineno)
+            frame = frame.f_back
+
+    def add(file, line):
+        if file.startswith(str(PACKAGE)):
+            seen.add((Path(file).relative_to(PACKAGE).as_posix(), line))
+
+    def refused(self, reason, hint=""):
+        first(self, reason, hint)
+        note(sys._getframe(1))
+
+    first = Refused.__init__
+    with monkeypatch.context() as patched:
+        patched.setattr(BlockbusterError, "__init__", noted, raising=False)
+        patched.setattr(Refused, "__init__", refused)
+        try:
+            work()
+        except Exception as error:
+            while error is not None:
+                trace = error.__traceback__
+                while trace is not None:
+                    add(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+                    trace = trace.tb_next
+                error = error.__cause__ or error.__context__
+    return seen
