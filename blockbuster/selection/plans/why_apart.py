@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from blockbuster.costs.report import in_us
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.parts.estimates import Estimates
@@ -121,12 +122,3 @@ def _needed(before: Sequence[int], part: int) -> int:
         if part >> number & 1:
             found |= own
     return found
-
-
-def in_us(microseconds: float) -> str:
-    """A time in words.
-
-    >>> in_us(12190.6), in_us(31.42)
-    ('12,191 us', '31.4 us')
-    """
-    return f"{microseconds:,.{0 if microseconds >= 100 else 1}f} us"
