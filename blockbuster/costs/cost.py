@@ -178,10 +178,7 @@ def _hidden(works: Sequence[Work], seconds: Sequence[float], device: Machine) ->
     """
     return [
         min(seconds[at - 1 : at + 1])
-        if at
-        and work.early
-        and _by_few(works[at - 1], device)
-        and _begins_early(works, at, device)
+        if at and work.early and _by_few(works[at - 1], device) and _begins_early(works, at, device)
         else 0.0
         for at, work in enumerate(works)
     ]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLOSED_FORM = "closed form, cold cache"
-"""The model of every time that is printed without a name, and the state of the cache at its start."""
+"""The model of the times that are printed without another name, and what the cache holds before."""
 
 LATENCY = "latency"
 """What decides where no resource works half of the time: one thing waits for another."""
@@ -76,9 +76,7 @@ class Report:
         return json.dumps(asdict(self), indent=1)
 
     def __str__(self) -> str:
-        lines = [
-            f"{in_us(self.time_us)} on {self.machine} ({self.by}), limited by {self.critical}"
-        ]
+        lines = [f"{in_us(self.time_us)} on {self.machine} ({self.by}), limited by {self.critical}"]
         lines.append(f"  {'resource':9} {'busy':>5}  bytes")
         for name, fraction in self.busy.items():
             moved = f"  {_megabytes(self.bytes[name])}" if name in self.bytes else ""

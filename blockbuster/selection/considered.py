@@ -36,8 +36,8 @@ def as_noun(name: str) -> str:
 def in_words(name: str) -> str:
     """The name of a program in a sentence: what it does with large values is said as a clause.
 
-    >>> in_words("with D in one block"), in_words("the program with larger values made again")
-    ('the program with D in one block', 'the program that computes large values where it reads them')
+    >>> in_words("the program with larger values made again")
+    'the program that computes large values where it reads them'
     """
     for alone, what in ((" alone", "large values alone"), ("", "large values")):
         again = f"the program with larger values{alone} made again"

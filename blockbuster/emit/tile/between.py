@@ -40,8 +40,7 @@ class Between:
         """Why chunks write it; "" for what is no partial result."""
         if self.chunks is None:
             return ""
-        loop = f"a loop over {self.chunks.dim} is run in {self.chunks.count} chunks, side by side"
-        return f"partial results, {loop}"
+        return f"partial results of {self.chunks.count} chunks of {self.chunks.dim} side by side"
 
 
 def in_bytes(number: int) -> str:

@@ -53,7 +53,7 @@ class Found:
         both = f"{names[one]} and {names[other]}"
         opaque = self._opaque(parts[one]) or self._opaque(parts[other])
         if opaque:
-            return f"{opaque} is a function of whole arrays: no kernel can contain it"
+            return f"{opaque} runs on whole arrays: no kernel can contain it"
         between = [names[at] for at in self._between(one, other)]
         if between:
             return f"{both} cannot be one kernel without {between[0]}"
@@ -66,7 +66,8 @@ class Found:
         unsafe = prices[together].unsafe - prices[parts[one]].unsafe - prices[parts[other]].unsafe
         if unsafe > 0:
             return f"in one kernel for {both}, {unsafe} more exponentials could overflow"
-        return f"one kernel for {both} takes {in_us(prices[together].us)}, apart {in_us(apart)}"
+        taken = in_us(prices[together].us)
+        return f"one kernel for {both} would take {taken} instead of {in_us(apart)}"
 
     def _not_priced(self, one: int, other: int, both: str) -> str:
         """Why two parts are two if the search had no price for the kernel of both."""
@@ -87,9 +88,8 @@ class Found:
         again = ""
         if often > 1:
             again = f"; {self.units.program.names()[Value(at)]} would be computed {often} times"
-        return (
-            f"one kernel for {both} is estimated at {in_us(estimate)}, apart {in_us(apart)}{again}"
-        )
+        taken = f"about {in_us(estimate)} instead of {in_us(apart)}"
+        return f"one kernel for {both} would take {taken}{again}"
 
     def _opaque(self, part: int) -> str:
         """The name of a function of whole arrays in a part, if it holds one."""
