@@ -70,7 +70,7 @@ class Considered:
         ranked = sorted((self.best, *self.others), key=lambda choice: choice.snapshot)
         if len(ranked) == 1:
             return "no other choice"
-        amounts = "; ".join(choice.amount for choice in ranked)
+        amounts = "; ".join(f"{in_words(choice.name)} {choice.amount}" for choice in ranked)
         fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
         differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
         told = self.best.cost
@@ -80,18 +80,24 @@ class Considered:
         return f"{fewest if differ else ''}{least}: {amounts}{rest}"
 
     @property
+    def best_alone(self) -> str:
+        """The best choice and its predicted time, in words."""
+        told = self.best.cost
+        by = f" predicted on {told.machine.name} ({CLOSED_FORM})" if told else ""
+        return f"{_priced(self.best)}{by}"
+
+    @property
     def short(self) -> str:
         """The best choice, and the cost of the next best, in a few words; empty without others."""
         if not self.others:
             return ""
         second = min(self.others, key=lambda choice: choice.rank)
         told = self.best.cost
-        by = f" predicted on {told.machine.name} ({CLOSED_FORM})" if told else ""
         number = len(self.others)
         rest = "the other program" if number == 1 else f"the best of {number} others"
         safer = len(second.unsafe) - len(self.best.unsafe)
         more = f", but {safer} more exponentials can overflow in it" if safer > 0 else ""
-        said = f"{_priced(self.best)}{by}; {rest}, {_priced(second)}{more}"
+        said = f"{self.best_alone}; {rest}, {_priced(second)}{more}"
         if told and second.cost and not safer and second.predicted < self.best.predicted:
             said += f"; {COMPARED}, {in_us(self.best.price)} and {in_us(second.price)}"
         return said

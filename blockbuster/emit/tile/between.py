@@ -72,7 +72,7 @@ def between(
     ``sizes`` (by size class) are complete, chunks included; ``blocks``: lanes by dim or size class.
     """
     counted = {dim: chunks for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
-    words = _words(program)
+    words = words_of(program)
     found = []
     for dims, buffers in dims_between(program).items():
         shapes = {buffer: _shape(buffer, sizes, blocks) for buffer in buffers}
@@ -105,7 +105,7 @@ def width(dtype: str) -> int:
     return MEMORY[dtype].bytes if dtype in MEMORY else np.dtype(dtype).itemsize
 
 
-def _words(program: TileProgram) -> dict[Buffer, str]:
+def words_of(program: TileProgram) -> dict[Buffer, str]:
     """The user's words for what is stored in arrays, where there are any."""
     found: dict[Buffer, str] = {}
     for nest in program.nests:

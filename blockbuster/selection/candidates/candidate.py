@@ -142,9 +142,8 @@ class Choice:
         """The cost by which it is compared, in words."""
         if self.cost is not None:
             counted = f", ranked as if it took {in_us(self.price)} ({STORED})"
-            return f"{self.name} {self.cost}{counted if self.weight > 1.0 else ''}"
-        known = self.scheduled is None
-        return f"{self.name} {in_us(self.price)}" if known else f"{self.name} of no known time"
+            return f"{self.cost}{counted if self.weight > 1.0 else ''}"
+        return in_us(self.price) if self.scheduled is None else "of no known time"
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from blockbuster.costs.report import in_us
 from blockbuster.emit.schedule.numbered_chunks import is_walked
 from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.tile.between import words_of
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.dataflow import loaded, stored
-from blockbuster.emit.tile.program import Chunks, Fold, Let, Nest, TileProgram, statements
+from blockbuster.emit.tile.program import (
+    OUTPUT,
+    Buffer,
+    Chunks,
+    Fold,
+    Let,
+    Nest,
+    TileProgram,
+    statements,
+)
 from blockbuster.errors import shown
 from blockbuster.frontend.program import Equation
 from blockbuster.ir.ops import Functional
@@ -20,6 +30,7 @@ from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.plans.operators import computes
 
 WIDTH = 120
+FEW = 2  # arrays of a kernel that are named
 DOT = "dot"
 
 
@@ -28,6 +39,8 @@ class KernelLine:
     """A kernel in words. ``equations`` are those it computes, ``more`` what else is to be known.
 
     ``us``: predicted microseconds, infinite if none are known; ``limit``: what limits it.
+    ``writes``: the arrays that it makes, but for partial results. ``otherwise``: what it does, for
+    a kernel of no known equations.
     """
 
     equations: tuple[Equation, ...]
@@ -35,6 +48,7 @@ class KernelLine:
     limit: str = ""
     more: tuple[str, ...] = ()
     otherwise: str = ""
+    writes: tuple[str, ...] = ()
 
     def text(self, mark: str) -> str:
         """The line, of at most ``WIDTH`` characters; ``mark`` stands in front."""
@@ -42,9 +56,15 @@ class KernelLine:
         limit = f"limited by {self.limit}" if self.limit else ""
         end = ", ".join(filter(None, (time, limit)))
         behind = "".join(f", {one}" for one in self.more) + (f"; {end}" if end else "")
+        names = (*self.writes[:FEW], "...") if len(self.writes) > FEW else self.writes
+        mark += f"{shown(', '.join(names))} = " if names else ""
         room = WIDTH - len(mark) - len(behind)
         what = computes(self.equations, room) if self.equations else self.otherwise
         return cut(mark + cut(shown(what), room) + behind, WIDTH)
+
+    def renamed(self, names: Mapping[str, str]) -> KernelLine:
+        """The same line, with other names of arrays."""
+        return replace(self, writes=tuple(names.get(name, name) for name in self.writes))
 
 
 def cut(text: str, room: int) -> str:
@@ -76,7 +96,7 @@ def of_program(
         own = tuple(equations) if alone else tuple(_of_nest(nest, equations))
         more = [*_chunks(program, nest)]
         more += ["kept from call to call"] if at in kept else []
-        yield KernelLine(own, *time, tuple(more), _operators(nest))
+        yield KernelLine(own, *time, tuple(more), _operators(nest), tuple(_writes(program, nest)))
 
 
 def of_text(
@@ -87,7 +107,8 @@ def of_text(
     lines = [*of_program(split_nests(program), (), equations, whole=whole)]
     own = tuple(one for one in equations if any(one in line.equations for line in lines))
     more = (f"in {count} kernels",) if count > 1 else ()
-    return KernelLine(own, us, "", more, lines[0].otherwise)
+    outputs = tuple(buffer.name for buffer in program.outputs)
+    return KernelLine(own, us, "", more, lines[0].otherwise, outputs)
 
 
 def _of_nest(nest: Nest, equations: Iterable[Equation]) -> Iterator[Equation]:
@@ -118,8 +139,15 @@ def _operators(nest: Nest) -> str:
         for name, count in counted.items()
         for word in [name.removeprefix("row_")]
     ]
-    writes = ", ".join(dict.fromkeys(buffer.name for buffer in stored(nest.body)))
-    return f"{', '.join(words) or 'operators on elements'} for {writes}"
+    return ", ".join(words) or "operators on elements"
+
+
+def _writes(program: TileProgram, nest: Nest) -> Iterator[str]:
+    """The arrays that a nest stores, by the user's words; no partial results of chunks."""
+    words = words_of(program)
+    for buffer in stored(nest.body):
+        if not any(_has((buffer,), one) for one in program.chunks):
+            yield buffer.name if buffer.space == OUTPUT else words.get(buffer, buffer.name)
 
 
 def _chunks(program: TileProgram, nest: Nest) -> Iterator[str]:
@@ -132,7 +160,6 @@ def _chunks(program: TileProgram, nest: Nest) -> Iterator[str]:
             yield f"in {one.count} chunks of {one.dim}"
 
 
-def _has(buffers: Iterable[object], chunks: Chunks) -> bool:
+def _has(buffers: Iterable[Buffer], chunks: Chunks) -> bool:
     dims = {chunks.number, chunks.lanes}
-    axes = (axis for buffer in buffers for axis in getattr(buffer, "axes", ()))
-    return any(axis.dim in dims for axis in axes)
+    return any(axis.dim in dims for buffer in buffers for axis in buffer.axes)

@@ -93,7 +93,7 @@ def report(
     )
     lines = [*_all(plan, at_hand), *_after(assemblers, said)]
     misc = tuple(call.name for call in plan.calls)
-    details = "\n".join(map(shown, lines)) + "\n"
+    details = indented(lines)
     return Report(plan.kernels, misc, said, short, what_is_stored(plan, at_hand), details)
 
 
@@ -131,6 +131,13 @@ def in_lines(
 def alone(kernels: int) -> str:
     """How many kernels there are, where nothing passes between them."""
     return "one kernel" if kernels == 1 else f"{kernels} kernels"
+
+
+def indented(lines: Iterable[str]) -> str:
+    """Lines in lines of a report, each behind the blanks that it begins with."""
+    marks = ((line, " " * (len(line) - len(line.lstrip()))) for line in lines)
+    made = (part for line, mark in marks for part in wrapped(mark, line.strip()))
+    return "".join(f"{line}\n" for line in made)
 
 
 def wrapped(mark: str, text: str) -> list[str]:
@@ -172,11 +179,19 @@ def _by_step(plan: Plan) -> Iterator[tuple[File | Call, list[KernelLine]]]:
         equations = part.program.equations
         for step in own:
             if isinstance(step, File) and isinstance(part, WholePart):
-                yield step, [KernelLine(tuple(equations), us, more=(WHOLE,))]
+                yield step, [KernelLine(tuple(equations), us, more=(WHOLE,), writes=step.writes)]
             elif isinstance(step, File) and step.considered is not None:
-                yield step, _of_choice(step.considered.best, equations, alone=len(files) == 1)
+                lines = _of_choice(step.considered.best, equations, alone=len(files) == 1)
+                yield step, [line.renamed(_names(step)) for line in lines]
             else:
                 yield step, _unknown(step)
+
+
+def _names(file: File) -> dict[str, str]:
+    """The names of a file's outputs in the plan, by those in its program."""
+    assert file.considered is not None, "else nothing is renamed"
+    outputs = (buffer.name for buffer in file.considered.best.program.outputs)
+    return dict(zip(outputs, file.writes, strict=True))
 
 
 def _of_choice(best: Choice, equations: Sequence[Equation], *, alone: bool) -> list[KernelLine]:
@@ -190,7 +205,7 @@ def _unknown(step: File | Call) -> list[KernelLine]:
     """The line of a file of which only its arrays are known."""
     if isinstance(step, Call):
         return []
-    return [KernelLine((), inf, otherwise=f"{', '.join(step.writes)} from {', '.join(step.reads)}")]
+    return [KernelLine((), inf, otherwise=f"reads {', '.join(step.reads)}", writes=step.writes)]
 
 
 def _call(step: Call) -> str:

@@ -64,11 +64,11 @@ class Stored:
     @property
     def short(self) -> str:
         """The values, their bytes and the first reason; an estimate's details are left out."""
+        if self.written.chunks is not None:
+            return f"stored: {self.written.partial} ({in_bytes(self.written.bytes)})"
         names = [name.split("[")[0].split(":")[0] for name in self.written.names]
         said = ", ".join([*names[:REASONS], "..."] if len(names) > REASONS else names)
-        size = f"{said or 'no array'} ({in_bytes(self.written.bytes)})"
-        if self.written.chunks is not None:
-            return f"stored: {size}, {self.written.partial}"
+        size = f"{said} ({in_bytes(self.written.bytes)})" if names else "no array"
         if not self.reasons:
             return f"stored: {size}, from kernel to kernel"
         reason = self.reasons[0].split("; ")[0]
@@ -81,7 +81,9 @@ def what_is_stored(plan: Plan, sizes: Mapping[Dim, int]) -> tuple[str, ...]:
     Of a plan from a file only functions of whole arrays are known.
     """
     found = values_stored(plan, sizes)
-    return (*map(str, found[:MOST]), *_smaller(found[MOST:]))
+    lines, left = [*map(str, found[:MOST])], found[MOST:]
+    total = in_bytes(sum(one.written.bytes for one in left))
+    return (*lines, f"{len(left)} smaller values: {total} in all") if left else (*lines,)
 
 
 def in_short(found: Sequence[Stored]) -> Iterator[str]:
@@ -99,20 +101,16 @@ def in_short(found: Sequence[Stored]) -> Iterator[str]:
         yield one.short
         if one.unlock:
             yield f"  to fuse it: {one.unlock}"
-    yield from _smaller(ordered[FEW:])
+    if left := ordered[FEW:]:
+        total = in_bytes(sum(one.written.bytes for one in left))
+        number = "1 more value" if len(left) == 1 else f"{len(left)} more values"
+        yield f"stored: {number} ({total})"
 
 
 def _together(first: Stored, second: Stored) -> Stored:
     one, other = first.written, second.written
     names = (*one.names, *other.names)
     return replace(first, written=replace(one, names=names, bytes=one.bytes + other.bytes))
-
-
-def _smaller(left: Sequence[Stored]) -> Iterator[str]:
-    if left:
-        total = in_bytes(sum(one.written.bytes for one in left))
-        number = "1 more value" if len(left) == 1 else f"{len(left)} more values"
-        yield f"stored: {number}, {total}{' in all' * (len(left) > 1)}"
 
 
 def values_stored(plan: Plan, sizes: Mapping[Dim, int]) -> tuple[Stored, ...]:
@@ -274,11 +272,11 @@ def _worse(other: Choice, best: Choice) -> str:
     """Why a candidate is not the best, in words."""
     name = f"; that is {in_words(other.name)}"
     if len(other.unsafe) > len(best.unsafe):
-        return f"without them exponentials can overflow{name}"
+        return f"in a program that does not store it exponentials can overflow{name}"
     if other.price > best.price:
         times = longer(other.price / max(best.price, 1e-9))
-        return f"without them the program would take {times}{name}"
-    return f"without them the program is predicted to take the same time{name}"
+        return f"a program that does not store it would take {times}{name}"
+    return f"a program that does not store it would take the same time{name}"
 
 
 def longer(times: float) -> str:

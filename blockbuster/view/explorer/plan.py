@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from blockbuster.costs.report import in_us
 from blockbuster.emit.target.targets import chosen_by
 from blockbuster.errors import BlockbusterError
 from blockbuster.frontend import ArrayProgram
@@ -97,6 +98,7 @@ def _part(told: Told, pages: list[int]) -> Data:
     return {
         "computes": told.computes,
         "us": told.us,
+        "time": None if told.us is None else in_us(told.us),
         "kernels": told.kernels,
         "limits": list(told.limited_by),
         "reads": list(told.reads),

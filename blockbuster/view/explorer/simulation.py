@@ -43,6 +43,7 @@ def simulation_data(kernel: Kernel | None, on: str | Path | Machine) -> Data:
     every, bars = _bars(report)
     return {
         "machine": report.machine,
+        "by": report.by,
         "sample": [[dim, size, kernel.sizes[dim]] for dim, size in shrunk.items()],
         "time": round(report.time_us, DIGITS),
         "critical": report.critical,
