@@ -15,6 +15,8 @@ ON_CPU = "least time predicted for NumPy"
 COMPARED = f"{CLOSED_FORM}, in a CUDA graph"
 """By which times candidates are compared: what the host does for a launch is not counted."""
 
+NO_CHOICE = " is no choice: "
+
 NEAR = 1.05
 """How many times the least microseconds count as equal: the closed form tells no less apart of
 programs that differ. Its first choice is up to 15% slower than the best of one program's schedules.
@@ -119,7 +121,7 @@ class Refusals:
     def note(self, name: str, error: EmitError) -> None:
         """``error`` is why ``name`` is no choice."""
         reason = shown_lines(str(error))[0]
-        self.errors.setdefault(f"{name} is no choice: {reason}", error)
+        self.errors.setdefault(f"{name}{NO_CHOICE}{reason}", error)
 
     def note_refused(self, choice: Choice, reason: str) -> None:
         """A compiler refused ``choice``."""

@@ -79,10 +79,12 @@ class Explanation:
     parts: tuple[Told, ...]
     stored: tuple[str, ...]
     search: tuple[str, ...]
+    sizes: str = ""
 
     def __str__(self) -> str:
         numbered = [(f"  {at}. ", str(told)) for at, told in enumerate(self.parts, 1)]
-        lines = [("", self.head), *numbered, *(("  ", one) for one in (*self.stored, *self.search))]
+        behind = filter(None, (*self.stored, *self.search, self.sizes))
+        lines = [("", self.head), *numbered, *(("  ", one) for one in behind)]
         return "".join(f"{line}\n" for mark, text in lines for line in _wrapped(mark, text))
 
 
@@ -90,8 +92,7 @@ def explanation(plan: Plan) -> Explanation:
     """Why a program became these kernels. Raises ValueError for a plan from a file."""
     divided = divided_of(plan)
     parts = tuple(_told(plan, divided))
-    kernels, sizes = kernels_in_words(plan), sizes_in_words(plan.sizes)
-    head = f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {sizes}"
+    head = f"{plan.name}: {kernels_in_words(plan)} for {plan.target}, {plan.dtype}"
     machine = divided.machine.name
     head += "; " + time if (time := time_in_words(plan, divided)) else ""
     calls = dict.fromkeys(
@@ -99,7 +100,8 @@ def explanation(plan: Plan) -> Explanation:
     )
     head += f", without {', '.join(calls)}" if calls else ""
     stored = what_is_stored(plan, plan.sizes)
-    return Explanation(head, machine, parts, stored, tuple(_search(plan, divided)))
+    sizes = f"for {sizes_in_words(plan.sizes)}" if plan.sizes else ""
+    return Explanation(head, machine, parts, stored, tuple(_search(plan, divided)), sizes)
 
 
 def time_in_words(plan: Plan, divided: Divided) -> str:

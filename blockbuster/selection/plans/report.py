@@ -18,7 +18,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.rules import explain
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.candidate import CPU, Choice
-from blockbuster.selection.considered import in_words
+from blockbuster.selection.considered import NO_CHOICE, in_words
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.explanation import time_in_words
 from blockbuster.selection.plans.kernel_lines import KernelLine, of_program, of_text
@@ -76,7 +76,8 @@ def report(
 ) -> Report:
     """The report on a plan; ``notes`` and ``assemblers`` are those of its use, for these ``sizes``.
 
-    Times are those at the sizes for which the plan was made.
+    Times are those at the sizes for which the plan was made. The details alone tell which programs
+    were no choice.
     """
     at_hand = sizes or plan.sizes
     found = values_stored(plan, at_hand)
@@ -89,7 +90,7 @@ def report(
         stored=found,
         alone=alone(plan.kernels) if all(file.considered for file in plan.files) else "",
         sizes=[at_hand, *_made_for(plan, at_hand)],
-        notes=said,
+        notes=[note for note in said if NO_CHOICE not in note],
     )
     lines = [*_all(plan, at_hand), *_after(assemblers, said)]
     misc = tuple(call.name for call in plan.calls)

@@ -82,7 +82,8 @@ def _divides(frame: Frame) -> bool:
     ops = [level.nodes[at].op for at in makers]
     inner = [n.op for op in ops if isinstance(op, Map) for _, g in op.body.walk() for n in g.nodes]
     return any(
-        isinstance(op, Elementwise | Pointwise) and RECIPROCALS & {*functions_of(op.expr)}
+        isinstance(op, Elementwise | Pointwise)
+        and RECIPROCALS & {*functions_of(op.expr)}
         for op in (*ops, *inner)
     )
 

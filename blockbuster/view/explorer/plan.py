@@ -73,7 +73,7 @@ def plan_data(plan: Plan, *, alone: bool) -> Data:
     first = 0 if alone else 1
     parts = [_part(one, pages) for one, pages in zip(told.parts, _pages(plan, first), strict=True)]
     return {
-        "head": told.head,
+        "head": f"{told.head}; {told.sizes}",
         "machine": told.machine,
         "parts": parts,
         "stored": list(told.stored),

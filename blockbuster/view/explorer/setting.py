@@ -89,7 +89,8 @@ def _step(graph: Graph, dim: Dim) -> int:
 
 
 def rules_of_sizes(graph: Graph) -> list[dict[str, Any]]:
-    """The sizes that follow from others: dim = sum of (times, factors) / divisor, or at least that."""
+    """The sizes that follow from others: dim = sum of (times, factors) / divisor, or at least that.
+    """
     return [
         {"dim": rule.dim, "exact": rule.exact, **_terms(rule.length)} for rule in graph.size_rules
     ]
