@@ -27,6 +27,7 @@ from blockbuster.machines import Machine
 from blockbuster.rules import Derivation
 from blockbuster.selection.candidates.named import Named, program_named
 from blockbuster.selection.choice import Fused
+from blockbuster.selection.considered import Considered
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.decisions.default_schedule import default_schedule
 from blockbuster.selection.decisions.default_tiles import dot_dims
@@ -39,7 +40,7 @@ class _Source:
     ``program`` is the tile program of ``lowered``, with dtypes. ``reference`` is the graph that the
     file checks itself against by default, ``plain`` the tile program of that, if it is known. Of a
     derivation ``fused`` leads to the program, and ``name`` is what a schedule's text calls it;
-    ``best`` is the schedule that it was chosen with, and ``chosen`` why it was.
+    ``best`` is the schedule that it was chosen with, of all that was ``considered``.
     """
 
     lowered: Lowered
@@ -50,7 +51,7 @@ class _Source:
     name: str = ""
     plain: TileProgram | None = None
     best: Scheduled | None = None
-    chosen: str = ""
+    considered: Considered | None = None
 
     def best_for(
         self,
@@ -142,7 +143,7 @@ def emit(
         scheduled = _replayed(source, unscheduled(program, bound, device), moves)
     else:
         scheduled = source.best_for(bound, device, tiles, chunks)
-    return written(
+    made = written(
         scheduled,
         source.lowered.stable,
         reference=reference,
@@ -151,8 +152,10 @@ def emit(
         notes=source.notes,
         fused=source.fused,
         name=source.name,
-        chosen=source.chosen,
+        chosen=source.considered.short if source.considered else "",
     )
+    chosen = scheduled is source.best
+    return replace(made, considered=source.considered) if chosen else made
 
 
 def _whole(numbers: Mapping[Dim, int] | None, what: str) -> dict[Dim, int] | None:
@@ -211,7 +214,7 @@ def _chosen(
         fused.derivation_of(best),
         fused.name_of(best),
         best=best.scheduled,
-        chosen=considered.short,
+        considered=considered,
     )
 
 
@@ -261,9 +264,7 @@ def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:
     dims = dims_of(program)
     for dim, count in chunks.items():
         if dim not in (*dims, *map(size_class, dims)):
-            raise ValueError(
-                message(f"unknown dim {dim!r} in chunks", hint=among(dim, dims))
-            )
+            raise ValueError(message(f"unknown dim {dim!r} in chunks", hint=among(dim, dims)))
         if count < 2 or count & (count - 1):
             raise ValueError(f"{dim} in {count} chunks, expected a power of two of at least 2")
 

@@ -98,6 +98,7 @@ LAZY = {
     ("emit/tile/program.py", "blockbuster.emit.tile.show"),  # TileProgram.show
     ("emit/kernel.py", "blockbuster.runtime"),  # Kernel.__call__
     ("emit/kernel.py", "blockbuster.costs"),  # Kernel.cost
+    ("emit/kernel.py", "blockbuster.selection"),  # Kernel.report
     ("emit/schedule/steps.py", "blockbuster.view"),  # KernelDerivation.prove
     ("costs/report.py", "blockbuster.view"),  # Report.plot
     ("rules/derivation.py", "blockbuster.view"),  # Derivation.prove, to_html, _repr_html_

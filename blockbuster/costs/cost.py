@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -71,7 +72,8 @@ def cost(
     others = not_its_own((work.target for work in works), device)
     launched = _launches(works, [time.seconds for time in times], device, launch)
     hidden = _hidden(works, [time.seconds for time in times], device)
-    return _report(times, device, launched, hidden, (*said, *assumed, *others))
+    found = _report(times, device, launched, hidden, (*said, *assumed, *others))
+    return replace(found, by="closed form, warm cache") if warm else found
 
 
 def _known_time(work: Work, machine: Machine, *, held: Collection[str] = ()) -> NestTime:
@@ -118,11 +120,12 @@ def used(held: Mapping[str, int], arrays: Mapping[str, int], cache: Tier) -> dic
 def _report(
     times: Sequence[NestTime],
     device: Machine,
-    launched: float,
-    hidden: float,
+    launches: Sequence[float],
+    hidden: Sequence[float],
     assumed: tuple[str, ...],
 ) -> Report:
-    seconds = launched + sum(time.seconds for time in times) - hidden
+    launched = sum(launches)
+    seconds = launched + sum(time.seconds for time in times) - sum(hidden)
     moved = _summed(time.bytes for time in times)
     busy = {name: part / seconds for name, part in _summed(t.busy for t in times).items()}
     busy["launch"] = launched / seconds
@@ -135,20 +138,28 @@ def _report(
         assumed=assumed,
         waves=tuple(time.waves for time in times),
         tail=tuple(time.tail for time in times),
+        each=tuple(map(_alone, times, launches, hidden)),
     )
+
+
+def _alone(time: NestTime, launched: float, hidden: float) -> tuple[float, str]:
+    """The microseconds that a kernel adds to those of the kernels before, and what limits it."""
+    taken = launched + time.seconds
+    parts = {**time.busy, "launch": launched}
+    return 1e6 * (taken - hidden), limiting({name: part / taken for name, part in parts.items()})
 
 
 def _launches(
     works: Sequence[Work], seconds: Sequence[float], device: Machine, launch: str
-) -> float:
-    """Seconds in which no kernel runs."""
+) -> list[float]:
+    """Seconds before each kernel in which no kernel runs."""
     befores = (None, *seconds[:-1])
-    return sum(
+    return [
         launching(
             device, launch, before, overlaps=work.overlaps and _begins_early(works, at, device)
         )
         for at, (work, before) in enumerate(zip(works, befores, strict=True))
-    )
+    ]
 
 
 def _begins_early(works: Sequence[Work], at: int, device: Machine) -> bool:
@@ -160,18 +171,17 @@ def _begins_early(works: Sequence[Work], at: int, device: Machine) -> bool:
     return footprint.fits_beside(before.footprint, running, device)
 
 
-def _hidden(works: Sequence[Work], seconds: Sequence[float], device: Machine) -> float:
-    """Seconds in which two kernels run side by side: one by few programs, which all run at once and
-    leave each processor room for the next one, and that one in the loop that it runs before it
-    waits.
+def _hidden(works: Sequence[Work], seconds: Sequence[float], device: Machine) -> list[float]:
+    """Seconds in which each kernel runs beside the one before: that one by few programs, which all
+    run at once and leave each processor room for the next one, and this one in the loop that it
+    runs before it waits.
     """
-    return sum(
+    return [
         min(seconds[at - 1 : at + 1])
-        for at in range(1, len(works))
-        if works[at].early
-        and _by_few(works[at - 1], device)
-        and _begins_early(works, at, device)
-    )
+        if at and work.early and _by_few(works[at - 1], device) and _begins_early(works, at, device)
+        else 0.0
+        for at, work in enumerate(works)
+    ]
 
 
 def _by_few(work: Work, device: Machine) -> bool:

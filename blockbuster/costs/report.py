@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+CLOSED_FORM = "closed form, cold cache"
+"""The model of the times that are printed without another name, and what the cache holds before."""
+
 LATENCY = "latency"
 """What decides where no resource works half of the time: one thing waits for another."""
 
@@ -42,7 +45,8 @@ class Report:
     resource the working fraction in each of equal parts of the time; both are empty for the closed
     form. ``assumed``: the assumptions, in words. For each kernel, ``waves``: how many times its
     programs fill all processors, and ``tail``: the part of the processors' time that passes after
-    the last program of each.
+    the last program of each. ``by``: the model, and what the cache holds before the first kernel.
+    ``each``: of the closed form, the microseconds that each kernel adds, and what limits it.
     """
 
     machine: str
@@ -55,6 +59,8 @@ class Report:
     assumed: tuple[str, ...] = ()
     waves: tuple[float, ...] = ()
     tail: tuple[float, ...] = ()
+    by: str = CLOSED_FORM
+    each: tuple[tuple[float, str], ...] = ()
 
     def plot(self) -> Figure:
         """A figure of matplotlib: each processor over time, and the use of each resource.
@@ -70,7 +76,7 @@ class Report:
         return json.dumps(asdict(self), indent=1)
 
     def __str__(self) -> str:
-        lines = [f"{self.time_us:,.1f} us on {self.machine}, limited by {self.critical}"]
+        lines = [f"{in_us(self.time_us)} on {self.machine} ({self.by}), limited by {self.critical}"]
         lines.append(f"  {'resource':9} {'busy':>5}  bytes")
         for name, fraction in self.busy.items():
             moved = f"  {_megabytes(self.bytes[name])}" if name in self.bytes else ""
@@ -79,6 +85,15 @@ class Report:
             lines.append(f"  kernel {number}: {waves:.2g} waves, tail {tail:.0%}")
         lines += [f"  assumed: {what}" for what in self.assumed]
         return "\n".join(lines)
+
+
+def in_us(microseconds: float) -> str:
+    """A time in words.
+
+    >>> in_us(12190.6), in_us(31.42)
+    ('12,191 us', '31.4 us')
+    """
+    return f"{microseconds:,.{0 if microseconds >= 100 else 1}f} us"
 
 
 def limiting(busy: Mapping[str, float]) -> str:

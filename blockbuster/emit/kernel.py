@@ -27,8 +27,10 @@ from blockbuster.rules import Derivation
 
 if TYPE_CHECKING:
     from blockbuster.costs.formulas import Formula
-    from blockbuster.costs.report import Report
+    from blockbuster.costs.report import Report as CostReport
     from blockbuster.machines.machine import Machine
+    from blockbuster.selection.considered import Considered
+    from blockbuster.selection.plans.report import Report
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Kernel:
     program, the first line names the program. ``tile_program``: the loops, tiles and loads from
     which the file is printed; ``print`` shows it. ``derivation``: the steps that led to it.
     ``chosen``: the alternatives and the reason for the choice, in words; empty if nothing was
-    chosen. It is no part of the file, which depends on program and schedule alone. A file may
+    chosen. It is no part of the file, which depends on program and schedule alone, nor are the
+    choices themselves, ``considered``. A file may
     hold several kernels that run one after the other; all fields are those of the file. Calling it
     runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
     """
@@ -58,6 +61,7 @@ class Kernel:
     chunks: tuple[tuple[Dim, int], ...] = ()
     schedule: str = field(default="", repr=False)
     chosen: str = field(default="", repr=False, compare=False)
+    considered: Considered | None = field(default=None, repr=False, compare=False)
     tile_program: TileProgram | None = field(default=None, repr=False, compare=False)
     derivation: KernelDerivation | None = field(default=None, repr=False, compare=False)
 
@@ -70,6 +74,17 @@ class Kernel:
         from blockbuster.view.notebook import kernel_html
 
         return kernel_html(self)
+
+    @property
+    def report(self) -> Report:
+        """What each kernel of the file computes, its time and its limit, and what did not fuse.
+
+        ``report.details`` has the candidates, their prices and tiles. Raises ValueError for a
+        kernel that was not made by ``bb.emit``.
+        """
+        from blockbuster.selection.plans.kernel_report import kernel_report
+
+        return kernel_report(self)
 
     @property
     def kernels(self) -> int:
@@ -95,7 +110,7 @@ class Kernel:
 
     def cost(
         self, machine: str | Path | Machine = "h200", *, launch: str = "plain", warm: bool = False
-    ) -> Report:
+    ) -> CostReport:
         """The cost on a machine, by a closed form, at the sizes for which the kernel was written.
 
         ``machine``: a name ("h200", "auto"), the path of a file, or a ``Machine``. ``launch``:

@@ -22,12 +22,12 @@ from blockbuster.rules.driver import fuse
 from blockbuster.rules.faults import OnFault, all_sites
 from blockbuster.rules.one_block import called, with_one_block
 
-APPLIES = "applies here: fuse the program"
+APPLIES = "nothing forbids it: bb.fuse(graph) does it"
 
 BARRIERS = {
     Misc: "is a function of whole arrays: rules do not look inside it",
-    Transpose: "reorders a list that was made in another order: the two loops do not correspond",
-    Relabel: "reads the list under another dim: iteration i of one loop needs all of the other",
+    Transpose: "reads it in another order than the loop before makes it",
+    Relabel: "reads it under another dim: each iteration needs all that the loop before makes",
 }
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from blockbuster.costs.report import CLOSED_FORM, in_us
 from blockbuster.errors import EmitError, shown_lines
 
 if TYPE_CHECKING:
     from blockbuster.selection.candidates.candidate import Choice
 
 ON_CPU = "least time predicted for NumPy"
+COMPARED = f"{CLOSED_FORM}, in a CUDA graph"
+"""By which times candidates are compared: what the host does for a launch is not counted."""
+
+NO_CHOICE = " is no choice: "
 
 NEAR = 1.05
 """How many times the least microseconds count as equal: the closed form tells no less apart of
@@ -30,11 +35,22 @@ def as_noun(name: str) -> str:
     return f"the program {name}" if name.startswith("with ") else name
 
 
+def in_words(name: str) -> str:
+    """The name of a program in a sentence: what it does with large values is said as a clause.
+
+    >>> in_words("the program with larger values made again")
+    'the program that computes large values where it reads them'
+    """
+    for alone, what in ((" alone", "large values alone"), ("", "large values")):
+        again = f"the program with larger values{alone} made again"
+        name = name.replace(again, f"the program that computes {what} where it reads them")
+    return as_noun(name)
+
+
 def _priced(choice: Choice) -> str:
-    name = as_noun(choice.name)
-    if choice.cost is not None:
-        return f"{name}, {choice.cost.microseconds:.1f} us"
-    return f"{name}, {'of no known time' if choice.scheduled else f'{choice.price:.1f} us'}"
+    unknown = choice.scheduled is not None and choice.cost is None
+    time = "of no known time" if unknown else in_us(choice.predicted)
+    return f"{in_words(choice.name)}, {time}"
 
 
 @dataclass(frozen=True)
@@ -58,14 +74,21 @@ class Considered:
         ranked = sorted((self.best, *self.others), key=lambda choice: choice.snapshot)
         if len(ranked) == 1:
             return "no other choice"
-        amounts = ", ".join(choice.amount for choice in ranked)
+        amounts = "; ".join(f"{in_words(choice.name)} {choice.amount}" for choice in ranked)
         fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
         differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
         told = self.best.cost
-        least = f"least time by the closed form on {told.machine.name}" if told else ON_CPU
+        least = f"least time on {told.machine.name} ({COMPARED})" if told else ON_CPU
         tied = any(is_tie(self.best, c) for c in self.others)
         rest = "; of equals, the one with fewer kernels, then the more fused" if tied else ""
         return f"{fewest if differ else ''}{least}: {amounts}{rest}"
+
+    @property
+    def best_alone(self) -> str:
+        """The best choice and its predicted time, in words."""
+        told = self.best.cost
+        by = f" predicted on {told.machine.name} ({CLOSED_FORM})" if told else ""
+        return f"{_priced(self.best)}{by}"
 
     @property
     def short(self) -> str:
@@ -74,12 +97,14 @@ class Considered:
             return ""
         second = min(self.others, key=lambda choice: choice.rank)
         told = self.best.cost
-        by = f" by the closed form on {told.machine.name}" if told else ""
         number = len(self.others)
         rest = "the other program" if number == 1 else f"the best of {number} others"
         safer = len(second.unsafe) - len(self.best.unsafe)
         more = f", but {safer} more exponentials can overflow in it" if safer > 0 else ""
-        return f"{_priced(self.best)}{by}; {rest}, {_priced(second)}{more}"
+        said = f"{self.best_alone}; {rest}, {_priced(second)}{more}"
+        if told and second.cost and not safer and second.predicted < self.best.predicted:
+            said += f"; {COMPARED}, {in_us(self.best.price)} and {in_us(second.price)}"
+        return said
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -98,7 +123,7 @@ class Refusals:
     def note(self, name: str, error: EmitError) -> None:
         """``error`` is why ``name`` is no choice."""
         reason = shown_lines(str(error))[0]
-        self.errors.setdefault(f"{name} is no choice: {reason}", error)
+        self.errors.setdefault(f"{name}{NO_CHOICE}{reason}", error)
 
     def note_refused(self, choice: Choice, reason: str) -> None:
         """A compiler refused ``choice``."""

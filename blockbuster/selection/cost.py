@@ -8,6 +8,7 @@ from functools import cached_property
 
 from blockbuster.costs import Report, Work
 from blockbuster.costs.coefficients import FITTED
+from blockbuster.costs.report import in_us
 from blockbuster.costs.work import running
 from blockbuster.emit.tile.traffic import Arithmetic
 from blockbuster.machines import Machine, choice_weights
@@ -27,8 +28,8 @@ were compiled for an H200, 20 spilled that wanted less, and 126 of the 230 that 
 class Cost:
     """The work of each kernel of a schedule, and the closed form's report on all together.
 
-    ``combined``: how many loops in chunks have partial results that are combined by a kernel which
-    does little else.
+    ``combining``: for each running kernel, of how many loops in chunks it combines the partial
+    results while it does little else.
 
     Inputs come from global memory: of 18 programs on an H200 the first choice was within 15% of the
     best of some 24 schedules for 18 if they do, and for 15 if the cache holds them
@@ -38,12 +39,29 @@ class Cost:
     works: tuple[Work, ...]
     report: Report
     machine: Machine
-    combined: int = 0
+    combining: tuple[int, ...] = ()
+
+    @property
+    def combined(self) -> int:
+        """Of how many loops in chunks the partial results are combined."""
+        return sum(self.combining)
 
     @property
     def microseconds(self) -> float:
         """The time of the kernels, with launches and waits for partial results."""
         return self.report.time_us + COMBINING * self.combined
+
+    @property
+    def predicted(self) -> float:
+        """The time that is told of the kernels: each is launched by the host, the cache is cold."""
+        return self.microseconds + launch_by_host(self.machine) * len(self.running)
+
+    @property
+    def each(self) -> tuple[tuple[float, str], ...]:
+        """The part of each running kernel in ``predicted``, and what limits the kernel."""
+        host = launch_by_host(self.machine)
+        pairs = zip(self.report.each, self.combining, strict=True)
+        return tuple((us + COMBINING * count + host, limit) for (us, limit), count in pairs)
 
     @property
     def launching(self) -> float:
@@ -88,7 +106,12 @@ class Cost:
         return found * 1e6
 
     def __str__(self) -> str:
-        return f"{self.microseconds:.1f} us, limited by {self.report.critical}"
+        return f"{in_us(self.microseconds)}, limited by {self.report.critical}"
+
+
+def launch_by_host(machine: Machine) -> float:
+    """Microseconds by which a launch by the host takes longer than one in a graph."""
+    return (machine.launch.plain - machine.launch.graph) * 1e6
 
 
 COMBINING = 2.0

@@ -32,11 +32,11 @@ def priced(scheduled: Scheduled) -> Cost:
     for one in works:
         if reason := one.footprint.misfit(machine):
             raise ValueError(reason)
-    return Cost(works, cost(works, machine, launch=LAUNCH), machine, _combined(scheduled))
+    return Cost(works, cost(works, machine, launch=LAUNCH), machine, _combining(scheduled))
 
 
-def _combined(scheduled: Scheduled) -> int:
-    """The loops of ``scheduled`` in chunks whose partial results some kernel combines first.
+def _combining(scheduled: Scheduled) -> tuple[int, ...]:
+    """Of how many loops in chunks each running kernel is the first to combine partial results.
 
     A kernel with a loop of its own combines numbers and rows while its first loads are on their
     way: attention by random features of 512 positions took an H100 15.4 microseconds with chunks
@@ -45,14 +45,16 @@ def _combined(scheduled: Scheduled) -> int:
     draft = scheduled.draft
     numbers = {chunks.number for chunks in draft.chunks}
     walked = {chunks.number for chunks in draft.chunks if is_walked(draft, chunks)}
-    found = set[Dim]()
+    found, counts = set[Dim](), list[int]()
     for nest in running_nests(draft):
+        before = len(found)
         meanwhile = bool(_looped(nest, walked) - numbers)
         for buffer in loaded(nest.body):
             dims = {axis.dim for axis in buffer.axes if axis.dim is not None}
             if not meanwhile or len(dims - numbers.union(draft.units)) > 1:
                 found |= dims & numbers
-    return len(found)
+        counts.append(len(found) - before)
+    return tuple(counts)
 
 
 def _looped(nest: Nest, walked: Collection[Dim]) -> set[Dim]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.cost import check_runs_kernels, not_its_own
@@ -41,6 +41,14 @@ class Sized:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
+HOLDS = {
+    "warm": "holds what was used last",
+    "flushed": "is full of other data",
+    "cold": "is empty",
+}
+"""What a cache holds before the first kernel."""
+
+
 def simulated(
     programs: Sequence[Sized],
     machine: Machine,
@@ -75,12 +83,11 @@ def simulated(
     ran: list[Ran] = []
     device.clock.start(_plan(device, kernels, launch, group, ran, warm=warm))
     device.clock.run()
-    state = (
-        "holds what was used last" if warm else "is full of other data" if flushed else "is empty"
-    )
-    said = f"the cache {state} before the first kernel", f"launches: {launch}"
+    cache = "warm" if warm else "flushed" if flushed else "cold"
+    said = f"the cache {HOLDS[cache]} before the first kernel", f"launches: {launch}"
     others = not_its_own((sized.target for sized in programs), machine)
-    return summary(device, ran, (*said, *assumed, *others))
+    made = summary(device, ran, (*said, *assumed, *others))
+    return replace(made, by=f"simulator, {cache} cache")
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from blockbuster.emission import emit
 from blockbuster.emit.kernel import Kernel
+from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import named
 from blockbuster.errors import message
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
-from blockbuster.machines import Machine, machine
+from blockbuster.machines import GPUS, Machine, machine
 from blockbuster.rules import PAPER_RULES, RULES, Derivation, fuse
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.view.load import parse_sizes, trace_named
@@ -51,6 +52,15 @@ def add_sizes(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--dtype", default="float16", help="float16 (default), float32 or bfloat16"
     )
+
+
+def add_target(command: argparse.ArgumentParser) -> None:
+    """Add the GPU for which kernels are chosen and written."""
+    command.add_argument(
+        "--target", default="sm_90",
+        help=f"an architecture ({', '.join(TARGETS)}; default sm_90) or a GPU ({', '.join(GPUS)}), "
+        "for which the kernel is chosen",
+    )  # fmt: skip
 
 
 def add_kernel(command: argparse.ArgumentParser) -> None:
@@ -99,7 +109,7 @@ def emitted(arguments: argparse.Namespace, target: str | Machine) -> Kernel:
     asked = None if arguments.snapshot is None else _snapshot(derivation, arguments.snapshot)
     return emit(
         asked or derivation,
-        sizes=_sizes_read(asked or derivation.start, program, parse_sizes(arguments.sizes)),
+        sizes=sizes_read(asked or derivation.start, program, parse_sizes(arguments.sizes)),
         dtype=arguments.dtype,
         target=target,
         tiles=parse_sizes(arguments.tiles, "--tiles") or None,
@@ -116,7 +126,7 @@ def _snapshot(derivation: Derivation, number: int) -> Graph:
     return snapshots[number - 1]
 
 
-def _sizes_read(graph: Graph, program: ArrayProgram, given: Mapping[str, int]) -> dict[str, int]:
+def sizes_read(graph: Graph, program: ArrayProgram, given: Mapping[str, int]) -> dict[str, int]:
     """The sizes given and those fixed by the program, less those that fusion made superfluous.
 
     Dims between two views are none of the graph's. Raises ValueError if sizes disagree.

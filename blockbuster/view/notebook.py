@@ -58,6 +58,8 @@ def derivation_html(derivation: Derivation) -> str:
 
 def kernel_html(kernel: Kernel) -> str:
     """A kernel: what it was written for, why it is this one, its schedule and its text."""
+    from blockbuster.selection.plans.kernel_report import predicted_time
+
     sizes = ", ".join(f"{dim} = {size}" for dim, size in kernel.sizes.items())
     tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in kernel.tiles.items())
     number = "one kernel" if kernel.kernels == 1 else f"{kernel.kernels} kernels"
@@ -66,7 +68,8 @@ def kernel_html(kernel: Kernel) -> str:
         ("from", f"{', '.join(kernel.inputs)} to {', '.join(kernel.outputs)}"),
         ("written for", sizes),
         ("tiles", tiles),
-        ("chosen by cost", kernel.chosen),
+        ("time", predicted_time(kernel)),
+        ("chosen", kernel.chosen),
         *(("note", note) for note in kernel.notes),
     ]
     told = _table((), [row for row in rows if row[1]])
@@ -95,9 +98,10 @@ def proofs_html(report: ProofReport) -> str:
 
 
 def report_html(report: Report) -> str:
-    """A report as HTML: the first line in bold, the others below it."""
+    """A report as HTML: the first line in bold, the others below it, the details folded."""
     first, *rest = shown_lines(report.text)
-    return _block(f"<b>{escape(first)}</b>", _text("\n".join(rest)))
+    details = _hidden("details", report.details)
+    return _block(f"<b>{escape(first)}</b>", _text("\n".join(rest)), details)
 
 
 def plan_html(plan: Plan) -> str:

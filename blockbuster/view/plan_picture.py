@@ -11,10 +11,10 @@ from math import prod
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from blockbuster.costs.report import in_us
 from blockbuster.emit.tile.between import in_bytes, width
 from blockbuster.selection.plans.explanation import Told, explanation
 from blockbuster.selection.plans.stored import shapes_of
-from blockbuster.selection.plans.why_apart import in_us
 from blockbuster.view import dot
 from blockbuster.view.draw import Drawing
 from blockbuster.view.picture import BUFFERED, DEFAULTS

@@ -206,7 +206,7 @@ def test_padded_tiles_run_where_narrow_ones_are_refused(refusing, torch):  # noq
     assert not narrow(launched[0])
     assert launched[0]["num_warps"] == 4
     assert "64 lanes for D" in jitted.report_for(*given).notes[-1]
-    assert "with 64 lanes for D" in str(jitted.report_for(*given)).split("note:")[0]
+    assert "with 64 lanes for D" in jitted.report_for(*given).details.split("note:")[0]
 
 
 @pytest.mark.interpreter

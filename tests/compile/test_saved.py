@@ -108,7 +108,8 @@ def test_all_kinds_of_steps_are_saved(name, tmp_path, no_code):
     again = loaded.save(tmp_path / "again.json")
 
     assert again.read_bytes() == path.read_bytes()
-    assert str(loaded.report).splitlines()[0] == str(compiled.report).splitlines()[0]
+    head = str(compiled.report).splitlines()[0]
+    assert str(loaded.report).splitlines()[0] == head.split(";")[0]
     right, found = compiled(*arrays), loaded(*arrays)
     for key in right if isinstance(right, dict) else (slice(None),):
         np.testing.assert_array_equal(found[key], right[key])

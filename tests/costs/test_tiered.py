@@ -176,7 +176,10 @@ def test_it_is_json():
 
 def test_it_prints_a_line_for_each_resource():
     lines = str(kernel("matmul").cost()).splitlines()
-    assert lines[0].endswith(f"us on h200, limited by {kernel('matmul').cost().critical}")
+    limit = kernel("matmul").cost().critical
+    assert lines[0].endswith(f"us on h200 (closed form, cold cache), limited by {limit}")
+    warm = str(kernel("matmul").cost(warm=True)).splitlines()[0]
+    assert warm.endswith(f"us on h200 (closed form, warm cache), limited by {limit}")
     assert [line.split()[0] for line in lines[2:-2]] == [*kernel("matmul").cost().busy]
     assert lines[-2].startswith("  kernel 1: 1.9 waves, tail ")
 

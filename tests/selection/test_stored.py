@@ -12,7 +12,7 @@ from blockbuster.emit.target.load import load_module
 from blockbuster.runtime.given import family_of
 from blockbuster.runtime.relaunch import Relaunch
 from blockbuster.selection.plans.report import report
-from blockbuster.selection.plans.stored import stored, what_is_stored
+from blockbuster.selection.plans.stored import WRITE, stored, what_is_stored
 from tests.parameters import one_in
 
 WIDTH = {"float16": 2, "float32": 4, "bool": 1}
@@ -86,48 +86,56 @@ def test_the_bytes_are_those_that_a_launcher_allocates(name):
         )
 
 
-def test_a_report_begins_with_what_did_not_fuse():
+def test_a_report_says_what_did_not_fuse_before_what_is_stored_for_speed():
     function, dims, extents = CASES["both"]
     family = family_of(bb.trace(function, **dims), "float16", "sm_90")
     undivided = family.of_parts(
         dict(zip("MN", extents, strict=True)), lambda units: [(1 << len(units)) - 1]
     )
-    lines = str(report(undivided)).splitlines()
+    made = report(undivided)
+    lines, stored = str(made).splitlines(), made.stored
 
-    assert lines[0] == "both: 4 kernels for sm_90, float16, M = 8192, N = 40000"
-    assert lines[1].startswith("  NOT FUSED: writes 8192 x 40000 (e; 2.6 GB) because ")
-    assert "a transpose reads e: transpose reorders a list" in lines[1]
-    assert 'bb.fuse(graph, whole=("N",))' in lines[1]
-    assert lines[2].startswith(("  stores 40000 (", "  NOT FUSED: writes 40000 (r; 320.0 kB) "))
-    assert lines[3] == "  hands on 8192 (I5[M], I6[M]; 65.5 kB) from kernel to kernel"
+    assert lines[0].startswith("both: 4 kernels for sm_90, float16; ")
+    assert [line.split(":")[0] for line in lines[1:5]] == [f"  kernel {at}" for at in range(1, 5)]
+    refused = "  did not fuse: e (2.6 GB): a transpose reads e: transpose reads it"
+    assert lines[5].startswith(refused)
+    assert lines[6].startswith("    to fuse it: if one block holds all of ")
+    assert lines[-1] == "  for M = 8192, N = 40000"
+    assert stored[0].startswith("did not fuse: writes 8192 x 40000 (e; 2.6 GB), since ")
+    assert "a transpose reads e: transpose reads it in another order" in stored[0]
+    assert 'bb.fuse(graph, whole=("N",))' in stored[0]
+    assert stored[1].startswith(("stores 40000 (", "did not fuse: writes 40000 (r; 320.0 kB)"))
+    assert stored[2] == "hands on 8192 (I5[M], I6[M]; 65.5 kB) from kernel to kernel"
 
 
-def test_what_goes_from_part_to_part_is_stored_by_choice():
+def test_what_goes_from_part_to_part_is_stored_for_speed():
     (line,) = compiled("both").report.stored
 
-    assert line.startswith("stores 8192 x 40000 (t0: float32; 1.3 GB), by choice: one kernel for")
-    times = re.search(r"one kernel for t0 and out takes ([\d,]+) us, apart ([\d,]+) us$", line)
+    assert line.startswith("stores 8192 x 40000 (t0: float32; 1.3 GB): one kernel for")
+    times = re.search(r"t0 and out would take ([\d,]+) us instead of ([\d,]+) us$", line)
     together, apart = (int(time.replace(",", "")) for time in times.groups())
     assert together > 1.1 * apart
 
 
-def test_what_is_stored_by_choice_is_said_to_be():
-    parts = str(compiled("few rows").report).splitlines()
-    lines = str(compiled("normed").report).splitlines()
+def test_what_is_stored_for_speed_did_not_fail_to_fuse():
+    parts, lines = compiled("few rows").report, compiled("normed").report
 
-    assert "NOT FUSED" not in "\n".join(lines + parts)
-    assert lines[1].startswith("  stores 65536 x 512 (centred[M, K]; 67.1 MB), by choice: snap")
-    assert lines[2].startswith("  stores 65536 (r[M]; 262.1 kB), by choice: snapshot ")
-    longer = r"([5-9]\d% longer|[2-4]\.\d times as long)"
-    assert re.search(rf" does not store it, but takes {longer}", lines[1])
-    assert "(I1[N_chunk, M], I3[N_chunk, M]; 1.0 kB), by choice: partial results" in parts[2]
+    assert "did not fuse" not in str(parts) + str(lines) + parts.details + lines.details
+    times = r"([5-9]\d% longer|[2-4]\.\d times as long)"
+    longer = rf"a program that does not store it would take {times}"
+    first, second = lines.stored
+    assert re.match(rf"stores 65536 x 512 \(centred\[M, K\]; 67.1 MB\): {longer}; that is", first)
+    assert re.match(rf"stores 65536 \(r\[M\]; 262.1 kB\): {longer}; that is snapshot ", second)
+    assert re.search(rf"\n  stored: centred \(67.1 MB\): {longer}\n", str(lines))
+    assert "(I1[N_chunk, M], I3[N_chunk, M]; 1.0 kB): partial results" in parts.stored[1]
+    assert re.search(r"\n  stored: partial results of \d+ chunks of N side by side \(", str(parts))
 
 
 @pytest.mark.parametrize("machine", ["h200", "cpu"])
 def test_nothing_is_said_where_everything_fused(machine):
     report = compiled("softmax", machine).report
 
-    assert str(report).splitlines()[1] == "  one kernel, no intermediate in memory"
+    assert str(report).splitlines()[2] == "  one kernel, no intermediate in memory"
     assert report.stored == ()
 
 
@@ -136,9 +144,10 @@ def test_functions_of_whole_arrays_are_not_fused_either():
 
     (line,) = report.stored
     assert line.startswith(
-        "NOT FUSED: writes 512 x 640 (e, y; 2.0 MB) because np.cumsum[-1] (test_stored.py:"
+        "did not fuse: writes 512 x 640 (e, y; 2.0 MB), since np.cumsum[-1] (test_stored.py:"
     )
-    assert line.endswith("is a function of whole arrays: rules do not look inside it")
+    assert line.endswith(f") runs on whole arrays, and is not traced; {WRITE}")
+    assert f"\n    to fuse it: {WRITE}\n" in str(report)
 
 
 def test_a_report_is_for_the_sizes_of_the_call():
@@ -146,8 +155,8 @@ def test_a_report_is_for_the_sizes_of_the_call():
     x = np.broadcast_to(np.float16(1), (9000, 17_000))
     lines = str(jitted.report_for(x)).splitlines()
 
-    assert "A = 9000, B = 17000" in lines[0]
-    assert "stores 9000 x 17000 (" in lines[1]
+    assert "  for A = 9000, B = 17000" in lines
+    assert any(line.startswith("  stored: ") for line in lines)
     assert any(line.startswith("  chosen for sizes of this class: A = ") for line in lines)
 
 

@@ -94,18 +94,17 @@ def test_explain_names_edges_and_reasons(capsys, model):
 
 
 def test_explain_says_what_is_at_stake(capsys, model):
-    dims = ["--dims", "x=M D", "w1=D K", "w2=K", "--rules", "paper"]
-    code, out, _ = run(
-        capsys, "explain", f"{model}:normed", *dims, "--sizes", "M=64,D=32,K=16", "--json"
-    )
+    place = ["explain", f"{model}:geglu", "--dims", "x=M K", "w=K F", "v=K F", "o=F K"]
+    sizes = ["--sizes", "M=4096,K=4096,F=11008"]
+    code, out, _ = run(capsys, *place, *sizes, "--json")
     assert code == 0
-    (first, *_) = json.loads(out)
-    assert first["elements"] == 64 * 16
-    code, out, _ = run(capsys, "explain", f"{model}:normed", *dims, "--sizes", "M=64,D=32,K=16")
-    assert f"at stake: {2 * 2 * 64 * 16:,} bytes in float16" in out
-    code, _, err = run(capsys, "explain", f"{model}:normed", *dims, "--sizes", "M=64")
+    assert [edge["elements"] for edge in json.loads(out)] == [4096 * 11008]
+    code, out, _ = run(capsys, *place, *sizes)
+    assert f"at stake: {2 * 2 * 4096 * 11008:,} bytes in float16" in out
+    assert out.startswith("geglu: 2 kernels for sm_90, float16; ")
+    code, _, err = run(capsys, *place, "--sizes", "M=64")
     assert code == 2
-    assert "lack" in err
+    assert "no size given for K, F" in err
 
 
 def test_explain_and_emit_name_what_can_overflow(capsys, model):
@@ -177,9 +176,12 @@ def test_emit_writes_what_costs_least_and_says_so(capsys, model, tmp_path):
     code, out, _ = run(capsys, *place, *sizes, "-o", str(kernel))
 
     assert code == 0
-    assert f"wrote {kernel}: 2 kernels for sm_90, float16\n" in out
-    assert "chosen by cost: snapshot 1, " in out
-    assert "the other program, snapshot 2, " in out
+    assert out.startswith("geglu: 2 kernels for sm_90, float16; ")
+    assert f"\nwrote {kernel}\n" in out
+    assert "snapshot" not in out
+    _, out, _ = run(capsys, *place, *sizes, "-o", str(kernel), "--details")
+    assert "\n  chosen: snapshot 1, " in out
+    assert "the other program, snapshot 2, " in " ".join(out.split())
     assert "\n    for snapshot 1\n" in kernel.read_text()
     code, out, err = run(capsys, *place, *sizes, "--snapshot", "2")
     assert (code, "in one Triton kernel" in out, "chosen" in out + err) == (0, True, False)

@@ -34,9 +34,9 @@ def test_it_prints_why_a_program_becomes_these_kernels(capsys, model):
     code, out, _ = run(capsys, model, *SIZES, "--machine", "a100")
 
     assert code == 0
-    assert out.startswith("grouped: 2 kernels for sm_80, float16, ")
-    assert "us predicted on a100\n  1. matmul (model.py:5): " in out
-    assert "\n  stores 1024 x 2048 (y: float16; 4.2 MB), by choice: one kernel for y and out" in out
+    assert out.startswith("grouped: 2 kernels for sm_80, float16; ")
+    assert "us predicted on a100 (closed form, cold cache)\n  1. matmul (model.py:5): " in out
+    assert "\n  stores 1024 x 2048 (y: float16; 4.2 MB): one kernel for y and out would" in out
 
 
 def test_json_has_the_same_and_the_numbers(capsys, model):

@@ -40,8 +40,7 @@ class Between:
         """Why chunks write it; "" for what is no partial result."""
         if self.chunks is None:
             return ""
-        loop = f"a loop over {self.chunks.dim} is run in {self.chunks.count} chunks, side by side"
-        return f"partial results, {loop}"
+        return f"partial results of {self.chunks.count} chunks of {self.chunks.dim} side by side"
 
 
 def in_bytes(number: int) -> str:
@@ -73,7 +72,7 @@ def between(
     ``sizes`` (by size class) are complete, chunks included; ``blocks``: lanes by dim or size class.
     """
     counted = {dim: chunks for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
-    words = _words(program)
+    words = words_of(program)
     found = []
     for dims, buffers in dims_between(program).items():
         shapes = {buffer: _shape(buffer, sizes, blocks) for buffer in buffers}
@@ -106,7 +105,7 @@ def width(dtype: str) -> int:
     return MEMORY[dtype].bytes if dtype in MEMORY else np.dtype(dtype).itemsize
 
 
-def _words(program: TileProgram) -> dict[Buffer, str]:
+def words_of(program: TileProgram) -> dict[Buffer, str]:
     """The user's words for what is stored in arrays, where there are any."""
     found: dict[Buffer, str] = {}
     for nest in program.nests:

@@ -8,6 +8,7 @@ from functools import cached_property
 from math import inf, prod
 from typing import Any
 
+from blockbuster.costs.report import in_us
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.targets import Target, target_of
@@ -132,13 +133,17 @@ class Choice:
         return mixed, running, self.price if constants else 0.0, last
 
     @property
+    def predicted(self) -> float:
+        """The microseconds that are told of it: no factor on them, each launch by the host."""
+        return self.cost.predicted if self.cost is not None else self.price / self.weight
+
+    @property
     def amount(self) -> str:
-        """The cost, in words."""
+        """The cost by which it is compared, in words."""
         if self.cost is not None:
-            times = f" times {self.weight:g}: {STORED}" if self.weight > 1.0 else ""
-            return f"{self.name} {self.cost}{times}"
-        known = self.scheduled is None
-        return f"{self.name} {self.price:.1f} us" if known else f"{self.name} moves {self.moved}"
+            counted = f", ranked as if it took {in_us(self.price)} ({STORED})"
+            return f"{self.cost}{counted if self.weight > 1.0 else ''}"
+        return in_us(self.price) if self.scheduled is None else "of no known time"
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from blockbuster.selection.plans.forms import Consider, Forms
 from blockbuster.selection.plans.part import Dtypes, Part
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
-from blockbuster.selection.plans.prices import launch_by_host, price
+from blockbuster.selection.plans.prices import launch_by_host, predicted, price
 from blockbuster.selection.plans.why_apart import Found
 
 BUDGET = 12
@@ -96,6 +96,11 @@ class Divided:
         """What each part takes at ``sizes``."""
         known = {size_class(dim): size for dim, size in sizes.items()}
         return tuple(price(own, found, known, self.machine) for own, found in self.by_part)
+
+    def times(self, sizes: Mapping[Dim, int]) -> tuple[float, ...]:
+        """The predicted microseconds of each part at ``sizes``, as they are told."""
+        known = {size_class(dim): size for dim, size in sizes.items()}
+        return tuple(predicted(own, found, known, self.machine) for own, found in self.by_part)
 
     @property
     def fused(self) -> tuple[Fused, ...]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from math import inf, isfinite
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from blockbuster.costs.report import CLOSED_FORM, in_us
 from blockbuster.errors import message, shown
-from blockbuster.frontend.kinds import MOVES
-from blockbuster.frontend.program import Equation
 from blockbuster.ir.types import size_class
+from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.partition import NEAR, Best
 from blockbuster.selection.plans.divided import Divided
+from blockbuster.selection.plans.operators import computes
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.stored import (
     kernels_in_words,
@@ -25,7 +25,7 @@ from blockbuster.selection.plans.stored import (
     what_is_stored,
 )
 from blockbuster.selection.plans.whole_part import WholePart
-from blockbuster.selection.plans.why_apart import Found, in_us
+from blockbuster.selection.plans.why_apart import Found
 
 if TYPE_CHECKING:
     from blockbuster.selection.plans.plan import Plan
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 WIDTH = 118
 SMALL = 0.0005  # a gap that is not worth telling
 MOST = 4  # refused parts that are told one by one
-LONG, SHOWN = 10, 6  # of more operators than the first, so many are named
 
 
 @dataclass(frozen=True)
@@ -80,10 +79,12 @@ class Explanation:
     parts: tuple[Told, ...]
     stored: tuple[str, ...]
     search: tuple[str, ...]
+    sizes: str = ""
 
     def __str__(self) -> str:
         numbered = [(f"  {at}. ", str(told)) for at, told in enumerate(self.parts, 1)]
-        lines = [("", self.head), *numbered, *(("  ", one) for one in (*self.stored, *self.search))]
+        behind = filter(None, (*self.stored, *self.search, self.sizes))
+        lines = [("", self.head), *numbered, *(("  ", one) for one in behind)]
         return "".join(f"{line}\n" for mark, text in lines for line in _wrapped(mark, text))
 
 
@@ -91,17 +92,23 @@ def explanation(plan: Plan) -> Explanation:
     """Why a program became these kernels. Raises ValueError for a plan from a file."""
     divided = divided_of(plan)
     parts = tuple(_told(plan, divided))
-    kernels, sizes = kernels_in_words(plan), sizes_in_words(plan.sizes)
-    head = f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {sizes}"
+    head = f"{plan.name}: {kernels_in_words(plan)} for {plan.target}, {plan.dtype}"
     machine = divided.machine.name
-    total = sum(price.us for price in divided.prices(plan.sizes))
-    head += f"; {in_us(total)} predicted on {machine}" if isfinite(total) else ""
+    head += "; " + time if (time := time_in_words(plan, divided)) else ""
     calls = dict.fromkeys(
         call.name for call in plan.calls if not (call.only_moves or call.is_library)
     )
     head += f", without {', '.join(calls)}" if calls else ""
     stored = what_is_stored(plan, plan.sizes)
-    return Explanation(head, machine, parts, stored, tuple(_search(plan, divided)))
+    sizes = f"for {sizes_in_words(plan.sizes)}" if plan.sizes else ""
+    return Explanation(head, machine, parts, stored, tuple(_search(plan, divided)), sizes)
+
+
+def time_in_words(plan: Plan, divided: Divided) -> str:
+    """The predicted time of a plan: "35.5 us predicted on h200 (closed form, cold cache)"."""
+    total = sum(divided.times(plan.sizes))
+    by = "model of NumPy's calls" if divided.machine.kind == CPU else CLOSED_FORM
+    return f"{in_us(total)} predicted on {divided.machine.name} ({by})" if isfinite(total) else ""
 
 
 def divided_of(plan: Plan) -> Divided:
@@ -117,9 +124,9 @@ def lower_bound(plan: Plan) -> float:
     divided = divided_of(plan)
     found = divided.found
     if found is not None:
-        return _bound(plan, divided, found)
+        return min(_bound(plan, divided, found), plan.total_us)
     if len(divided.parts) == 1:
-        return sum(price.us for price in divided.prices(plan.sizes))
+        return plan.total_us
     what = f"no bound is known for this plan: {divided.why}"
     raise ValueError(message(what, hint="bb.select finds one"))
 
@@ -138,19 +145,19 @@ def _is_for(plan: Plan, found: Found) -> bool:
 
 def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
     reads = reads_of_parts(plan, divided)
-    prices = divided.prices(plan.sizes)
-    for (part, considered), read, price in zip(divided.by_part, reads, prices, strict=True):
+    times = divided.times(plan.sizes)
+    for (part, considered), read, us in zip(divided.by_part, reads, times, strict=True):
         steps = part.pieces.steps
         kernels = sum(one.best.kernels for one in considered) or int(isinstance(part, WholePart))
         calls = [step for step in steps if isinstance(step, Call)]
         known = any(call.only_moves or call.is_library for call in calls)
-        timed = price is not None and isfinite(price.us) and bool(kernels or known)
+        timed = isfinite(us) and bool(kernels or known)
         yield Told(
             computes(part.program.equations),
             read,
             tuple(name for step in steps for name in step.writes),
             kernels,
-            price.us if price is not None and timed else None,
+            us if timed else None,
             tuple(dict.fromkeys(_limits(considered))),
             isinstance(part, WholePart),
             tuple(call.name for call in calls if call.is_library),
@@ -159,23 +166,6 @@ def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
 
 def _limits(considered: Iterable[Considered]) -> Iterator[str]:
     return (one.best.cost.report.critical for one in considered if one.best.cost is not None)
-
-
-def computes(equations: Sequence[Equation]) -> str:
-    """The operators of equations in order, views left out, and the lines of the user's file."""
-    own = [one for one in equations if one.op not in MOVES] or equations
-    words = (str(one.param("name")) if one.op == "custom" else one.op for one in own)
-    counted = [(word, len([*same])) for word, same in groupby(words)]
-    named = counted if len(counted) <= LONG else counted[:SHOWN]
-    said = [word if count == 1 else f"{count} {word}" for word, count in named]
-    left = sum(count for _, count in counted[len(named) :])
-    text = ", ".join([*said, f"{left} more operators"] if left else said) or "a copy"
-    lines = sorted({(one.where.file, one.where.line) for one in own if one.where is not None})
-    if not lines or len({file for file, _ in lines}) > 1:
-        return text
-    (file, first), (_, last) = lines[0], lines[-1]
-    where = shown(file.rsplit("/", 1)[-1])
-    return f"{text} ({where}:{first})" if first == last else f"{text} ({where}:{first} to {last})"
 
 
 def _search(plan: Plan, divided: Divided) -> Iterator[str]:
@@ -188,13 +178,13 @@ def _search(plan: Plan, divided: Divided) -> Iterator[str]:
     if not _is_for(plan, found):
         yield f"the parts were chosen for {sizes_in_words(found.sizes)}"
     if len(best.parts) == 1:
-        yield f"one part for {in_us(best.total)}: {_whole(best)}"
+        yield f"one part: {_whole(best)}"
     yield from _refused(found)
     number = "1 part was" if len(best.prices) == 1 else f"{len(best.prices)} parts were"
     limit = "" if count <= best.cap else f", of at most {best.cap} groups"
-    bound = _bound(plan, divided, found)
+    bound = min(_bound(plan, divided, found), plan.total_us)
     least = f"no plan takes less than {in_us(bound)}" if isfinite(bound) else "no bound"
-    gap = _gap(sum(price.us for price in divided.prices(plan.sizes)), bound)
+    gap = _gap(plan.total_us, bound)
     groups = f"the operators are {count} groups that stay together"
     yield f"search: {groups}; {number} priced{limit}; {least}{gap}"
 

@@ -103,10 +103,12 @@ class Plan:
     def total_us(self) -> float:
         """The predicted microseconds of its kernels, each launched by the host, and of copies.
 
-        That is what the search for the plan added up; ``cost`` has the time with other launches.
+        That is the closed form with a cold cache, the time that reports tell; ``cost`` has the time
+        with other launches. The search ranks plans by it, but for kernels that hold far more memory
+        than the program's arrays: those it counts twice.
         Functions of whole arrays are not counted. Raises ValueError for a plan from a file.
         """
-        return sum(price.us for price in divided_of(self).prices(self.sizes))
+        return sum(divided_of(self).times(self.sizes))
 
     @property
     def lower_bound_us(self) -> float:

@@ -12,6 +12,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.cost import launch_by_host
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Axes, Call
@@ -30,20 +31,35 @@ def price(
     """
     if isinstance(part, WholePart):
         return part.price(sizes, machine)
-    sizes = completed(sizes, part.size_rules)  # lowering made dims of a part's own
-    calls = [step for step in part.pieces.steps if isinstance(step, Call)]
     count = sum(one.best.kernels for one in considered)
-    count += sum(call.is_library for call in calls)
     taken = sum(one.best.price for one in considered) + count * launch_by_host(machine)
-    taken += sum(copy_us(call, sizes, machine) for call in calls if call.only_moves)
-    taken += sum(library_us(part, call, sizes, machine) for call in calls if call.is_library)
+    taken += calls_us(part, sizes, machine)
+    count += sum(step.is_library for step in part.pieces.steps if isinstance(step, Call))
     unsafe = sum(len(one.best.unsafe) for one in considered)
     return Price(taken, unsafe, count)
 
 
-def launch_by_host(machine: Machine) -> float:
-    """Microseconds by which a launch by the host takes longer than one in a graph."""
-    return (machine.launch.plain - machine.launch.graph) * 1e6
+def predicted(
+    part: Part, considered: Sequence[Considered], sizes: Mapping[Dim, int], machine: Machine
+) -> float:
+    """The microseconds that are told of a part: its price, without the factors on its kernels'
+    times by which candidates are ranked, and without kernels that are kept from call to call.
+    """
+    if isinstance(part, WholePart):
+        return part.price(sizes, machine).us
+    return sum(one.best.predicted for one in considered) + calls_us(part, sizes, machine)
+
+
+def calls_us(part: Part, sizes: Mapping[Dim, int], machine: Machine) -> float:
+    """Microseconds of a part's copies and calls of a library, launched by the host."""
+    sizes = completed(sizes, part.size_rules)  # lowering made dims of a part's own
+    taken = 0.0
+    for call in (step for step in part.pieces.steps if isinstance(step, Call)):
+        if call.only_moves:
+            taken += copy_us(call, sizes, machine)
+        elif call.is_library:
+            taken += library_us(part, call, sizes, machine) + launch_by_host(machine)
+    return taken
 
 
 def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:

@@ -1,8 +1,11 @@
-"""The report on a compiled program: its kernels, their snapshots, and the calls between them."""
+"""The report on a compiled program: its kernels, what they store for one another, and why."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
+from textwrap import wrap
 
 from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.numbered_chunks import is_walked
@@ -10,20 +13,40 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.steps import derived
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import message, shown, shown_lines
+from blockbuster.frontend.program import Equation
+from blockbuster.ir.types import Dim
 from blockbuster.rules import explain
 from blockbuster.rules.faults import FaultNotes
-from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.candidates.candidate import CPU, Choice
+from blockbuster.selection.considered import NO_CHOICE, in_words
+from blockbuster.selection.plans.divided import Divided
+from blockbuster.selection.plans.explanation import time_in_words
+from blockbuster.selection.plans.kernel_lines import KernelLine, of_program, of_text
 from blockbuster.selection.plans.masked_loops import narrowed_loops, whole_loops
+from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan import File, Plan, Sizes
-from blockbuster.selection.plans.stored import kernels_in_words, sizes_in_words, what_is_stored
+from blockbuster.selection.plans.stored import (
+    Stored,
+    in_short,
+    kernels_in_words,
+    sizes_in_words,
+    values_stored,
+    what_is_stored,
+)
+from blockbuster.selection.plans.whole_part import WholePart
+
+WIDTH = 118
+WHOLE = "on whole arrays, operator by operator"
 
 
 @dataclass(frozen=True)
 class Report:
-    """A plan in words. ``misc`` are the functions of whole arrays, ``notes`` what to know.
+    """Kernels in words. ``misc`` are the functions of whole arrays, ``notes`` what to know.
 
-    ``stored``: a line for each value that is written to memory on the way, the largest first: what
-    did not fuse, and what is stored by choice.
+    ``text`` is short: a line for each kernel, with what it computes, its predicted time and what
+    limits it; then the values that pass through memory, the largest first: what did not fuse, and
+    what would fuse it. Its lines have at most 120 characters. ``details`` tells all candidates,
+    their prices, tiles and schedules. ``stored``: a line with all reasons for each of the values.
     """
 
     kernels: int
@@ -31,6 +54,7 @@ class Report:
     notes: tuple[str, ...]
     text: str
     stored: tuple[str, ...] = ()
+    details: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -52,32 +76,164 @@ def report(
 ) -> Report:
     """The report on a plan; ``notes`` and ``assemblers`` are those of its use, for these ``sizes``.
 
-    It begins with what did not fuse, the largest values first.
+    Times are those at the sizes for which the plan was made. The details alone tell which programs
+    were no choice.
     """
     at_hand = sizes or plan.sizes
-    kernels = kernels_in_words(plan)
-    lines = [f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {sizes_in_words(at_hand)}"]
-    apart = what_is_stored(plan, at_hand)
-    lines += [f"  {line}" for line in apart]
-    if not apart and all(file.considered for file in plan.files):
-        number = "one kernel" if kernels == "1 kernel" else kernels
-        lines.append(f"  {number}, no intermediate in memory")
-    if any(plan.sizes.get(dim) != size for dim, size in at_hand.items()):
-        lines.append(f"  chosen for sizes of this class: {sizes_in_words(plan.sizes)}")
-    for step in plan.steps:
-        if isinstance(step, File):
-            lines += _file(step, plan)
-        else:
-            where = f" ({step.where})" if step.where else ""
-            what = (
-                "a library's call" if step.is_library else "a function of whole arrays, not fused"
-            )
-            lines.append(f"  {step.name}{where}: {what}")
-    lines += [f"  machine code by {assembler}" for assembler in assemblers]
+    found = values_stored(plan, at_hand)
+    known = isinstance(plan.divided, Divided)
+    time = time_in_words(plan, plan.divided) if known else ""
     said = (*plan.notes, *notes)
-    lines += [f"  note: {note}" for note in said]
+    short = in_lines(
+        head(plan.name, kernels_in_words(plan), plan.target, plan.dtype, time),
+        kernels=plan_lines(plan),
+        stored=found,
+        alone=alone(plan.kernels) if all(file.considered for file in plan.files) else "",
+        sizes=[at_hand, *_made_for(plan, at_hand)],
+        notes=[note for note in said if NO_CHOICE not in note],
+    )
+    lines = [*_all(plan, at_hand), *_after(assemblers, said)]
     misc = tuple(call.name for call in plan.calls)
-    return Report(plan.kernels, misc, said, "\n".join(map(shown, lines)) + "\n", apart)
+    details = indented(lines)
+    return Report(plan.kernels, misc, said, short, what_is_stored(plan, at_hand), details)
+
+
+def head(name: str, kernels: str, target: str, dtype: str, time: str) -> str:
+    """The first line of a report."""
+    return "; ".join(filter(None, (f"{name}: {kernels} for {target}, {dtype}", time)))
+
+
+def in_lines(
+    first: str,
+    *,
+    kernels: Iterable[str],
+    stored: Sequence[Stored],
+    alone: str,
+    sizes: Sequence[Mapping[Dim, int]],
+    notes: Iterable[str],
+) -> str:
+    """A report in short. ``alone``: the number of kernels if all that they store is known, else "".
+    ``sizes``: those at hand, and those for which the kernels were chosen, if they are others.
+    """
+    lines = [*wrapped("", first), *kernels]
+    for one in in_short(stored):
+        lines += wrapped("  ", one)
+    if not stored and alone:
+        lines.append(f"  {alone}, no intermediate in memory")
+    at_hand, *chosen = map(sizes_in_words, sizes)
+    lines += wrapped("  ", f"for {at_hand}") if at_hand else []
+    for made in chosen:
+        lines += wrapped("  ", f"chosen for sizes of this class: {made}")
+    for note in notes:
+        lines += wrapped("  ", f"note: {note}")
+    return "\n".join(lines) + "\n"
+
+
+def alone(kernels: int) -> str:
+    """How many kernels there are, where nothing passes between them."""
+    return "one kernel" if kernels == 1 else f"{kernels} kernels"
+
+
+def indented(lines: Iterable[str]) -> str:
+    """Lines in lines of a report, each behind the blanks that it begins with."""
+    marks = ((line, " " * (len(line) - len(line.lstrip()))) for line in lines)
+    made = (part for line, mark in marks for part in wrapped(mark, line.strip()))
+    return "".join(f"{line}\n" for line in made)
+
+
+def wrapped(mark: str, text: str) -> list[str]:
+    """A sentence in lines of a report, ``mark`` in front of the first."""
+    behind = " " * len(mark) + "  "
+    return wrap(
+        shown(text), WIDTH, initial_indent=mark, subsequent_indent=behind, break_on_hyphens=False
+    )
+
+
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """The lines of a plan's kernels and calls, in order."""
+    number = 0
+    for step, lines in _by_step(plan):
+        if isinstance(step, Call):
+            yield from wrapped("  ", _call(step))
+        for line in lines:
+            count = step.kernels if isinstance(step, File) and len(lines) == 1 else 1
+            yield line.text(f"  {numbered(number, count)}: ")
+            number += count
+
+
+def numbered(before: int, count: int = 1) -> str:
+    """The numbers of ``count`` kernels behind ``before`` others: "kernel 3", "kernels 3 to 4"."""
+    first = before + 1
+    return f"kernel {first}" if count == 1 else f"kernels {first} to {before + count}"
+
+
+def _by_step(plan: Plan) -> Iterator[tuple[File | Call, list[KernelLine]]]:
+    """The steps of a plan, each with the lines of its kernels."""
+    divided = plan.divided
+    if not isinstance(divided, Divided):
+        yield from ((step, _unknown(step)) for step in plan.steps)
+        return
+    steps, times = iter(plan.steps), divided.times(plan.sizes)
+    for part, us in zip(divided.parts, times, strict=True):
+        own = [next(steps) for _ in part.pieces.steps]
+        files = [step for step in own if isinstance(step, File)]
+        equations = part.program.equations
+        for step in own:
+            if isinstance(step, File) and isinstance(part, WholePart):
+                yield step, [KernelLine(tuple(equations), us, more=(WHOLE,), writes=step.writes)]
+            elif isinstance(step, File) and step.considered is not None:
+                lines = _of_choice(step.considered.best, equations, alone=len(files) == 1)
+                yield step, [line.renamed(_names(step)) for line in lines]
+            else:
+                yield step, _unknown(step)
+
+
+def _names(file: File) -> dict[str, str]:
+    """The names of a file's outputs in the plan, by those in its program."""
+    assert file.considered is not None, "else nothing is renamed"
+    outputs = (buffer.name for buffer in file.considered.best.program.outputs)
+    return dict(zip(outputs, file.writes, strict=True))
+
+
+def _of_choice(best: Choice, equations: Sequence[Equation], *, alone: bool) -> list[KernelLine]:
+    if best.scheduled is None:
+        return [of_text(best.program, best.predicted, equations, whole=alone)]
+    times = best.cost.each if best.cost is not None else ()
+    return [*of_program(best.scheduled.draft, times, equations, whole=alone)]
+
+
+def _unknown(step: File | Call) -> list[KernelLine]:
+    """The line of a file of which only its arrays are known."""
+    if isinstance(step, Call):
+        return []
+    return [KernelLine((), inf, otherwise=f"reads {', '.join(step.reads)}", writes=step.writes)]
+
+
+def _call(step: Call) -> str:
+    where = f" ({step.where})" if step.where else ""
+    what = "a library's call" if step.is_library else "runs on whole arrays, not fused"
+    return f"{step.name}{where}: {what}"
+
+
+def _made_for(plan: Plan, at_hand: Sizes) -> list[Sizes]:
+    other = any(plan.sizes.get(dim) != size for dim, size in at_hand.items())
+    return [plan.sizes] if other else []
+
+
+def _all(plan: Plan, at_hand: Sizes) -> Iterator[str]:
+    """All that is known of a plan's steps."""
+    kernels = kernels_in_words(plan)
+    yield f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {sizes_in_words(at_hand)}"
+    yield from (f"  {line}" for line in what_is_stored(plan, at_hand))
+    for made in _made_for(plan, at_hand):
+        yield f"  chosen for sizes of this class: {sizes_in_words(made)}"
+    for step in plan.steps:
+        yield from _file(step, plan) if isinstance(step, File) else (f"  {_call(step)}",)
+
+
+def _after(assemblers: Iterable[str], notes: Iterable[str]) -> Iterator[str]:
+    yield from (f"  machine code by {assembler}" for assembler in assemblers)
+    yield from (f"  note: {note}" for note in notes)
 
 
 def _with_groups(scheduled: Scheduled) -> TileProgram:
@@ -93,29 +249,34 @@ def _file(file: File, plan: Plan) -> list[str]:
     lines = [f"  {', '.join(file.writes)} from {', '.join(file.reads)}{number}"]
     if file.considered is None:
         whole = plan.target == CPU and plan.divided is not None
-        return [*lines, "    on whole arrays, operator by operator"] if whole else lines
+        return [*lines, f"    {WHOLE}"] if whole else lines
     best = file.considered.best
+    reason = f"    {in_words(best.name)} ({file.considered.reason})"
+    return [*lines, reason, *(f"    {said}" for said in of_schedule(best, plan.sizes))]
+
+
+def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
+    """The tiles and the schedule of a choice, and what they mean at these sizes."""
     tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in best.blocks.items())
-    lines.append(f"    {best.name} ({file.considered.reason})")
     count = len(best.graph.nodes)
     operations = "1 top-level operation" if count == 1 else f"{count} top-level operations"
-    lines.append(f"    {operations} after fusion; tiles: {tiles}")
-    lines += [f"    schedule: {best.schedules}"] if best.schedules else []
-    masks = list(narrowed_loops(best.program, plan.sizes, best.blocks))
-    masks += whole_loops(_with_groups(best.scheduled)) if best.scheduled is not None else ()
-    lines += [f"    {said}" for said in masks]
+    yield f"{operations} after fusion; tiles: {tiles}"
+    if best.schedules:
+        yield f"schedule: {best.schedules}"
+    yield from narrowed_loops(best.program, sizes, best.blocks)
+    if best.scheduled is not None:
+        yield from whole_loops(_with_groups(best.scheduled))
     if best.again is not None:
-        lines.append(f"    {best.again.words}: stored, they would move more")
-    walked = [c for c in best.program.chunks if is_walked(best.program, c)]
-    for chunks in walked:
-        lines.append(
-            f"    {chunks.count} programs take the blocks of {chunks.dim} in turn:"
-            " what all blocks share is loaded once for each program"
-        )
-    for chunks in (chunks for chunks in best.program.chunks if chunks not in walked):
-        what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
-        lines.append(f"    {what}: whole, it would leave most of {best.processors} processors idle")
-    return lines
+        yield f"{best.again.words}: stored, they would move more"
+    for chunks in best.program.chunks:
+        if is_walked(best.program, chunks):
+            yield (
+                f"{chunks.count} programs take the blocks of {chunks.dim} in turn:"
+                " what all blocks share is loaded once for each program"
+            )
+        else:
+            what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
+            yield f"{what}: whole, it would leave most of {best.processors} processors idle"
 
 
 def not_one_kernel(plan: Plan, sizes: Sizes) -> str:

@@ -1,8 +1,9 @@
 """The values that a plan writes to memory between kernels: bytes, reason, and what would save them.
 
-A report begins with them. A value that every candidate stores is not fused; the reason is that of
-its buffered edge (rules/explain.py). A value that another candidate does not store, that a loop in
-chunks passes on, or that crosses from one part of the program to another is stored by choice.
+Reports tell them behind the kernels. A value that every candidate stores is not fused; the reason
+is that of its buffered edge (rules/explain.py). A value that another candidate does not store, that
+a loop in chunks passes on, or that crosses from one part of the program to another is stored
+because that is faster.
 """
 
 from __future__ import annotations
@@ -13,22 +14,26 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from blockbuster.emit.tile.between import Between, Dims, between, dims_between, in_bytes, width
+from blockbuster.emit.tile.program import TileProgram
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import explain
-from blockbuster.rules.explain import Explanation
+from blockbuster.rules.explain import APPLIES, Explanation
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.candidate import Choice
-from blockbuster.selection.considered import Considered
+from blockbuster.selection.considered import Considered, in_words
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
 
 if TYPE_CHECKING:
     from blockbuster.selection.plans.plan import Plan
 
-MOST = 8  # values that are told one by one
+MOST, FEW = 8, 3  # values that are told one by one, in details and in short
 REASONS = 2  # of one value that are told
+
+WRITE = "write it with array operators, which are traced and fused"
+LEFT_OUT = "no program in which they are one kernel is predicted to be faster"
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -37,23 +42,37 @@ Shapes = Mapping[str, tuple[int, ...]]
 class Stored:
     """Values over the same dims that kernels write for later ones.
 
-    ``reason`` is why, in words, ``unlock`` what would save them; ``chosen``: the program could do
+    ``reasons`` are why, in words, ``unlock`` what would save them; ``chosen``: the program could do
     without, and is better with them. Without a reason of its own a value goes between kernels that
     others keep apart.
     """
 
     written: Between
-    reason: str
+    reasons: tuple[str, ...]
     unlock: str = ""
     chosen: bool = False
 
     def __str__(self) -> str:
+        reason = "; and ".join(self.reasons)
         if self.chosen:
-            return f"stores {self.written.words}, by choice: {self.reason}"
-        if not self.reason:
+            return f"stores {self.written.words}: {reason}"
+        if not reason:
             return f"hands on {self.written.words} from kernel to kernel"
         unlock = f"; {self.unlock}" if self.unlock else ""
-        return f"NOT FUSED: writes {self.written.words} because {self.reason}{unlock}"
+        return f"did not fuse: writes {self.written.words}, since {reason}{unlock}"
+
+    @property
+    def short(self) -> str:
+        """The values, their bytes and the first reason; an estimate's details are left out."""
+        if self.written.chunks is not None:
+            return f"stored: {self.written.partial} ({in_bytes(self.written.bytes)})"
+        names = [name.split("[")[0].split(":")[0] for name in self.written.names]
+        said = ", ".join([*names[:REASONS], "..."] if len(names) > REASONS else names)
+        size = f"{said} ({in_bytes(self.written.bytes)})" if names else "no array"
+        if not self.reasons:
+            return f"stored: {size}, from kernel to kernel"
+        reason = self.reasons[0].split("; ")[0]
+        return f"{'stored' if self.chosen else 'did not fuse'}: {size}: {reason}"
 
 
 def what_is_stored(plan: Plan, sizes: Mapping[Dim, int]) -> tuple[str, ...]:
@@ -61,17 +80,49 @@ def what_is_stored(plan: Plan, sizes: Mapping[Dim, int]) -> tuple[str, ...]:
 
     Of a plan from a file only functions of whole arrays are known.
     """
+    found = values_stored(plan, sizes)
+    lines, left = [*map(str, found[:MOST])], found[MOST:]
+    if not left:
+        return (*lines,)
+    number = "1 smaller value" if len(left) == 1 else f"{len(left)} smaller values"
+    return (*lines, f"{number}: {in_bytes(sum(one.written.bytes for one in left))} in all")
+
+
+def in_short(found: Sequence[Stored]) -> Iterator[str]:
+    """The largest values in short, those that did not fuse first, each with what would fuse it.
+
+    Partial results of the same loops in chunks are told together.
+    """
+    merged: dict[object, Stored] = {}
+    for at, one in enumerate(found):
+        chunks = one.written.chunks
+        key = at if chunks is None else (chunks.dim, chunks.count, chunks.number)
+        merged[key] = _together(merged[key], one) if key in merged else one
+    ordered = sorted(merged.values(), key=lambda one: (one.chosen, -one.written.bytes))
+    for one in ordered[:FEW]:
+        yield one.short
+        if one.unlock:
+            yield f"  to fuse it: {one.unlock}"
+    if left := ordered[FEW:]:
+        total = in_bytes(sum(one.written.bytes for one in left))
+        number = "1 more value" if len(left) == 1 else f"{len(left)} more values"
+        yield f"stored: {number} ({total})"
+
+
+def _together(first: Stored, second: Stored) -> Stored:
+    one, other = first.written, second.written
+    names = (*one.names, *other.names)
+    return replace(first, written=replace(one, names=names, bytes=one.bytes + other.bytes))
+
+
+def values_stored(plan: Plan, sizes: Mapping[Dim, int]) -> tuple[Stored, ...]:
+    """The values that steps write for later ones, the largest first."""
     shapes = shapes_of(plan, sizes)
     found = [*_around_calls(plan, shapes), *_from_part_to_part(plan, shapes)]
     for file in plan.files:
         if file.considered is not None:
-            found += [(one.written.bytes, str(one)) for one in stored(file.considered, sizes)]
-    ordered = [line for _, line in sorted(found, key=lambda entry: -entry[0])]
-    if len(ordered) > MOST:
-        rest = sorted((number for number, _ in found), reverse=True)[MOST:]
-        values = "1 smaller value" if len(rest) == 1 else f"{len(rest)} smaller values"
-        ordered[MOST:] = [f"{values}: {in_bytes(sum(rest))} in all"]
-    return tuple(ordered)
+            found += stored(file.considered, sizes)
+    return tuple(sorted(found, key=lambda one: -one.written.bytes))
 
 
 def shapes_of(plan: Plan, sizes: Mapping[Dim, int]) -> dict[str, tuple[int, ...]]:
@@ -83,17 +134,16 @@ def shapes_of(plan: Plan, sizes: Mapping[Dim, int]) -> dict[str, tuple[int, ...]
     }
 
 
-def _around_calls(plan: Plan, shapes: Shapes) -> Iterator[tuple[int, str]]:
+def _around_calls(plan: Plan, shapes: Shapes) -> Iterator[Stored]:
     """The arrays that a user's functions of whole arrays read from kernels, or write for them."""
     for call in (call for call in plan.calls if not call.is_library):
         inner = [name for name in _beside(call, shapes) if name not in _shown(plan)]
         total = sum(prod(shapes[n]) * width(plan.kept[n]) for n in inner)
         where = f" ({call.where})" if call.where else ""
-        sizes_of = dict.fromkeys(" x ".join(map(str, shapes[n])) or "1" for n in inner)
-        what = f"{' and '.join(sizes_of)} ({', '.join(inner)}; {in_bytes(total)})"
-        written = f"writes {what}" if inner else "runs by itself"
-        reason = f"{call.name}{where} is a function of whole arrays: rules do not look inside it"
-        yield total, f"NOT FUSED: {written} because {reason}"
+        shape = max((shapes[n] for n in inner), key=prod, default=())
+        reason = f"{call.name}{where} runs on whole arrays, and is not traced"
+        written = Between(frozenset(), tuple(inner), shape, total)
+        yield Stored(written, (reason,), WRITE if not call.only_moves else "")
 
 
 def _beside(call: Call, shapes: Shapes) -> Iterable[str]:
@@ -106,7 +156,7 @@ def _shown(plan: Plan) -> list[str]:
     return [seen.array for seen in plan.results]
 
 
-def _from_part_to_part(plan: Plan, shapes: Shapes) -> Iterator[tuple[int, str]]:
+def _from_part_to_part(plan: Plan, shapes: Shapes) -> Iterator[Stored]:
     """The arrays that one part of the program writes and others read: a line for those that are
     alike.
     """
@@ -130,8 +180,7 @@ def _from_part_to_part(plan: Plan, shapes: Shapes) -> Iterator[tuple[int, str]]:
         chosen = found is not None and not any(found.must_be_apart(at, n) for n in told_of)
         words = (*names[:-1], f"{names[-1]}: {dtype}")
         size = prod(shape) * width(dtype) * len(names)
-        written_there = Between(frozenset(), words, shape, size)
-        yield size, str(Stored(written_there, "; and ".join(why), chosen=chosen))
+        yield Stored(Between(frozenset(), words, shape, size), tuple(why), chosen=chosen)
 
 
 def reads_of_parts(plan: Plan, divided: Divided) -> list[tuple[str, ...]]:
@@ -167,26 +216,42 @@ def sizes_in_words(sizes: Mapping[Dim, int]) -> str:
 def stored(considered: Considered, sizes: Mapping[Dim, int]) -> tuple[Stored, ...]:
     """The values that the best choice stores for these sizes (by size class), the largest first."""
     best = considered.best
-    counts = {chunks.number: chunks.count for chunks in best.program.chunks}
-    known = completed({**sizes, **counts}, best.program.rules)
-    found = between(best.program, known, best.blocks)
+    return stored_by(best.program, best.blocks, best.graph, sizes, considered)
+
+
+def stored_by(
+    program: TileProgram,
+    blocks: Mapping[Dim, int],
+    graph: Graph,
+    sizes: Mapping[Dim, int],
+    considered: Considered | None = None,
+) -> tuple[Stored, ...]:
+    """The values that a program stores: ``graph`` in tiles, the best that was ``considered``."""
+    counts = {chunks.number: chunks.count for chunks in program.chunks}
+    known = completed({**sizes, **counts}, program.rules)
+    found = between(program, known, blocks)
     asked = [one for one in found if one.chunks is None and _without(considered, one) is None]
-    edges = [*_edges(best.graph)] if asked else []
+    edges = [*_edges(graph)] if asked else []
     return tuple(_stored(considered, one, edges) for one in found)
 
 
 def _stored(
-    considered: Considered, written: Between, edges: Sequence[tuple[Dims, Explanation]]
+    considered: Considered | None, written: Between, edges: Sequence[tuple[Dims, Explanation]]
 ) -> Stored:
     if written.chunks is not None:
-        return Stored(written, written.partial, chosen=True)
+        return Stored(written, (written.partial,), chosen=True)
     other = _without(considered, written)
-    if other is not None:
-        return Stored(written, _worse(other, considered.best), chosen=True)
+    if considered is not None and other is not None:
+        return Stored(written, (_worse(other, considered.best),), chosen=True)
     near = _nearest(edges, written.dims)
-    reasons = dict.fromkeys(f"{one.reader} reads {one.producer}: {one.why}" for one in near)
+    reasons = dict.fromkeys(f"{one.reader} reads {one.producer}: {_reason(one)}" for one in near)
     unlock = next((one.unlock for one in near if one.unlock), "")
-    return Stored(_named(written, near), "; and ".join([*reasons][:REASONS]), unlock)
+    return Stored(_named(written, near), tuple(reasons)[:REASONS], unlock)
+
+
+def _reason(one: Explanation) -> str:
+    """The reason of an edge; a rule that applies was left out where its result is no better."""
+    return LEFT_OUT if one.reason == APPLIES else one.why
 
 
 def _named(written: Between, near: Sequence[Explanation]) -> Between:
@@ -197,20 +262,23 @@ def _named(written: Between, near: Sequence[Explanation]) -> Between:
     return written
 
 
-def _without(considered: Considered, written: Between) -> Choice | None:
+def _without(considered: Considered | None, written: Between) -> Choice | None:
     """The best of the other candidates that store nothing over these dims."""
+    if considered is None:
+        return None
     others = [c for c in considered.others if written.dims not in dims_between(c.program)]
     return min(others, key=lambda choice: choice.rank, default=None)
 
 
 def _worse(other: Choice, best: Choice) -> str:
     """Why a candidate is not the best, in words."""
-    without = f"{other.name} does not store it, but"
+    name = f"; that is {in_words(other.name)}"
     if len(other.unsafe) > len(best.unsafe):
-        return f"{without} its exponentials can overflow"
+        return f"in a program that does not store it exponentials can overflow{name}"
     if other.price > best.price:
-        return f"{without} takes {longer(other.price / max(best.price, 1e-9))}"
-    return f"{without} is predicted to take the same time"
+        times = longer(other.price / max(best.price, 1e-9))
+        return f"a program that does not store it would take {times}{name}"
+    return f"a program that does not store it would take the same time{name}"
 
 
 def longer(times: float) -> str:

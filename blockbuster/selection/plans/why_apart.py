@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from blockbuster.costs.report import in_us
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.parts.estimates import Estimates
@@ -52,7 +53,7 @@ class Found:
         both = f"{names[one]} and {names[other]}"
         opaque = self._opaque(parts[one]) or self._opaque(parts[other])
         if opaque:
-            return f"{opaque} is a function of whole arrays: no kernel can contain it"
+            return f"{opaque} runs on whole arrays: no kernel can contain it"
         between = [names[at] for at in self._between(one, other)]
         if between:
             return f"{both} cannot be one kernel without {between[0]}"
@@ -65,7 +66,8 @@ class Found:
         unsafe = prices[together].unsafe - prices[parts[one]].unsafe - prices[parts[other]].unsafe
         if unsafe > 0:
             return f"in one kernel for {both}, {unsafe} more exponentials could overflow"
-        return f"one kernel for {both} takes {in_us(prices[together].us)}, apart {in_us(apart)}"
+        taken = in_us(prices[together].us)
+        return f"one kernel for {both} would take {taken} instead of {in_us(apart)}"
 
     def _not_priced(self, one: int, other: int, both: str) -> str:
         """Why two parts are two if the search had no price for the kernel of both."""
@@ -86,9 +88,8 @@ class Found:
         again = ""
         if often > 1:
             again = f"; {self.units.program.names()[Value(at)]} would be computed {often} times"
-        return (
-            f"one kernel for {both} is estimated at {in_us(estimate)}, apart {in_us(apart)}{again}"
-        )
+        taken = f"about {in_us(estimate)} instead of {in_us(apart)}"
+        return f"one kernel for {both} would take {taken}{again}"
 
     def _opaque(self, part: int) -> str:
         """The name of a function of whole arrays in a part, if it holds one."""
@@ -121,12 +122,3 @@ def _needed(before: Sequence[int], part: int) -> int:
         if part >> number & 1:
             found |= own
     return found
-
-
-def in_us(microseconds: float) -> str:
-    """A time in words.
-
-    >>> in_us(12190.6), in_us(31.42)
-    ('12,191 us', '31.4 us')
-    """
-    return f"{microseconds:,.{0 if microseconds >= 100 else 1}f} us"

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from blockbuster.emit.target.targets import TARGETS
-from blockbuster.machines import GPUS
-from blockbuster.view.emitting import add_kernel, add_program, add_rules, emitted
+from blockbuster.view.emitting import add_kernel, add_program, add_rules, add_target, emitted
 from blockbuster.view.terminal import Screen, say, warn
 
 EXAMPLES = """What costs least at these sizes is written: the most fused program, or one with
-more kernels. The file says which one and why.
+more kernels. --details tells the others and their prices.
 
 examples:
   blockbuster emit model.py:attention --dims q="M D" k="N D" v="N L" \\
@@ -30,15 +28,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_program(command)
     add_rules(command)
     add_kernel(command)
-    command.add_argument(
-        "--target", default="sm_90",
-        help=f"an architecture ({', '.join(TARGETS)}; default sm_90) or a GPU ({', '.join(GPUS)}), "
-        "for which the kernel is chosen",
-    )  # fmt: skip
+    add_target(command)
     command.add_argument(
         "--show", choices=("source", "schedule", "tiles"), default="source",
         help="what to print: the Triton file (default), its schedule, or its loops over tiles",
     )  # fmt: skip
+    command.add_argument(
+        "--details", action="store_true", help="also the programs compared, their prices and tiles"
+    )
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: print it")
 
 
@@ -46,19 +43,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file, or print it or another form of it."""
     with Screen(stderr=True).working("fusing, and choosing what costs least"):
         kernel = emitted(arguments, arguments.target)
-    for note in kernel.notes:
-        warn(f"note: {note}")
-    chosen = f"chosen by cost: {kernel.chosen}" if kernel.chosen else ""
+    report = kernel.report
+    told = (report.text + report.details * arguments.details).rstrip("\n")
     if arguments.output is None:
-        if chosen:
-            warn(chosen)
+        warn(told)
         shown = {"source": kernel.source, "schedule": kernel.schedule}
         say(shown.get(arguments.show) or str(kernel.tile_program))
         return 0
     kernel.write(arguments.output)
-    number = "1 kernel" if kernel.kernels == 1 else f"{kernel.kernels} kernels"
-    say(f"wrote {arguments.output}: {number} for {kernel.target}, {kernel.dtype}")
-    if chosen:
-        say(chosen)
+    say(told)
+    say(f"wrote {arguments.output}")
     say(f"check it with: python {arguments.output} --check")
     return 0

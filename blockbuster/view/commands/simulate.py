@@ -8,6 +8,7 @@ from pathlib import Path
 from blockbuster.costs.launches import LAUNCHES
 from blockbuster.emit.target.targets import chosen_by
 from blockbuster.machines import NAMES
+from blockbuster.selection.plans.kernel_report import predicted_time
 from blockbuster.simulation import simulate
 from blockbuster.view.emitting import add_kernel, add_program, add_rules, emitted, gpu
 from blockbuster.view.terminal import Screen, say, warn
@@ -41,7 +42,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Simulate the kernel and print the report."""
+    """Print the time that the closed form predicts, simulate the kernel and print the report."""
     device = gpu(arguments.machine)
     with Screen(stderr=True).working("simulating"):
         kernel = emitted(arguments, chosen_by(arguments.machine))
@@ -52,10 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
             warm=arguments.warm,
             flushed=arguments.flushed,
         )
-    if kernel.chosen:
-        warn(f"chosen by cost: {kernel.chosen}")
     for note in kernel.notes:
         warn(f"note: {note}")
+    if time := predicted_time(kernel):
+        (warn if arguments.json else say)(time)
     say(report.to_json() if arguments.json else report)
     if arguments.plot:
         report.plot().savefig(arguments.plot, dpi=120)

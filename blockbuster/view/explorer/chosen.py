@@ -14,7 +14,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.rules import Derivation
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.considered import Considered
+from blockbuster.selection.considered import Considered, in_words
 
 LONG = 48
 """Operators of a program whose schedules take longer to compare than its page should: it gets the
@@ -41,8 +41,8 @@ class Chosen:
         """The alternatives and the cost that decided, in words."""
         if self.considered is None:
             return ""
-        best = self.considered.best
-        alone = f"{best.amount}; every other program moves or computes several times as much"
+        best = self.considered.best_alone
+        alone = f"{best}; every other program moves or computes several times more"
         told = self.considered.short or alone
         return told if self.compared else f"{told} (by default schedules; jit compares more)"
 
@@ -61,7 +61,10 @@ class Chosen:
         if not more:
             return "applies, but repeats so much work that no schedule makes it good at these sizes"
         other = min(more, key=lambda one: one.rank)
-        return f"applies, but {other.amount} costs more than {best.amount}, at these sizes"
+        names = in_words(other.name), in_words(best.name)
+        return (
+            f"applies, but {names[0]} ({other.amount}) is no faster than {names[1]} ({best.amount})"
+        )
 
     def blocks(self, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
         """The number of blocks of each dim that the schedule cuts."""

@@ -18,9 +18,8 @@ from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation, explain
-from blockbuster.rules.explain import APPLIES
 from blockbuster.rules.faults import FaultNotes
-from blockbuster.selection.plans.stored import Stored, stored
+from blockbuster.selection.plans.stored import stored
 from blockbuster.view.explorer.chosen import Chosen, chosen
 from blockbuster.view.explorer.costs import Table
 from blockbuster.view.explorer.frames import Frame, final_state, frames
@@ -127,14 +126,9 @@ def _chosen_data(choice: Chosen, final: int, sizes: Mapping[Dim, int]) -> Data:
         "name": considered.best.name if considered else "",
         "kernels": choice.kernels,
         "words": choice.words,
-        "stored": [_in_words(one, choice) for one in kept],
+        "stored": [*map(str, kept)],
         "sizes": dict(sizes),
     }
-
-
-def _in_words(one: Stored, choice: Chosen) -> str:
-    """What is stored and why; a rule that applies was left out by choice."""
-    return str(one).replace(APPLIES, choice.passed_over)
 
 
 def _heading(start: Graph, dims: list[Data], setting: Setting, title: str) -> Data:

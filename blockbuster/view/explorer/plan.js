@@ -76,7 +76,7 @@ function partItem(part, number, total) {
   const kernels = part.library.length ? `calls ${part.library.join(", ")}` : part.kernels === 1 ? "1 kernel" : `${part.kernels} kernels`;
   const share = part.us === null ? 0 : (part.us / total) * 100;
   return h("li", { "data-item": number },
-    h("span", { class: "time" }, part.us === null ? "not predicted" : microseconds(part.us)),
+    h("span", { class: "time" }, part.time ?? "not predicted"),
     h("strong", {}, `${number}. ${part.computes}`),
     h("span", { class: "share", role: "img", "aria-label": `${share.toFixed(0)}% of the time` }, h("i", { style: `width:${share}%` })),
     h("div", { class: "quiet" }, [kernels, part.limits.length ? `limited by ${part.limits.join(" and ")}` : "", `reads ${part.reads.join(", ")}`, `writes ${part.writes.join(", ")}`].filter(Boolean).join("; ")),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from blockbuster.costs.report import in_us
 from blockbuster.emit.target.targets import chosen_by
 from blockbuster.errors import BlockbusterError
 from blockbuster.frontend import ArrayProgram
@@ -76,7 +77,7 @@ def plan_data(plan: Plan, derivations: Sequence[Data], *, alone: bool) -> Data:
         for one, pages in zip(told.parts, _pages(plan, first), strict=True)
     ]
     return {
-        "head": told.head,
+        "head": f"{told.head}; {told.sizes}",
         "machine": told.machine,
         "parts": parts,
         "stored": list(told.stored),
@@ -114,6 +115,7 @@ def _part(told: Told, pages: list[int], gained: list[Data]) -> Data:
     return {
         "computes": told.computes,
         "us": told.us,
+        "time": None if told.us is None else in_us(told.us),
         "kernels": told.kernels,
         "limits": list(told.limited_by),
         "reads": list(told.reads),

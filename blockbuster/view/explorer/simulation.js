@@ -7,7 +7,7 @@ function buildSimulation() {
   if (sim.missing) { panel.replaceChildren(h("p", { class: "message" }, sim.missing)); return; }
   const readout = h("p", { class: "quiet", id: "bar-at" }, "Point at a bar to see which program it is.");
   panel.replaceChildren(
-    h("h2", {}, `${microseconds(sim.time)} on ${sim.machine}${sim.sample.length ? ", of a sample" : ""}`),
+    h("h2", {}, `${microseconds(sim.time)} on ${sim.machine} (${sim.by}, in a CUDA graph)${sim.sample.length ? ", of a sample" : ""}`),
     sim.sample.length ? h("p", { class: "lead", id: "sample" }, `A sample of the programs was simulated: ${sim.sample.map(([dim, size, of]) => `${dim} = ${size.toLocaleString("en-US")} in place of ${of.toLocaleString("en-US")}`).join(", ")}.${sim.shortened.length ? ` Its programs loop over ${sim.shortened.join(", ")}, too: each does less than in the whole.` : ""}`) : "",
     h("p", { class: "lead" }, sim.critical === "latency" ? "no resource works half of the time: one thing waits for another." : `limited by ${sim.critical}.`),
     section(sim.every > 1 ? `Every ${sim.every}th of ${sim.processors} processors over time` : `${sim.processors} processors over time`, legend(sim), timeline(sim, readout), axis(sim.time), readout),

@@ -46,6 +46,7 @@ def simulation_data(kernel: Kernel | None, on: str | Path | Machine) -> Data:
     every, bars = _bars(report)
     return {
         "machine": report.machine,
+        "by": report.by,
         "sample": [[dim, size, kernel.sizes[dim]] for dim, size in shrunk.items()],
         "shortened": list(shortened(kernel.tile_program, shrunk)) if kernel.tile_program else [],
         "time": round(report.time_us, DIGITS),
