@@ -25,6 +25,7 @@ from blockbuster.machines import CPU, Machine
 from blockbuster.machines.library import IN_ONE_LOAD
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.cost import launch_by_host
 from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
@@ -36,7 +37,7 @@ from blockbuster.selection.plans.forms import Consider, Forms
 from blockbuster.selection.plans.part import Dtypes, Part
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
-from blockbuster.selection.plans.prices import launch_by_host, predicted, price
+from blockbuster.selection.plans.prices import predicted, price
 from blockbuster.selection.plans.why_apart import Found
 
 BUDGET = 12
