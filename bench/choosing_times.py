@@ -112,7 +112,8 @@ def cases() -> Iterator[tuple[str, Program]]:
             yield f"decoder-{width}-{rows}", decoder(rows, width)
     yield "gpt-block", gpt_block()
     yield "mlp-16", mlp(16)
-    yield "cell-64", cell(64)
+    for steps in (8, 64):
+        yield f"cell-{steps}", cell(steps)
     for layers in (2, 8, 32):
         yield f"llama-{layers}", llama(layers)
 

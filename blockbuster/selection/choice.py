@@ -173,8 +173,10 @@ class Fused:
         if self._refused or considered.refused or considered.instead:
             return None  # messages have names of the other program
         with collection_paused():
-            self._whole_for(Setting(sizes, given, target, in_chunks=True))
             found: list[Choice] = []
+            numbers = [choice.snapshot for choice in (considered.best, *considered.others)]
+            if max(numbers) > len(self.derivation.snapshots):
+                self._whole_for(Setting(sizes, given, target, in_chunks=True))
             for choice in (considered.best, *considered.others):
                 low = self._lower(choice.snapshot)
                 start = typed_for_gpu(self.graph, low.program, given)
@@ -251,6 +253,8 @@ class Fused:
         return Considered(best, others, (*self.faults, *refusals.errors))
 
     def _graph(self, number: int) -> Graph:
+        if number <= len(self.derivation.snapshots):  # those beside them need not be made
+            return self.derivation.snapshots[number - 1]
         whole = self._whole.get(number)
         return whole.graph if whole else (*self.snapshots, self.graph)[number - 1]
 
@@ -341,7 +345,7 @@ class Fused:
         one = self._beside(number) or self._whole.get(number)
         if one is not None:
             return one.name
-        return f"snapshot {number}" if number <= len(self.snapshots) else UNFUSED
+        return f"snapshot {number}" if number <= len(self.derivation.snapshots) else UNFUSED
 
     def _lower(self, number: int) -> Lowered:
         if number not in self._lowered:
