@@ -75,7 +75,8 @@ def llama(layers: int) -> Program:
 
     rows, width = 2048, 4096
     turns = [array(rows, HEAD), array(rows, HEAD)]
-    return function, [array(1, rows, width), *turns, *(w for _ in range(layers) for w in weights(width))]
+    own = (one for _ in range(layers) for one in weights(width))
+    return function, [array(1, rows, width), *turns, *own]
 
 
 def gpt(

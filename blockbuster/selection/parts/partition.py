@@ -204,7 +204,8 @@ def best_plan(
     """The best plan of units that read the units ``before`` them and may share a part with those
     ``beside`` them.
 
-    ``price``: what a part takes; roughly, if its first schedules take ``GAIN`` times the length given.
+    ``price``: what a part takes; roughly, if its first schedules take ``GAIN`` times as long as
+    something else in its place, whose length it is given.
     ``estimate``: about what a part takes, given the lengths of those that share units with it.
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
     only units by themselves are. ``first``: parts that are priced before any plan is looked for.

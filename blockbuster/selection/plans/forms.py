@@ -24,8 +24,8 @@ MEASURED_NEAR = 1.03
 the closed form says 221, and 218 with the call."""
 
 class Consider(Protocol):
-    """The choice for each piece of a part; rough, if something ``other`` in the place of the part is
-    much faster than its first schedules. Raises EmitError where a piece has none.
+    """The choice for each piece of a part; rough, if something ``other`` in its place is much faster
+    than its first schedules. Raises EmitError where a piece has none.
     """
 
     def __call__(self, part: Part, other: float = inf) -> list[Considered]: ...
