@@ -75,7 +75,8 @@ def llama(layers: int) -> Program:
 
     rows, width = 2048, 4096
     turns = [array(rows, HEAD), array(rows, HEAD)]
-    return function, [array(1, rows, width), *turns, *(w for _ in range(layers) for w in weights(width))]
+    own = (one for _ in range(layers) for one in weights(width))
+    return function, [array(1, rows, width), *turns, *own]
 
 
 def gpt(
@@ -112,7 +113,8 @@ def cases() -> Iterator[tuple[str, Program]]:
             yield f"decoder-{width}-{rows}", decoder(rows, width)
     yield "gpt-block", gpt_block()
     yield "mlp-16", mlp(16)
-    yield "cell-64", cell(64)
+    for steps in (8, 64):
+        yield f"cell-{steps}", cell(steps)
     for layers in (2, 8, 32):
         yield f"llama-{layers}", llama(layers)
 

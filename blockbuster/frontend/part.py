@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from blockbuster.frontend.final_names import with_names
 from blockbuster.frontend.in_terms import in_terms
 from blockbuster.frontend.kinds import dtype_of_kind
 from blockbuster.frontend.program import (
@@ -84,29 +83,6 @@ def _rules(program: ArrayProgram, dims: Collection[Dim]) -> Iterator[Rule]:
             yield replace(rule, length=length)
         if rule.exact:
             known.append((rule.dim, rule.length))
-
-
-def structure(program: ArrayProgram) -> tuple[ArrayProgram, tuple[Dim, ...]]:
-    """``program`` with its arrays and dims renamed in order of appearance, and its own dims in that
-    order. Two parts are one computation if these programs are equal, and their dims' sizes are.
-    """
-    named = dims_named([one.shape for one in program.inputs], program.equations)
-    dims = {dim: f"D{number}" for number, dim in enumerate(named)}
-
-    def axes(shape: Shape) -> Shape:
-        return tuple(dims[axis] if isinstance(axis, str) else axis for axis in shape)
-
-    given = enumerate(program.inputs)
-    renamed = ArrayProgram(
-        "",
-        tuple(replace(one, name=f"x{at}", shape=axes(one.shape), value=None) for at, one in given),
-        tuple(
-            replace(one, **with_names(one, dims), shape=axes(one.shape), hint="", where=None)
-            for one in program.equations
-        ),
-        tuple(replace(one, name=f"y{at}") for at, one in enumerate(program.outputs)),
-    )
-    return renamed, tuple(dims)
 
 
 def _by_result(equation: Equation) -> Params:

@@ -173,9 +173,10 @@ class Fused:
         if self._refused or considered.refused or considered.instead:
             return None  # messages have names of the other program
         with collection_paused():
-            self._whole_for(Setting(sizes, given, target, in_chunks=True))
-            found: list[Choice] = []
-            for choice in (considered.best, *considered.others):
+            found, every = list[Choice](), (considered.best, *considered.others)
+            if max(choice.snapshot for choice in every) > len(self.derivation.snapshots):
+                self._whole_for(Setting(sizes, given, target, in_chunks=True))
+            for choice in every:
                 low = self._lower(choice.snapshot)
                 start = typed_for_gpu(self.graph, low.program, given)
                 made = on_equal_program(replace(choice, lowered=low), start)
@@ -195,8 +196,7 @@ class Fused:
     ) -> Considered:
         """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
         Then no loop is run in chunks, since another kernel would have to combine them. ``other``:
-        the microseconds of something else in its place: if that is much faster than the first
-        schedules are, no others are looked for, and the choice is ``rough``.
+        microseconds of something else: if first schedules are much slower, the choice is ``rough``.
 
         ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name. ``target``:
         "cpu", or what ``target_of`` takes: the numbers of its machine decide. Where a compiler
@@ -228,7 +228,7 @@ class Fused:
         best = best_of(contested)
         others = tuple(choice for choice in contested if choice is not best)
         instead = best.name if refusals.by_compiler else ""
-        rough = best.scheduled is not None and best.price > HOPELESS * other
+        rough = bool(best.scheduled) and best.price > HOPELESS * other
         return Considered(best, others, (*self.faults, *refusals.errors), instead, rough)
 
     def glance(
@@ -251,6 +251,8 @@ class Fused:
         return Considered(best, others, (*self.faults, *refusals.errors))
 
     def _graph(self, number: int) -> Graph:
+        if number <= len(self.derivation.snapshots):  # those beside them need not be made
+            return self.derivation.snapshots[number - 1]
         whole = self._whole.get(number)
         return whole.graph if whole else (*self.snapshots, self.graph)[number - 1]
 
@@ -341,7 +343,7 @@ class Fused:
         one = self._beside(number) or self._whole.get(number)
         if one is not None:
             return one.name
-        return f"snapshot {number}" if number <= len(self.snapshots) else UNFUSED
+        return f"snapshot {number}" if number <= len(self.derivation.snapshots) else UNFUSED
 
     def _lower(self, number: int) -> Lowered:
         if number not in self._lowered:
@@ -352,8 +354,7 @@ class Fused:
 
     def _choice(self, setting: Setting, number: int, form: Form) -> Choice:
         low, one = self._lower(number), self._beside(number) or self._whole.get(number)
-        on_cpu = setting.target == CPU
-        if on_cpu:
+        if on_cpu := setting.target == CPU:
             start = typed_for_cpu(low.program, setting.given.arithmetic, self.graph)
             found = on_the_cpu(start, setting)
         else:

@@ -12,7 +12,7 @@ what no plan goes below. Sets are bits of integers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from math import inf
 from operator import or_
@@ -38,6 +38,9 @@ GAIN = 1.6
 take so many times as long as its units by themselves, no others are looked for until a best plan
 has the part even so. Of 31 programs of decoder blocks the best schedule took 1.0 to 1.6 times less
 than the default one for 24, and up to 9 times less for others, of rows in one block."""
+
+SMALL = 6
+"""Units of a program that is always priced as one part, not roughly: its price bounds the gap."""
 
 Part = int
 Length = Callable[[Part], float]
@@ -69,7 +72,8 @@ class Best:
 
     ``total``: the microseconds that it takes; ``bound``: what no plan of parts of at most ``cap``
     units goes below; ``smaller``: what no such plan of several parts goes below. ``prices``: those
-    of all parts that were priced. ``near``: the microseconds of the best plan, if that has several
+    of all parts that were priced, ``rough``: of those of which only the first schedules were looked
+    at. ``near``: the microseconds of the best plan, if that has several
     parts and the whole program, as one part, took its place because it takes about the same.
     """
 
@@ -80,6 +84,7 @@ class Best:
     cap: int
     prices: Mapping[Part, Price]
     near: float | None = None
+    rough: Mapping[Part, Price] = field(default_factory=dict)
 
     @property
     def gap(self) -> float:
@@ -204,7 +209,8 @@ def best_plan(
     """The best plan of units that read the units ``before`` them and may share a part with those
     ``beside`` them.
 
-    ``price``: what a part takes; roughly, if its first schedules take ``GAIN`` times the length given.
+    ``price``: what a part takes; roughly, if its first schedules take ``GAIN`` times as long as
+    something else in its place, whose length it is given.
     ``estimate``: about what a part takes, given the lengths of those that share units with it.
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
     only units by themselves are. ``first``: parts that are priced before any plan is looked for.
@@ -215,7 +221,8 @@ def best_plan(
     rough: dict[Part, Price] = {}
     while True:
         for part in new:
-            made = price(part, inf if part in rough else guesses.apart(part))
+            exactly = part in rough or (part == steps.all and len(before) <= SMALL)
+            made = price(part, inf if exactly else guesses.apart(part))
             (rough if made.rough else prices)[part] = made
         guesses.note(
             {part: prices[part].length for part in new if part in prices},
@@ -240,7 +247,8 @@ def best_plan(
     smaller, _ = steps.best(lambda part: inf if part == steps.all else least(part))
     bounded, _ = steps.best(least)
     taken = sum(prices[part].us for part in parts)
-    return Best(parts, taken, bounded, smaller, steps.cap, prices, near)
+    left = {part: one for part, one in rough.items() if part not in prices}
+    return Best(parts, taken, bounded, smaller, steps.cap, prices, near, left)
 
 
 def _is_as_good(

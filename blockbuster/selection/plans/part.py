@@ -10,7 +10,7 @@ from typing import Any
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.value_dtypes import casts, result_dtype
 from blockbuster.frontend import ArrayProgram, lower
-from blockbuster.frontend.part import structure
+from blockbuster.frontend.structure import structure
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Input, Read
 from blockbuster.ir.types import Dim
@@ -112,11 +112,6 @@ class Part:
             if isinstance(step, Piece)
         )
 
-    @property
-    def given_in_order(self) -> tuple[Any, ...]:
-        """The dtypes of all pieces' arrays, without names."""
-        return tuple((tuple(one.arrays.values()), one.results) for one in self.given)
-
     def _read_as(self, name: str, dtype: str, kept: Mapping[str, str]) -> str:
         """The dtype in which kernels read an array: of what is computed, truths are numbers."""
         if name in self._of.read and dtype in OWN:
@@ -126,8 +121,16 @@ class Part:
 
     def structure(self, sizes: Mapping[Dim, int]) -> tuple[Any, ...]:
         """What two parts have in common that take the same time at ``sizes``."""
-        program, dims = structure(self.program)
-        return program, tuple(sizes[dim] for dim in dims), self.given_in_order
+        program, dims, names = structure(self.program)
+        dtypes = tuple(
+            (
+                tuple(one.arrays.get(name, "") for name in names),
+                tuple(dtype for name, dtype in one.arrays.items() if name not in names),
+                one.results,
+            )
+            for one in self.given
+        )
+        return program, tuple(sizes[dim] for dim in dims), dtypes
 
     @property
     def results(self) -> Iterator[tuple[str, Seen]]:
