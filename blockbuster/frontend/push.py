@@ -146,9 +146,9 @@ class Pieces(Copies):
         if isinstance(op, Merge) and axis == op.axis:
             return self._within_merge(value, piece)
         if isinstance(op, Scan) and axis == op.axis and self._scan_of(value, piece):
-            (ref,) = self.primitives[value].operands
-            entry = ref.axes[axis]
-            return None if entry is None else (ref.value, entry, piece)
+            (given,) = self.primitives[value].operands
+            own = given.axes[axis]
+            return None if own is None else (given.value, own, piece)
         if not isinstance(op, Join) or axis != op.axis or not isinstance(piece, Cut):
             return None
         ref, inside = self._inside(value, piece) or (None, None)

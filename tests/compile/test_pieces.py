@@ -48,7 +48,7 @@ def test_a_node_waits_for_what_reads_it():
 
 def test_inputs_and_indices_reach_functions():
     def function(x):
-        return np.sort(x, axis=-1), np.cumsum(bb.arange(x.shape[-1]) * 1.0, axis=0)
+        return np.sort(x, axis=-1), np.sort(3 - bb.arange(x.shape[-1]) * 1.0, axis=0)
 
     _, pieces = cut(function, x="M N")
     x = np.random.default_rng(0).standard_normal((3, 4))
@@ -56,12 +56,12 @@ def test_inputs_and_indices_reach_functions():
     assert [type(step) for step in pieces.steps].count(Call) == 2
     first, second = bb.jit(function)(x)
     np.testing.assert_array_equal(first, np.sort(x, axis=-1))
-    np.testing.assert_array_equal(second, [0, 1, 3, 6])
+    np.testing.assert_array_equal(second, [0, 1, 2, 3])
 
 
 def test_functions_in_a_row():
     def function(x):
-        return np.sort(np.cumsum(np.sort(x, axis=0), axis=-1), axis=0) * 2 + x
+        return np.sort(np.sort(np.sort(x, axis=0), axis=-1), axis=0) * 2 + x
 
     x = np.random.default_rng(0).standard_normal((3, 4))
     _, pieces = cut(function, x="M N")

@@ -171,4 +171,4 @@ def test_a_scan_takes_little_more_than_its_memory():
     plain = fuse(bb.lower(bb.trace(lambda x, g: x * 2 * g, x="M N", g="M N"))).final
     scan, moved = (bb.emit(one, sizes, target="h100").cost("h100") for one in (ROWS, plain))
 
-    assert moved.us <= scan.us < 1.3 * moved.us
+    assert moved.time_us <= scan.time_us < 1.3 * moved.time_us

@@ -100,8 +100,7 @@ def test_torchs_names_mean_the_same(case, name):
     assert traced(case, spelled)[0].listing() == traced(case, case.row.function)[0].listing()
 
 
-@pytest.mark.parametrize("name", ["cumsum", "cumprod", "sort"])
-def test_library_calls_are_noted(name):
-    program = bb.trace(lambda x: getattr(np, name)(x, axis=-1), x="M N")
+def test_library_calls_are_noted():
+    program = bb.trace(lambda x: np.sort(x, axis=-1), x="M N")
 
     assert any("is opaque: a kernel boundary runs around it" in note for note in program.notes)

@@ -101,7 +101,7 @@ def add_to_a_piece(x):
     (lambda x: np.linalg.svd(x), "np.linalg.svd cannot be traced: its elements", "bb.custom"),
     (lambda x: x.item(), r"\.item cannot be traced: a traced array has no values", "jitted"),
     (lambda x: np.add.at(x, 0, 1), r"np\.add\.at cannot be traced", "bb.custom"),
-    (lambda x: np.add.accumulate(x), r"np\.add\.accumulate cannot be traced", "bb.custom"),
+    (lambda x: np.subtract.accumulate(x), r"np\.subtract\.accumulate cannot be", "bb.custom"),
     (lambda x: x.summ(0), r"\.summ cannot be traced", "bb.custom"),
     (lambda x: np.mean(x, dtype=float), "np.mean with dtype cannot be traced", "it takes x, axis"),
     (lambda x: bb.norm(x, "nuc"), "a norm of order 'nuc' over 2 axes", "ord='fro'"),

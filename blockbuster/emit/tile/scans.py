@@ -11,9 +11,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from blockbuster.emit.tile.each_nest import KEPT, Same
 from blockbuster.emit.tile.monoids import COMBINED
@@ -32,19 +32,21 @@ class Carry(NamedTuple):
 
 def carries(loop: For) -> Iterator[Carry]:
     """The scans that go on from block to block of a loop."""
-    scans = {stmt.target: stmt for stmt in loop.body if is_scan(stmt, loop.dim)}
+    scans = {let.target: scan for let, scan in _scans(loop.body, loop.dim)}
     folds = {stmt.target: stmt for stmt in loop.body if isinstance(stmt, Fold) and not stmt.members}
     for stmt in loop.body:
         match stmt:
             case Let(target, Pointwise() as op, (left, own)) if own in scans and left in folds:
-                scan, fold = scans[own].op, folds[left]
-                if op == Pointwise(COMBINED[scan.monoid], target.axes) and not left.per_lane:
-                    yield Carry(left, stmt, fold)
+                joins = op == Pointwise(COMBINED[scans[own].monoid], target.axes)
+                if joins and not left.per_lane:
+                    yield Carry(left, stmt, folds[left])
 
 
-def is_scan(stmt: Stmt, dim: Dim) -> TypeGuard[Let]:
-    """True for a scan along a dim."""
-    return isinstance(stmt, Let) and isinstance(stmt.op, Scan) and stmt.target.axes[-1] == dim
+def _scans(body: Iterable[Stmt], dim: Dim) -> Iterator[tuple[Let, Scan]]:
+    """The scans along a dim."""
+    for stmt in body:
+        if isinstance(stmt, Let) and isinstance(stmt.op, Scan) and stmt.target.axes[-1] == dim:
+            yield stmt, stmt.op
 
 
 def scans_go_on(program: TileProgram) -> Iterator[str]:
@@ -58,13 +60,13 @@ def broken_scans(nest: Nest) -> Iterator[str]:
     for stmt in statements(nest.body):
         if isinstance(stmt, For):
             yield from _broken(stmt)
-        elif any(is_scan(stmt, dim) for dim in nest.grid):
+        elif any(any(_scans((stmt,), dim)) for dim in nest.grid):
             yield f"programs of the grid over {', '.join(nest.grid)} have parts of a scan"
 
 
 def scans_all(loop: For) -> str:
     """Why a loop has to run over all blocks of its dim: it scans them; or ""."""
-    found = any(is_scan(stmt, loop.dim) for stmt in loop.body)
+    found = any(_scans(loop.body, loop.dim))
     return f"a scan goes on from block to block of {loop.dim}" if found else ""
 
 
@@ -75,13 +77,13 @@ def why_broken(nest: Same[Nest]) -> str:
 
 
 def _broken(loop: For) -> Iterator[str]:
-    found = [stmt for stmt in loop.statements if is_scan(stmt, loop.dim)]
+    found = [*_scans(loop.statements, loop.dim)]
     if not found:
         return
     if loop.parallel or loop.chunk is not None or loop.span is not None:
         yield f"the loop over {loop.dim} does not take all blocks of a scan in their order"
-    if any(scan.op.back != loop.down for scan in found):
-        yield f"{found[0].target.name} is a scan in the other direction than its loop"
+    if any(scan.back != loop.down for _, scan in found):
+        yield f"{found[0][0].target.name} is a scan in the other direction than its loop"
     whole = {carry.joined.args[1] for carry in carries(loop)}
-    if lost := [scan.target.name for scan in found if scan.target not in whole]:
+    if lost := [let.target.name for let, _ in found if let.target not in whole]:
         yield f"{lost[0]} is a scan of one block of {loop.dim}, without those before it"
