@@ -11,7 +11,15 @@ LEADS = {
     "p_least": ("abs(x) + 1", "min"), "top": ("x", "max"), "least": ("x", "min"), "sum": ("x", "+"),
 }  # fmt: skip
 POSITIVE = [name for name in LEADS if name.startswith("p_")]
-ELEMENTS = ("y_1", "square(x_1)", "abs(x_1) * y_1", "relu(y_1)", "x_1 - y_1", "tanh(y_1)", "3 * y_1")
+ELEMENTS = (
+    "y_1",
+    "square(x_1)",
+    "abs(x_1) * y_1",
+    "relu(y_1)",
+    "x_1 - y_1",
+    "tanh(y_1)",
+    "3 * y_1",
+)
 LARGEST_FIRST = {"+": "sum", "max": "max", "min": "min"}
 
 
@@ -87,7 +95,9 @@ def _by_table(random, turn):
         return Case(TABLE, ("top",), g, "+")
     leads = _leads(random, POSITIVE)
     factors = " * ".join(_positive(random, at) for at in range(len(leads)))
-    return Case(TABLE, leads, f"({random.choice(ELEMENTS)}) * {factors}", random.choice(("+", "max")))
+    return Case(
+        TABLE, leads, f"({random.choice(ELEMENTS)}) * {factors}", random.choice(("+", "max"))
+    )
 
 
 def _solved(random, turn):
@@ -103,7 +113,9 @@ def _solved(random, turn):
         return Case(SOLVER, (d,), f"{k} * abs({c} - r0)", "max" if random.random() < 0.5 else "min")
     c, k = random.choice(ELEMENTS), random.choice((1, 2, 3))
     leads = _leads(random, POSITIVE, 1, 2)
-    own = " + ".join([f"({c}) * square(r0 + {k})", *(f"({c}) * r{a}" for a in range(1, len(leads)))])
+    own = " + ".join(
+        [f"({c}) * square(r0 + {k})", *(f"({c}) * r{a}" for a in range(1, len(leads)))]
+    )
     return Case(SOLVER, leads, f"{own} + ({c}) * r0", random.choice(("+", "max", "min")))
 
 
