@@ -20,7 +20,7 @@ ELEMENTS = (
     "tanh(y_1)",
     "3 * y_1",
 )
-LARGEST_FIRST = {"+": "sum", "max": "max", "min": "min"}
+ROWS = {"+": "row_sum", "max": "row_max", "min": "row_min"}
 
 
 @dataclass(frozen=True)
@@ -40,22 +40,20 @@ class Case:
         folds, yields = [], []
         for at, lead in enumerate(self.leads):
             summand, monoid = LEADS[lead]
-            row = {"+": "row_sum", "max": "row_max", "min": "row_min"}[monoid]
             value = "x" if summand == "x" else f"f{at}"
             folds += [f"f{at} = {summand}"] if summand != "x" else []
-            folds += [f"q{at} = {row}({value})"]
+            folds += [f"q{at} = {ROWS[monoid]}({value})"]
             yields += [f"yield +q{at}" if monoid == "+" else f"yield {monoid} q{at}"]
         names = ", ".join(f"r{at}" for at in range(len(self.leads)))
         passed = ", ".join(f"r{at} = r{at}" for at in range(len(self.leads)))
-        row = {"+": "row_sum", "max": "row_max", "min": "row_min"}[self.monoid]
         sign = "+" if self.monoid == "+" else f"{self.monoid} "
         return f"""graph(X: N[M,N] = X(M,N), Y: N[M,N] = Y(M,N), P: [M] = P(M)) {{
   {names} = map N (x in !X) {{
     {chr(10).join([*folds, *yields])}
   }}
-  s = map N (x_1 in !X, y_1 in !Y, p = P, {passed.replace(" = r", " = r")}) {{
+  s = map N (x_1 in !X, y_1 in !Y, p = P, {passed}) {{
     h = {self.g.replace("y_1", "(x_1 + y_1)")} over [M,N]
-    t = {row}(h)
+    t = {ROWS[self.monoid]}(h)
     yield {sign}t
   }}
   return s

@@ -1,4 +1,4 @@
-"""Reductions that wait for others run in their loop: normalizers that no rule knows, in one pass."""
+"""Reductions that wait for others run in their loop, with normalizers that no rule knows."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ from blockbuster.rules import RULES, RollingUpdate, fuse, reasons, safe
 from blockbuster.runtime.launch import run_batch
 from blockbuster.testing.cases import read_cases
 from blockbuster.testing.mutate import Mutant, judge
-from tests.parameters import one_in
+from tests.parameters import one_in, rest_slow
 from tests.rules.golden import GOLDEN
 from tests.rules.rolling_cases import REFUSED, SOLVER, TABLE, cases, reason_of
 
@@ -196,7 +196,8 @@ def rows(seed):
 
 def results(graph, seed, block):
     with np.errstate(all="ignore"):
-        return evaluate(graph, rows(seed), semantics=Float64, block_sizes={"N": block})["s"]
+        (found,) = evaluate(graph, rows(seed), semantics=Float64, block_sizes={"N": block}).values()
+    return found
 
 
 def wrong(case, rule=ROLLING):
@@ -222,12 +223,20 @@ def test_repaired_ones_are_right_and_refused_ones_say_why(first):
         assert not wrong(case), f"{case}: {wrong(case)}"
 
 
-@pytest.mark.parametrize("case", one_in(40, [c for c in CASES if c.kind != REFUSED], 1), ids=str)
+def rational(case):
+    """Proofs know no laws of other functions, and consider each order of a maximum's operands."""
+    functions = ("tanh", "exp", "sqrt", "abs(x", "relu")
+    return case.monoid == "+" and not any(name in case.g for name in functions)
+
+
+PROVABLE = [case for case in CASES if case.kind != REFUSED and rational(case)]
+
+
+@pytest.mark.parametrize("case", rest_slow(PROVABLE, PROVABLE[:1]), ids=str)
 def test_repaired_ones_are_proven(case):
     graph = parse(case.text())
-    after = ROLLING.apply(ROLLING.match(graph))
 
-    assert bb.prove_equal(graph, after).equal is not False
+    assert bb.prove_equal(graph, ROLLING.apply(ROLLING.match(graph))).equal
 
 
 def test_blocks_without_elements_that_count_are_neutral():
