@@ -17,7 +17,7 @@ from blockbuster.ir.parse import parse
 from blockbuster.rules import RULES, RollingUpdate, fuse, reasons, safe
 from blockbuster.runtime.launch import run_batch
 from blockbuster.testing.cases import read_cases
-from blockbuster.testing.mutate import Mutant, judge
+from blockbuster.testing.mutate import Mutant
 from tests.parameters import one_in, rest_slow
 from tests.rules.golden import GOLDEN
 from tests.rules.rolling_cases import REFUSED, SOLVER, TABLE, cases, reason_of
@@ -265,6 +265,18 @@ def test_a_group_with_two_leads_has_a_text():
 
 CASES_OF_TWO = next(c for c in CASES if c.kind == SOLVER and len(c.leads) == 2).text()
 
+GOLDEN_CASES = read_cases(GOLDEN / "rolling_update")
+
+
+def told(case, rule):
+    """Whether a rule does something else than a golden case says."""
+    graph = parse(case.before)
+    match = rule.match(graph)
+    if match is None:
+        return case.after is not None or reasons(rule, graph) != list(case.because)
+    return rule.apply(match).show() != case.after
+
+
 MUTANTS = (
     Mutant("rolling: a sign", "RollingUpdate", "laws",
            'each = call("sub", new, old) if times > 0', "each = call(\"sub\", new, old) if True"),
@@ -283,23 +295,32 @@ MUTANTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", rest_slow(MUTANTS, MUTANTS[3:4]), ids=lambda mutant: mutant.name)
 def test_mutants_die(mutant):
     """By a golden case, or by a random reduction."""
     rule = mutant.build()
-    dead = judge(mutant, read_cases(GOLDEN / "rolling_update")).dead
-    assert dead or any(wrong(case, rule) for case in CASES)
+
+    assert any(told(case, rule) for case in GOLDEN_CASES) or any(
+        wrong(each, rule) for each in CASES
+    )
 
 
-def test_safe_softmax_and_its_safety_pass_are_one_graph():
-    def softmax(x):
-        weights = bb.exp(x - largest(x))
-        return weights / total(weights)
+def test_softmax_with_its_maximum_and_without_run_in_one_and_the_same_loop():
+    """What the program subtracts, and what the safety pass adds, is one running maximum."""
 
-    def unsafe(x):
-        weights = bb.exp(x)
-        return weights / total(weights)
+    def with_maximum(q, k, v):
+        scores = q @ k.T
+        weights = bb.exp(scores - largest(scores))
+        return (weights @ v) / total(weights)
 
-    graphs = [fuse(safe(fuse(lower(trace(f, x="M N"))).final)).final for f in (softmax, unsafe)]
+    def without_maximum(q, k, v):
+        weights = bb.exp(q @ k.T)
+        return (weights @ v) / total(weights)
 
-    assert graphs[0] == graphs[1]
+    loops = []
+    for fn in (with_maximum, without_maximum):
+        final = safe(fuse(lower(trace(fn, q="M D", k="N D", v="N L"))).final)
+        (loop,) = [op for _, level in final.walk() for _, op in level.of_type(Map) if op.dim == "N"]
+        loops.append(loop)
+
+    assert loops[0] == loops[1]
