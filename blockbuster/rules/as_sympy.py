@@ -29,6 +29,9 @@ _FUNCTIONS: Mapping[str, Callable[..., Symbolic]] = {
     "abs": sympy.Abs,
     "maximum": sympy.Max,
     "minimum": sympy.Min,
+    "relu": lambda a: sympy.Max(a, 0),
+    "sigmoid": lambda a: 1 / (1 + sympy.exp(-a)),
+    "silu": lambda a: a / (1 + sympy.exp(-a)),
 }
 
 _BACK = {

@@ -35,18 +35,16 @@ EXTREMA: Mapping[str, tuple[str, ...]] = {
     ),
     "rolling-update": (
         """graph(X: K[M,K] = port) {
-          m = map K (x in !X) { y = abs(x) r = row_max(y) yield max r }
+          m = map K (x in !X) { y = square(x) r = row_sum(y) yield +r }
           c = 1 / (m + 2)
           p = map K (x_1 in !X, v = c) {
             u = row_scale(x_1, v) h = square(u) a = row_sum(h) yield +a }
           return p }""",
         """graph(X: K[M,K] = port, B: [M]) {
-          s, m, n = map K (x in !X) {
-            y = x - 3 r = row_max(y) z = square(y) q = row_sum(z) yield y yield max r yield +q }
-          c = B + m over [M]
-          p, t = map K (s_1 in !s, v = c, w = n) {
-            h = s_1 * w + s_1 * square(w) over [M,K] a = row_sum(h) u = row_shift(s_1, v)
-            b = row_max(u) yield +a yield max b }
+          s, n = map K (x in !X) { y = x - 3 z = square(y) q = row_sum(z) yield y yield +q }
+          p, t = map K (s_1 in !s, b = B, w = n) {
+            h = b * s_1 + b * s_1 * w over [M,K] a = row_sum(h) c = row_max(s_1)
+            yield +a yield max c }
           return p, t }""",
     ),
     "monotone-out-of-extremum": (
@@ -58,7 +56,7 @@ EXTREMA: Mapping[str, tuple[str, ...]] = {
           s, m = map K (x in !X) { r = row_max(x) t = row_sum(x) yield max r yield +t }
           c = m + s over [M]
           p, q = map K (x_1 in !X, y in !Y, v = c) {
-            w = mul(y, x_1) u = tanh(w + v) over [M,K] a = row_min(u) b = row_sum(w)
+            w = mul(y, x_1) u = minimum(w + v, 2) over [M,K] a = row_min(u) b = row_sum(w)
             yield min a yield +b }
           return p, q, s }""",
     ),

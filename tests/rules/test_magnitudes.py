@@ -86,7 +86,14 @@ def test_one_pass(fn):
     assert plain_fuse(derivation.start, RULES).applications == derivation.applications
 
 
-@pytest.mark.parametrize("fn", [centered, share, of_the_largest])
+def test_other_factors_are_moved_or_repaired():
+    derivation = fused(of_the_largest)
+
+    assert ScaleOutOfMagnitude.name not in [step.rule for step in derivation.steps]
+    assert passes(derivation.final) == 1
+
+
+@pytest.mark.parametrize("fn", [centered, share])
 def test_what_stays(fn):
     """A mean that stays, and factors that are no roots."""
     derivation = fused(fn)

@@ -6,7 +6,7 @@ graph(X: N[M,N] = port) {
     yield max m_1
   }
   s, z = map N (x_1 in !X, c = m) {
-    h = tanh(x_1 - c) over [M,N]
+    h = maximum(x_1 - c, 0) over [M,N]
     t = row_max(h)
     z_1 = row_sum(h)
     yield max t
