@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from blockbuster.frontend.deep import Task, done
-from blockbuster.frontend.primitives import Join, Merge, Ref
+from blockbuster.frontend.primitives import Contract, Join, Merge, Primitive, Ref
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.push import Pieces
 from blockbuster.frontend.regrouping import parts_of
+from blockbuster.frontend.repeated import with_operand_once
 from blockbuster.frontend.strips import Cut, Split, Strips, cut, placed, split, strips_of
 from blockbuster.ir.expr import Arg, Expr, Size, call, rewrite
 from blockbuster.ir.lengths import ONE, ZERO, Length, product_of
@@ -163,7 +164,29 @@ class ViewRecorder(Pieces):
             if found is not None:
                 made: Ref = yield self._product_through(a, b, index, found[1], rank)
                 return made
+        return self._of_matrices(a, b)
+
+    def _of_matrices(self, a: Ref, b: Ref) -> Ref:
+        """A product in which batches that meet the same matrix are its rows, or columns.
+
+        So do those where there is one row alone: the queries of a group of heads, with its keys.
+        """
+        for index in (0, 1):
+            mine, other = self._read_once(a, b, index)
+            unit, rank = index - 2, len(mine.axes)
+            if mine.axes[unit] is None and (at := _alone(mine, other)) is not None:
+                order = _exchanged(rank, at, unit)
+                made = super().product(*_ordered(index, mine.view(order), other))
+                full = len(made.axes)
+                return made.view(_exchanged(full, at, unit))
         return super().product(a, b)
+
+    def _read_once(self, a: Ref, b: Ref, index: int) -> tuple[Ref, Ref]:
+        """Operand ``index`` and the other one, which has no repetitions that it makes needless."""
+        shape = self.broadcast((a, b))
+        read = Primitive(Contract(self.shape(a)[-1]), (a, b), shape)
+        once = with_operand_once(read, 1 - index, self.primitives).operands
+        return once[index], once[1 - index]
 
     def _own_axis(self, refs: Sequence[Ref], rank: int) -> tuple[int, int] | None:
         """The first operand that is a join or merge, and where in a result its own axis stands."""
@@ -281,6 +304,21 @@ class ViewRecorder(Pieces):
             else:
                 found.append((value, strips))
         return found
+
+
+def _alone(mine: Ref, other: Ref) -> int | None:
+    """The last batch, counted from the end, that ``mine`` has and ``other`` has not."""
+    for at in range(-3, -len(mine.axes) - 1, -1):
+        if mine.axes[at] is not None and (-at > len(other.axes) or other.axes[at] is None):
+            return at
+    return None
+
+
+def _exchanged(rank: int, one: int, two: int) -> list[int]:
+    """The axes of an array with two of them, counted from the end, in each other's place."""
+    order = [*range(rank)]
+    order[one], order[two] = order[two], order[one]
+    return order
 
 
 def _ordered(index: int, mine: Ref, other: Ref) -> tuple[Ref, Ref]:
