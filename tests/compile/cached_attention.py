@@ -65,8 +65,9 @@ CASES = {
 
 def inputs(name, heads, groups):
     """The dims of a case's arguments, for numbers of heads of queries and of keys."""
+    of_keys = f"G={groups}" if groups != heads else f"H={heads}"
     axes = CASES[name][1]
-    return {key: a.replace("H", f"H={heads}").replace("G", f"G={groups}") for key, a in axes.items()}
+    return {key: a.replace("H", f"H={heads}").replace("G", of_keys) for key, a in axes.items()}
 
 
 def arrays(inputs, rng, **sizes):
