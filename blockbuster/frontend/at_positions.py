@@ -31,12 +31,11 @@ def with_elements(x: TracedArray, at: Any, axis: int, value: Any) -> TracedArray
         raise Refused(f"{at.kind} positions of {at.ndim} axes", "positions are integers in a row")
     if at.ndim == 0:
         at, value = at[None], _with_axis(x, axis, value)
-    at = x.trace.record("where", (at < 0, at + x.shape[axis], at))
-    places = _along(x, axis)
+    places = _along(x, axis)[:, None]
+    named = (places == at) | (places - x.shape[axis] == at)
     if at.trace.dims.is_unit(at.axes[0]):
-        hit = x.trace.record("eq", (places, at))
+        hit = named[:, 0]
     else:
-        named = places[:, None] == at
         last = x.trace.record("where", (named, _along(at, 0), -1)).max(axis=1)
         hit, value = last >= 0, _looked_up(x, axis, value, at, last)
     behind = (slice(None), *(None,) * (x.ndim - 1 - axis))

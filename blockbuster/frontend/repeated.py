@@ -23,12 +23,12 @@ def read_once(primitives: Sequence[Primitive]) -> tuple[Primitive, ...]:
     for primitive in primitives:
         if isinstance(primitive.op, Apply | Round | Contract):
             for at in range(len(primitive.operands)):
-                primitive = _with_operand_once(primitive, at, made)
+                primitive = with_operand_once(primitive, at, made)
         made.append(primitive)
     return tuple(made)
 
 
-def _with_operand_once(primitive: Primitive, at: int, made: Sequence[Primitive]) -> Primitive:
+def with_operand_once(primitive: Primitive, at: int, made: Sequence[Primitive]) -> Primitive:
     """``primitive`` with an operand as it is before it is repeated, if others show all axes."""
     ref = primitive.operands[at]
     held = _repeated(made[ref.value])

@@ -8,16 +8,18 @@ tokens that are joined meet the same weights. Keys that are joined meet a query 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from blockbuster.frontend.deep import Task, done
-from blockbuster.frontend.primitives import Join, Merge, Ref
+from blockbuster.frontend.primitives import Contract, Join, Merge, Primitive, Ref
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.push import Pieces
 from blockbuster.frontend.regrouping import parts_of
+from blockbuster.frontend.repeated import with_operand_once
 from blockbuster.frontend.strips import Cut, Split, Strips, cut, placed, split, strips_of
 from blockbuster.ir.expr import Arg, Expr, Size, call, rewrite
 from blockbuster.ir.lengths import ONE, ZERO, Length, product_of
+from blockbuster.ir.types import Dim
 
 MOST_PARTS = 8
 """Parts of an operand at most of which each has a product of its own."""
@@ -27,6 +29,13 @@ _COMBINE = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
 class ViewRecorder(Pieces):
     """A recorder whose operands may be joins and merges."""
+
+    def __init__(
+        self, dims: Sequence[Dim], lengths: Mapping[Dim, Length], fixed: Mapping[Dim, int]
+    ) -> None:
+        super().__init__(dims, lengths, fixed)
+        self._batches: dict[int, tuple[int, ...]] = {}
+        """By value, in which order of axes its rows or columns are the batches that they are."""
 
     def join(self, refs: Sequence[Ref], axis: int, dim: Axis) -> Ref:
         """Arrays of one shape but along ``axis``, one behind the other; ``dim`` is of them all.
@@ -124,7 +133,12 @@ class ViewRecorder(Pieces):
         rank = max((len(ref.axes) for ref in refs), default=0)
         found = self._own_axis(refs, rank)
         if found is None:
-            return super().apply(self._in_known_sizes(expr), *refs, hint=hint)
+            expr, order = self._in_known_sizes(expr), self._order_of_rows(refs, rank)
+            if order is None:
+                return super().apply(expr, *refs, hint=hint)
+            units = ((None,) * (rank - len(ref.axes)) for ref in refs)
+            full = (Ref(r.value, (*u, *r.axes)).view(order) for r, u in zip(refs, units, strict=True))
+            return self._with_rows(super().apply(expr, *full, hint=hint), order)
         made: Ref = yield self._through(
             refs, found, rank, lambda operands: self._apply(expr, operands, hint)
         )
@@ -133,7 +147,10 @@ class ViewRecorder(Pieces):
     def _round(self, ref: Ref, dtype: str) -> Task[Ref]:
         found = self._own_axis([ref], len(ref.axes))
         if found is None:
-            return super().round(ref, dtype)
+            order = self._order_of_rows([ref], len(ref.axes))
+            if order is None:
+                return super().round(ref, dtype)
+            return self._with_rows(super().round(ref.view(order), dtype), order)
         made: Ref = yield self._through(
             [ref], found, len(ref.axes), lambda operands: self._round(operands[0], dtype)
         )
@@ -154,7 +171,11 @@ class ViewRecorder(Pieces):
         rank = len(ref.axes)
         found = self._own_axis([ref], rank)
         if found is None:
-            return super().fold(ref, monoid, axis, keepdims=keepdims)
+            order = self._order_of_rows([ref], rank) if axis == rank - 1 else None
+            if order is None:
+                return super().fold(ref, monoid, axis, keepdims=keepdims)
+            folded = self._with_rows(super().fold(ref.view(order), monoid, axis), order)
+            return folded if keepdims else folded.view(range(axis))
         own = found[1]
         dim = self.shape(ref)[own]
         place = own - (own > axis and not keepdims)
@@ -177,7 +198,46 @@ class ViewRecorder(Pieces):
             if found is not None:
                 made: Ref = yield self._product_through(a, b, index, found[1], rank)
                 return made
+        return self._of_matrices(a, b)
+
+    def _of_matrices(self, a: Ref, b: Ref) -> Ref:
+        """A product in which batches that meet the same matrix are its rows, or columns.
+
+        So do those where there is one row alone: the queries of a group of heads, with its keys.
+        """
+        for index in (0, 1):
+            mine, other = self._read_once(a, b, index)
+            unit, rank = index - 2, len(mine.axes)
+            if mine.axes[unit] is None and (at := _alone(mine, other)) is not None:
+                order = _exchanged(rank, at, unit)
+                made = super().product(*_ordered(index, mine.view(order), other))
+                return self._with_rows(made, _exchanged(len(made.axes), at, unit))
         return super().product(a, b)
+
+    def _with_rows(self, made: Ref, order: Sequence[int]) -> Ref:
+        """A value whose rows or columns are shown as batches, in ``order``."""
+        self._batches[made.value] = tuple(order)
+        return made.view(order)
+
+    def _order_of_rows(self, refs: Sequence[Ref], rank: int) -> tuple[int, ...] | None:
+        """The order in which an operand has such batches as rows, or columns.
+
+        Functions of it keep that order: then they are computed in the blocks of the product.
+        """
+        for ref in refs:
+            order = self._batches.get(ref.value)
+            if order is not None and len(order) == len(ref.axes) == rank:
+                moved = [at for at in range(rank) if order[at] != at]
+                if any(ref.axes[at] is None for at in moved):
+                    return order
+        return None
+
+    def _read_once(self, a: Ref, b: Ref, index: int) -> tuple[Ref, Ref]:
+        """Operand ``index`` and the other one, which has no repetitions that it makes needless."""
+        shape = self.broadcast((a, b))
+        read = Primitive(Contract(self.shape(a)[-1]), (a, b), shape)
+        once = with_operand_once(read, 1 - index, self.primitives).operands
+        return once[index], once[1 - index]
 
     def _own_axis(self, refs: Sequence[Ref], rank: int) -> tuple[int, int] | None:
         """The first operand that is a join or merge, and where in a result its own axis stands."""
@@ -295,6 +355,21 @@ class ViewRecorder(Pieces):
             else:
                 found.append((value, strips))
         return found
+
+
+def _alone(mine: Ref, other: Ref) -> int | None:
+    """The last batch, counted from the end, that ``mine`` has and ``other`` has not."""
+    for at in range(-3, -len(mine.axes) - 1, -1):
+        if mine.axes[at] is not None and (-at > len(other.axes) or other.axes[at] is None):
+            return at
+    return None
+
+
+def _exchanged(rank: int, one: int, two: int) -> list[int]:
+    """The axes of an array with two of them, counted from the end, in each other's place."""
+    order = [*range(rank)]
+    order[one], order[two] = order[two], order[one]
+    return order
 
 
 def _ordered(index: int, mine: Ref, other: Ref) -> tuple[Ref, Ref]:

@@ -188,7 +188,8 @@ def test_chunks_keep_iterations_and_busy_devices_are_left_alone():
         sizes = {"M": 2 * rows, "N": 2 * columns}
         return chunk_sizes(ROWS, sizes=sizes, processors=132).chunks(loop, ("M",), 1)
 
-    assert count(67, 1000) == count(1000, 1000) == 0
+    assert count(265, 1000) == count(1000, 1000) == 0
+    assert count(264, 1000) == 2
     assert count(66, 1000) == 8
     for columns in range(200):
         assert columns // max(count(1, columns), 1) >= min(FEWEST, columns)

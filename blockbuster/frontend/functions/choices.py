@@ -63,17 +63,23 @@ def index_copy(x: Array, dim: int, index: Array, source: Array) -> Array:
 
     A single position chooses between the two: nothing is copied where the result is read.
     """
+    if is_tensor(x):
+        return x.index_copy(dim, index, source)
     traced = [given for given in (x, index, source) if isinstance(given, TracedArray)]
     if not traced:
-        made = np.array(x)
-        made[(*(slice(None),) * (dim % made.ndim), index)] = source
-        return made
+        return _index_copied(x, dim, index, source)
     x, source = (traced[0].trace.array(given) for given in (x, source))
     (at,) = axes_of("index_copy", dim, x.ndim)
     if source.kind != x.kind:
         reason = f"index_copy of {source.kind} elements to {x.kind}"
         raise trace_error(reason, hint="cast them before: source.to(x.dtype)")
     return x.trace.checked(lambda: with_elements(x, index, at, source), "index_copy", x)
+
+
+def _index_copied(x: Any, dim: int, index: Any, source: Any) -> Any:
+    made = np.array(x)
+    made[(*(slice(None),) * (dim % made.ndim), index)] = source
+    return made
 
 
 def one_hot(x: Array, num_classes: Any) -> Array:
@@ -174,6 +180,7 @@ def _undone(key: Array, place: Array, x: Array, at: int, largest: bool) -> tuple
 
 
 _GROUP = "Choices by position"
+_CALL = "Of several positions, a library's function runs between kernels."
 _WHOLE = "Reads the whole axis for each position: a mask chooses."
 
 ROWS = (
@@ -181,8 +188,9 @@ ROWS = (
         example("M N", "int: M K", axis=1), example("M N", "int: K N", axis=0),
         example("int: M N", "int: M K=1"), example("N", "int: K", axis=None)),
         torch=("take_along_dim", "Tensor.take_along_dim")),
-    Row(index_copy, _GROUP, torch=("index_copy", "Tensor.index_copy"), examples=(
-        example("M N", 0, "int: K=1", "K=1 N"), example("B M N", 1, "int: K", "B K N"))),
+    Row(index_copy, _GROUP, torch=("index_copy", "Tensor.index_copy"), public=False, examples=(
+        example("M N", 0, "int: K=1", "K=1 N"), example("B M=3 N", 1, "int: K=2", "B K=2 N")),
+        reference=_index_copied, note=_CALL),
     Row(one_hot, _GROUP, examples=(example("int: M", 4), example("int: M N", 5)),
         reference=lambda x, n: (x[..., None] == np.arange(n)).astype(np.int64)),
     Row(diagonal, _GROUP, ("diagonal",), ("diagonal",), (),

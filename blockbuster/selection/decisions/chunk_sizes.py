@@ -162,9 +162,9 @@ class ChunkSizes:
         """The number of chunks for a loop in a grid over ``path``, or 0 to leave it whole.
 
         A power of two: at least one program per processor, ``STREAMS`` where the loop only waits
-        for memory, if that leaves every chunk ``FEWEST`` iterations, and saves ``WORTH``. A
-        parallel loop hands nothing on, so its chunks are free, however short. ``around``:
-        iterations of loops around it that are serial now.
+        for memory, if there are not half as many without, and if that leaves every chunk
+        ``FEWEST`` iterations, and saves ``WORTH``. A parallel loop hands nothing on, so its chunks
+        are free, however short. ``around``: iterations of loops around it that are serial now.
         """
         if self.asked is not None:
             return self.asked.get(loop.dim, self.asked.get(size_class(loop.dim), 0))
