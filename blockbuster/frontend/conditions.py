@@ -8,7 +8,9 @@ The true elements of a mask lie between bounds: least and largest row ``i``, col
 diagonal ``j - i``. The mask is a condition if it is true everywhere between these bounds: a
 triangle, a band, a prefix, a rectangle. Otherwise the same is tried for the false elements, and
 then with rows and columns counted in blocks, which gives block-diagonal masks and causal ones of
-blocks. Every answer is compared with the mask, element by element.
+blocks. At last the false elements between these bounds may lie between bounds of their own: a band
+with the first columns, or with some rows and columns that see all. Every answer is compared with
+the mask, element by element.
 
 A mask of floats has the elements 0 and -inf, as ``torch.triu(torch.full((s, s), -inf), 1)`` has.
 """
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,20 +56,32 @@ class Bound:
         return f"{term} {'>=' if self.is_least else '<='} {self.limit}"
 
 
+Bounds = tuple[Bound, ...]
+
+
 @dataclass(frozen=True)
 class Condition:
-    """The conjunction of bounds, or its opposite where ``negated``."""
+    """The conjunction of bounds, or its opposite where ``negated``.
 
-    bounds: tuple[Bound, ...]
+    Where ``but_not`` has bounds, they do not hold all at once.
+    """
+
+    bounds: Bounds
     negated: bool
+    but_not: Bounds = ()
 
     def holds(self, i: Any, j: Any) -> Any:
         """The condition at rows ``i`` and columns ``j``."""
-        found = functools.reduce(operator.and_, (bound.holds(i, j) for bound in self.bounds))
+        parts = [_all_hold(self.bounds, i, j)] if self.bounds else []
+        parts += [~_all_hold(self.but_not, i, j)] if self.but_not else []
+        found = functools.reduce(operator.and_, parts)
         return ~found if self.negated else found
 
     def __str__(self) -> str:
-        text = " and ".join(map(str, self.bounds))
+        parts = [*map(str, self.bounds)]
+        if self.but_not:
+            parts.append(f"not ({' and '.join(map(str, self.but_not))})")
+        text = " and ".join(parts)
         return f"not ({text})" if self.negated else text
 
 
@@ -82,6 +96,9 @@ def condition_of(mask: Any) -> Condition | None:
     j <= 3 j - i >= 1 and j - i <= 1
     >>> print(condition_of(np.kron(np.eye(3), np.ones((2, 2))) == 1))
     j // 2 - i // 2 >= 0 and j // 2 - i // 2 <= 0
+    >>> j, i = np.arange(9), np.arange(9)[:, None]
+    >>> print(condition_of((j <= i) & ((j > i - 3) | (j < 2))))  # a band and the first columns
+    j - i <= 0 and not (j >= 2 and j - i <= -3)
     """
     if not 0 < mask.size <= MOST or mask.all() or not mask.any():
         return None
@@ -91,6 +108,10 @@ def condition_of(mask: Any) -> Condition | None:
             needed = _needed(bounds, chosen)
             if needed is not None:
                 return Condition(needed, negated)
+    for negated in (False, True):
+        bounds, but_not = _with_exception(~mask if negated else mask)
+        if but_not:
+            return Condition(bounds, negated, but_not)
     return None
 
 
@@ -108,12 +129,44 @@ def truth_of(array: Any) -> Any | None:
     return kept if bool(np.all(kept | (array == -np.inf))) else None
 
 
-def _candidates(mask: Any) -> Iterator[tuple[Bound, ...]]:
+def _candidates(mask: Any) -> Iterator[Bounds]:
     fine = _bounds(mask, 1)
     yield fine
     runs = (_run(mask[0]), _run(mask[:, 0]))
     for block in dict.fromkeys(run for run in runs if 1 < run < max(mask.shape)):
         yield (*fine, *_bounds(_in_blocks(mask, block), block))
+
+
+def _with_exception(mask: Any) -> tuple[Bounds, Bounds]:
+    """Bounds, and others that do not hold all at once, which give the mask; () and () if none do.
+
+    The false elements between the tightest bounds of the true ones have tightest bounds, too.
+    """
+    i, j = np.arange(mask.shape[0])[:, None], np.arange(mask.shape[1])[None]
+    bounds = _bounds(mask, 1)
+    inside = np.broadcast_to(_all_hold(bounds, i, j), mask.shape) if bounds else ~mask | mask
+    left_out = inside & ~mask
+    if not left_out.any():
+        return (), ()
+    but_not = _bounds(left_out, 1)
+    if not but_not or not np.array_equal(inside & ~_all_hold(but_not, i, j), mask):
+        return (), ()
+    but_not = _fewest(but_not, lambda fewer: np.array_equal(inside & ~_all_hold(fewer, i, j), mask))
+    outside = ~_all_hold(but_not, i, j)
+    bounds = _fewest(bounds, lambda fewer: np.array_equal(_all_hold(fewer, i, j) & outside, mask))
+    return bounds, but_not
+
+
+def _fewest(bounds: Bounds, give: Callable[[Bounds], bool]) -> Bounds:
+    """The bounds without those that others make needless: as long as they ``give`` a mask."""
+    for bound in sorted(bounds, key=lambda bound: (bound.block, -bound.term)):
+        fewer = tuple(one for one in bounds if one != bound)
+        bounds = fewer if fewer and give(fewer) else bounds
+    return bounds
+
+
+def _all_hold(bounds: Bounds, i: Any, j: Any) -> Any:
+    return functools.reduce(operator.and_, (bound.holds(i, j) for bound in bounds))
 
 
 def _run(line: Any) -> int:
@@ -128,7 +181,7 @@ def _in_blocks(mask: Any, block: int) -> Any:
     return mask
 
 
-def _bounds(mask: Any, block: int) -> tuple[Bound, ...]:
+def _bounds(mask: Any, block: int) -> Bounds:
     """The tightest bounds of the true elements, without those that every element keeps."""
     rows, columns = mask.shape
     first = np.argmax(mask, axis=1)
@@ -147,19 +200,11 @@ def _bounds(mask: Any, block: int) -> tuple[Bound, ...]:
     return tuple(found)
 
 
-def _needed(bounds: tuple[Bound, ...], mask: Any) -> tuple[Bound, ...] | None:
+def _needed(bounds: Bounds, mask: Any) -> Bounds | None:
     """The bounds without which others would not give the mask; None if all together do not."""
     i, j = np.arange(mask.shape[0])[:, None], np.arange(mask.shape[1])[None]
 
-    def gives(chosen: tuple[Bound, ...]) -> bool:
-        if not chosen:
-            return False
-        held = functools.reduce(operator.and_, (bound.holds(i, j) for bound in chosen))
-        return bool(np.array_equal(np.broadcast_to(held, mask.shape), mask))
+    def gives(chosen: Bounds) -> bool:
+        return bool(np.array_equal(np.broadcast_to(_all_hold(chosen, i, j), mask.shape), mask))
 
-    if not gives(bounds):
-        return None
-    for bound in sorted(bounds, key=lambda bound: (bound.block, -bound.term)):
-        fewer = tuple(one for one in bounds if one != bound)
-        bounds = fewer if gives(fewer) else bounds
-    return bounds
+    return _fewest(bounds, gives) if bounds and gives(bounds) else None

@@ -17,14 +17,14 @@ from typing import Any
 
 from blockbuster.frontend.array import TracedArray, array_at
 from blockbuster.frontend.kinds import FLOAT, MOVES
+from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 UNIT = "."
 """Stands for an axis of one element, which no letter counts."""
 
-LOOKED_THROUGH = ("mul", "transpose", "expand")
-"""Operations that may be needless once a sum of them is recorded as another."""
+VIEWS = ("transpose", "expand")
 
 Einsum = Callable[[str, Sequence[Any]], TracedArray]
 
@@ -49,20 +49,22 @@ def contracted(
     if op == "sum" and operands[0].ndim <= len(LETTERS):
         return _sum(operands[0], params["axis"] % operands[0].ndim, params["keepdims"], einsum)
     if op == "matmul" and min(x.ndim for x in operands) > 1:
-        return _rows_of_batches(*operands, einsum)
+        return _rows_of_batches(operands[0], operands[1], einsum)
     return None
 
 
 def _sum(x: TracedArray, axis: int, keeps: bool, einsum: Einsum) -> TracedArray | None:
     """The sum over an axis of a product of two arrays."""
-    seen = _lettered(x)
+    seen = named(x)
     folded = seen.letters[axis]
-    product = _before_views(seen)
-    equation = _equation(product.array)
-    factors = equation.operands if equation is not None and equation.op == "mul" else ()
-    if folded == UNIT or not all(isinstance(f, Value) for f in factors) or len(factors) != 2:
+    product = before_views(seen)
+    equation = equation_of(product.array)
+    if folded == UNIT or equation is None or equation.op != "mul":
         return None
-    first, second = (_before_views(_aligned(x, f, product.letters)) for f in factors)
+    factors = [operand for operand in equation.operands if isinstance(operand, Value)]
+    if len(factors) < 2:
+        return None
+    first, second = (before_views(aligned(x, f, product.letters)) for f in factors)
     if not first.array.kind == second.array.kind == FLOAT:
         return None
     if folded not in first.letters or folded not in second.letters:
@@ -80,7 +82,7 @@ def _sum(x: TracedArray, axis: int, keeps: bool, einsum: Einsum) -> TracedArray 
 def _is_turned(first: Shown, second: Shown, order: str) -> bool:
     """True for a product in another order of axes than the computed array that has them all."""
     wider = max(first, second, key=lambda one: len(one.own))
-    equation = _equation(wider.array)
+    equation = equation_of(wider.array)
     is_computed = equation is not None and equation.op not in MOVES
     return is_computed and len(wider.own) == len(order) and wider.own != order
 
@@ -88,9 +90,9 @@ def _is_turned(first: Shown, second: Shown, order: str) -> bool:
 def _rows_of_batches(a: TracedArray, b: TracedArray, einsum: Einsum) -> TracedArray | None:
     """A matmul of single rows, or columns, for each of a batch that the other operand lacks."""
     batch = LETTERS[: max(a.ndim, b.ndim) - 2]
-    row, column, inner = LETTERS[-3:]
-    first = _named(a, batch[len(batch) - (a.ndim - 2) :] + row + inner)
-    second = _named(b, batch[len(batch) - (b.ndim - 2) :] + inner + column)
+    row, column, inner = LETTERS[-3], LETTERS[-2], LETTERS[-1]
+    first = named(a, batch[len(batch) - (a.ndim - 2) :] + row + inner)
+    second = named(b, batch[len(batch) - (b.ndim - 2) :] + inner + column)
     only = [[c for c in batch if c in x.own and c not in y.own]
             for x, y in ((first, second), (second, first))]  # fmt: skip
     rows, columns = (row in first.own, column in second.own)
@@ -104,36 +106,38 @@ def _rows_of_batches(a: TracedArray, b: TracedArray, einsum: Einsum) -> TracedAr
     return _with_units(einsum(text, (_plain(first), _plain(second))), shown)
 
 
-def _lettered(x: TracedArray) -> Shown:
-    return _named(x, LETTERS[: x.ndim])
-
-
-def _named(x: TracedArray, letters: str) -> Shown:
+def named(x: TracedArray, letters: str = LETTERS) -> Shown:
+    """An array with the first of ``letters`` for its axes."""
+    letters = letters[: x.ndim]
     units = [x.trace.dims.is_unit(axis) for axis in x.axes]
     return Shown(x, "".join(UNIT if u else c for u, c in zip(units, letters, strict=True)))
 
 
-def _aligned(x: TracedArray, value: Value, letters: str) -> Shown:
+def aligned(x: TracedArray, value: Value, letters: str) -> Shown:
     """A factor of a product whose axes have these letters."""
     array = array_at(x.trace, value)
-    return _named(array, letters[len(letters) - array.ndim :])
+    return named(array, letters[len(letters) - array.ndim :])
 
 
-def _equation(x: TracedArray) -> Any:
-    return x.trace.recorded[1][x.value.node] if x.value.node >= 0 else None
+def equation_of(x: Any) -> Equation | None:
+    """The equation that makes a traced array; None for inputs and for numbers."""
+    made = isinstance(x, TracedArray) and x.value.node >= 0
+    return x.trace.recorded[1][x.value.node] if made else None
 
 
-def _before_views(seen: Shown) -> Shown:
+def before_views(seen: Shown) -> Shown:
     """The array that transposes and new axes show, with the letters that are shown of it."""
-    equation = _equation(seen.array)
-    while equation is not None and equation.op in LOOKED_THROUGH[1:]:
-        base = array_at(seen.array.trace, equation.operands[0])
+    equation = equation_of(seen.array)
+    while equation is not None and equation.op in VIEWS:
+        (shown,) = equation.operands
+        assert isinstance(shown, Value)
+        base = array_at(seen.array.trace, shown)
         letters = [UNIT] * base.ndim
-        for shown, axis in zip(seen.letters, equation.param("axes"), strict=True):
+        for letter, axis in zip(seen.letters, equation.param("axes"), strict=True):
             if axis is not None:
-                letters[axis] = shown
+                letters[axis] = letter
         seen = Shown(base, "".join(letters))
-        equation = _equation(base)
+        equation = equation_of(base)
     return seen
 
 

@@ -54,6 +54,8 @@ def kind_of_dtype(dtype: str) -> str:
         return dtype
     if dtype and "float" not in dtype:
         known = f"arrays are of floats, bool, {', '.join(INTEGERS)}"
+        if "complex" in dtype:
+            known = "take the real and the imaginary part apart: w.real and w.imag are arrays"
         wider = "torch computes nothing in it: a wider one holds its numbers\n"
         hint = f"{wider if dtype[0] == 'u' else ''}{known}"
         raise Refused(f"an array of {dtype} cannot be traced", hint)

@@ -13,7 +13,6 @@ import numpy as np
 from blockbuster.errors import TraceError, a_kind
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.captured import Captures
-from blockbuster.frontend.contractions import LOOKED_THROUGH
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.final_names import hints_of, with_names
@@ -28,7 +27,7 @@ from blockbuster.frontend.kinds import (
     scalar_kind,
 )
 from blockbuster.frontend.library_errors import of_stand_ins
-from blockbuster.frontend.masks import mask_of_condition, otherwise
+from blockbuster.frontend.masks import LOOKED_THROUGH, mask_of_condition, otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
 from blockbuster.frontend.plain_folds import live
 from blockbuster.frontend.program import (

@@ -24,13 +24,20 @@ MASKS = {
     "j // 4 - i // 4 >= 0 and j // 4 - i // 4 <= 0": COLUMNS // 4 == ROWS // 4,
     "j - i <= 0 and j // 4 - i // 4 >= 0": (COLUMNS // 4 == ROWS // 4) & (COLUMNS <= ROWS),
     "not (j // 4 - i // 4 >= 0 and j // 4 - i // 4 <= 0)": COLUMNS // 4 != ROWS // 4,
+    # a band with the first columns, or with rows and columns that see all, or without a diagonal
+    "j - i <= 0 and not (j >= 2 and j - i <= -4)": (COLUMNS <= ROWS)
+    & ((COLUMNS > ROWS - 4) | (COLUMNS < 2)),
+    "not (i >= 2 and j >= 2 and not (j - i >= -3 and j - i <= 3))": (abs(COLUMNS - ROWS) < 4)
+    | (COLUMNS < 2)
+    | (ROWS < 2),
+    "j <= 8 and not (j - i >= 0 and j - i <= 0)": (COLUMNS < 9) & (COLUMNS != ROWS),
 }
 OTHERS = {
     "a checkerboard": (ROWS + COLUMNS) % 2 == 0,
     "an antidiagonal": ROWS + COLUMNS < SIZE,
     "everywhere": np.ones((SIZE, SIZE), bool),
     "nowhere": np.zeros((SIZE, SIZE), bool),
-    "one element more": (COLUMNS <= ROWS) | ((ROWS == 2) & (COLUMNS == 9)),
+    "two elements more": (COLUMNS <= ROWS) | ((ROWS == 2) & (COLUMNS % 4 == 3)),
 }
 
 

@@ -65,6 +65,9 @@ def test_hints_name_functions_that_there_are(text):
         assert numpy_function(name) is not None, name
 
 
+ROTATIONS = np.exp(1j * np.arange(4)).astype(np.complex64)
+
+
 def format_it(x):
     return f"{x:.3f}"
 
@@ -100,6 +103,7 @@ def add_to_a_piece(x):
     (lambda x: np.asarray(x), "no values to become a NumPy array", "bb.custom"),
     (lambda x: np.linalg.svd(x), "np.linalg.svd cannot be traced: its elements", "bb.custom"),
     (lambda x: x.item(), r"\.item cannot be traced: a traced array has no values", "jitted"),
+    (lambda x: x * ROTATIONS, "an array of complex64 cannot be traced", r"w\.real and w\.imag"),
     (lambda x: np.add.at(x, 0, 1), r"np\.add\.at cannot be traced", "bb.custom"),
     (lambda x: np.subtract.accumulate(x), r"np\.subtract\.accumulate cannot be", "bb.custom"),
     (lambda x: x.summ(0), r"\.summ cannot be traced", "bb.custom"),
@@ -127,3 +131,25 @@ def test_round_is_bbs():
     assert [e.op for e in bb.trace(lambda x: round(x, 2), x="M N").equations] == [
         "mul", "round", "div",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["view_as_complex", "view_as_real", "polar", "complex"])
+def test_complex_rotations_are_refused_with_a_rotation_that_works(name):
+    """The hint's text is run: it rotates pairs of columns as complex numbers do."""
+    torch = pytest.importorskip("torch")
+    given = ("x", "x") if name in ("polar", "complex") else ("x",)
+
+    with pytest.raises(bb.TraceError, match="arrays are real") as error:
+        bb.trace(lambda x: getattr(torch, name)(*(x for _ in given)), x="M N=2")
+
+    rotation = str(error.value).split("a rotation is ")[1]
+
+    def rotated(x, cos, sin):
+        a, b = x[..., 0::2], x[..., 1::2]
+        return eval(rotation, {"torch": torch}, {"a": a, "b": b, "cos": cos, "sin": sin})
+
+    program = bb.trace(rotated, x="M N=6", cos="M H=3", sin="M H=3")
+    x, angle = torch.randn(5, 6, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
+    pairs = torch.view_as_complex(x.reshape(5, 3, 2)) * torch.polar(torch.ones_like(angle), angle)
+    got = program.numpy({"x": x.numpy(), "cos": angle.cos().numpy(), "sin": angle.sin().numpy()})
+    np.testing.assert_allclose(got["out"], torch.view_as_real(pairs).flatten(1).numpy())

@@ -27,6 +27,10 @@ _LENGTH = "how many elements the result has depends on values"
 _VALUES = "a traced array has no values"
 _MEMORY = "a traced array has no place in memory"
 _NAN = "NaN is left out"
+_ROTATION = (
+    "write the real and the imaginary part: with a, b = x[..., 0::2], x[..., 1::2] a rotation is"
+    " torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)"
+)
 
 REFUSED: tuple[Refusal, ...] = (
     Refusal(
@@ -140,6 +144,7 @@ REFUSED: tuple[Refusal, ...] = (
             "compare what the jitted function returns: np.allclose(f(x), wanted)"),
     Refusal(("real", "imag", "conj", "conjugate", "angle", "iscomplex", "isreal", "iscomplexobj"),
             "arrays are real", "leave it out"),
+    Refusal(("complex", "polar", "view_as_complex", "view_as_real"), "arrays are real", _ROTATION),
     Refusal(("apply_along_axis", "apply_over_axes"),
             "it calls a function of Python's for each element",
             "write it with functions of bb on whole arrays"),

@@ -1,0 +1,187 @@
+"""Sums of products written by broadcasting, masks that are added, functions written by hand."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+
+SIZES = dict(B=3, E=4, M=5, K=6, N=7)
+
+Fn = Callable[..., Any]
+
+
+def ops(program: bb.ArrayProgram) -> list[str]:
+    """The operations of a program, without those that only move axes."""
+    return [e.op for e in program.equations if e.op not in ("transpose", "expand")]
+
+
+def check(fn: Fn, expected: list[str], **inputs: str) -> bb.ArrayProgram:
+    """``fn`` is recorded as these operations, and computes what NumPy computes of it."""
+    program = bb.trace(fn, **inputs)
+    rng = np.random.default_rng(0)
+    arrays = {
+        name: rng.integers(-3, 4, [SIZES[dim] for dim in dims.split()]).astype(float)
+        for name, dims in inputs.items()
+    }
+    assert ops(program) == expected
+    np.testing.assert_allclose(program.numpy(arrays)["out"], fn(**arrays), atol=1e-12)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("fn", "inputs"),
+    [
+        (lambda x, w: (x[:, :, None] * w[None]).sum(1), dict(x="M K", w="K N")),
+        (lambda x, w: (x[:, :, None] * w[None]).sum(1, keepdims=True), dict(x="M K", w="K N")),
+        (lambda x, w: (x[:, None] * w.T[None]).sum(-1), dict(x="M K", w="K N")),
+        (lambda x, w: (x.T[:, :, None] * w[:, None]).sum(0), dict(x="M K", w="K N")),
+        (lambda x, w: (w.T * x[:, None]).transpose(1, 0, 2).sum(2), dict(x="M K", w="K N")),
+        (lambda x, w: (x[..., None] * w[:, None]).sum(2), dict(x="B M K", w="B K N")),
+        (lambda x, w: (x[:, None] @ w)[:, 0], dict(x="M K", w="K N")),
+        (lambda x, w: (x[:, :, None] @ w)[:, :, 0], dict(x="M B K", w="B K N")),
+        (lambda x, w: (x @ w[..., None])[..., 0], dict(x="M K", w="B K")),
+    ],
+)
+def test_a_sum_of_broadcast_products_is_a_product(fn: Fn, inputs: dict[str, str]) -> None:
+    program = check(fn, ["matmul"], **inputs)
+    (product,) = (e for e in program.equations if e.op == "matmul")
+    assert all(
+        extent != 1 for operand in product.operands for extent in program.shape_of(operand)[-2:]
+    )
+
+
+@pytest.mark.parametrize(
+    ("fn", "expected", "inputs"),
+    [
+        # no rows: a vector is multiplied, and no matrix unit needed
+        (lambda x, w: (x * w).sum(1), ["mul", "sum"], dict(x="M K", w="K")),
+        # the axis is in one factor alone
+        (lambda x, w: (x[:, :, None] * w[:, None]).sum(1), ["mul", "sum"], dict(x="M K", w="M N")),
+        # three factors: the product of two is a computed array
+        (
+            lambda x, w, g: (x[:, :, None] * w[None] * g).sum(1),
+            ["mul", "mul", "sum"],
+            dict(x="M K", w="K N", g="M K N"),
+        ),
+        # single rows of a batch that both have
+        (lambda x, w: (x[:, None] @ w)[:, 0], ["matmul"], dict(x="B K", w="B K N")),
+        # another fold
+        (lambda x, w: (x[:, :, None] * w[None]).max(1), ["mul", "max"], dict(x="M K", w="K N")),
+    ],
+)
+def test_other_sums_stay(fn: Fn, expected: list[str], inputs: dict[str, str]) -> None:
+    check(fn, expected, **inputs)
+
+
+def test_a_weighted_sum_keeps_the_order_of_the_computed_array() -> None:
+    """However it is written, so that the array is stored in one order and kernels are the same."""
+
+    def by_einsum(g: Any, h: Any, w: Any) -> Any:
+        return np.einsum("me,emd->md", g, np.einsum("emf,efd->emd", h, w))
+
+    def by_hand(g: Any, h: Any, w: Any) -> Any:
+        return (g.T[..., None] * (h @ w)).sum(0)
+
+    def turned(g: Any, h: Any, w: Any) -> Any:
+        return (g[:, None] * (h @ w).transpose(1, 2, 0)).sum(-1)
+
+    inputs = dict(g="M E", h="E M K", w="E K N")
+    shapes = []
+    for fn in (by_einsum, by_hand, turned):
+        program = check(fn, ["matmul", "mul", "sum"], **inputs)
+        shapes.append(next(e.shape for e in program.equations if e.op == "mul"))
+    assert shapes == [("E", "M", "N")] * 3
+
+
+def test_a_product_that_is_read_again_stays_beside_the_sum() -> None:
+    def fn(x: Any, w: Any) -> Any:
+        t = x[:, :, None] * w[None]
+        return t.sum(1) + t.max(1)
+
+    check(fn, ["mul", "matmul", "max", "add"], x="M K", w="K N")
+
+
+def test_integers_are_not_products_of_floats() -> None:
+    program = bb.trace(lambda x, w: (x[:, :, None] * w).sum(1), x="int64: M K", w="int64: K N")
+    assert "matmul" not in ops(program)
+
+
+def softmax(x: Any) -> Any:
+    t = np.exp(x - x.max(0))
+    return t / t.sum(0)
+
+
+def softmax_of_rows(x: Any) -> Any:
+    t = np.exp(x - x.max(-1, keepdims=True))
+    return t / t.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("fn", "op"),
+    [
+        (softmax, "softmax"),
+        (softmax_of_rows, "softmax"),
+        (lambda x: 1 / (1 + np.exp(-x)), "sigmoid"),
+        (lambda x: 1.0 / (np.exp(-x) + 1), "sigmoid"),
+        (lambda x: x / (1 + np.exp(-x)), "silu"),
+        (lambda x: x * (1 / (1 + np.exp(-x))), "silu"),
+    ],
+)
+def test_functions_written_by_hand(fn: Fn, op: str) -> None:
+    check(fn, [op], x="M K")
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: np.exp(x - x.max(0)) / np.exp(x - x.max(0)).sum(1, keepdims=True),
+        lambda x: np.exp(x - x.min(0)) / np.exp(x - x.min(0)).sum(0),
+        lambda x: 2 / (1 + np.exp(-x)),
+        lambda x: 1 / (2 + np.exp(-x)),
+        lambda x: 1 / (1 + np.exp(x)),
+        lambda x: (x + 1) / (1 + np.exp(-x)),
+    ],
+)
+def test_what_is_nearly_such_a_function_is_none(fn: Fn) -> None:
+    program = bb.trace(fn, x="M K")
+    x = np.random.default_rng(0).standard_normal((5, 6))
+    assert ops(program)[-1] == "div"
+    np.testing.assert_allclose(program.numpy({"x": x})["out"], fn(x), atol=1e-12)
+
+
+def test_a_mask_that_is_added_is_a_choice() -> None:
+    def added(s: Any) -> Any:
+        i = bb.arange(s.shape[-1])
+        return s + bb.where(i <= i[:, None], 0, -np.inf)
+
+    def chosen(s: Any) -> Any:
+        i = bb.arange(s.shape[-1])
+        return bb.where(i <= i[:, None], s, -np.inf)
+
+    programs = [bb.trace(fn, s="B M M") for fn in (added, chosen)]
+    s = np.random.default_rng(0).standard_normal((3, 5, 5))
+    assert [ops(p)[-1] for p in programs] == ["where", "where"]
+    assert "add" not in ops(programs[0])
+    for program in programs:
+        np.testing.assert_array_equal(program.numpy({"s": s})["out"], added(s))
+
+
+@pytest.mark.parametrize("ends", [(0, 1), (1, -np.inf), (0, -1e9), (-np.inf, -np.inf)])
+def test_other_numbers_are_added(ends: tuple[float, float]) -> None:
+    def fn(s: Any) -> Any:
+        i = bb.arange(s.shape[-1])
+        return s + bb.where(i <= i[:, None], *ends)
+
+    assert ops(bb.trace(fn, s="M M"))[-1] == "add"
+
+
+def test_an_added_mask_widens_what_it_is_added_to() -> None:
+    """A mask of float32 beside scores of float16 gives float32, as in torch."""
+    torch = pytest.importorskip("torch")
+    mask = torch.zeros(8, 8).masked_fill(torch.ones(8, 8).tril() == 0, -torch.inf)
+    program = bb.trace(lambda s: s + mask, s=torch.empty(8, 8, dtype=torch.float16))
+    assert ops(program)[-2:] == ["where", "cast"]
+    assert program.equations[-1].param("dtype") == "float32"
