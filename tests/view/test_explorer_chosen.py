@@ -12,6 +12,7 @@ from blockbuster.view.explorer.frames import frames
 from blockbuster.view.explorer.milestones import milestones
 from blockbuster.view.explorer.setting import Setting, sizes_of
 from blockbuster.view.explorer.svg import plain_svg
+from blockbuster.view.render import can_render
 from tests.view.explorer_cases import SMALL, data, derivation, kernel_of
 
 PROGRAMS = {example.name: example for example in examples.ALL}
@@ -161,3 +162,18 @@ def test_a_derivation_in_a_notebook_groups_its_steps():
     assert "fuse-maps × 6" in html
     assert html.count("<tr>") < len(derivation("attention").steps)
     assert "division at the end" in html
+
+
+@pytest.mark.skipif(not can_render("svg"), reason="nothing is installed that draws pictures")
+def test_the_start_is_drawn_downwards_too():
+    pictures = data("heads")["pictures"]
+    start, *later = pictures["states"]
+    boxes = [
+        re.search(r'viewBox="([^"]*)"', pictures["svgs"][number])[1]
+        for number in (start["whole"][0], start["tall"])
+    ]
+    (_, _, width, height), (_, _, narrow, high) = ([*map(float, box.split())] for box in boxes)
+
+    assert narrow < width / 2
+    assert high > 2 * height
+    assert {state["tall"] for state in later} == {None}
