@@ -88,6 +88,17 @@ def test_lines_of_flash_attention_are_born_at_their_steps():
     assert len(words) < len(born) / 2
 
 
+@pytest.mark.parametrize(
+    ("blocks", "told"),
+    [({}, "Work is repeated"), ({"L": 2}, "Work is repeated"), ({"L": 1}, "has one, so repeats")],
+)
+def test_a_dim_of_one_block_repeats_no_work(blocks, told):
+    born = milestones(frames(derivation("attention")), SMALL["attention"], blocks)
+    (extended,) = [words for words in born if "block of L computes" in words]
+
+    assert told in extended
+
+
 def test_a_program_that_repeats_too_much_is_left_out_at_a_glance():
     made = bb.fuse(bb.lower(PROGRAMS["rmsnorm-swiglu"].program()))
     graphs = dict(enumerate(made.snapshots))
