@@ -197,7 +197,7 @@ orders = {
 }
 longest = max(end - start for r in orders.values() for own in programs(r).values()
               for start, end in own)  # fmt: skip
-fig, panels = plt.subplots(1, 2, figsize=(10, 4.6), sharex=True, sharey=True)
+fig, panels = plt.subplots(1, 2, figsize=(10, 4.6), sharex=True, sharey=True, layout="constrained")
 colors = plt.get_cmap("viridis")
 for panel, (name, report) in zip(panels, orders.items(), strict=True):
     bars = [
@@ -256,7 +256,7 @@ results = {
     name: {size: simulated(bb.emit(form, small), with_cache(size)) for size in caches}
     for name, form in forms.items()
 }
-fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for name, reports in results.items():
     moved = [report.bytes["hbm"] / 1e6 for report in reports.values()]
     left.plot(caches, moved, marker="o", label=name)
@@ -270,7 +270,6 @@ for panel in (left, right):
     panel.set_xlabel("MB of L2 cache")
 left.legend(frameon=False)
 fig.suptitle("16 heads of 512 queries and keys, called again and again")
-fig.tight_layout()
 plt.show()
 
 stored, flash = (

@@ -249,8 +249,12 @@ class Derivation:
         from blockbuster.view.terminal import telling
 
         setting = Setting(sizes or {}, blocks or {}, dtype, trials=trials, seed=seed)
-        with telling(None, "rewriting") as tell:
-            write_html(self, path, setting, title=title, prove=prove, progress=tell)
+        way_out = " (prove=False leaves out the proofs)" if prove else ""
+        with telling(None, f"rewriting{way_out}") as tell:
+            write_html(
+                self, path, setting, title=title, prove=prove,
+                progress=lambda what: tell(what + way_out),
+            )  # fmt: skip
 
     def to_json(self) -> str:
         """The derivation as JSON, with text forms and the name of the schema."""

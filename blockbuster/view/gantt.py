@@ -67,8 +67,12 @@ def _processors(axes: Any, report: Report) -> None:
             axes.axvspan(event.start, event.end, color=COLOURS["launch"], alpha=0.35, linewidth=0)
     axes.set_xlim(0.0, report.time_us)
     axes.set_ylabel("processor")
-    axes.set_title(f"{report.time_us:,.1f} us on {report.machine}, limited by {report.critical}")
-    axes.legend(loc="upper right", fontsize="small", title="longest busy", title_fontsize="small")
+    said = f"{report.time_us:,.1f} us on {report.machine}, limited by {report.critical}"
+    axes.set_title(said, loc="left")
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=max(len(bars), 1), frameon=False,
+        borderpad=0.1, fontsize="small", title="longest busy", title_fontsize="small",
+    )  # above the bars, of which it would hide some
 
 
 def _bars(axes: Any, events: Sequence[Event], resource: str) -> None:

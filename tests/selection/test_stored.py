@@ -160,9 +160,12 @@ def test_a_report_is_for_the_sizes_of_the_call():
     assert any(line.startswith("  chosen for sizes of this class: A = ") for line in lines)
 
 
-def test_many_values_are_summed_up():
+@pytest.mark.parametrize(
+    ("sorts", "told"), [(12, "4 smaller values: 114.7 kB in all"), (9, "1 smaller value: ")]
+)
+def test_many_values_are_summed_up(sorts, told):
     def chain(x):
-        for _ in range(12):
+        for _ in range(sorts):
             x = np.sort(bb.exp(x), axis=-1)
         return x
 
@@ -171,7 +174,7 @@ def test_many_values_are_summed_up():
     lines = what_is_stored(plan, plan.sizes)
 
     assert len(lines) == 9
-    assert lines[-1] == "4 smaller values: 114.7 kB in all"
+    assert lines[-1].startswith(told)
 
 
 def test_an_emitted_file_says_what_it_stores():

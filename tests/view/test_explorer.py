@@ -335,21 +335,6 @@ def test_pictures_round_places_but_no_numbers_of_the_program():
 
 
 @draws
-def test_the_start_is_drawn_downwards_too():
-    pictures = data("heads")["pictures"]
-    start, *later = pictures["states"]
-    boxes = [
-        re.search(r'viewBox="([^"]*)"', pictures["svgs"][number])[1]
-        for number in (start["whole"][0], start["tall"])
-    ]
-    (_, _, width, height), (_, _, narrow, high) = ([*map(float, box.split())] for box in boxes)
-
-    assert narrow < width / 2
-    assert high > 2 * height
-    assert {state["tall"] for state in later} == {None}
-
-
-@draws
 def test_pictures_are_stored_once():
     pictures = data("attention")["pictures"]
 

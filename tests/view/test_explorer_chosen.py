@@ -10,8 +10,10 @@ from blockbuster.selection.candidates.glance import least_time, promising
 from blockbuster.view.explorer.excerpt import around, excerpt
 from blockbuster.view.explorer.frames import frames
 from blockbuster.view.explorer.milestones import milestones
+from blockbuster.view.explorer.pictures import pictures_data
 from blockbuster.view.explorer.setting import Setting, sizes_of
 from blockbuster.view.explorer.svg import plain_svg
+from blockbuster.view.render import can_render
 from tests.view.explorer_cases import SMALL, data, derivation, kernel_of
 
 PROGRAMS = {example.name: example for example in examples.ALL}
@@ -84,6 +86,17 @@ def test_lines_of_flash_attention_are_born_at_their_steps():
     assert "Values over M × N (96 entries) no longer pass through global memory" in online
     assert "running maximum: the loop over N" in words[len(born)]
     assert len(words) < len(born) / 2
+
+
+@pytest.mark.parametrize(
+    ("blocks", "told"),
+    [({}, "Work is repeated"), ({"L": 2}, "Work is repeated"), ({"L": 1}, "has one, so repeats")],
+)
+def test_a_dim_of_one_block_repeats_no_work(blocks, told):
+    born = milestones(frames(derivation("attention")), SMALL["attention"], blocks)
+    (extended,) = [words for words in born if "block of L computes" in words]
+
+    assert told in extended
 
 
 def test_a_program_that_repeats_too_much_is_left_out_at_a_glance():
@@ -161,3 +174,19 @@ def test_a_derivation_in_a_notebook_groups_its_steps():
     assert "fuse-maps × 6" in html
     assert html.count("<tr>") < len(derivation("attention").steps)
     assert "division at the end" in html
+
+
+@pytest.mark.skipif(not can_render("svg"), reason="nothing is installed that draws pictures")
+def test_the_start_is_drawn_downwards_too():
+    found = frames(derivation("attention"))[:1]
+    pictures = pictures_data([found[0].before, found[0].after], found)
+    start, later = pictures["states"]
+    boxes = [
+        re.search(r'viewBox="([^"]*)"', pictures["svgs"][number])[1]
+        for number in (start["whole"][0], start["tall"])
+    ]
+    (_, _, width, height), (_, _, narrow, high) = ([*map(float, box.split())] for box in boxes)
+
+    assert narrow < width / 2
+    assert high > 2 * height
+    assert later["tall"] is None

@@ -101,7 +101,7 @@ def test_the_figure_has_a_bar_for_each_event():
     bars = sum(len(container) for container in top.containers)
     assert bars == len([e for e in report.timeline if e.processor >= 0])
     assert len(others) == len(report.use)
-    assert top.get_title().endswith(f"limited by {report.critical}")
+    assert top.get_title(loc="left").endswith(f"limited by {report.critical}")
 
 
 def test_the_closed_form_has_nothing_to_draw():

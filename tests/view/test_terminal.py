@@ -2,11 +2,15 @@
 
 import io
 import time
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 import blockbuster as bb
 from blockbuster.view import terminal
+from blockbuster.view.commands import view
+from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.terminal import telling
 
 
@@ -74,4 +78,26 @@ def test_a_page_tells_a_terminal_what_is_done(monkeypatch, tmp_path):
     shown = on_terminal(monkeypatch, 0.001)
     DERIVATION.to_html(tmp_path / "page.html", trials=1)
 
-    assert "simulating" in shown.getvalue()
+    assert "simulating (prove=False leaves out the proofs)" in shown.getvalue()
+
+
+@pytest.mark.parametrize(("trials", "proved"), [(8, True), (0, False)])
+def test_a_page_names_what_is_made_and_how_to_leave_out_the_proofs(monkeypatch, trials, proved):
+    """Without the page itself: what the terminal is told of each part of the work."""
+    told = []
+
+    @contextmanager
+    def working(_, what):
+        told.append(what)
+        yield told.append
+
+    def write_html(*_, prove, progress, **__):
+        assert prove is proved
+        progress("simulating")
+
+    monkeypatch.setattr(view.Screen, "working", working)
+    monkeypatch.setattr(view, "write_html", write_html)
+    view.write_page(None, Path("page.html"), Setting(trials=trials))
+
+    way_out = " (--trials 0 leaves out the proofs)" if proved else ""
+    assert told == [f"rewriting{way_out}", f"simulating{way_out}"]

@@ -105,9 +105,10 @@ def _texts(
     progress("simulating")
     simulation = simulation_data(kernel.kernel, setting.machine)
     moves = moves_data(kernel.derivation, strings, setting, prove=prove, progress=progress)
+    born = milestones(found, sizes, choice.blocks(sizes))
     return {
         "states": states,
-        "steps": steps_data(found, states, changes, proofs, milestones(found, sizes)),
+        "steps": steps_data(found, states, changes, proofs, born),
         "proof": whole,
         "kernel": _kernel_data(kernel, strings),
         "simulation": simulation,

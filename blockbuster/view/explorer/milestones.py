@@ -36,10 +36,13 @@ Stored = tuple[Dim, ...]
 """The size classes of a stored value's dims, sorted: scores over S and S' have S twice."""
 
 
-def milestones(found: Sequence[Frame], sizes: Mapping[Dim, int]) -> list[str]:
+def milestones(
+    found: Sequence[Frame], sizes: Mapping[Dim, int], blocks: Mapping[Dim, int] | None = None
+) -> list[str]:
     """The achievement of each step, or "" for a step that only prepares others.
 
-    Where ``sizes`` are known, values have numbers of entries.
+    Where ``sizes`` are known, values have numbers of entries. Where the numbers of the kernels'
+    ``blocks`` are known, work is only said to be repeated for a dim of several.
     """
     words: list[list[str]] = [[] for _ in found]
     said: set[str] = set()
@@ -54,7 +57,7 @@ def milestones(found: Sequence[Frame], sizes: Mapping[Dim, int]) -> list[str]:
             divides = _divides(frame) if rule.name == "swap-scale-dot" else False
             words[at].append(LATER[rule.name] + (": the division at the end" if divides else ""))
         elif rule.kind == "extension":
-            words[at].append(_repeated(frame))
+            words[at].append(_repeated(frame, blocks or {}))
         words[at] += _gone(frame, left[at], sizes, units)
         words[at] += _together(frame)
     return [". ".join(filter(None, told)) for told in words]
@@ -92,9 +95,11 @@ def _divides(frame: Frame) -> bool:
     )
 
 
-def _repeated(frame: Frame) -> str:
+def _repeated(frame: Frame, blocks: Mapping[Dim, int]) -> str:
     assert frame.application is not None
     dim = _dim_at(frame.after, frame.made)
+    if blocks.get(size_class(dim)) == 1:
+        return f"Each block of {dim} computes what all need: the kernel has one, so repeats nothing"
     each = f"each block of {dim}" if dim else "each block"
     return f"Work is repeated from here: {each} computes again what all of them need"
 
