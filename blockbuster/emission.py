@@ -261,9 +261,7 @@ def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:
     dims = dims_of(program)
     for dim, count in chunks.items():
         if dim not in (*dims, *map(size_class, dims)):
-            raise ValueError(
-                message(f"unknown dim {dim!r} in chunks", hint=among(dim, dims))
-            )
+            raise ValueError(message(f"unknown dim {dim!r} in chunks", hint=among(dim, dims)))
         if count < 2 or count & (count - 1):
             raise ValueError(f"{dim} in {count} chunks, expected a power of two of at least 2")
 
@@ -276,9 +274,7 @@ def _check_known(program: TileProgram, what: str, given: Mapping[Dim, int]) -> N
             raise ValueError(message(f"unknown dim {dim!r} in {what}", hint=hint))
 
 
-def _with_fixed(
-    program: TileProgram, graph: Graph, sizes: Mapping[Dim, int]
-) -> dict[Dim, int]:
+def _with_fixed(program: TileProgram, graph: Graph, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
     """``sizes``, and those that the traced function was given. Raises ValueError where these
     differ, where a dim has no size, and where one has no elements.
     """
@@ -286,7 +282,9 @@ def _with_fixed(
     traced = graph.meaning.sizes if graph.meaning is not None else {}
     for dim, size in sizes.items():
         if traced.get(dim, size) != size:
-            hint = f'trace it with the dim {dim} without a number to emit it for any size: x="{dim}"'
+            hint = (
+                f'trace it with the dim {dim} without a number to emit it for any size: x="{dim}"'
+            )
             what = f"{dim} is {size}, but the function was traced for {traced[dim]}"
             raise ValueError(message(what, hint=hint))
         if size == 0:
