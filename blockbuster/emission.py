@@ -277,9 +277,7 @@ def _check_known(program: TileProgram, what: str, given: Mapping[Dim, int]) -> N
             raise ValueError(message(f"unknown dim {dim!r} in {what}", hint=hint))
 
 
-def _with_fixed(
-    program: TileProgram, graph: Graph, sizes: Mapping[Dim, int]
-) -> dict[Dim, int]:
+def _with_fixed(program: TileProgram, graph: Graph, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
     """``sizes``, and those that the traced function was given. Raises ValueError where these
     differ, where a dim has no size, and where one has no elements.
     """
@@ -287,7 +285,9 @@ def _with_fixed(
     traced = graph.meaning.sizes if graph.meaning is not None else {}
     for dim, size in sizes.items():
         if traced.get(dim, size) != size:
-            hint = f'trace it with the dim {dim} without a number to emit it for any size: x="{dim}"'
+            hint = (
+                f'trace it with the dim {dim} without a number to emit it for any size: x="{dim}"'
+            )
             what = f"{dim} is {size}, but the function was traced for {traced[dim]}"
             raise ValueError(message(what, hint=hint))
         if size == 0:

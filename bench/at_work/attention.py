@@ -8,7 +8,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from bench.outside.attention import causal, heads, merged, rotated, rotated_pairs
+from bench.outside.attention import causal, merged, rotated, rotated_pairs
 from bench.outside.making import case
 from bench.peers.case import Array
 
@@ -132,7 +132,9 @@ def top_scores(q: Array, k: Array, v: Array) -> Array:
     return torch.softmax(s.masked_fill(s < least, float("-inf")), -1) @ v
 
 
-def retention_chunk(q: Array, k: Array, v: Array, state: Array, decay: Array) -> tuple[Array, Array]:
+def retention_chunk(
+    q: Array, k: Array, v: Array, state: Array, decay: Array
+) -> tuple[Array, Array]:
     """RetNet, a chunk: inside of it by scores, from before it by the state."""
     i = torch.arange(q.shape[2], device=q.device)
     log = torch.log(decay)[:, None, None]
@@ -160,6 +162,7 @@ def linear_attention(q: Array, k: Array, v: Array) -> Array:
 
 def performer(q: Array, k: Array, v: Array, proj: Array) -> Array:
     """Positive random features."""
+
     def features(x: Array) -> Array:
         x = x * x.shape[-1] ** -0.25
         return torch.exp(x @ proj - (x * x).sum(-1, keepdim=True) / 2) * proj.shape[-1] ** -0.5

@@ -152,7 +152,7 @@ CASES = (
     vision(group_norm, "B C H W, C, C", dict(B=8, C=128, H=64, W=64),
            few=dict(C=8, H=6, W=5)),
     vision(squeeze_excite, "B C H W, R C, C R", dict(B=16, C=256, H=28, W=28, R=16),
-           few=dict(C=16, R=4, H=5, W=5)),
+           few=dict(C=16, R=16, H=5, W=5)),
     vision(pixel_shuffle, "B C H W, N C 3 3, N", dict(B=4, C=64, N=256, H=64, W=64),
            few=dict(C=4, N=8, H=6, W=5)),
     vision(patches, "B 3 H W, E 768, E, P E", dict(B=32, E=768, H=224, W=224, P=196),

@@ -20,6 +20,7 @@ LABELS = dict(own=dict(labels="int64"), special=dict(labels=below(16)))
 
 def preference(z: Array, z_ref: Array, labels: Array) -> Array:
     """DPO: log-likelihoods of chosen and rejected answers, beside those of a reference."""
+
     def likelihood(z: Array) -> Array:
         taken = torch.log_softmax(z, -1).gather(-1, labels[..., None]).squeeze(-1)
         return taken.sum(-1)

@@ -131,8 +131,8 @@ class DimTable(SizeTable):
                     f"{self.in_words(exact)} of a size that is not known may be no whole number"
                 )
                 hint = (
-                    'use /; give the size a number where its array is declared: x="M N=64"; or return'
-                    " an array that has an axis of this length"
+                    'use /; give the size a number where its array is declared: x="M N=64"; or'
+                    " return an array that has an axis of this length"
                 )
                 raise trace_error(reason, hint=hint, where=where)
 

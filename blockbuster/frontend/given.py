@@ -11,7 +11,6 @@ from blockbuster.frontend.source import Refused
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.reading import LARGEST
 
-
 FORM = (
     'write dims as "B M D=64", with sizes from 1 to 2**63 - 1; where an axis has no elements, pass'
     " an example: np.zeros((3, 0))"

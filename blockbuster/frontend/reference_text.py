@@ -67,9 +67,7 @@ class UserFunction:
         shown = {axis for v in text.given for axis in self.program.shape_of(v)}
         cut = tuple(dim for dim in apart(self.program) if dim in shown)
         module, divides = text.module()
-        return Reference(
-            module, held, cut, in_dtypes=True, over_zero=divides, fixed=self.sizes
-        )
+        return Reference(module, held, cut, in_dtypes=True, over_zero=divides, fixed=self.sizes)
 
 
 def _completed(program: ArrayProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:

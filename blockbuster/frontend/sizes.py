@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from blockbuster.frontend.numerics import number
 from blockbuster.frontend.source import Refused, trace_error
-from blockbuster.ir.expr import DEEPEST, Call, Const, Expr, Size, calls, rewrite, show_expr, sizes_in
+from blockbuster.ir.expr import (
+    DEEPEST,
+    Call,
+    Const,
+    Expr,
+    Size,
+    calls,
+    rewrite,
+    show_expr,
+    sizes_in,
+)
 from blockbuster.ir.lengths import Length, length_of
 
 if TYPE_CHECKING:

@@ -101,6 +101,52 @@ def copied_list(x, kept):
     return x, kept[0]
 
 
+class Foreign:
+    """An array of a library that nobody here knows."""
+
+    shape, dtype = (3,), np.dtype("float64")
+
+
+def squeeze_in_place(x):
+    y = x + 0
+    y.squeeze_(0)
+    return y
+
+
+def read_after_change(x):
+    y = x + 0
+    flat = y.reshape(-1)
+    y += 1
+    return flat, y
+
+
+def read_before_change(x):
+    y = x + 0
+    flat = y.reshape(-1) * 1
+    y = y + 1
+    return flat, y
+
+
+def number_grows(x):
+    s = bb.sum(x)
+    s += 0.5
+    return s
+
+
+def masked_heads():
+    layer = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+
+    def fn(x, mask):
+        return layer(x, x, x, attn_mask=mask > 0, need_weights=False)[0]
+
+    return fn
+
+
+def attend(x, mask):
+    q = x[:, None]
+    return torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask > 0)
+
+
 FIRST, COPIED = captured_that_changes()
 
 
@@ -172,7 +218,7 @@ CHANGES = (
 PYTHON = (
     traced("bb.where(condition, x, y)", lambda x: x if x > 0 else -x,
            lambda x: bb.where(x > 0, x, -x)),
-    traced("(a < x) & (x < b)", lambda x: 0 < x < 1, lambda x: (0 < x) & (x < 1)),
+    traced("(a < x) & (x < b)", lambda x: 0 < x < 1, lambda x: (x > 0) & (x < 1)),
     traced("bb.exp(x) for math.exp(x)", lambda x: math.exp(x), lambda x: bb.exp(x)),
     traced("o = bb.zeros_like(x)", lambda x: np.zeros(3).__setitem__(0, x[0, 0]),
            put(lambda x: x[0])),
@@ -198,4 +244,13 @@ PYTHON = (
           lambda: bb.jit(lambda x, k: x + 1)(np.ones(2), (1,))),
 )  # fmt: skip
 
-CASES = (*KINDS, *CHANGES, *PYTHON)
+MORE = (
+    Tried("NumPy arrays and torch tensors", lambda: bb.jit(lambda x: x + 1)(Foreign()),
+          lambda: bb.jit(lambda x: x + 1)(np.ones(3))),
+    traced("the result of .squeeze", squeeze_in_place, lambda x: (x + 0).squeeze(0), x="1 N"),
+    traced("read it before that line", read_after_change, read_before_change),
+    traced("y = y + z", number_grows, lambda x: bb.sum(x) + 0.5, x="int64: M"),
+    traced("F.scaled_dot_product_attention(q", masked_heads(), attend, x="2 5 8", mask="5 5"),
+)  # fmt: skip
+
+CASES = (*MORE, *KINDS, *CHANGES, *PYTHON)

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+import traceback
 from pathlib import Path
 
 import blockbuster
@@ -13,17 +14,22 @@ MAKERS = ("trace_error", "message", "Refused", "_refuse", "_refuse_token", "_err
 
 
 def sites():
-    """File, first line and last line of each call that gives a hint."""
+    """File, first line and last line of each statement that gives an error a hint."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and _gives_a_hint(node):
-                name = path.relative_to(PACKAGE).as_posix()
+            if isinstance(node, ast.Raise | ast.Return):
+                if any(_gives_a_hint(part) for part in ast.walk(node)):
+                    found.append((name, node.lineno, node.end_lineno))
+            elif isinstance(node, ast.Expr) and _gives_a_hint(node.value):
                 found.append((name, node.lineno, node.end_lineno))
     return found
 
 
 def _gives_a_hint(call):
+    if not isinstance(call, ast.Call):
+        return False
     name = getattr(call.func, "id", getattr(call.func, "attr", ""))
     named = any(word.arg == "hint" for word in call.keywords)
     return name in MAKERS and (named or (name == "Refused" and len(call.args) > 1))
@@ -57,10 +63,6 @@ def lines_of(work, monkeypatch):
         try:
             work()
         except Exception as error:
-            while error is not None:
-                trace = error.__traceback__
-                while trace is not None:
-                    add(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
-                    trace = trace.tb_next
-                error = error.__cause__ or error.__context__
+            for frame, line in traceback.walk_tb(error.__traceback__):
+                add(frame.f_code.co_filename, line)
     return seen

@@ -107,7 +107,7 @@ SHAPES = (
     traced("leave out fewer", lambda x: torch.nn.functional.pad(x, (-3, -2)),
            lambda x: torch.nn.functional.pad(x, (-1, -2)), x="M=8 N=4"),
     traced('give the axis a size, "M=4 N"', lambda x: sum(row for row in x), fixed={"x": "M=4 N"}),
-    traced("index it, x[0]", lambda x: list(x)[0], lambda x: x[0]),
+    traced("index it, x[0]", lambda x: next(iter(x)), lambda x: x[0]),
     traced("bb.sum(x, axis=0)", lambda x: sum(row for row in x), lambda x: bb.sum(x, axis=0),
            x="M=5000 N"),
     traced("x.mT", lambda x: x.H, lambda x: x.mT, x=torch.zeros(2, 3, 4)),
