@@ -90,7 +90,7 @@ def report(
         stored=found,
         alone=alone(plan.kernels) if all(file.considered for file in plan.files) else "",
         sizes=[at_hand, *_made_for(plan, at_hand)],
-        notes=[note for note in said if NO_CHOICE not in note],
+        notes=[*_advice(plan), *(note for note in said if NO_CHOICE not in note)],
     )
     lines = [*_all(plan, at_hand), *_after(assemblers, said)]
     misc = tuple(call.name for call in plan.calls)
@@ -255,6 +255,16 @@ def _file(file: File, plan: Plan) -> list[str]:
     return [*lines, reason, *(f"    {said}" for said in of_schedule(best, plan.sizes))]
 
 
+def advice(best: Choice) -> Iterator[str]:
+    """What keeps a mask from saving work, and what the user would write instead."""
+    return whole_loops(_with_groups(best.scheduled)) if best.scheduled is not None else iter(())
+
+
+def _advice(plan: Plan) -> Iterator[str]:
+    for file in plan.files:
+        yield from advice(file.considered.best) if file.considered is not None else ()
+
+
 def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
     """The tiles and the schedule of a choice, and what they mean at these sizes."""
     tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in best.blocks.items())
@@ -264,8 +274,7 @@ def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
     if best.schedules:
         yield f"schedule: {best.schedules}"
     yield from narrowed_loops(best.program, sizes, best.blocks)
-    if best.scheduled is not None:
-        yield from whole_loops(_with_groups(best.scheduled))
+    yield from advice(best)
     if best.again is not None:
         yield f"{best.again.words}: stored, they would move more"
     for chunks in best.program.chunks:
