@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from textwrap import wrap
 
+from blockbuster.costs.report import in_us
 from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.numbered_chunks import is_walked
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -19,8 +20,9 @@ from blockbuster.rules import explain
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.candidate import CPU, Choice
 from blockbuster.selection.considered import NO_CHOICE, in_words
+from blockbuster.selection.plans.call_times import calls_of
 from blockbuster.selection.plans.divided import Divided
-from blockbuster.selection.plans.explanation import time_in_words
+from blockbuster.selection.plans.explanation import MEASURED, time_in_words
 from blockbuster.selection.plans.kernel_lines import KernelLine, of_program, of_text
 from blockbuster.selection.plans.masked_loops import narrowed_loops, whole_loops
 from blockbuster.selection.plans.pieces import Call
@@ -152,9 +154,12 @@ def wrapped(mark: str, text: str) -> list[str]:
 def plan_lines(plan: Plan) -> Iterator[str]:
     """The lines of a plan's kernels and calls, in order."""
     number = 0
+    calls = dict(calls_of(plan))
     for step, lines in _by_step(plan):
         if isinstance(step, Call):
-            yield from wrapped("  ", _call(step))
+            us = calls.get(step.writes)
+            time = f"; {in_us(us)} {MEASURED}" if step.is_library and us is not None else ""
+            yield from wrapped("  ", _call(step) + time)
         for line in lines:
             count = step.kernels if isinstance(step, File) and len(lines) == 1 else 1
             yield line.text(f"  {numbered(number, count)}: ")
