@@ -46,15 +46,27 @@ def with_calls(report: Report, plan: Plan, machine: Machine, launch: str) -> Rep
     return replace(report, time_us=total, busy=busy, assumed=tuple(said))
 
 
+def calls_of(plan: Plan) -> Iterator[tuple[tuple[str, ...], float | None]]:
+    """The arrays that each call writes, and its microseconds, launched by the host, if known."""
+    divided = plan.divided
+    machine = divided.machine if isinstance(divided, Divided) else None
+    for call, us in _of_calls(plan, machine, "plain") if machine is not None else ():
+        yield call.writes, us
+
+
 def _times(plan: Plan, machine: Machine, launch: str) -> Iterator[tuple[str, float | None]]:
-    """Each call that is not a user's function, and its microseconds if they are known."""
+    """The name of each call that is not a user's function, and its microseconds if known."""
+    return ((call.name, us) for call, us in _of_calls(plan, machine, launch))
+
+
+def _of_calls(plan: Plan, machine: Machine, launch: str) -> Iterator[tuple[Call, float | None]]:
     sizes = {size_class(dim): size for dim, size in plan.sizes.items()}
     for part in plan.divided.parts if isinstance(plan.divided, Divided) else ():
         own = completed(sizes, part.size_rules)
         for call in (step for step in part.pieces.steps if isinstance(step, Call)):
             if call.only_moves:
-                yield call.name, copy_us(call, own, machine)
+                yield call, copy_us(call, own, machine)
             elif call.is_library:
                 timed = library_of(machine) is not None
                 by_host = launch_by_host(machine) if launch == "plain" else 0.0
-                yield call.name, library_us(part, call, own, machine) + by_host if timed else None
+                yield call, library_us(part, call, own, machine) + by_host if timed else None

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 WIDTH = 118
 SMALL = 0.0005  # a gap that is not worth telling
+MEASURED = "as measured"  # of calls of a library: by tables (machines/library.py)
 MOST = 4  # refused parts that are told one by one
 
 
@@ -61,7 +62,8 @@ class Told:
             count = "the library"
         number = f" in {count}" if self.kernels != 1 or self.library else ""
         limits = f", limited by {' and '.join(self.limited_by)}" if self.limited_by else ""
-        time = f"{in_us(self.us)}{limits}; " if self.us is not None else ""
+        by = f" {MEASURED}" if self.library and not self.kernels else ""
+        time = f"{in_us(self.us)}{by}{limits}; " if self.us is not None else ""
         arrays = f"reads {', '.join(self.reads)}; writes {', '.join(self.writes)}"
         form = " on whole arrays" if self.whole else ""
         return f"{self.computes}{number}{form}: {time}{arrays}"
@@ -108,6 +110,7 @@ def time_in_words(plan: Plan, divided: Divided) -> str:
     """The predicted time of a plan: "35.5 us predicted on h200 (closed form, cold cache)"."""
     total = sum(divided.times(plan.sizes))
     by = "model of NumPy's calls" if divided.machine.kind == CPU else CLOSED_FORM
+    by += f"; library {MEASURED}" if any(call.is_library for call in plan.calls) else ""
     return f"{in_us(total)} predicted on {divided.machine.name} ({by})" if isfinite(total) else ""
 
 

@@ -17,6 +17,7 @@ from blockbuster.selection.cost import Cost
 from blockbuster.selection.plans.kernel_lines import of_program
 from blockbuster.selection.plans.report import (
     Report,
+    advice,
     alone,
     head,
     in_lines,
@@ -44,7 +45,7 @@ def kernel_report(kernel: Kernel) -> Report:
         stored=found,
         alone=alone(kernel.kernels),
         sizes=[kernel.sizes],
-        notes=kernel.notes,
+        notes=(*(advice(considered.best) if considered else ()), *kernel.notes),
     )
     stored = tuple(map(str, found))
     details = indented(_details(kernel, considered, stored))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from textwrap import wrap
 
+from blockbuster.costs.report import in_us
 from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.numbered_chunks import is_walked
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -19,8 +20,9 @@ from blockbuster.rules import explain
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.candidate import CPU, Choice
 from blockbuster.selection.considered import NO_CHOICE, in_words
+from blockbuster.selection.plans.call_times import calls_of
 from blockbuster.selection.plans.divided import Divided
-from blockbuster.selection.plans.explanation import time_in_words
+from blockbuster.selection.plans.explanation import MEASURED, time_in_words
 from blockbuster.selection.plans.kernel_lines import KernelLine, of_program, of_text
 from blockbuster.selection.plans.masked_loops import narrowed_loops, whole_loops
 from blockbuster.selection.plans.pieces import Call
@@ -90,7 +92,7 @@ def report(
         stored=found,
         alone=alone(plan.kernels) if all(file.considered for file in plan.files) else "",
         sizes=[at_hand, *_made_for(plan, at_hand)],
-        notes=[note for note in said if NO_CHOICE not in note],
+        notes=[*_advice(plan), *(note for note in said if NO_CHOICE not in note)],
     )
     lines = [*_all(plan, at_hand), *_after(assemblers, said)]
     misc = tuple(call.name for call in plan.calls)
@@ -152,9 +154,12 @@ def wrapped(mark: str, text: str) -> list[str]:
 def plan_lines(plan: Plan) -> Iterator[str]:
     """The lines of a plan's kernels and calls, in order."""
     number = 0
+    calls = dict(calls_of(plan))
     for step, lines in _by_step(plan):
         if isinstance(step, Call):
-            yield from wrapped("  ", _call(step))
+            us = calls.get(step.writes)
+            time = f"; {in_us(us)} {MEASURED}" if step.is_library and us is not None else ""
+            yield from wrapped("  ", _call(step) + time)
         for line in lines:
             count = step.kernels if isinstance(step, File) and len(lines) == 1 else 1
             yield line.text(f"  {numbered(number, count)}: ")
@@ -255,6 +260,16 @@ def _file(file: File, plan: Plan) -> list[str]:
     return [*lines, reason, *(f"    {said}" for said in of_schedule(best, plan.sizes))]
 
 
+def advice(best: Choice) -> Iterator[str]:
+    """What keeps a mask from saving work, and what the user would write instead."""
+    return whole_loops(_with_groups(best.scheduled)) if best.scheduled is not None else iter(())
+
+
+def _advice(plan: Plan) -> Iterator[str]:
+    for file in plan.files:
+        yield from advice(file.considered.best) if file.considered is not None else ()
+
+
 def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
     """The tiles and the schedule of a choice, and what they mean at these sizes."""
     tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in best.blocks.items())
@@ -264,8 +279,7 @@ def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
     if best.schedules:
         yield f"schedule: {best.schedules}"
     yield from narrowed_loops(best.program, sizes, best.blocks)
-    if best.scheduled is not None:
-        yield from whole_loops(_with_groups(best.scheduled))
+    yield from advice(best)
     if best.again is not None:
         yield f"{best.again.words}: stored, they would move more"
     for chunks in best.program.chunks:

@@ -1,0 +1,78 @@
+"""Reports of real programs: short lines, and no word that a reader has to look up."""
+
+import re
+
+import pytest
+
+import blockbuster as bb
+from bench.everyday import EVERYDAY
+from blockbuster.selection.plans.kernel_lines import WIDTH, KernelLine, cut
+from blockbuster.selection.plans.operators import computes
+from tests.parameters import one_in
+
+torch = pytest.importorskip("torch")
+
+from bench.outside.predict import callable_for  # noqa: E402
+from bench.peers.cases import OUTSIDE  # noqa: E402
+
+BANNED = re.compile(
+    r"NOT FUSED|applies here|fuse the program|counted \d|times as much|by choice|made again|e\+\d",
+    re.IGNORECASE,
+)
+OTHERS = tuple(OUTSIDE[:: len(OUTSIDE) // 15][:15])
+KERNEL = re.compile(r"  kernels? \d+( to \d+)?: .+")
+
+
+def check(report, plan):
+    """The form of a report; ``plan`` is what it is about."""
+    head, *lines = report.text.splitlines()
+    told = [line for line in lines if KERNEL.fullmatch(line)]
+
+    assert head.startswith(f"{plan.name}: ")
+    assert max(map(len, (head, *lines, *report.details.splitlines()))) <= WIDTH
+    assert not any(map(BANNED.search, (report.text, report.details, plan.explain())))
+    assert "snapshot" not in report.text
+    assert len(told) == plan.kernels
+    assert all(re.search(r"; [\d,.]+ us, limited by \w+$", line) for line in told)
+    assert len(lines) <= plan.kernels + len(plan.calls) + 12
+
+
+@pytest.mark.parametrize("program", one_in(15, EVERYDAY[::2]), ids=lambda one: one.name)
+def test_reports_of_everyday_programs_are_short(program):
+    compiled = program.compiled()
+    check(compiled.report, compiled.plan)
+
+
+@pytest.mark.parametrize("case", one_in(15, OTHERS, first=1), ids=lambda one: one.key)
+def test_reports_of_programs_from_outside_are_short(case):
+    dtypes = {name: getattr(torch, case.own.get(name, case.dtype)) for name in case.inputs}
+    arrays = [torch.empty(case.shape(n, case.sizes), dtype=dtype) for n, dtype in dtypes.items()]
+    with torch.no_grad():
+        jitted = bb.jit(callable_for(case.fn, arrays), machine="h200", library=False)
+        check(jitted.report_for(*arrays), jitted.plan_for(*arrays))
+
+
+def test_there_are_thirty_programs():
+    assert len(EVERYDAY[::2]) + len(OTHERS) == 30
+
+
+def chain(x):
+    for _ in range(9):
+        x = bb.tanh(bb.exp(x) + 1.0)
+    return x
+
+
+def test_long_lists_of_operators_and_names_are_cut_to_a_line():
+    equations = bb.trace(chain, x="M").equations
+    names = ("a_rather_long_name_of_an_array" * 2, "b", "c")
+    line = KernelLine(equations, 12.0, "hbm", ("in 4 chunks of M",), writes=names)
+    text = line.text("  kernel 1: ")
+
+    assert len(computes(equations)) > 40
+    assert computes(equations, 60).endswith("(test_short_reports.py:61)")
+    assert len(computes(equations, 60)) <= 60
+    assert len(text) <= WIDTH
+    assert text.endswith(", in 4 chunks of M; 12.0 us, limited by hbm")
+    assert ", b, ... = " in text
+    assert len(KernelLine((), 1.0, writes=("x" * 300,)).text("")) == WIDTH
+    assert cut("softmax", 7) == "softmax"
