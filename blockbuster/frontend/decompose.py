@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, WHOLES, dtype_of_kind
 from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.powers import POWERS
-from blockbuster.frontend.primitives import Apply, Count, Primitive, Ref, Round, Source
+from blockbuster.frontend.primitive_program import Primitives
+from blockbuster.frontend.primitives import Apply, Count, Ref, Round, Source
 from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.frontend.source import Refused, trace_error
-from blockbuster.frontend.strips import Cut, Split, Strips, Windows
+from blockbuster.frontend.strips import Cut, Split, Windows
 from blockbuster.frontend.views import ViewRecorder
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Rule
-from blockbuster.ir.types import Dim
 
 Term = Ref | Expr | None
 """An operand of an equation being taken apart: an array, a scalar, or left out."""
@@ -35,23 +34,6 @@ LARGE = 2.0**24
 """From here on float32 does not hold each whole number."""
 
 Decomposition = Callable[[ViewRecorder, Equation, tuple[Term, ...]], Ref]
-
-
-@dataclass(frozen=True)
-class Primitives:
-    """A primitive program: its equations, and the values that fill the outputs, with their names.
-
-    ``notes``: one sentence for each copy that a slice or a concatenation costs. ``lengths``: those
-    of dims whose size follows from others. ``fixed``: sizes that were fixed when tracing.
-    ``least``: the rules for least sizes, with the lines that ask for them.
-    """
-
-    primitives: tuple[Primitive, ...]
-    outputs: tuple[tuple[str, int, Strips], ...]
-    notes: tuple[str, ...]
-    lengths: Mapping[Dim, Length]
-    fixed: Mapping[Dim, int]
-    least: tuple[Rule, ...] = ()
 
 
 def decompose(program: ArrayProgram) -> Primitives:

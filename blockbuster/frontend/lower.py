@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.frontend.decompose import Primitives, decompose
+from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.demands import layouts, native, wants
 from blockbuster.frontend.interleaved import with_lines
 from blockbuster.frontend.layout import Layout, dims_of, natural, step_back, type_of
@@ -29,6 +29,7 @@ from blockbuster.frontend.nest import (
     op_leaf,
 )
 from blockbuster.frontend.own_dims import with_own_dims
+from blockbuster.frontend.primitive_program import Primitives
 from blockbuster.frontend.primitives import (
     Apply,
     Contract,
@@ -75,7 +76,7 @@ class _Lowering:
     def __init__(self, program: Primitives) -> None:
         self._builder = Builder()
         program = replace(program, primitives=read_once(program.primitives))
-        self._live = _live(program)
+        self._live = program.live
         ends = [value for _, value, _ in program.outputs]
         named = with_own_dims(program.primitives, self._live, ends)
         stored = [(value, strips) for _, value, strips in program.outputs]
@@ -280,15 +281,3 @@ def _misc(op: Opaque, shape: Shape, lengths: Mapping[Dim, Length]) -> Misc:
 
 def _units(shape: Shape) -> tuple[int, ...]:
     return tuple(i for i, axis in enumerate(shape) if axis == 1)
-
-
-def _live(program: Primitives) -> list[bool]:
-    """Which primitives an output needs."""
-    live = [False] * len(program.primitives)
-    for _, value, _ in program.outputs:
-        live[value] = True
-    for position in reversed(range(len(live))):
-        if live[position]:
-            for ref in program.primitives[position].operands:
-                live[ref.value] = True
-    return live

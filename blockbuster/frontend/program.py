@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from blockbuster.errors import a_kind, message, shown
+from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.frontend.torch import on_host
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
@@ -26,7 +27,7 @@ from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim
 
 if TYPE_CHECKING:
-    from blockbuster.frontend.decompose import Primitives
+    from blockbuster.frontend.primitive_program import Primitives
 
 Axis = Dim | int
 """A dim, or the literal 1."""
@@ -145,9 +146,15 @@ class ArrayProgram:
         opaque = (
             f"{e.param('name')} ({e.where}) is opaque: a kernel boundary runs around it"
             for e in self.equations
-            if e.op == "custom"
+            if e.op == "custom" and not self._is_turned(e)
         )
         return (*opaque, *(self.apart.notes if self.apart else ()))
+
+    def _is_turned(self, equation: Equation) -> bool:
+        """True for a flip that is none any more: what is scanned around it runs backwards."""
+        if self.apart is None or not isinstance(equation.param("fn"), Flip):
+            return False
+        return not self.apart.calls(equation.param("name"), equation.where)
 
     @property
     def definitions(self) -> tuple[Rule, ...]:

@@ -12,8 +12,10 @@ SCANS = {
     "cumsum": (bb.cumsum, np.add), "cumprod": (bb.cumprod, np.multiply),
     "cummax": (bb.cummax, np.maximum), "cummin": (bb.cummin, np.minimum),
 }  # fmt: skip
-SHAPES = [((7,), 0), ((1,), 0), ((0,), 0), ((5, 0), 1), ((0, 5), 1), ((4, 1), 1), ((3, 300), 1),
-          ((300, 3), 0), ((2, 3, 40), -1), ((2, 40, 3), 1), ((40, 2, 3), 0), ((2, 2, 3, 9), 2)]  # fmt: skip
+SHAPES = [
+    ((7,), 0), ((1,), 0), ((0,), 0), ((5, 0), 1), ((0, 5), 1), ((4, 1), 1), ((3, 300), 1),
+    ((300, 3), 0), ((2, 3, 40), -1), ((2, 40, 3), 1), ((40, 2, 3), 0), ((2, 2, 3, 9), 2),
+]  # fmt: skip
 UNITS = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 
 
@@ -31,7 +33,8 @@ def test_shapes_and_axes(name, shape, axis):
     found = bb.jit(lambda x: scan(x * 1.5 - 0.5, axis) + 1)(x)
 
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, ufunc.accumulate(1.5 * x.astype(float) - 0.5, axis) + 1, rtol=2e-5)
+    wanted = ufunc.accumulate(1.5 * x.astype(float) - 0.5, axis) + 1
+    np.testing.assert_allclose(found, wanted, rtol=2e-5)
 
 
 @pytest.mark.parametrize("dtype", UNITS)
@@ -141,3 +144,28 @@ def test_one_kernel(function):
 
     (step,) = plan.steps
     assert step.kernels == 1
+
+
+def test_flips_around_a_scan_are_no_calls():
+    turned = bb.trace(lambda x: np.flip(bb.cumsum(np.flip(x, 1), 1), 1), x="M N")
+    apart = bb.trace(lambda x: bb.cumsum(np.flip(x, 1), 1), x="M N")
+    across = bb.trace(lambda x: np.flip(bb.cumsum(x, 1), 0), x="M N")
+
+    assert turned.notes == ()
+    for program_ in (apart, across):
+        assert [note.split()[0] for note in program_.notes] in (["flip[1]"], ["flip[0]"])
+
+
+@pytest.mark.parametrize(("columns", "kernels"), [(slice(0, -2), 1), (slice(3, None), 2)])
+def test_a_scan_of_the_first_elements_needs_no_others(columns, kernels):
+    """A slice from the first element on is the scan of that slice; another one is cut out of it."""
+    traced = bb.trace(lambda x: bb.cumsum(x, 1)[:, columns] * 2, x="M N")
+    x = drawn((3, 9), "float64")
+
+    (found,) = traced.numpy({"x": x}).values()
+
+    np.testing.assert_allclose(found, np.cumsum(x, 1)[:, columns] * 2)
+    assert len(traced.notes) == kernels - 1
+    np.testing.assert_allclose(
+        bb.jit(lambda x: bb.cumsum(x, 1)[:, columns] * 2)(x), np.cumsum(x, 1)[:, columns] * 2
+    )

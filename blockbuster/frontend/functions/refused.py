@@ -58,7 +58,7 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal(("lstm", "gru", "rnn_tanh", "rnn_relu"),
             "its steps in time come one after another, each a few kernels",
             "call nn.LSTMCell, nn.GRUCell or nn.RNNCell in a loop over the steps"),
-    Refusal(("logcumsumexp",), _ONE_AFTER_ANOTHER,
+    Refusal(("logcumsumexp",), "kernels scan sums, products and extrema, no logarithms of sums",
             "m = bb.max(x, -1, True); bb.log(bb.cumsum(bb.exp(x - m), -1)) + m"),
     Refusal(("nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile",
              "mode"), _ORDER, CUSTOM),
