@@ -11,6 +11,7 @@ from blockbuster.emit.tile.dataflow import folded, reads
 from blockbuster.emit.tile.program import Fold, For, Init, Member, Store, statements
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Float64
+from blockbuster.ir.expr import arguments
 
 LEADS = ((0.5, 1.0), (1.0, 1.5), (1.5, 4.0))
 """Numbers of leads, each step at least as large as that before: maxima and sums grow."""
@@ -59,10 +60,14 @@ def not_chunkable(loop: For, before: Body, behind: Body) -> str:
 def combines(member: Member) -> bool:
     """True if, at some numbers, it does not matter over which leads a partial result is taken.
 
-    From leads r to r2, and on to r3, is as from r to r3: else chunks would change the result.
+    From leads r to r2, and on to r3, is as from r to r3: else chunks would change the result. A
+    lead whose r the factor does not read is the same number throughout.
     """
-    count = len(member.leads)
+    count, read = len(member.leads), arguments(member.factor)
     steps = [np.array([*product(values, repeat=count)]).T for values in LEADS]
+    for lead in range(count):
+        if 1 + lead not in read:
+            steps[1][lead] = steps[2][lead] = steps[0][lead]
     items = np.array(ITEMS)[:, None]
 
     def taken(x: Array, old: Array, new: Array) -> Array:
