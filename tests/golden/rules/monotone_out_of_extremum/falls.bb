@@ -12,3 +12,17 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
+# after
+graph(X: N[M,N] = port) {
+  m = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_max(a)
+    yield max m_1
+  }
+  s = map N (x_1 in !X) {
+    t1 = row_min(x_1)
+    yield min t1
+  }
+  t2 = exp(m - s)
+  return t2
+}
