@@ -6,7 +6,7 @@ graph(X: N[M,N] = port) {
     yield max m_1
   }
   s = map N (c = m, x_1 in !X) {
-    h = exp(c - x_1) over [M,N]
+    h = c - x_1 over [M,N]
     t = row_max(h)
     yield max t
   }
@@ -23,6 +23,6 @@ graph(X: N[M,N] = port) {
     t1 = row_min(x_1)
     yield min t1
   }
-  t2 = exp(m - s)
+  t2 = sub(m, s)
   return t2
 }
