@@ -35,9 +35,9 @@ from blockbuster.rules.beside import without
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.element_formulas import Formulas, folded_of, scalar_of
 from blockbuster.rules.legality import first_iteration_gone, map_at
-from blockbuster.rules.magnitudes import late
 from blockbuster.rules.monotone import HOLE, Monotone, NotMonotoneError, filled, monotone
 from blockbuster.rules.separate import ANY, signs_of
+from blockbuster.rules.shared_factor import made_here, sharing
 
 TURNED = {"max": "min", "min": "max"}
 DEEPEST = 8
@@ -111,7 +111,9 @@ class MonotoneOutOfExtremum(LocalRule):
 
 def _waiting(graph: Graph, position: int) -> Iterator[_Found | str]:
     """The extrema of a map whose function leaves it, or why it stays."""
-    waits = [graph.nodes[position].operands[each.port] for each in late(graph, position)]
+    others = tuple(dict.fromkeys(sharing(graph, position)))
+    operands = [graph.nodes[position].operands[port] for port in made_here(graph, position)]
+    waits = [v for v in operands if any(v.node == o or graph.reaches(o, v.node) for o in others)]
     for port, result in enumerate(map_at(graph, position).results if waits else ()):
         op = map_at(graph, position)
         if result not in (Accumulate("max"), Accumulate("min")) or op.group_of(port) != (port,):

@@ -53,6 +53,11 @@ EXTREMA: Mapping[str, tuple[str, ...]] = {
           p = map K (x_1 in !X, v = m) { u = v - x_1 over [M,K] a = row_max(u) yield max a }
           return p }""",
         """graph(X: K[M,K] = port, Y: K[M,K] = port) {
+          m = map K (x in !X) { t = row_sum(x) yield +t }
+          p = map K (x_1 in !X, y in !Y, v = m) {
+            w = add(x_1, y) u = maximum(w - v, 1) over [M,K] a = row_max(u) yield max a }
+          return p }""",
+        """graph(X: K[M,K] = port, Y: K[M,K] = port) {
           s, m = map K (x in !X) { r = row_max(x) t = row_sum(x) yield max r yield +t }
           c = m + s over [M]
           p, q = map K (x_1 in !X, y in !Y, v = c) {

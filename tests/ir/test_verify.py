@@ -146,8 +146,7 @@ BROKEN = {
         r"result 1 of type \[N\] is rescaled by a lead of type \[K\]",
     ),
     "a factor of too many arguments": (
-        map_over("M", GROUP_BODY, (Accumulate("max"), Rescale("+", (0,), call("mul", Arg(0), Arg(3)))),
-                 (K, K), ROWS),
+        map_over("M", GROUP_BODY, (Accumulate("max"), Rescale("+", (0,), Arg(3))), (K, K), ROWS),
         "the factor of result 1 reads more than x, r, r2",
     ),
     "an expression with an unread operand": (

@@ -19,7 +19,9 @@ from blockbuster.rules import (
     fuse,
 )
 from blockbuster.rules.fold_at_extremum import FoldAtExtremum
+from blockbuster.rules.monotone_out_of_extremum import MonotoneOutOfExtremum
 from blockbuster.rules.rescale_by_magnitude import RescaleByMagnitude
+from blockbuster.rules.rolling_update import RollingUpdate
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
 from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
 from blockbuster.rules.swap_mean_dot import SwapMeanDot
@@ -123,7 +125,10 @@ def test_a_root_mean_square_norm_with_a_weight_leaves_the_matmul(golden):
     golden("fused/rms_norm_with_weight.bb", made.show())
 
 
-SEARCHES = (FoldAtExtremum(), ScaleOutOfExtremum(), ScaleOutOfMagnitude(), RescaleByMagnitude())
+SEARCHES = (
+    FoldAtExtremum(), ScaleOutOfExtremum(), ScaleOutOfMagnitude(), RescaleByMagnitude(),
+    MonotoneOutOfExtremum(), RollingUpdate(),
+)  # fmt: skip
 """Norms search for no maximum: these rules have programs of their own."""
 
 

@@ -229,7 +229,7 @@ def rational(case):
     return case.monoid == "+" and not any(name in case.g for name in functions)
 
 
-PROVABLE = [case for case in CASES if case.kind != REFUSED and rational(case)]
+PROVABLE = [*dict.fromkeys(case for case in CASES if case.kind != REFUSED and rational(case))]
 
 
 @pytest.mark.parametrize("case", rest_slow(PROVABLE, PROVABLE[:1]), ids=str)
@@ -280,8 +280,8 @@ def told(case, rule):
 MUTANTS = (
     Mutant("rolling: a sign", "RollingUpdate", "laws",
            'each = call("sub", new, old) if times > 0', "each = call(\"sub\", new, old) if True"),
-    Mutant("rolling: an element is a parameter", "RollingUpdate", "dependent_folds",
-           "if not type.buffered and dim not in type.axes and", "if"),
+    Mutant("rolling: a missing element", "RollingUpdate", "dependent_folds",
+           "leaves.items() if value is None)", "leaves.items() if value is None)[1:]"),
     Mutant("rolling: an h that does not distribute", "RollingUpdate", "bounded",
            "if shown:", "if False:"),
     Mutant("rolling: a dropped domain", "RollingUpdate", "rolling",
@@ -300,9 +300,17 @@ def test_mutants_die(mutant):
     """By a golden case, or by a random reduction."""
     rule = mutant.build()
 
-    assert any(told(case, rule) for case in GOLDEN_CASES) or any(
+    assert any(notices(rule, case) for case in GOLDEN_CASES) or any(
         wrong(each, rule) for each in CASES
     )
+
+
+def notices(rule, case):
+    """A mutant may also break what the rule asserts."""
+    try:
+        return told(case, rule)
+    except AssertionError:
+        return True
 
 
 def test_softmax_with_its_maximum_and_without_run_in_one_and_the_same_loop():

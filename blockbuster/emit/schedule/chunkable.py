@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+import numpy as np
+
 from blockbuster.emit.tile.cut import Body
 from blockbuster.emit.tile.dataflow import folded, reads
-from blockbuster.emit.tile.program import Fold, For, Init, Store, statements
+from blockbuster.emit.tile.program import Fold, For, Init, Member, Store, statements
+from blockbuster.interp.layout import Array
+from blockbuster.interp.semantics import Float64
+from blockbuster.ir.expr import arguments
+
+LEADS = ((0.5, 1.0), (1.0, 1.5), (1.5, 4.0))
+"""Numbers of leads, each step at least as large as that before: maxima and sums grow."""
+ITEMS = (0.0, 0.75, 3.0)
 
 
 def totals_of(loop: For, before: Body) -> list[Fold]:
@@ -33,6 +44,8 @@ def not_chunkable(loop: For, before: Body, behind: Body) -> str:
         for tile in folded(fold):
             if tile not in started:
                 return f"{tile.name} does not start beside the loop"
+        if fold in totals and not all(map(combines, fold.members)):
+            return f"what {fold.target.name} rescales is not known to combine"
     for fold in totals:
         for tile in folded(fold):
             if tile in reads(loop.body):
@@ -42,6 +55,29 @@ def not_chunkable(loop: For, before: Body, behind: Body) -> str:
             if tile.per_lane:
                 return f"{tile.name} has an entry per lane"
     return ""
+
+
+def combines(member: Member) -> bool:
+    """True if, at some numbers, it does not matter over which leads a partial result is taken.
+
+    From leads r to r2, and on to r3, is as from r to r3: else chunks would change the result. A
+    lead whose r the factor does not read is the same number throughout.
+    """
+    count, read = len(member.leads), arguments(member.factor)
+    steps = [np.array([*product(values, repeat=count)]).T for values in LEADS]
+    for lead in range(count):
+        if 1 + lead not in read:
+            steps[1][lead] = steps[2][lead] = steps[0][lead]
+    items = np.array(ITEMS)[:, None]
+
+    def taken(x: Array, old: Array, new: Array) -> Array:
+        args = (x, *old, *new)
+        return np.asarray(Float64.expression(member.factor, args, lambda _: 7))
+
+    with np.errstate(all="ignore"):
+        at_once = taken(items, steps[0], steps[2])
+        by_way = taken(taken(items, steps[0], steps[1]), steps[1], steps[2])
+    return bool(np.allclose(at_once, by_way, rtol=1e-9, atol=0, equal_nan=True))
 
 
 def not_apart(before: Body) -> str:

@@ -244,8 +244,8 @@ class Init(HashedOnce):
 class Member:
     """A significand of a group: factor(target, r, r2) folded with factor(value, rv, r2).
 
-    r and r2 are its lead before and after, rv what the lead folded, or r2 if the fold is ``ahead``.
-    ``leads``: 0 is the fold's target, k member k's. The factor reads all r before all r2.
+    r and r2 are its leads before and after, all r first; rv what they folded, or r2 if ``ahead``.
+    Number 0 of ``leads`` is the fold's target, number k that of member k.
     """
 
     target: Tile
@@ -259,9 +259,9 @@ class Member:
 class Fold(HashedOnce):
     """``target`` becomes target (monoid) value; then the members of its group follow.
 
-    ``ahead``: ``value`` is the new value of ``target``, folded before the members' values were
-    computed under it. ``onto``: a rescaled value of ``target`` onto which ``value`` is folded.
-    ``apart``: why it is carried out in another way than written (workarounds.py)."""
+    ``ahead``: ``value`` is the new value of ``target``, under which members' values were computed.
+    ``onto``: a rescaled ``target`` to fold onto. ``apart``: why it is not carried out as written.
+    """
 
     target: Tile
     monoid: str

@@ -6,9 +6,23 @@ graph(X: N[M,N] = port) {
     yield max m_1
   }
   s = map N (c = m, x_1 in !X) {
-    h = exp(c - x_1) over [M,N]
+    h = c - x_1 over [M,N]
     t = row_max(h)
     yield max t
   }
   return s
+}
+# after
+graph(X: N[M,N] = port) {
+  m = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_max(a)
+    yield max m_1
+  }
+  s = map N (x_1 in !X) {
+    t1 = row_min(x_1)
+    yield min t1
+  }
+  t2 = sub(m, s)
+  return t2
 }

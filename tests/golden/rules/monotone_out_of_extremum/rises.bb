@@ -12,3 +12,17 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
+# after
+graph(X: N[M,N] = port) {
+  s = map N (x in !X) {
+    t1 = row_max(x)
+    yield max t1
+  }
+  m = map N (x_1 in !X) {
+    a = abs(x_1)
+    m_1 = row_max(a)
+    yield max m_1
+  }
+  t2 = maximum(s - m, 0)
+  return t2
+}

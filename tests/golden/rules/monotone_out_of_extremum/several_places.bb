@@ -12,3 +12,4 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
+# because: s takes sub of several values that change

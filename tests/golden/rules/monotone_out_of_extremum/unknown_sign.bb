@@ -12,3 +12,4 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
+# because: s is not known to rise or to fall: it takes mul
