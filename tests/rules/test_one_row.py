@@ -64,10 +64,3 @@ def test_batches_are_rows_where_they_meet_one_matrix(function, dims, rows):
     }
     (made,) = bb.evaluate(final, given).values()
     np.testing.assert_allclose(made, function(**given), rtol=1e-12)
-
-
-def test_positions_cost_nothing_where_a_mask_of_them_is_made_again():
-    def fn(x):
-        return bb.where(bb.arange(x.shape[1])[:, None] <= 3, x, 0.0)
-
-    assert not fused(fn, dict(x="B N D")).final.buffered_edges()
