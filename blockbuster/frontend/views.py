@@ -136,13 +136,13 @@ class ViewRecorder(Pieces):
             expr, order = self._in_known_sizes(expr), self._order_of_rows(refs, rank)
             if order is None:
                 return super().apply(expr, *refs, hint=hint)
-            units = ((None,) * (rank - len(ref.axes)) for ref in refs)
-            full = (Ref(r.value, (*u, *r.axes)).view(order) for r, u in zip(refs, units, strict=True))
-            return self._with_rows(super().apply(expr, *full, hint=hint), order)
-        made: Ref = yield self._through(
+            full = [Ref(ref.value, (*(None,) * (rank - len(ref.axes)), *ref.axes)) for ref in refs]
+            made = super().apply(expr, *(ref.view(order) for ref in full), hint=hint)
+            return self._with_rows(made, order)
+        result: Ref = yield self._through(
             refs, found, rank, lambda operands: self._apply(expr, operands, hint)
         )
-        return made
+        return result
 
     def _round(self, ref: Ref, dtype: str) -> Task[Ref]:
         found = self._own_axis([ref], len(ref.axes))

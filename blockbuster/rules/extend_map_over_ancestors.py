@@ -9,7 +9,9 @@ before   A = map N { ... }                  after   P = map L (W = !W, vt in !VT
 
 Like extend-map, but other results of the graph, and other values that the map depends on, stay
 outside and are passed whole. So chains of any number of matmuls fuse, and statistics of a norm are
-not computed again in every iteration. Costs the work of the pulled nodes, once per iteration.
+not computed again in every iteration. The two loops may also share a list while the inner one waits
+for a factor that the outer one sums, where factor-out then takes the factor out of it.
+Costs the work of the pulled nodes, once per iteration.
 Termination: each application moves nodes from a graph into one of its maps, and no rule moves them
 out.
 Source: ours; the paper's rule 6 requires the entire graph.

@@ -72,6 +72,7 @@ def inputs(name, heads, groups):
 
 def arrays(inputs, rng, **sizes):
     """Arguments for a case, of float64."""
+
     def given(axes):
         if axes == "int64: 1":
             return np.array([rng.integers(sizes["S"])])
