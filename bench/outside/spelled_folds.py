@@ -115,7 +115,7 @@ def several_axes(draw: Draw) -> Spelled:
 
 def by_channel(draw: Draw) -> Spelled:
     """A scale for each channel."""
-    b, c, h = draw.few(16, 32), draw.few(64, 100, 256), draw.few(28, 56)
+    b, c, h = draw.few(16, 32), draw.size(64, 100, 256), draw.size(28, 56)
     return spelled(
         {"x": (b, c, h, h), "s": (c,)},
         "np.einsum('bchw,c->bchw', x, s)",
@@ -210,7 +210,7 @@ def normalized(draw: Draw) -> Spelled:
 
 def excited(draw: Draw) -> Spelled:
     """Channels weighted by what their means say."""
-    b, c, h, r = draw.few(16, 32), draw.few(128, 256), draw.few(14, 28), 16
+    b, c, h, r = draw.few(16, 32), draw.size(128, 256), draw.size(14, 28), 16
     return spelled(
         {"x": (b, c, h, h), "a": (c, r), "w": (r, c)},
         "x * torch.sigmoid(torch.relu(x.mean((2, 3)) @ a) @ w)[:, :, None, None]",

@@ -1,11 +1,10 @@
 """Functions that are written by hand, recorded as the functions that they are.
 
-    t = exp(x - max(x)); t / sum(t)               softmax(x)
     1 / (1 + exp(-x)), x / (1 + exp(-x))          sigmoid(x), silu(x)
     x * sigmoid(x)                                silu(x)
 
-Kernels compute the functions with fewer operations and in the form that cannot overflow, which the
-safety pass would have to find again in what was typed.
+Kernels compute the functions with fewer operations. A softmax by hand stays as it is typed: it is
+what derivations and proofs start from.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.array import TracedArray, array_at
-from blockbuster.frontend.contractions import Shown, aligned, before_views, equation_of, named
+from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.program import Equation, Operand
 from blockbuster.frontend.sizes import scalar
@@ -43,7 +42,7 @@ def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray |
         return trace.record("sigmoid", (array_at(trace, x),))
     if x is not None and _is(first, x):
         return trace.record("silu", (first,))
-    return _softmax(first, second)
+    return None
 
 
 def _is(x: Any, operand: Operand) -> bool:
@@ -64,34 +63,3 @@ def _of_logistic(divisor: TracedArray) -> Value | None:
 def _made_by(x: TracedArray, operand: Operand) -> Equation | None:
     """The equation of the trace of ``x`` that makes an operand."""
     return equation_of(array_at(x.trace, operand)) if isinstance(operand, Value) else None
-
-
-def _softmax(first: Any, second: TracedArray) -> TracedArray | None:
-    """The softmax that a quotient of shifted exponentials and their sum is."""
-    power = equation_of(first)
-    difference = _made_by(first, power.operands[0]) if power and power.op == "exp" else None
-    if difference is None or difference.op != "sub" or second.ndim > first.ndim:
-        return None
-    x, most = difference.operands
-    if not isinstance(x, Value) or not isinstance(most, Value):
-        return None
-    shown, of = named(first), named(array_at(first.trace, x))
-    axis = _folded("sum", before_views(aligned(first, second.value, shown.letters)), shown)
-    same = of.letters == shown.letters and of.array.kind == FLOAT and axis is not None
-    if not same or most == x or array_at(first.trace, most).ndim > first.ndim:
-        return None
-    if _folded("max", before_views(aligned(first, most, shown.letters)), of) != axis:
-        return None
-    made: TracedArray = of.array.trace.record("softmax", (of.array,), {"axis": axis})
-    return made
-
-
-def _folded(op: str, seen: Shown, whole: Shown) -> int | None:
-    """The axis along which an array is folded to what is seen of it; None if it is not."""
-    fold = equation_of(seen.array)
-    if fold is None or fold.op != op or fold.operands[0] != whole.array.value:
-        return None
-    axis: int = fold.param("axis") % whole.array.ndim
-    letters = list(whole.letters)
-    letters[axis : axis + 1] = "." * bool(fold.param("keepdims"))
-    return axis if "".join(letters) == seen.letters else None

@@ -55,16 +55,16 @@ def contracted(
 
 def _sum(x: TracedArray, axis: int, keeps: bool, einsum: Einsum) -> TracedArray | None:
     """The sum over an axis of a product of two arrays."""
-    seen = named(x)
+    seen = _named(x)
     folded = seen.letters[axis]
-    product = before_views(seen)
+    product = _before_views(seen)
     equation = equation_of(product.array)
     if folded == UNIT or equation is None or equation.op != "mul":
         return None
     factors = [operand for operand in equation.operands if isinstance(operand, Value)]
     if len(factors) < 2:
         return None
-    first, second = (before_views(aligned(x, f, product.letters)) for f in factors)
+    first, second = (_before_views(_aligned(x, f, product.letters)) for f in factors)
     if not first.array.kind == second.array.kind == FLOAT:
         return None
     if folded not in first.letters or folded not in second.letters:
@@ -91,8 +91,8 @@ def _rows_of_batches(a: TracedArray, b: TracedArray, einsum: Einsum) -> TracedAr
     """A matmul of single rows, or columns, for each of a batch that the other operand lacks."""
     batch = LETTERS[: max(a.ndim, b.ndim) - 2]
     row, column, inner = LETTERS[-3], LETTERS[-2], LETTERS[-1]
-    first = named(a, batch[len(batch) - (a.ndim - 2) :] + row + inner)
-    second = named(b, batch[len(batch) - (b.ndim - 2) :] + inner + column)
+    first = _named(a, batch[len(batch) - (a.ndim - 2) :] + row + inner)
+    second = _named(b, batch[len(batch) - (b.ndim - 2) :] + inner + column)
     only = [[c for c in batch if c in x.own and c not in y.own]
             for x, y in ((first, second), (second, first))]  # fmt: skip
     rows, columns = (row in first.own, column in second.own)
@@ -106,17 +106,17 @@ def _rows_of_batches(a: TracedArray, b: TracedArray, einsum: Einsum) -> TracedAr
     return _with_units(einsum(text, (_plain(first), _plain(second))), shown)
 
 
-def named(x: TracedArray, letters: str = LETTERS) -> Shown:
+def _named(x: TracedArray, letters: str = LETTERS) -> Shown:
     """An array with the first of ``letters`` for its axes."""
     letters = letters[: x.ndim]
     units = [x.trace.dims.is_unit(axis) for axis in x.axes]
     return Shown(x, "".join(UNIT if u else c for u, c in zip(units, letters, strict=True)))
 
 
-def aligned(x: TracedArray, value: Value, letters: str) -> Shown:
+def _aligned(x: TracedArray, value: Value, letters: str) -> Shown:
     """A factor of a product whose axes have these letters."""
     array = array_at(x.trace, value)
-    return named(array, letters[len(letters) - array.ndim :])
+    return _named(array, letters[len(letters) - array.ndim :])
 
 
 def equation_of(x: Any) -> Equation | None:
@@ -125,7 +125,7 @@ def equation_of(x: Any) -> Equation | None:
     return x.trace.recorded[1][x.value.node] if made else None
 
 
-def before_views(seen: Shown) -> Shown:
+def _before_views(seen: Shown) -> Shown:
     """The array that transposes and new axes show, with the letters that are shown of it."""
     equation = equation_of(seen.array)
     while equation is not None and equation.op in VIEWS:

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
 
 
-LOOKED_THROUGH = ("add", "cast", "exp", "expand", "max", "mul", "neg", "sigmoid", "sub", "sum",
-                  "transpose", "where")  # fmt: skip
+LOOKED_THROUGH = ("add", "cast", "exp", "expand", "mul", "neg", "sigmoid", "transpose", "where")
 """Operations that may be needless once what reads them is recorded as something else."""
 
 

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 EACH = [family.__name__ for family in FAMILIES]
 ONE_PROGRAM = [
-    "broadcast_product", "outer_sum", "gates", "softmax_in_the_middle",
+    "broadcast_product", "outer_sum", "gates",
 ]  # fmt: skip
 """Families whose three ways are the same operations once they are traced."""
 
