@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from blockbuster.ir.expr import Arg, Call, Const, Expr, call
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
 from blockbuster.ir.graph import Node, Value
 from blockbuster.ir.ops import Elementwise, Functional, Pointwise
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 from blockbuster.rules.emitter import Emitter
-from blockbuster.rules.linear_expressions import ONE, NotAffine, Parts, split
+from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
 from blockbuster.rules.pairs import Pair
 
 
@@ -81,12 +81,8 @@ def _times(to: Emitter, parts: Parts[Expr], found: Logarithm, node: Node) -> Log
     """The parts of ``rest + slope * (large + small)``, without axes that the node drops."""
 
     def product(value: Value) -> Expr:
-        slope = parts.slope
-        assert slope is not None
-        if slope == ONE:
-            return to.leaf(value)
-        minus = slope == Const(-1.0)
-        return call("neg", to.leaf(value)) if minus else call("mul", slope, to.leaf(value))
+        assert parts.slope is not None
+        return _multiplied(parts.slope, to.leaf(value))
 
     large = product(found.large)
     if parts.rest is not None:
@@ -98,6 +94,29 @@ def _times(to: Emitter, parts: Parts[Expr], found: Logarithm, node: Node) -> Log
     small = product(found.small)
     summed = found.summed or parts.rest is not None
     return Logarithm(fitting(to.emit(large)), fitting(to.emit(small)), summed)
+
+
+def _multiplied(slope: Expr, value: Expr) -> Expr:
+    """``slope * value``, which is chosen where the slope is: 0 times an infinite value is NaN."""
+    if slope in (ONE, ZERO):
+        return value if slope == ONE else ZERO
+    if slope == Const(-1.0):
+        return call("neg", value)
+    match slope:
+        case Call("where", (test, *branches)):
+            return call("where", test, *(_multiplied(branch, value) for branch in branches))
+        case Call("neg", (inner,)):
+            return call("neg", _multiplied(inner, value))
+        case Call("div", (above, below)):
+            return call("div", _multiplied(above, value), below)
+        case Call("mul", (a, b)) if _chooses(a) or _chooses(b):
+            first, second = (a, b) if _chooses(a) else (b, a)
+            return _multiplied(first, _multiplied(second, value))
+    return call("mul", slope, value)
+
+
+def _chooses(expr: Expr) -> bool:
+    return "where" in functions_of(expr)
 
 
 def _scalar(node: Node) -> Expr | None:

@@ -6,7 +6,7 @@ from random import Random
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
@@ -229,3 +229,37 @@ def test_their_kernels_do_the_same():
         made, _ = program(at)
         found = results["out"].astype(np.float64).reshape(made.axes[-1])
         assert_exact_or_eager(found, made, arrays[at], np.float32)
+
+
+def chosen(x, t):
+    """The logarithm of the probability of one element in each row."""
+    here = t[:, None] == bb.arange(x.shape[1])
+    return bb.sum(bb.where(here, bb.log_softmax(x, axis=-1), 0), axis=-1)
+
+
+def weighed(x, t):
+    """The same, with a weight behind the choice, and a sign."""
+    here = t[:, None] == bb.arange(x.shape[1])
+    return bb.sum(-bb.where(here, bb.log_softmax(x, axis=-1), 0) * 3 / 7, axis=-1)
+
+
+@cache
+def traced_and_safe(fn):
+    program = bb.trace(fn, x="M N", t="int64: M")
+    return program, bb.safe(bb.fuse(bb.lower(program)).final)
+
+
+@pytest.mark.parametrize("fn", [chosen, weighed])
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_elements_that_are_not_chosen_may_be_infinite(fn, seed):
+    """-inf masks elements of a softmax: 0 times their logarithm would be NaN."""
+    random = np.random.default_rng(seed)
+    x = np.where(random.random((5, 6)) < 0.5, -np.inf, random.standard_normal((5, 6)))
+    t = random.integers(0, 6, 5)
+    x[np.arange(5), t] = 1.0  # the chosen one is there
+    program, fused = traced_and_safe(fn)
+
+    found = bb.evaluate(fused, {"x": x, "t": t}, block_sizes={"N": 4})["out"]
+
+    np.testing.assert_allclose(found, program.numpy({"x": x, "t": t})["out"], rtol=1e-12)
