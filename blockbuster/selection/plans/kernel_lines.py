@@ -145,7 +145,7 @@ def _operators(nest: Nest) -> str:
 def _writes(program: TileProgram, nest: Nest) -> Iterator[str]:
     """The arrays that a nest stores, by the user's words; no partial results of chunks."""
     words = words_of(program)
-    for buffer in stored(nest.body):
+    for buffer in sorted(stored(nest.body), key=lambda one: one.space != OUTPUT):
         if not any(_has((buffer,), one) for one in program.chunks):
             yield buffer.name if buffer.space == OUTPUT else words.get(buffer, buffer.name)
 
