@@ -169,8 +169,25 @@ class Repeated:
     def words(self) -> str:
         """The amount of repeated work, in words."""
         now, once = self.now.matrix + self.now.vector, self.once.matrix + self.once.vector
-        names = f"{', '.join(self.copied)} and what they take" if self.copied else "Values"
-        return f"{names} are made again: {now:.2g} operations instead of {once:.2g}"
+        names = f"{', '.join(self.copied)} and what they read" if self.copied else "values"
+        counts = f"{in_operations(now)} operations instead of {in_operations(once)}"
+        return f"{names} are computed again where they are read: {counts}"
+
+
+def in_operations(number: int) -> str:
+    """A number of operations in words.
+
+    >>> in_operations(171_798_691_840), in_operations(2_000_000), in_operations(512)
+    ('172 billion', '2 million', '512')
+    """
+    for size, word in ((10**9, "billion"), (10**6, "million")):
+        if number >= size:
+            return (
+                f"{number / size:,.3g} {word}"
+                if number < 1000 * size
+                else f"{number // size:,} {word}"
+            )
+    return f"{number:,}"
 
 
 def repeated(

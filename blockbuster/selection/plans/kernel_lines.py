@@ -30,7 +30,7 @@ from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.plans.operators import computes
 
 WIDTH = 120
-FEW = 2  # arrays of a kernel that are named
+FEW, NAMES = 2, 40  # arrays of a kernel that are named, and the characters of their names
 DOT = "dot"
 
 
@@ -57,7 +57,7 @@ class KernelLine:
         end = ", ".join(filter(None, (time, limit)))
         behind = "".join(f", {one}" for one in self.more) + (f"; {end}" if end else "")
         names = (*self.writes[:FEW], "...") if len(self.writes) > FEW else self.writes
-        mark += f"{shown(', '.join(names))} = " if names else ""
+        mark += f"{cut(shown(', '.join(names)), NAMES)} = " if names else ""
         room = WIDTH - len(mark) - len(behind)
         what = computes(self.equations, room) if self.equations else self.otherwise
         return cut(mark + cut(shown(what), room) + behind, WIDTH)
@@ -145,7 +145,7 @@ def _operators(nest: Nest) -> str:
 def _writes(program: TileProgram, nest: Nest) -> Iterator[str]:
     """The arrays that a nest stores, by the user's words; no partial results of chunks."""
     words = words_of(program)
-    for buffer in stored(nest.body):
+    for buffer in sorted(stored(nest.body), key=lambda one: one.space != OUTPUT):
         if not any(_has((buffer,), one) for one in program.chunks):
             yield buffer.name if buffer.space == OUTPUT else words.get(buffer, buffer.name)
 

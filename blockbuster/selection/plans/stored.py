@@ -251,7 +251,7 @@ def _stored(
 
 def _reason(one: Explanation) -> str:
     """The reason of an edge; a rule that applies was left out where its result is no better."""
-    return LEFT_OUT if one.reason == APPLIES else one.why
+    return LEFT_OUT if one.reason == APPLIES else one.reason
 
 
 def _named(written: Between, near: Sequence[Explanation]) -> Between:
