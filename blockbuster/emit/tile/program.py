@@ -260,7 +260,7 @@ class Fold(HashedOnce):
     """``target`` becomes target (monoid) value; then the members of its group follow.
 
     ``ahead``: ``value`` is the new value of ``target``, under which members' values were computed.
-    ``onto``: a rescaled ``target`` to fold onto. ``apart``: why it is not carried out as written."""
+    ``onto``: a rescaled ``target`` to fold onto. ``apart``: why it is carried out otherwise."""
 
     target: Tile
     monoid: str
