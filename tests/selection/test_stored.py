@@ -94,12 +94,13 @@ def test_a_report_begins_with_what_did_not_fuse():
     )
     lines = str(report(undivided)).splitlines()
 
-    assert lines[0] == "both: 4 kernels for sm_90, float16, M = 8192, N = 40000"
+    assert lines[0] == "both: 5 kernels for sm_90, float16, M = 8192, N = 40000"
     assert lines[1].startswith("  NOT FUSED: writes 8192 x 40000 (e; 2.6 GB) because ")
     assert "a transpose reads e: transpose reorders a list" in lines[1]
     assert 'bb.fuse(graph, whole=("N",))' in lines[1]
-    assert lines[2].startswith(("  stores 40000 (", "  NOT FUSED: writes 40000 (r; 320.0 kB) "))
-    assert lines[3] == "  hands on 8192 (I5[M], I6[M]; 65.5 kB) from kernel to kernel"
+    assert lines[2].startswith("  stores 8192 x 32 (I5[M, N_chunk], I6[M, N_chunk]; 2.1 MB)")
+    assert lines[3].startswith(("  stores 40000 (", "  NOT FUSED: writes 40000 (r; 320.0 kB) "))
+    assert lines[4] == "  hands on 8192 (I7[M], I8[M]; 65.5 kB) from kernel to kernel"
 
 
 def test_what_goes_from_part_to_part_is_stored_by_choice():
