@@ -95,17 +95,18 @@ def test_a_report_says_what_did_not_fuse_before_what_is_stored_for_speed():
     made = report(undivided)
     lines, stored = str(made).splitlines(), made.stored
 
-    assert lines[0].startswith("both: 4 kernels for sm_90, float16; ")
-    assert [line.split(":")[0] for line in lines[1:5]] == [f"  kernel {at}" for at in range(1, 5)]
+    assert lines[0].startswith("both: 5 kernels for sm_90, float16; ")
+    assert [line.split(":")[0] for line in lines[1:6]] == [f"  kernel {at}" for at in range(1, 6)]
     refused = "  did not fuse: e (2.6 GB): a transpose reads e: transpose reads it"
-    assert lines[5].startswith(refused)
-    assert lines[6].startswith("    to fuse it: if one block holds all of ")
+    assert lines[6].startswith(refused)
+    assert lines[7].startswith("    to fuse it: if one block holds all of ")
     assert lines[-1] == "  for M = 8192, N = 40000"
     assert stored[0].startswith("did not fuse: writes 8192 x 40000 (e; 2.6 GB), since ")
     assert "a transpose reads e: transpose reads it in another order" in stored[0]
     assert 'bb.fuse(graph, whole=("N",))' in stored[0]
-    assert stored[1].startswith(("stores 40000 (", "did not fuse: writes 40000 (r; 320.0 kB)"))
-    assert stored[2] == "hands on 8192 (I5[M], I6[M]; 65.5 kB) from kernel to kernel"
+    assert stored[1].startswith("stores 8192 x 32 (I5[M, N_chunk], I6[M, N_chunk]; 2.1 MB)")
+    assert stored[2].startswith(("stores 40000 (", "did not fuse: writes 40000 (r; 320.0 kB)"))
+    assert stored[3] == "hands on 8192 (I7[M], I8[M]; 65.5 kB) from kernel to kernel"
 
 
 def test_what_goes_from_part_to_part_is_stored_for_speed():
