@@ -62,6 +62,11 @@ class Stored:
         return f"did not fuse: writes {self.written.words}, since {reason}{unlock}"
 
     @property
+    def failed(self) -> bool:
+        """True if kernels failed to fuse: there is a reason, and it is not that this is faster."""
+        return bool(self.reasons) and not self.chosen
+
+    @property
     def short(self) -> str:
         """The values, their bytes and the first reason; an estimate's details are left out."""
         if self.written.chunks is not None:
@@ -98,7 +103,7 @@ def in_short(found: Sequence[Stored]) -> Iterator[str]:
         chunks = one.written.chunks
         key = at if chunks is None else (chunks.dim, chunks.count, chunks.number)
         merged[key] = _together(merged[key], one) if key in merged else one
-    ordered = sorted(merged.values(), key=lambda one: (one.chosen, -one.written.bytes))
+    ordered = sorted(merged.values(), key=lambda one: (not one.failed, -one.written.bytes))
     for one in ordered[:FEW]:
         yield one.short
         if one.unlock:
