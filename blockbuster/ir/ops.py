@@ -17,6 +17,10 @@ from typing import TYPE_CHECKING, Any
 from blockbuster.errors import VerifyError
 from blockbuster.ir.expr import Expr, calls
 from blockbuster.ir.lengths import Rule
+from blockbuster.ir.results import Accumulate as Accumulate
+from blockbuster.ir.results import Collect as Collect
+from blockbuster.ir.results import Rescale as Rescale
+from blockbuster.ir.results import Result as Result
 from blockbuster.ir.signatures import FUNCTIONALS, expect, expect_arguments, expect_local
 from blockbuster.ir.types import Dim, Type, size_class
 
@@ -283,39 +287,6 @@ class Misc(Op):
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         return self.results
-
-
-@dataclass(frozen=True)
-class Collect:
-    """A result of a map that becomes a list."""
-
-
-@dataclass(frozen=True)
-class Accumulate:
-    """A result of a map that is folded over the iterations."""
-
-    monoid: str
-
-
-@dataclass(frozen=True)
-class Rescale:
-    """A significand of a group: folded with ``monoid`` after it is repaired for its ``leads``.
-
-    Leads are earlier results of the map: accumulated ones, or members of the group themselves.
-    Before two partial results are folded, each is mapped by ``factor``, whose arguments are its own
-    value x, its own leads, in their order, and the folded leads. The fold stays associative.
-    """
-
-    monoid: str
-    leads: tuple[int, ...]
-    factor: Expr
-
-    def moved(self, place: Callable[[int], int]) -> Rescale:
-        """The same member where the result ``port`` is at ``place(port)``."""
-        return Rescale(self.monoid, tuple(map(place, self.leads)), self.factor)
-
-
-Result = Collect | Accumulate | Rescale
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ APPLY = moved("narrow")
 IDLE = [
     # (text of a module, what replaces it, programs that show it)
     ("if value != IDENTITY[stmt.monoid]:", "if False:", [filled("1"), filled("0")]),
-    ("if stmt.monoid != \"max\" or member.factor !=", "if member.factor is None and None !=",
+    ("if stmt.monoid != \"max\" or not by_exponent or member.leads != (0,):", "if False:",
      [loop(MASKED, LARGEST, "e: [M, N] = exp(a)", "s: [M] = row_sum(e)",
            GROUP.format("x * 2"), mask="i > j")]),
     ("if lane != IDENTITY[member.monoid]:", "if False:",

@@ -160,7 +160,7 @@ ALL = TileProgram(
                 For(N, True, (Store(View(KEPT, (M, "C"), "kept"), D),)),
                 Iota(F, M, at=LAST),
                 BlockOf(G, N, F),
-                For("C", False, (For(N, False, ()),), flat=True),
+                For("C", False, (For(N, False, (), down=True),), flat=True),
                 *(For(N, False, (), span=span) for span in ((None, G), (F, None))),
                 For(N, False, (), span=(F, G), full=True),
             ),

@@ -94,7 +94,9 @@ def result_edges(graph: Graph):
                 if fold != port:
                     yield f"e-{here}-sum{k}", fold, port
                 if isinstance(result, Rescale):
-                    yield f"e-{here}-lead{k}", f"a-{here}-{result.lead}", fold
+                    for at, lead in enumerate(result.leads):
+                        more = f"-{at}" if at else ""
+                        yield f"e-{here}-lead{k}{more}", f"a-{here}-{lead}", fold
                 if op.start:
                     yield f"e-{here}-first{k}", f"p-{here}-in{len(op.iterated) + k}", fold
 

@@ -62,8 +62,9 @@ def _snapshot(forced: Forced) -> Any:
 
 def _tiles(seed: int) -> Any:
     """Another tile along one dim, where that can be done."""
+    from blockbuster.emit.schedule.block import LEAST
     from blockbuster.errors import EmitError
-    from blockbuster.selection.decisions.default_tiles import LEAST, choose_tiling, dot_dims
+    from blockbuster.selection.decisions.default_tiles import choose_tiling, dot_dims
 
     def retiled(program: Any, sizes: Any, tiles: Any, *rest: Any) -> Any:
         usual = choose_tiling(program, sizes, tiles, *rest)
