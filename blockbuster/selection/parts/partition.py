@@ -12,7 +12,7 @@ what no plan goes below. Sets are bits of integers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial, reduce
 from math import inf
 from operator import or_
@@ -72,8 +72,7 @@ class Best:
 
     ``total``: the microseconds that it takes; ``bound``: what no plan of parts of at most ``cap``
     units goes below; ``smaller``: what no such plan of several parts goes below. ``prices``: those
-    of all parts that were priced, ``rough``: of those of which only the first schedules were looked
-    at. ``near``: the microseconds of the best plan, if that has several
+    of all parts that were priced. ``near``: the microseconds of the best plan, if that has several
     parts and the whole program, as one part, took its place because it takes about the same.
     """
 
@@ -84,7 +83,6 @@ class Best:
     cap: int
     prices: Mapping[Part, Price]
     near: float | None = None
-    rough: Mapping[Part, Price] = field(default_factory=dict)
 
     @property
     def gap(self) -> float:
@@ -247,8 +245,7 @@ def best_plan(
     smaller, _ = steps.best(lambda part: inf if part == steps.all else least(part))
     bounded, _ = steps.best(least)
     taken = sum(prices[part].us for part in parts)
-    left = {part: one for part, one in rough.items() if part not in prices}
-    return Best(parts, taken, bounded, smaller, steps.cap, prices, near, left)
+    return Best(parts, taken, bounded, smaller, steps.cap, prices, near)
 
 
 def _is_as_good(

@@ -183,8 +183,7 @@ def _search(plan: Plan, divided: Divided) -> Iterator[str]:
     if len(best.parts) == 1:
         yield f"one part: {_whole(best)}"
     yield from _refused(found)
-    priced = len(best.prices) + len(best.rough)
-    number = "1 part was" if priced == 1 else f"{priced} parts were"
+    number = "1 part was" if len(best.prices) == 1 else f"{len(best.prices)} parts were"
     limit = "" if count <= best.cap else f", of at most {best.cap} groups"
     bound = min(_bound(plan, divided, found), plan.total_us)
     least = f"no plan takes less than {in_us(bound)}" if isfinite(bound) else "no bound"

@@ -61,9 +61,6 @@ class Found:
         if together in self.refused:
             return f"one kernel for {both} cannot be written: {self.refused[together]}"
         apart = prices[parts[one]].us + prices[parts[other]].us
-        if together in self.best.rough:
-            first = f"{in_us(self.best.rough[together].us)} by its first schedule"
-            return f"one kernel for {both} takes {first}, apart {in_us(apart)}"
         if together not in prices:
             return self._not_priced(parts[one], parts[other], both)
         unsafe = prices[together].unsafe - prices[parts[one]].unsafe - prices[parts[other]].unsafe
