@@ -30,7 +30,7 @@ from blockbuster.selection.decisions.more_warps import more_warps
 from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.persistent import persistent
 from blockbuster.selection.decisions.under_way import under_way
-from blockbuster.selection.nearby.variations import HOPELESS, Variation, preferred, variations
+from blockbuster.selection.nearby.variations import Variation, preferred, variations
 from blockbuster.selection.price import priced
 
 CONTENDERS = 3
@@ -68,21 +68,6 @@ def contest(
     for, loops in chunks stay out too. ``other``: the microseconds of something else in the place of
     all these, which is the better one if the first schedules are much slower.
     """
-    if min(choice.price for choice in choices) > HOPELESS * other:
-        found = _varied(choices, setting, refused, refusals, other)
-        if best_of(found).price > HOPELESS * other:
-            return found
-    return _varied(choices, setting, refused, refusals, inf)
-
-
-def _varied(
-    choices: Sequence[Choice],
-    setting: Setting,
-    refused: Mapping[Key, str],
-    refusals: Refusals,
-    other: float,
-) -> list[Choice]:
-    """The same, where nothing but ``other`` is known to be better."""
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
     varied: dict[str, Choice] = {}  # by the text of their default kernels
