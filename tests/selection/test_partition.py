@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from blockbuster.selection.parts.partition import GAIN, NEAR, SMALL, STEPS, Price, Steps, best_plan
+from blockbuster.selection.parts.partition import GAIN, NEAR, STEPS, Price, Steps, best_plan
 
 
 def drawn(rng, count):
@@ -126,7 +126,7 @@ def roughly_priced(seed, most):
     best ones, the plan with exact prices, and the parts that were searched for theirs.
     """
     rng = random.Random(seed)
-    before, beside = drawn(rng, rng.randint(2, SMALL + 1))
+    before, beside = drawn(rng, rng.randint(2, 7))
     price, slower, searched = random_prices(rng), {}, []
 
     def given(part, other):

@@ -39,9 +39,6 @@ take so many times as long as its units by themselves, no others are looked for 
 has the part even so. Of 31 programs of decoder blocks the best schedule took 1.0 to 1.6 times less
 than the default one for 24, and up to 9 times less for others, of rows in one block."""
 
-SMALL = 6
-"""Units of a program that is always priced as one part, not roughly: its price bounds the gap."""
-
 Part = int
 Length = Callable[[Part], float]
 Estimate = Callable[[Part, Mapping[Part, float]], float]
@@ -219,8 +216,7 @@ def best_plan(
     rough: dict[Part, Price] = {}
     while True:
         for part in new:
-            exactly = part in rough or (part == steps.all and len(before) <= SMALL)
-            made = price(part, inf if exactly else guesses.apart(part))
+            made = price(part, inf if part in rough else guesses.apart(part))
             (rough if made.rough else prices)[part] = made
         guesses.note(
             {part: prices[part].length for part in new if part in prices},
