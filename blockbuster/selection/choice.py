@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from math import inf
 
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -52,7 +51,6 @@ from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, Refusals, as_noun
 from blockbuster.selection.contest import at_other_sizes, best_of, contest, on_equal_program
 from blockbuster.selection.decisions.default_tiles import halved_tiles
-from blockbuster.selection.nearby.variations import HOPELESS
 
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
 
@@ -192,11 +190,9 @@ class Fused:
         target: str | Machine,
         *,
         one_kernel: bool = False,
-        other: float = inf,
     ) -> Considered:
         """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
-        Then no loop is run in chunks, since another kernel would have to combine them. ``other``:
-        microseconds of something else: if first schedules are much slower, the choice is ``rough``.
+        Then no loop is run in chunks, since another kernel would have to combine them.
 
         ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name. ``target``:
         "cpu", or what ``target_of`` takes: the numbers of its machine decide. Where a compiler
@@ -207,9 +203,9 @@ class Fused:
         assert target == CPU or not self._on_cpu
         setting = Setting(sizes, given_by(dtype), target, in_chunks=not one_kernel)
         with collection_paused():
-            return self._considered(setting, one_kernel, other)
+            return self._considered(setting, one_kernel)
 
-    def _considered(self, setting: Setting, one_kernel: bool, other: float) -> Considered:
+    def _considered(self, setting: Setting, one_kernel: bool) -> Considered:
         refusals, found = Refusals(), list[Choice]()
         for choices in self._rounds(setting, refusals):
             found = found or choices
@@ -224,12 +220,11 @@ class Fused:
             origin = "\n".join(refusals.errors)
             raise EmitError(message("no kernel compiles and is right", origin=origin))
         single = [choice for choice in found if choice.kernels == 1] if one_kernel else []
-        contested = contest(single or found, setting, self._refused, refusals, other)
+        contested = contest(single or found, setting, self._refused, refusals)
         best = best_of(contested)
         others = tuple(choice for choice in contested if choice is not best)
         instead = best.name if refusals.by_compiler else ""
-        rough = bool(best.scheduled) and best.price > HOPELESS * other
-        return Considered(best, others, (*self.faults, *refusals.errors), instead, rough)
+        return Considered(best, others, (*self.faults, *refusals.errors), instead)
 
     def glance(
         self, sizes: Mapping[Dim, int], dtype: str, target: str | Machine

@@ -58,15 +58,13 @@ class Considered:
     """The best choice for some sizes, the others, and why some snapshots were excluded.
 
     ``refused`` also tells of rules that failed. ``instead``: the best in words, if a compiler
-    refused others. ``rough``: something else in its place is much faster than the first schedules,
-    so no others were looked for.
+    refused others.
     """
 
     best: Choice
     others: tuple[Choice, ...]
     refused: tuple[str, ...]
     instead: str = ""
-    rough: bool = False
 
     @property
     def reason(self) -> str:

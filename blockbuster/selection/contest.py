@@ -56,17 +56,12 @@ times as long; a mean of 4 columns of 128 x 512, by programs of a row of 4 each,
 
 
 def contest(
-    choices: Sequence[Choice],
-    setting: Setting,
-    refused: Mapping[Key, str],
-    refusals: Refusals,
-    other: float = inf,
+    choices: Sequence[Choice], setting: Setting, refused: Mapping[Key, str], refusals: Refusals
 ) -> list[Choice]:
     """``choices``, the best of them with the best schedules near their own.
 
     What a compiler ``refused`` stays out and is noted in ``refusals``, and with one kernel asked
-    for, loops in chunks stay out too. ``other``: the microseconds of something else in the place of
-    all these, which is the better one if the first schedules are much slower.
+    for, loops in chunks stay out too.
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
@@ -77,7 +72,7 @@ def contest(
         text = numbered_tiles(choice.scheduled.draft) if choice.scheduled else ""
         made = _scheduled_like(choice, varied[text]) if text in varied else None
         if made is None or made.key in refused:
-            made = _at_its_best(choice, setting, refused, best, refusals, other)
+            made = _at_its_best(choice, setting, refused, best, refusals)
         varied.setdefault(text, made)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
@@ -154,18 +149,16 @@ def _at_its_best(
     refused: Mapping[Key, str],
     best: Choice | None,
     refusals: Refusals,
-    other: float,
 ) -> Choice:
     """``choice`` with the best schedule near its own that a compiler has not refused.
 
-    ``best``: the best that is known of other candidates, ``other``: the microseconds of something
-    else in their place. ``refusals`` get what it refused.
+    ``best``: the best that is known of other candidates. ``refusals`` get what it refused.
     """
     if choice.scheduled is None or not choice.usual:
         return choice
     if reason := why_default(choice.scheduled, choice.cost):
         return replace(choice, schedules=f"the default schedule: {reason}")
-    other = min(best.price if best else inf, other) / choice.weight
+    other = best.price / choice.weight if best else inf
     found = variations(choice.scheduled, in_chunks=setting.in_chunks, other=other)
     if not found:
         return _described(choice, refused)

@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from blockbuster.selection.parts.partition import GAIN, NEAR, STEPS, Price, Steps, best_plan
+from blockbuster.selection.parts.partition import NEAR, STEPS, Price, Steps, best_plan
 
 
 def drawn(rng, count):
@@ -93,7 +93,7 @@ def test_bounds_for_estimates_find_the_optimum_and_estimates_a_plan_within_the_g
     price = random_prices(rng)
     asked = []
 
-    def counted(part, other):
+    def counted(part):
         asked.append(part)
         return Price(price(part), kernels=1)
 
@@ -114,58 +114,17 @@ def test_bounds_for_estimates_find_the_optimum_and_estimates_a_plan_within_the_g
 
     steered = best_plan(
         before, beside, bound=bound, estimate=lambda part, _: 1.4 * bound(part),
-        price=lambda part, _: Price(price(part)), budget=4,
+        price=lambda part: Price(price(part)), budget=4,
     )  # fmt: skip
     assert steered.bound <= optimum + 1e-9 <= steered.total + 2e-9
     assert steered.gap == pytest.approx(steered.total / steered.bound - 1.0)
     assert sum(steered.parts) == (1 << len(before)) - 1
 
 
-def roughly_priced(seed, most):
-    """The best plan of drawn units where first schedules take up to ``most`` times as long as the
-    best ones, the plan with exact prices, and the parts that were searched for theirs.
-    """
-    rng = random.Random(seed)
-    before, beside = drawn(rng, rng.randint(2, 7))
-    price, slower, searched = random_prices(rng), {}, []
-
-    def given(part, other):
-        first = price(part) * slower.setdefault(part, rng.uniform(1.0, most))
-        if first > GAIN * other:
-            return Price(first, rough=True)
-        searched.append(part)
-        return Price(price(part))
-
-    asked = dict(bound=lambda _: 0.5, estimate=lambda *_: 0.5, budget=10_000)
-    exact = best_plan(before, beside, price=lambda part, _: Price(price(part)), **asked)
-    return best_plan(before, beside, price=given, **asked), exact, searched
-
-
-@pytest.mark.parametrize("seed", range(100))
-def test_rough_prices_hide_no_better_plan(seed):
-    found, exact, searched = roughly_priced(seed, GAIN)
-
-    assert found.total <= exact.total * NEAR + 1e-9
-    assert {*found.parts} <= {*searched}
-    assert found.total == pytest.approx(sum(found.prices[part].us for part in found.parts))
-
-
-def test_rough_prices_save_searches_and_hide_plans_only_where_first_schedules_are_far_slower():
-    saved = worse = 0
-    for seed in range(100):
-        _, exact, searched = roughly_priced(seed, GAIN)
-        saved += len(searched) < len(exact.prices)
-        far, exact, _ = roughly_priced(seed, 20 * GAIN)
-        worse += far.total > exact.total * NEAR + 1e-9
-
-    assert saved > 10
-    assert worse > 0
-
-
 def test_a_part_without_kernels_is_no_part_of_a_plan():
     before, beside = [0, 1, 2], [2, 5, 2]
 
-    def price(part, _):
+    def price(part):
         return Price(inf if part.bit_count() > 1 else 1.0)
 
     found = best_plan(
@@ -233,7 +192,7 @@ def test_parts_equal_to_others_do_not_count_for_the_budget():
     beside = [before[at] | (at % 3 < 2) << at + 1 for at in range(12)]
 
     def found(*, equal):
-        def price(part, _):
+        def price(part):
             us = {1: 1.0, 2: 1.0, 3: 10.0}.get(part.bit_count(), inf)
             return Price(us, again=equal and part >= 1 << 3)
 

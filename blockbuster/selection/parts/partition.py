@@ -33,12 +33,6 @@ programs that differ, the closed form tells no less apart."""
 UNSAFE = 1e9
 """Microseconds that an exponential counts that can overflow: no plan that has fewer is worse."""
 
-GAIN = 1.6
-"""How many times longer than a part takes at most its first schedules are expected to take. If they
-take so many times as long as its units by themselves, no others are looked for until a best plan
-has the part even so. Of 31 programs of decoder blocks the best schedule took 1.0 to 1.6 times less
-than the default one for 24, and up to 9 times less for others, of rows in one block."""
-
 Part = int
 Length = Callable[[Part], float]
 Estimate = Callable[[Part, Mapping[Part, float]], float]
@@ -47,7 +41,7 @@ Estimate = Callable[[Part, Mapping[Part, float]], float]
 class Price(NamedTuple):
     """What a part takes: microseconds, infinite if it has no kernels, in so many kernels, and how
     many exponentials in it can overflow. ``weight``: a factor on the microseconds. ``again``: an
-    equal part was priced before. ``rough``: of the first schedules alone.
+    equal part was priced before.
     """
 
     us: float
@@ -55,7 +49,6 @@ class Price(NamedTuple):
     kernels: int = 1
     weight: float = 1.0
     again: bool = False
-    rough: bool = False
 
     @property
     def length(self) -> float:
@@ -197,15 +190,13 @@ def best_plan(
     *,
     bound: Length,
     estimate: Estimate,
-    price: Callable[[Part, float], Price],
+    price: Callable[[Part], Price],
     budget: int,
     first: Sequence[Part] = (),
 ) -> Best:
     """The best plan of units that read the units ``before`` them and may share a part with those
     ``beside`` them.
 
-    ``price``: what a part takes; roughly, if its first schedules take ``GAIN`` times as long as
-    something else in its place, whose length it is given.
     ``estimate``: about what a part takes, given the lengths of those that share units with it.
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
     only units by themselves are. ``first``: parts that are priced before any plan is looked for.
@@ -213,21 +204,13 @@ def best_plan(
     steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
     prices: dict[Part, Price] = {}
     new: Sequence[Part] = [*first, *([steps.all] if steps.cap >= len(before) else [])]
-    rough: dict[Part, Price] = {}
     while True:
         for part in new:
-            made = price(part, inf if part in rough else guesses.apart(part))
-            (rough if made.rough else prices)[part] = made
-        guesses.note(
-            {part: prices[part].length for part in new if part in prices},
-            {part: rough[part].length / GAIN for part in new if part not in prices},
-        )
-        every = (rough | prices).items()
-        tried = sum(1 for part, one in every if part & (part - 1) and not one.again)
+            prices[part] = price(part)
+        guesses.note({part: prices[part].length for part in new})
+        tried = sum(1 for part, one in prices.items() if part & (part - 1) and not one.again)
         total, parts = steps.best(partial(guesses.length, more=tried < budget))
         new = [part for part in parts if part not in prices]
-        if not new and steps.all in rough and guesses.length(steps.all, more=True) <= NEAR * total:
-            new = [] if steps.all in prices else [steps.all]
         if not new:
             break
     near = None
@@ -262,25 +245,17 @@ class _Guesses:
     def __init__(self, estimate: Estimate, count: int) -> None:
         self._estimate = estimate
         self._lengths: dict[Part, float] = {}
-        self._rough: dict[Part, float] = {}
         self._holding: list[dict[Part, float]] = [{} for _ in range(count)]  # by each unit
         self._known: dict[Part, float] = {}
 
-    def note(self, lengths: Mapping[Part, float], rough: Mapping[Part, float]) -> None:
-        """Some parts have prices, others ``rough`` ones."""
+    def note(self, lengths: Mapping[Part, float]) -> None:
+        """Some parts have prices."""
         self._lengths |= lengths
-        self._rough |= rough
-        lengths = {**rough, **lengths}
         for part, length in lengths.items():
             for unit in numbers_in(part):
                 self._holding[unit][part] = length
         changed = reduce(or_, lengths, 0)
         self._known = {own: known for own, known in self._known.items() if not own & changed}
-
-    def apart(self, part: Part) -> float:
-        """About what the units of a part take one by one; infinite for a single one."""
-        units = [1 << unit for unit in numbers_in(part)]
-        return sum(self.length(own, more=True) for own in units) if len(units) > 1 else inf
 
     def length(self, part: Part, *, more: bool) -> float:
         """The length of a part; infinite for one of several units if no ``more`` are priced."""
@@ -288,8 +263,6 @@ class _Guesses:
             return self._lengths[part]
         if part & (part - 1) and not more:
             return inf
-        if part in self._rough:
-            return self._rough[part]
         if part not in self._known:
             near: dict[Part, float] = {}
             for unit in numbers_in(part):

@@ -25,7 +25,6 @@ from blockbuster.machines import CPU, Machine
 from blockbuster.machines.library import IN_ONE_LOAD
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.cost import launch_by_host
 from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
@@ -277,21 +276,17 @@ class _Search:
                     found += [1 << at] * (len(self._division.forms.of(part, self._machine)) > 1)
         return found
 
-    def _price(self, bits: int, other: float) -> Price:
-        """What a part takes; roughly, if its first schedules take far more than the microseconds of
-        something ``other`` in its place. Equal parts are priced once.
-        """
+    def _price(self, bits: int) -> Price:
+        """What a part takes. Equal parts are priced once."""
         try:
             own = self._whole if bits == self._all else self._division.part(self._units, bits)
             key = own.structure(self._sizes)
         except (EmitError, TraceError) as error:
             self._refused[bits] = EmitError(str(error))
             return Price(inf)
-        known = self._prices.get(key)
-        rough = known is not None and not isinstance(known, EmitError) and known[1].rough
-        again = known is not None and not (rough and other == inf)
+        again = key in self._prices
         if not again:
-            self._prices[key] = self._priced(own, other)
+            self._prices[key] = self._priced(own)
         found = self._prices[key]
         if isinstance(found, EmitError):
             self._made[bits], self._refused[bits] = own, found
@@ -306,12 +301,10 @@ class _Search:
         """The equations of a part whose values other parts read."""
         return [at for at in self._units.given(bits) if self._units.crosses(Value(at), bits)]
 
-    def _priced(self, own: Part, other: float) -> tuple[int, Price] | EmitError:
+    def _priced(self, own: Part) -> tuple[int, Price] | EmitError:
         try:
             forms = self._division.forms
-            launch = launch_by_host(self._machine) if self._machine.kind != CPU else 0.0
-            left = max(other - launch, 0.0)
-            return forms.best(own, self._consider, self._sizes, self._machine, NEAR, left)
+            return forms.best(own, self._consider, self._sizes, self._machine, NEAR)
         except EmitError as error:
             return error
 

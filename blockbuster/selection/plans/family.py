@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
-from math import inf
 from typing import Any
 
 from blockbuster.emit.kernel import written
@@ -132,24 +131,19 @@ class Family:
         equal: dict[Any, list[Considered]] = {}  # by structure: of the first such part
         classes = {size_class(dim): size for dim, size in sizes.items()}
 
-        def consider(part: Part, other: float = inf) -> list[Considered]:
-            if part in considered:
-                return considered[part]
-            known = completed(sizes, part.size_rules)
-            key = part.structure(classes), len(part.fused)
-            shared = equal.get(key) if self.target != CPU and not one_kernel else None
-            firsts = shared or repeat(None)
-            found = [
-                (first and fused.like(first, known, given, self.target))
-                or fused.consider(
-                    known, given, self.target, one_kernel=one_kernel, other=other
-                )
-                for fused, given, first in zip(part.fused, part.given, firsts, strict=False)
-            ]
-            if not any(one.rough for one in found):
-                considered[part] = found
-                equal.setdefault(key, found)
-            return found
+        def consider(part: Part) -> list[Considered]:
+            if part not in considered:
+                known = completed(sizes, part.size_rules)
+                key = part.structure(classes), len(part.fused)
+                shared = equal.get(key) if self.target != CPU and not one_kernel else None
+                firsts = shared or repeat(None)
+                considered[part] = [
+                    (first and fused.like(first, known, given, self.target))
+                    or fused.consider(known, given, self.target, one_kernel=one_kernel)
+                    for fused, given, first in zip(part.fused, part.given, firsts, strict=False)
+                ]
+                equal.setdefault(key, considered[part])
+            return considered[part]
 
         return consider
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import inf
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
@@ -23,13 +21,8 @@ MEASURED_NEAR = 1.03
 1024 x 8192 x 8192 takes an H100 183 microseconds as a kernel, 190 as torch's product and a kernel;
 the closed form says 221, and 218 with the call."""
 
-
-class Consider(Protocol):
-    """The choice for each piece of a part; rough, if ``other`` microseconds of something in its
-    place are far less than its first schedules take. Raises EmitError where a piece has none.
-    """
-
-    def __call__(self, part: Part, other: float = inf) -> list[Considered]: ...
+Consider = Callable[[Part], list[Considered]]
+"""The choice for each piece of a part. Raises EmitError where a piece has none."""
 
 
 class Forms:
@@ -56,13 +49,11 @@ class Forms:
         sizes: Mapping[Dim, int],
         machine: Machine,
         times: float,
-        other: float = inf,
     ) -> tuple[int, Price]:
         """The number of a part's best form, and its price.
 
         One on whole arrays has to be faster than one in blocks by so many ``times``; one with calls
-        by less, unless nothing tells apart what takes so little. ``other``: the microseconds of
-        something else in the part's place. Raises EmitError if no form can be
+        by less, unless nothing tells apart what takes so little. Raises EmitError if no form can be
         written.
         """
         found: tuple[int, Price] | None = None
@@ -70,9 +61,7 @@ class Forms:
         times = times if self._on_cpu or times > NEAR else MEASURED_NEAR
         for number, form in enumerate(self.of(part, machine)):
             try:
-                considered = consider(form, other)
-                taken = price(form, considered, sizes, machine)
-                taken = taken._replace(rough=any(one.rough for one in considered))
+                taken = price(form, consider(form), sizes, machine)
             except EmitError as error:
                 refused = refused or error
                 continue
