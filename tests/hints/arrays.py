@@ -19,6 +19,10 @@ def set_attribute(x):
     return x
 
 
+def copied(x, i, y):
+    return x.index_copy(0, i, y)
+
+
 def change(x):
     x += 1
     return x
@@ -183,6 +187,10 @@ KINDS = (
            x=TURNS, fixed={"x": TURNS.real, "y": TURNS.imag}),
     traced("positions are integers", lambda x, i: bb.take(x, i, axis=0),
            lambda x, i: bb.take(x, i.astype(np.int64), axis=0), x="M N", i="K"),
+    traced("integers in a row", copied, lambda x, i, y: copied(x, i.reshape(-1), y),
+           x="M N", i="int64: 2 3", y="6 N"),
+    traced("source.to(x.dtype)", copied, lambda x, i, y: copied(x, i, y.to(x.dtype)),
+           x="M N", i="int64: 6", y="int64: 6 N"),
     traced("posinf= and neginf=", lambda x: np.nan_to_num(x),
            lambda x: np.nan_to_num(x, posinf=9.0, neginf=-9.0)),
     traced("example arrays", lambda x: np.nan_to_num(x), fixed={"x": np.ones((2, 3))}),
