@@ -29,16 +29,10 @@ def programs(torch):
         "linspace": lambda x: torch.linspace(0, 1, x.shape[1]) * x,
         "triangle": lambda x: torch.full((x.shape[1], x.shape[1]), 1.0).tril() @ x.T,
         "product of sizes": lambda x: torch.ones(x.numel()).reshape(x.shape) + x,
-        "like": lambda x: (
-            torch.ones_like(x)
-            + torch.full_like(x, 2.0)
-            + torch.where(x == x, 0.0, torch.empty_like(x))
-        ),  # whose memory may hold NaN
-        "new": lambda x: (
-            x.new_ones(x.shape)
-            + x.new_full(x.shape, 2.0)
-            + torch.where(x == x, 0.0, x.new_empty(x.shape))
-        ),
+        "like": lambda x: torch.ones_like(x) + torch.full_like(x, 2.0)
+        + torch.where(x == x, 0.0, torch.empty_like(x)),  # whose memory may hold NaN
+        "new": lambda x: x.new_ones(x.shape) + x.new_full(x.shape, 2.0)
+        + torch.where(x == x, 0.0, x.new_empty(x.shape)),
         "alone": lambda x: torch.ones(x.shape),
     }
 
