@@ -163,9 +163,9 @@ def test_new_sizes_are_not_traced_again(traces):
 
 
 def test_masks_and_positions():
-    mask, labels = np.arange(9).reshape(3, 3) % 2 == 0, np.array([2, 0, 1])
+    mask, labels = np.add.outer(range(4), range(4)) % 2 == 0, np.array([2, 0, 1, 5])
     function = lambda x: np.where(mask, x, 0.0) + labels  # noqa: E731
-    x = arrays((3, 3))[0].astype(np.float64)
+    x = arrays((4, 4))[0].astype(np.float64)
 
     same(bb.jit(function)(x), function(x))
     program = bb.trace(function, x="M N")

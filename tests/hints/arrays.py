@@ -11,11 +11,16 @@ from tests.hints.tried import Tried, traced
 MASK = {"x": "bool: M N"}
 WHOLE = {"x": "int64: M N"}
 OTHER = np.ones(3)
+TURNS = np.exp(1j * np.arange(3))
 
 
 def set_attribute(x):
     x.name = 3
     return x
+
+
+def copied(x, i, y):
+    return x.index_copy(0, i, y)
 
 
 def change(x):
@@ -176,10 +181,16 @@ KINDS = (
     traced("/ and bb.floor", lambda x: x // 2.0, lambda x: bb.floor(x / 2.0)),
     traced("x.astype(np.int64)", lambda x: x + 300, lambda x: x.astype(np.int64) + 300,
            x=np.ones(3, np.int8)),
-    traced("floats, bool, int", lambda x: x + 1, x=np.ones(3, complex),
-           fixed={"x": np.ones(3)}),
+    traced("floats, bool, int", lambda x: x + 1, x=np.ones(3, np.uint32),
+           fixed={"x": np.ones(3, np.int64)}),
+    traced("w.real and w.imag are arrays", lambda x: x * x, lambda x, y: (x * x - y * y, 2 * x * y),
+           x=TURNS, fixed={"x": TURNS.real, "y": TURNS.imag}),
     traced("positions are integers", lambda x, i: bb.take(x, i, axis=0),
            lambda x, i: bb.take(x, i.astype(np.int64), axis=0), x="M N", i="K"),
+    traced("integers in a row", copied, lambda x, i, y: copied(x, i.reshape(-1), y),
+           x="M N", i="int64: 2 3", y="6 N"),
+    traced("source.to(x.dtype)", copied, lambda x, i, y: copied(x, i, y.to(x.dtype)),
+           x="M N", i="int64: 6", y="int64: 6 N"),
     traced("posinf= and neginf=", lambda x: np.nan_to_num(x),
            lambda x: np.nan_to_num(x, posinf=9.0, neginf=-9.0)),
     traced("example arrays", lambda x: np.nan_to_num(x), fixed={"x": np.ones((2, 3))}),

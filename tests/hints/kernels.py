@@ -1,5 +1,6 @@
 """Hints behind tracing: sizes, dtypes, targets, schedules, machines, texts of programs, calls."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -71,6 +72,8 @@ EMIT = (
     Tried("known: ", lambda: kernel().cost(launch="fast"), lambda: kernel().cost(launch="graph")),
     Tried("known: ", lambda: bb.simulate(kernel(), launch="fast"),
           lambda: bb.simulate(kernel(), launch="graph")),
+    Tried("bb.emit makes it again", lambda: replace(kernel(), derivation=None).report,
+          lambda: kernel().report),
     Tried("fn.plan_for(*args)", lambda: bb.simulate(jitted),
           lambda: bb.simulate(compiled(machine="h200")().plan)),
     Tried("known: ", lambda: bb.machine("h300"), lambda: bb.machine("h200")),

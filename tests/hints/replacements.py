@@ -27,6 +27,17 @@ def bits(x):
     return total
 
 
+def turned_pairs(x, angle):
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+    turned = pairs * torch.polar(torch.ones_like(angle), angle)
+    return torch.view_as_real(turned).flatten(-2)
+
+
+def turned(x, angle):
+    a, b, cos, sin = x[..., 0::2], x[..., 1::2], torch.cos(angle), torch.sin(angle)
+    return torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
+
+
 def log_cumsum(x):
     m = bb.max(x, -1, True)
     return bb.log(bb.cumsum(bb.exp(x - m), -1)) + m
@@ -140,6 +151,7 @@ REPLACED = (
      lambda x: bb.sum(bb.where(bb.arange(2)[:, None] == bb.arange(2), x, 0), axis=-1), SQUARE),
     ("cov", np.cov, covariance, X),
     ("real", np.real, lambda x: x * 1, X),
+    ("view_as_complex", turned_pairs, turned, tensor(VECTOR), tensor(VECTOR[:2])),
     ("apply_along_axis", lambda x: np.apply_along_axis(np.sum, 0, x), lambda x: bb.sum(x, 0), X),
 )  # fmt: skip
 """A refused name, the function, what its hint says, and arguments."""
