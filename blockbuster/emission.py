@@ -134,11 +134,8 @@ def emit(
         source = _as_given(graph, sizes, given, name)
     program, reference = source.program, reference or source.reference
     start = graph.start if isinstance(graph, Derivation) else graph
-    sizes = _with_fixed(program, start, sizes)
-    known_names(given.constants, [buffer.name for buffer in program.inputs])
-    _check_tiles(program, tiles or {})
-    _check_chunks(program, chunks or {})
-    bound = bind_sizes((), {}, program.rules, sizes)
+    _check_given(program, given, tiles or {}, chunks or {})
+    bound = bind_sizes((), {}, program.rules, _with_fixed(program, start, sizes))
     if schedule is not None:
         scheduled = _replayed(source, unscheduled(program, bound, device), moves)
     else:
@@ -154,8 +151,7 @@ def emit(
         name=source.name,
         chosen=source.considered.short if source.considered else "",
     )
-    chosen = scheduled is source.best
-    return replace(made, considered=source.considered) if chosen else made
+    return replace(made, considered=source.considered) if scheduled is source.best else made
 
 
 def _whole(numbers: Mapping[Dim, int] | None, what: str) -> dict[Dim, int] | None:
@@ -304,6 +300,14 @@ def _check_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> None:
     if missing:
         hint = f"dims: {', '.join(named(program))}"
         raise ValueError(message(f"no size given for {', '.join(missing)}", hint=hint))
+
+
+def _check_given(
+    program: TileProgram, given: Given, tiles: Mapping[Dim, int], chunks: Mapping[Dim, int]
+) -> None:
+    known_names(given.constants, [buffer.name for buffer in program.inputs])
+    _check_tiles(program, tiles)
+    _check_chunks(program, chunks)
 
 
 def _check_tiles(program: TileProgram, tiles: Mapping[Dim, int]) -> None:

@@ -13,7 +13,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "machines": ("errors",),
     "ir": ("errors",),
     "frontend": ("errors", "ir"),
-    "rules": ("errors", "ir"),
+    "rules": ("errors", "ir", "interp"),
     "interp": ("errors", "ir"),
     "emit": ("errors", "machines", "ir", "rules", "interp"),
     "costs": ("errors", "machines", "ir", "emit"),
