@@ -36,6 +36,8 @@ class ViewRecorder(Pieces):
         super().__init__(dims, lengths, fixed)
         self._batches: dict[int, tuple[int, ...]] = {}
         """By value, in which order of axes its rows or columns are the batches that they are."""
+        self._of_products: set[int] = set()
+        """Products, and functions of them that have their rows and columns last."""
 
     def join(self, refs: Sequence[Ref], axis: int, dim: Axis) -> Ref:
         """Arrays of one shape but along ``axis``, one behind the other; ``dim`` is of them all.
@@ -135,7 +137,7 @@ class ViewRecorder(Pieces):
         if found is None:
             expr, order = self._in_known_sizes(expr), self._order_of_rows(refs, rank)
             if order is None:
-                return super().apply(expr, *refs, hint=hint)
+                return self._with_rows_of(refs, super().apply(expr, *refs, hint=hint))
             full = [Ref(ref.value, (*(None,) * (rank - len(ref.axes)), *ref.axes)) for ref in refs]
             made = super().apply(expr, *(ref.view(order) for ref in full), hint=hint)
             return self._with_rows(made, order)
@@ -149,7 +151,7 @@ class ViewRecorder(Pieces):
         if found is None:
             order = self._order_of_rows([ref], len(ref.axes))
             if order is None:
-                return super().round(ref, dtype)
+                return self._with_rows_of([ref], super().round(ref, dtype))
             return self._with_rows(super().round(ref.view(order), dtype), order)
         made: Ref = yield self._through(
             [ref], found, len(ref.axes), lambda operands: self._round(operands[0], dtype)
@@ -172,7 +174,7 @@ class ViewRecorder(Pieces):
         found = self._own_axis([ref], rank)
         if found is None:
             order = self._order_of_rows([ref], rank) if axis == rank - 1 else None
-            if order is None:
+            if order is None or order[axis] != axis:
                 return super().fold(ref, monoid, axis, keepdims=keepdims)
             folded = self._with_rows(super().fold(ref.view(order), monoid, axis), order)
             return folded if keepdims else folded.view(range(axis))
@@ -212,7 +214,17 @@ class ViewRecorder(Pieces):
                 order = _exchanged(rank, at, unit)
                 made = super().product(*_ordered(index, mine.view(order), other))
                 return self._with_rows(made, _exchanged(len(made.axes), at, unit))
-        return super().product(a, b)
+        made = super().product(a, b)
+        self._of_products.add(made.value)
+        return made
+
+    def _with_rows_of(self, refs: Sequence[Ref], made: Ref) -> Ref:
+        """A function of ``refs``: it has the rows and columns of a product if one of them has."""
+        for ref in refs:
+            own = len(self.primitives[ref.value].shape)
+            if ref.value in self._of_products and ref.axes[-2:] == (own - 2, own - 1):
+                self._of_products.add(made.value)
+        return made
 
     def _with_rows(self, made: Ref, order: Sequence[int]) -> Ref:
         """A value whose rows or columns are shown as batches, in ``order``."""
@@ -225,11 +237,21 @@ class ViewRecorder(Pieces):
         Functions of it keep that order: then they are computed in the blocks of the product.
         """
         for ref in refs:
-            order = self._batches.get(ref.value)
+            order = self._batches.get(ref.value) or self._rows_elsewhere(ref)
             if order is not None and len(order) == len(ref.axes) == rank:
                 moved = [at for at in range(rank) if order[at] != at]
                 if any(ref.axes[at] is None for at in moved):
                     return order
+        return None
+
+    def _rows_elsewhere(self, ref: Ref) -> tuple[int, ...] | None:
+        """The same for what has rows of a product, with a new axis of one element beside them."""
+        own, rank = len(self.primitives[ref.value].shape), len(ref.axes)
+        if rank < 3 or ref.value not in self._of_products:
+            return None
+        for unit in (-2, -1):
+            if ref.axes[unit] is None and own + unit in ref.axes[:-2]:
+                return tuple(_exchanged(rank, ref.axes.index(own + unit) - rank, unit))
         return None
 
     def _read_once(self, a: Ref, b: Ref, index: int) -> tuple[Ref, Ref]:

@@ -165,6 +165,29 @@ def test_a_row_for_all_rows_is_a_product():
     program = bb.trace(attention_pool, x="B S D", q="D")
 
     assert whole_text(program).count("whole_product(") == 3  # its definition, and two calls
+    assert check(program, inputs_for(program, {}))
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize(
+    ("function", "dims", "calls"),
+    [
+        (lambda x, w, k: (x * w).sum(-1, keepdims=k), dict(x="B S D", w="D"), 1),
+        (lambda x, w, k: (w[:, None] * x).sum(2, keepdims=k), dict(x="B S D", w="B D"), 1),
+        (lambda x, w, k: (x * w[:, None]).sum(0, keepdims=k), dict(x="S D", w="S"), 1),
+        (lambda x, w, k: (w[..., None] * x).sum(1, keepdims=k), dict(x="B S D", w="B S"), 1),
+        (lambda x, w, k: (x * w[..., None]).sum(1, keepdims=k), dict(x="S D", w="B S"), 1),
+        (lambda x, w, k: (x * w[:, None]).sum(1, keepdims=k), dict(x="B S D", w="B D"), 0),
+        (lambda x, w, k: (x * w[:, None, None]).sum(0, keepdims=k), dict(x="B S D", w="B"), 0),
+    ],
+)
+def test_sums_along_rows_or_columns_are_products_with_a_vector(function, dims, calls, keeps):
+    program = bb.trace(lambda x, w: function(x, w, keeps), **dims)
+
+    text = whole_text(program)
+    assert text.count("whole_product(") == 2 * calls  # a call, and the definition
+    assert text.count("np.add.reduce") == 1 - calls
+    assert check(program, inputs_for(program, {}))
 
 
 def test_equal_operators_run_once_and_folds_of_folds_are_one():

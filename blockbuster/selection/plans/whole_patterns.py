@@ -1,7 +1,8 @@
 """Sums that NumPy need not write out: elements picked by position, and products with a vector.
 
     sum(where(at == arange(n), x, 0))      the elements of x at the positions ``at``
-    sum(x * w)                             x @ w, where w is one row for all rows of x
+    sum(x * w)                             x @ w, where w is one row for all rows of x; or w @ x,
+                                           where it is one column for all columns
 
 Tracing writes both as sums, because kernels of blocks compute them so.
 """
@@ -34,8 +35,8 @@ def pattern(
         return None
     if inner.op == "where":
         return _picked(program, fold, inner, axis, alone, made)
-    if inner.op == "mul" and axis == len(inner.shape) - 1:
-        return _contracted(program, fold, inner)
+    if inner.op == "mul" and axis >= len(inner.shape) - 2:
+        return _contracted(program, fold, inner, axis)
     return None
 
 
@@ -84,18 +85,22 @@ def _counts(
 
 
 def _contracted(
-    program: ArrayProgram, fold: Equation, product: Equation
+    program: ArrayProgram, fold: Equation, product: Equation, axis: int
 ) -> tuple[Equation, tuple[Value, ...]] | None:
+    """A product with a vector along ``axis``, one of the last two."""
     rank = len(product.shape)
     if rank < 2 or not all(isinstance(o, Value) for o in product.operands):
         return None
+    other = 2 * rank - 3 - axis
     for x, row in (product.operands, product.operands[::-1]):
         x, row = _value(x), _value(row)
         wide, narrow = _aligned(program, x, rank), _aligned(program, row, rank)
         floats = program.kind_of(x) == program.kind_of(row) == FLOAT
-        summed = wide[-1] == narrow[-1] != 1
-        if floats and summed and narrow[-2] == 1 != wide[-2]:
-            return replace(fold, op=CONTRACT, operands=(x, row)), (_value(fold.operands[0]),)
+        summed = wide[axis] == narrow[axis] != 1
+        if floats and summed and narrow[other] == 1 != wide[other]:
+            params = (("axis", axis), ("keepdims", bool(fold.param("keepdims"))))
+            made = replace(fold, op=CONTRACT, operands=(x, row), params=params)
+            return made, (_value(fold.operands[0]),)
     return None
 
 

@@ -168,18 +168,23 @@ class _Text:
         return made.get(operand) == "exp" and step.axes == (last,)
 
     def _pattern(self, step: Step) -> str:
-        """Elements at positions, or a product with a row."""
+        """Elements at positions, or a product with a row or a column."""
         one, (x, other) = step.equation, step.reads
         first, second = self._names[x], self._names[other]
         keeps = bool(one.param("keepdims"))
         if one.op == PICK:
             helper = self._spelling.helper("picked")
             return f"{helper}({first}, {second}, {one.param('axis')}, {keeps})"
+        helper = self._spelling.helper("whole_product")
+        rank = max(len(self._shape(x)), len(self._shape(other)))
+        if one.param("axis") == rank - 2:
+            product = f"{helper}(np.swapaxes({second}, -1, -2), {first}, dtype)"
+            return product if keeps else f"{product}[..., 0, :]"
         if len(self._shape(other)) > 1:
             second = f"np.swapaxes({second}, -1, -2)"
         else:
             second += "[:, None]"
-        product = f"{self._spelling.helper('whole_product')}({first}, {second}, dtype)"
+        product = f"{helper}({first}, {second}, dtype)"
         return product if keeps else f"{product}[..., 0]"
 
     def _function(self, number: int, step: Step) -> str:
