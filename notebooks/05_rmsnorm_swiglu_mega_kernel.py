@@ -192,6 +192,6 @@ for width in (64, 4096):
     considered = fused.consider({**SMALL, "N": width}, "float16", "sm_90")
     print(f"N = {width}: {considered.best.name}, tiles {considered.best.blocks}")
     for choice in sorted((considered.best, *considered.others), key=lambda c: c.snapshot):
-        print(f"  {choice.amount}")
+        print(f"  {choice.name}: {choice.amount}")
     assert considered.best.price <= 1.1 * min(choice.price for choice in considered.others)
     assert considered.best.name != "snapshot 3"
