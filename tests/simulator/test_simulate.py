@@ -45,7 +45,8 @@ def test_the_report_reads_and_is_json():
     report = bb.simulate(kernel("matmul"), launch="graph")
     data = json.loads(report.to_json())
 
-    assert str(report).startswith(f"{report.time_us:,.1f} us on h200, limited by")
+    head = f"{report.time_us:,.1f} us on h200 (simulator, cold cache), limited by "
+    assert str(report).startswith(head)
     assert data["time_us"] == report.time_us
     assert len(data["timeline"]) == len(report.timeline)
     assert all(0 <= e["start"] <= e["end"] <= report.time_us for e in data["timeline"])

@@ -27,6 +27,9 @@ SMALL = {
 }
 """Sizes at which there is too little to do to look for schedules; others have usual ones."""
 
+NOTHING = {"steps": [], "chosen": {"state": 0}}
+"""The data of a derivation without steps."""
+
 
 def two_heads(x, w):
     """Heads, so that sizes follow from sizes."""

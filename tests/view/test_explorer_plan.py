@@ -13,13 +13,10 @@ from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.explorer.simulation import sampled
 from blockbuster.view.explorer.steps import SAFE
 from blockbuster.view.render import can_render
-from tests.view.explorer_cases import data
+from tests.view.explorer_cases import NOTHING, data
 
 SIZES = {"M": 4096, "K": 4096, "N": 4096}
 SETTING = Setting(sizes=SIZES)
-
-
-NOTHING = {"steps": [], "chosen": {"state": 0}}  # a derivation without steps
 
 
 def normed(x, w):

@@ -10,6 +10,7 @@ from blockbuster.view.explorer.plan import choice_for, plan_data, plan_of
 from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.load import trace_named
 from tests.parameters import rest_slow
+from tests.view.explorer_cases import NOTHING
 
 MODEL = """
 import blockbuster as bb
@@ -63,7 +64,7 @@ def on_the_page(place, name):
     plan, missing = plan_of(program, sizes, Setting(sizes))
     assert plan is not None, missing
     choice = choice_for(lower(program), plan)
-    shown = plan_data(plan, alone=choice is not None)
+    shown = plan_data(plan, [NOTHING], alone=choice is not None)
     assert choice is not None, "the program is one part, which emit writes, too"
     return shown["head"], [part["time"] for part in shown["parts"]], choice.words
 

@@ -43,7 +43,7 @@ def test_prints_the_report(capsys, product):
     code, out, err = run(capsys, *product, "--machine", "a100", "--launch", "graph")
 
     assert (code, err) == (0, "")
-    assert " us on a100, limited by" in out
+    assert " us on a100 (simulator, cold cache), limited by " in out
     assert "assumed: launches: graph" in out
     assert "\x1b" not in out  # plain where it is piped
 
