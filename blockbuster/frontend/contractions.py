@@ -19,6 +19,7 @@ from blockbuster.frontend.array import TracedArray, array_at
 from blockbuster.frontend.kinds import FLOAT, MOVES
 from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
+from blockbuster.ir.lengths import ONE
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 UNIT = "."
@@ -107,9 +108,11 @@ def _rows_of_batches(a: TracedArray, b: TracedArray, einsum: Einsum) -> TracedAr
 
 
 def _named(x: TracedArray, letters: str = LETTERS) -> Shown:
-    """An array with the first of ``letters`` for its axes."""
+    """An array with the first of ``letters`` for its axes. No size is asked for: the trace would
+    then hold for that size alone.
+    """
     letters = letters[: x.ndim]
-    units = [x.trace.dims.is_unit(axis) for axis in x.axes]
+    units = [x.trace.dims.length(axis) == ONE for axis in x.axes]
     return Shown(x, "".join(UNIT if u else c for u, c in zip(units, letters, strict=True)))
 
 
