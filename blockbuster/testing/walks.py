@@ -19,6 +19,7 @@ from blockbuster.rules import (
     PAPER_RULES,
     PEELING_RULES,
     REPEATING_RULES,
+    ROLLING_RULES,
     RULES,
     UNFUSING_RULES,
     fuse,
@@ -30,7 +31,7 @@ from blockbuster.testing.report import Failure
 from blockbuster.testing.sites import UNSETTLED, Finder, Site, flaw
 
 RULE_SETS = (PAPER_RULES, RULES, PEELING_RULES)
-BESIDE = (UNFUSING_RULES, REPEATING_RULES)
+BESIDE = (ROLLING_RULES, UNFUSING_RULES, REPEATING_RULES)
 EVERY_RULE: tuple[Rule, ...] = tuple(
     dict.fromkeys(rule for rules in (*RULE_SETS, *BESIDE) for rule in rules)
 )

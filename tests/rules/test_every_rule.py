@@ -6,10 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from blockbuster.frontend import lower, trace
 from blockbuster.interp.trials import Trials
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.verify import verify
-from blockbuster.rules import REPEATING_RULES, RULES, UNFUSING_RULES, fuse, made_again
+from blockbuster.rules import (
+    REPEATING_RULES,
+    ROLLING_RULES,
+    RULES,
+    UNFUSING_RULES,
+    fuse,
+    made_again,
+)
 from blockbuster.rules.base import Match, Rule
 from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
 from blockbuster.testing.cases import problem, read_cases
@@ -24,6 +32,7 @@ from blockbuster.testing.strategies import programs, programs_with_site
 from blockbuster.testing.walks import EVERY_RULE, RULE_SETS
 from tests.rules.golden import GOLDEN, folder_of
 from tests.rules.numbers import assert_same_numbers
+from tests.rules.test_rolling_update import MUSTS, inputs_of
 
 FEWEST = 10
 """How many of the counted programs must have a site of a rule: else its property says nothing."""
@@ -97,7 +106,7 @@ def test_keeps_the_numbers_exactly_where_integers_stay_integers(kind, data):
 def fired(graph: Graph) -> set[str]:
     """The rules that fuse a program, or have a site in it or in what it becomes."""
     found = {site.match.rule.name for site in sites(graph, EVERY_RULE)}
-    for rules in RULE_SETS:
+    for rules in (*RULE_SETS, ROLLING_RULES):
         derivation = fuse(graph, rules)
         found |= {step.rule for step in derivation.steps}
         found |= {site.match.rule.name for site in sites(derivation.final, UNFUSING_RULES)}
@@ -113,6 +122,7 @@ def fired_again(graph: Graph) -> set[str]:
 def test_every_rule_fires_on_generated_programs():
     graphs = [MatrixPrograms(Random(seed)).graph() for seed in range(60)]
     plain = graphs + norm_programs(40) + softmax_programs(20) + search_programs(10)
+    plain += [lower(trace(fn, **inputs_of(fn))) for fn in MUSTS]
     again = graphs[::3] + [arrays(Random(seed)) for seed in range(60)]
     tries = [(fired, graph) for graph in plain] + [(fired_again, graph) for graph in again]
     Random(0).shuffle(tries)

@@ -19,9 +19,7 @@ from blockbuster.rules import (
     fuse,
 )
 from blockbuster.rules.fold_at_extremum import FoldAtExtremum
-from blockbuster.rules.monotone_out_of_extremum import MonotoneOutOfExtremum
 from blockbuster.rules.rescale_by_magnitude import RescaleByMagnitude
-from blockbuster.rules.rolling_update import RollingUpdate
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
 from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
 from blockbuster.rules.swap_mean_dot import SwapMeanDot
@@ -127,7 +125,6 @@ def test_a_root_mean_square_norm_with_a_weight_leaves_the_matmul(golden):
 
 SEARCHES = (
     FoldAtExtremum(), ScaleOutOfExtremum(), ScaleOutOfMagnitude(), RescaleByMagnitude(),
-    MonotoneOutOfExtremum(), RollingUpdate(),
 )  # fmt: skip
 """Norms search for no maximum: these rules have programs of their own."""
 

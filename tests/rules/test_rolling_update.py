@@ -14,7 +14,7 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.semantics import Float64
 from blockbuster.ir.ops import Map, Rescale
 from blockbuster.ir.parse import parse
-from blockbuster.rules import RULES, RollingUpdate, fuse, reasons, safe
+from blockbuster.rules import ROLLING_RULES, RollingUpdate, fuse, reasons, safe
 from blockbuster.runtime.launch import run_batch
 from blockbuster.testing.cases import read_cases
 from blockbuster.testing.mutate import Mutant
@@ -96,7 +96,7 @@ def inputs_of(fn):
 
 
 def fused(fn):
-    return fuse(lower(trace(fn, **inputs_of(fn))))
+    return fuse(lower(trace(fn, **inputs_of(fn))), ROLLING_RULES)
 
 
 def maps_over(graph, fn):
@@ -107,11 +107,13 @@ def maps_over(graph, fn):
 SPECIAL = (
     "rescale-by-magnitude", "scale-out-of-extremum", "scale-out-of-magnitude", "factor-out-exp",
 )  # fmt: skip
-GENERAL = tuple(rule for rule in RULES if rule.name not in SPECIAL)
+GENERAL = tuple(rule for rule in ROLLING_RULES if rule.name not in SPECIAL)
 
 
 @pytest.mark.parametrize("fn", MUSTS)
-@pytest.mark.parametrize("rules", [RULES, GENERAL], ids=["all rules", "none that knows factors"])
+@pytest.mark.parametrize(
+    "rules", [ROLLING_RULES, GENERAL], ids=["all rules", "none that knows factors"]
+)
 def test_one_pass(fn, rules):
     derivation = fuse(lower(trace(fn, **inputs_of(fn))), rules)
 
@@ -224,9 +226,12 @@ def test_repaired_ones_are_right_and_refused_ones_say_why(first):
 
 
 def rational(case):
-    """Proofs know no laws of other functions, and consider each order of a maximum's operands."""
+    """Proofs know no laws of other functions, and do not reach each order of a maximum's operands:
+    what waits for one is compared in floating point above.
+    """
     functions = ("tanh", "exp", "sqrt", "abs(x", "relu")
-    return case.monoid == "+" and not any(name in case.g for name in functions)
+    extrema = any(lead in str(case) for lead in ("p_max", "p_least"))
+    return case.monoid == "+" and not extrema and not any(name in case.g for name in functions)
 
 
 PROVABLE = [*dict.fromkeys(case for case in CASES if case.kind != REFUSED and rational(case))]
