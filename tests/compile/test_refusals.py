@@ -101,7 +101,7 @@ def test_smaller_tiles_are_tried_and_the_report_says_why(refusing, tensors, capf
     report = jitted.report_for(*tensors)
     why = "Pass.cpp:341: Assertion `loopResult.hasOneUse()' failed"
     assert any("tiles" in note and why in note for note in report.notes)
-    assert "16" in str(report).split("tiles:")[1].splitlines()[0]
+    assert "16" in str(report.details).split("tiles:")[1].splitlines()[0]
 
 
 def test_what_is_known_to_be_wrong_is_not_launched(refusing, tensors, monkeypatch):

@@ -152,7 +152,7 @@ def test_the_choice_says_what_it_costs():
     assert (
         found.best.price < best.price < min(c.price for c in found.others if "apart" not in c.name)
     )
-    assert "least time by the closed form on h200: " in found.reason
+    assert "least time on h200 (closed form, cold cache, in a CUDA graph): " in found.reason
     assert f"{best.name} {best.price:.1f} us, limited by " in found.reason
     assert plain.name == "snapshot 1 with statistics apart"
     assert [LOSES in choice.notes for choice in (best, plain)] == [False, True]
