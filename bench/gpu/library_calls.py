@@ -29,7 +29,6 @@ MOST_CALLS, REPLAYS = 12, 5
 MOST_OPERATIONS, MOST_ELEMENTS = 1.2e12, 1 << 28
 LENGTHS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 ODD = (63, 255, 1023, 4095)
-BATCHES, BATCHED, BATCHED_ODD = (2, 8, 32, 128), (16, 64, 256, 1024, 4096), (63, 255, 1023)
 CHANNELS, FILTERS, SIDES, TAPS = (
     (3, 16, 64, 256, 512),
     (16, 64, 256, 512),
@@ -90,16 +89,6 @@ def products(meter: Meter, lengths: Sequence[int]) -> Iterator[float]:
             yield meter.us(lambda x, w: torch.mm(x, w.t()), [(m, k), (n, k)], m * n)
 
 
-def batched(meter: Meter, lengths: Sequence[int]) -> Iterator[float]:
-    """Products of M x K by the transpose of N x K, by their number, M, N and K."""
-    for b, m, n, k in product(BATCHES, lengths, lengths, lengths):
-        if 2.0 * b * m * n * k > MOST_OPERATIONS or b * max(m * n, m * k, n * k) > MOST_ELEMENTS:
-            yield 0.0
-        else:
-            shapes = [(b, m, k), (b, n, k)]
-            yield meter.us(lambda x, w: torch.bmm(x, w.mT), shapes, b * m * n)
-
-
 def convolutions(meter: Meter, *, last: bool) -> Iterator[float]:
     """32 images, by taps, channels, filters and side; ``last``: channels come last in memory."""
 
@@ -141,16 +130,11 @@ def _tables(meter: Meter) -> dict[str, tuple[Grid, Callable[[], Iterator[float]]
     def of_products(lengths: tuple[int, ...]) -> Grid:
         return (("m", lengths), ("n", lengths), ("k", lengths))
 
-    def of_batches(lengths: tuple[int, ...]) -> Grid:
-        return (("batch", BATCHES), *of_products(lengths))
-
     images = (("taps", TAPS), ("channels", CHANNELS), ("filters", FILTERS), ("side", SIDES))
     cubes = (("channels", VOLUME_CHANNELS), ("filters", VOLUME_CHANNELS), ("side", VOLUMES))
     return {
         "product": (of_products(LENGTHS), lambda: products(meter, LENGTHS)),
         "product_odd": (of_products(ODD), lambda: products(meter, ODD)),
-        "batched": (of_batches(BATCHED), lambda: batched(meter, BATCHED)),
-        "batched_odd": (of_batches(BATCHED_ODD), lambda: batched(meter, BATCHED_ODD)),
         "images": (images, lambda: convolutions(meter, last=False)),
         "images_channels_last": (images, lambda: convolutions(meter, last=True)),
         "volumes": (cubes, lambda: volumes(meter)),
@@ -162,13 +146,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--only", default="", help="tables whose name begins so")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     meter, begun, parts = Meter(), time.monotonic(), []
     for name, (grid, measure) in _tables(meter).items():
-        if not name.startswith(options.only):
-            continue
         parts.append(table(name, grid, [*measure()]))
         print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)
         head = f"# Measured by bench.gpu.library_calls: {machine()}\n\n"

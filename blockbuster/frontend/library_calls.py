@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +19,7 @@ from blockbuster.frontend.torch import as_tensors, convolved, is_tensor, multipl
 class LibraryProduct:
     """A matrix product, ``x`` and ``w`` with their axes in these orders: ... M K and ... K N.
 
-    ``w`` is one matrix, or has all axes of ``x`` in front of M: a product for each of them. With a
-    third array, a row of N numbers, that is added to each row of the product.
+    With a third array, a row of N numbers, that is added to each row of the product.
     """
 
     is_library: ClassVar[bool] = True
@@ -36,14 +34,10 @@ class LibraryProduct:
         made = multiplied(in_order(left, self.x_axes), in_order(right, self.w_axes), *rows)
         return made if is_tensor(x) else np.asarray(made)
 
-    def extents(self, x: Sequence[int], w: Sequence[int]) -> tuple[int, int, int, int]:
-        """How many products, and M, N and K for operands of these shapes.
-
-        Where ``w`` is one matrix, that is one product of all rows.
-        """
-        *rows, k = (x[axis] for axis in self.x_axes)
-        *batch, _, n = (w[axis] for axis in self.w_axes)
-        return prod(batch), rows[-1] if batch else prod(rows), n, k
+    def extents(self, x: Sequence[int], w: Sequence[int]) -> tuple[int, int, int]:
+        """M, N and K for operands of these shapes; M counts the rows of all batches."""
+        rows, columns = [x[axis] for axis in self.x_axes], [w[axis] for axis in self.w_axes]
+        return int(np.prod(rows[:-1])), columns[-1], rows[-1]
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,6 @@ class Library:
 
     product: Grid
     product_odd: Grid
-    batched: Grid
-    batched_odd: Grid
     images: Grid
     images_channels_last: Grid
     volumes: Grid
@@ -95,12 +93,10 @@ class Library:
         made = functools.reduce(np.multiply.outer, map(np.array, self.product.axes))
         return float((2e6 * made / np.where(self.product.us > 0.0, self.product.us, np.inf)).max())
 
-    def product_us(self, batch: int, m: int, n: int, k: int) -> float:
-        """Microseconds of so many products of an M x K by a K x N matrix."""
+    def product_us(self, m: int, n: int, k: int) -> float:
+        """Microseconds of an M x K by a K x N matrix."""
         odd = n % IN_ONE_LOAD or k % IN_ONE_LOAD
-        if batch == 1:
-            return (self.product_odd if odd else self.product).at(m, n, k)
-        return (self.batched_odd if odd else self.batched).at(batch, m, n, k)
+        return (self.product_odd if odd else self.product).at(m, n, k)
 
     def convolution_us(
         self, taps: int, channels: int, filters: int, outputs: int, *, rank: int, last: bool

@@ -116,23 +116,7 @@ def test_products_are_calls_that_compute_the_same(turned, row):
 
 def test_rows_of_several_axes():
     (call,) = checked(lambda x, w: x @ w, drawn(2, 5, 7), drawn(7, 3, seed=1))
-    assert call.extents((2, 5, 7), (7, 3)) == (1, 10, 3, 7)
-
-
-BATCHED = {
-    "abk,akc->abc": ((2, 5, 7), (2, 7, 3)),
-    "abk,ack->abc": ((2, 5, 7), (2, 3, 7)),
-    "akb,akc->abc": ((2, 7, 5), (2, 7, 3)),
-    "bak,kac->abc": ((5, 2, 7), (7, 2, 3)),
-    "abik,abkc->abic": ((2, 4, 5, 7), (2, 4, 7, 3)),
-}
-
-
-@pytest.mark.parametrize("spec", BATCHED)
-def test_products_one_by_one(spec):
-    (call,) = checked(partial(torch.einsum, spec), *(drawn(*shape) for shape in BATCHED[spec]))
-    batch, m, n, k = call.extents(*BATCHED[spec])
-    assert (batch, m, n, k) == (8 if spec.startswith("abi") else 2, 5, 3, 7)
+    assert call.extents((2, 5, 7), (7, 3)) == (10, 3, 7)
 
 
 def computed(x, w):
@@ -161,8 +145,6 @@ def read_before_its_sum(x, w):
 REFUSED = {
     "an operand that is computed": (computed, (5, 7), (7, 3)),
     "a product for each batch": (batches, (5, 7), (7, 3)),
-    "batches last in memory": (partial(torch.einsum, "mka,akc->amc"), (5, 7, 2), (2, 7, 3)),
-    "batches apart": (partial(torch.einsum, "amhk,ahkc->ahmc"), (2, 5, 4, 7), (2, 4, 7, 3)),
     "zeros behind only": (padded_behind, (1, 2, 5, 5), (3, 2, 2, 2)),
     "fewer windows than fit": (overlapping, (2, 3, 9), (4, 3, 3)),
     "taps that are read, too": (read_before_its_sum, (2, 3, 9), (4, 3, 2)),
@@ -237,8 +219,7 @@ def test_machines_with_a_table():
     assert library_of(built_in("a100")) is None
     assert library_of(built_in("cpu")) is None
     known = library_of(built_in("h100"))
-    assert known.product_us(1, 4096, 4096, 4095) > known.product_us(1, 4096, 4096, 4096)
-    assert known.product_us(8, 256, 256, 255) > known.product_us(8, 256, 256, 256)
+    assert known.product_us(4096, 4096, 4095) > known.product_us(4096, 4096, 4096)
     assert known.convolution_us(9, 256, 256, 25088, rank=2, last=True) < known.convolution_us(
         9, 256, 256, 25088, rank=2, last=False
     )

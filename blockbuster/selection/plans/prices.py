@@ -77,8 +77,8 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
     x, w, *_ = (extents(part.pieces.inputs[seen.array]) for seen in call.operands)
     made = prod(extents(call.axes[0]))
     if isinstance(call.fn, LibraryProduct):
-        of = call.fn.extents(x, w)
-        taken, operations = library.product_us(*of), 2.0 * made * of[-1]
+        m, n, k = call.fn.extents(x, w)
+        taken, operations = library.product_us(m, n, k), 2.0 * made * k
     else:
         assert isinstance(call.fn, LibraryConvolution), "the other call"
         filters, channels, *taps = (w[axis] for axis in call.fn.w_axes)
