@@ -16,6 +16,7 @@ from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.rules import (
     PEELING_RULES,
     REPEATING_RULES,
+    ROLLING_RULES,
     RULES,
     SAFETY_RULES,
     UNFUSING_RULES,
@@ -74,7 +75,7 @@ def test_every_public_name_is_described(generated):
 
 def test_every_rule_is_described_with_its_programs(generated):
     text = generated.rules()
-    beside = (UNFUSING_RULES, REPEATING_RULES, WHOLE_RULES, SAFETY_RULES)
+    beside = (ROLLING_RULES, UNFUSING_RULES, REPEATING_RULES, WHOLE_RULES, SAFETY_RULES)
     sets = (RULES, PEELING_RULES, *beside)
     names = {rule.name for rules in sets for rule in rules}
 

@@ -365,7 +365,8 @@ def test_files_and_reports_say_so():
         for fn in (lambda x: bb.sum(x, axis=0), lambda x: bb.sum(x, axis=-1))
     )
 
-    (count,) = re.findall(r"\n    a loop over M is run in (\d+) chunks, side", compiled.report.details)
+    details = compiled.report.details
+    (count,) = re.findall(r"\n    a loop over M is run in (\d+) chunks, side", details)
     assert int(count) >= TARGETS["sm_90"].processors
     assert f"Loops run in chunks, side by side: over M in {count}." in compiled.plan.source
     assert re.search(r"tl\.store\(I1_ptr.*# chunk-loops", compiled.plan.source)
