@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from blockbuster.ir.builder import rebuild
-from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, substitute
+from blockbuster.ir.expr import Arg, Call, Expr, call
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Accumulate
 from blockbuster.ir.ports import select_results
@@ -138,18 +138,3 @@ def rescaled(degree: Monomial) -> Expr:
     found = repaired(Question(of_elements, (0,), (1,), "+", {}))
     assert isinstance(found, Repaired)
     return found.h
-
-
-def is_ratio(factor: Expr) -> bool:
-    """True for x times a power of h(r) / h(r2): from r to r2 it is from r to r1, then to r2."""
-    match factor:
-        case Call("mul", (Arg(0), Call("square", (ratio,)) | Call("pow", (ratio, Const())))):
-            pass
-        case Call("mul", (Arg(0), ratio)):
-            pass
-        case _:
-            return False
-    if not isinstance(ratio, Call) or ratio.fn != "div":
-        return False
-    own, joint = ratio.args
-    return arguments(own) == (1,) and substitute(own, (Arg(0), Arg(2))) == joint
