@@ -78,14 +78,7 @@ def test_results_of_any_layout(name):
         for result, expected in zip(of_two(array), centered(array), strict=True):
             assert result.shape == expected.shape
             np.testing.assert_allclose(result, expected, atol=1e-12)
-    plan = jitted.plan_for(array, W)
-    if array.shape[1] > 1 or wanted is None:
-        assert len(plan.inputs["x"]) == (3 if wanted is None else 2)
-    else:  # one row of each batch: tracing makes the batches the rows of one product
-        assert len(plan.inputs["x"]) == 3
-        assert plan.source.count(".dot(") == 1
-        assert "for " not in plan.source.partition('"""\n    x = ')[2]
-        assert len(of_two.plan_for(array).inputs["x"]) == 2
+    assert len(jitted.plan_for(array, W).inputs["x"]) == (3 if wanted is None else 2)
 
 
 def test_arrays_of_one_shape_may_have_other_strides():
