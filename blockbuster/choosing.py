@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from blockbuster.errors import message
 from blockbuster.frontend import ArrayProgram
 from blockbuster.runtime.given import asked_for, family_of
+from blockbuster.selection.plans.effort import USUAL, check_effort
 from blockbuster.selection.plans.plan import Plan
 
 
@@ -17,6 +18,7 @@ def select(
     dtype: str = "float16",
     *,
     library: bool = True,
+    effort: str = USUAL,
 ) -> Plan:
     """The plan of kernels that a program becomes at ``sizes``; it needs no GPU.
 
@@ -27,8 +29,12 @@ def select(
     "auto", as ``compile`` takes them. ``library=False`` leaves out calls of torch's library, which
     else take the place of kernels where they are faster (machines/library.py).
 
-    Raises ValueError for unknown or missing dims, dtypes and machines and for sizes of 0, EmitError
-    where no kernel can be written.
+    ``effort="exhaustive"`` prices all parts, about a third of a second each: no plan of them takes
+    less, and the gap is 0. ``effort="overlapping"`` finds the best plan whose parts may overlap:
+    parts may compute a value again that is then not stored. It takes small programs alone.
+
+    Raises ValueError for unknown or missing dims, dtypes, machines and efforts, for sizes of 0, and
+    where parts cannot overlap; EmitError where no kernel can be written.
 
     >>> import blockbuster as bb
     >>> program = bb.trace(lambda x, w: bb.gelu(x @ w), x="M K", w="K N")
@@ -36,9 +42,10 @@ def select(
     >>> plan.kernels, plan.total_us >= plan.lower_bound_us
     (1, True)
     """
+    check_effort(effort)
     device, bound = asked_for(program, sizes, dtype, machine)
     empty = [dim for dim, size in bound.items() if not size]
     if empty:
         what = f"{empty[0]} is 0: arrays without elements take no time, so nothing can be chosen"
         raise ValueError(message(what, hint="bb.compile compiles for such sizes, too"))
-    return family_of(program, dtype, device, library=library).at(bound)
+    return family_of(program, dtype, device, library=library, effort=effort).at(bound)

@@ -24,6 +24,7 @@ from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.plans.asked import Known
+from blockbuster.selection.plans.effort import USUAL
 from blockbuster.selection.plans.family import Family
 
 
@@ -134,6 +135,7 @@ def family_of(
     constants: tuple[str, ...] = (),
     *,
     library: bool = True,
+    effort: str = USUAL,
 ) -> Family:
     """The family of a program's plans; see Family for what is given."""
     return Family(
@@ -144,4 +146,5 @@ def family_of(
         known=known,
         constants=constants,
         library=library,
+        effort=effort,
     )

@@ -64,6 +64,7 @@ class Best:
     units goes below; ``smaller``: what no such plan of several parts goes below. ``prices``: those
     of all parts that were priced. ``near``: the microseconds of the best plan, if that has several
     parts and the whole program, as one part, took its place because it takes about the same.
+    ``every``: all parts were priced, so this is the best plan there is.
     """
 
     parts: tuple[Part, ...]
@@ -73,6 +74,7 @@ class Best:
     cap: int
     prices: Mapping[Part, Price]
     near: float | None = None
+    every: bool = False
 
     @property
     def gap(self) -> float:
@@ -193,6 +195,7 @@ def best_plan(
     price: Callable[[Part], Price],
     budget: int,
     first: Sequence[Part] = (),
+    every: bool = False,
 ) -> Best:
     """The best plan of units that read the units ``before`` them and may share a part with those
     ``beside`` them.
@@ -200,10 +203,14 @@ def best_plan(
     ``estimate``: about what a part takes, given the lengths of those that share units with it.
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
     only units by themselves are. ``first``: parts that are priced before any plan is looked for.
+    ``every``: all parts are priced, and the plan is the best by their lengths, however close others
+    are.
     """
     steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
     prices: dict[Part, Price] = {}
     new: Sequence[Part] = [*first, *([steps.all] if steps.cap >= len(before) else [])]
+    if every:
+        new = list(dict.fromkeys(part for parts in steps.steps.values() for part in parts))
     while True:
         for part in new:
             prices[part] = price(part)
@@ -214,7 +221,7 @@ def best_plan(
         if not new:
             break
     near = None
-    if _is_as_good(steps.all, parts, prices, total):
+    if not every and _is_as_good(steps.all, parts, prices, total):
         near = None if len(parts) == 1 else sum(prices[part].us for part in parts)
         parts = (steps.all,)
 
@@ -222,9 +229,9 @@ def best_plan(
         return prices[part].us if part in prices else bound(part)
 
     smaller, _ = steps.best(lambda part: inf if part == steps.all else least(part))
-    bounded, _ = steps.best(least)
     taken = sum(prices[part].us for part in parts)
-    return Best(parts, taken, bounded, smaller, steps.cap, prices, near)
+    bounded = taken if every else steps.best(least)[0]
+    return Best(parts, taken, bounded, smaller, steps.cap, prices, near, every)
 
 
 def _is_as_good(

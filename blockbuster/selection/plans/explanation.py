@@ -126,6 +126,8 @@ def lower_bound(plan: Plan) -> float:
     """Microseconds that no plan of the same program goes below; see ``Plan.lower_bound_us``."""
     divided = divided_of(plan)
     found = divided.found
+    if divided.optimal or (found is not None and found.best.every and _is_for(plan, found)):
+        return plan.total_us
     if found is not None:
         return min(_bound(plan, divided, found), plan.total_us)
     if len(divided.parts) == 1:
@@ -175,7 +177,8 @@ def _search(plan: Plan, divided: Divided) -> Iterator[str]:
     """How the parts were found, and how much better others could be."""
     found = divided.found
     if found is None:
-        yield f"no parts were searched for: {divided.why}"
+        known = f"{divided.why}; no such plan takes less"
+        yield known if divided.optimal else f"no parts were searched for: {divided.why}"
         return
     best, count = found.best, len(found.units)
     if not _is_for(plan, found):
@@ -184,8 +187,9 @@ def _search(plan: Plan, divided: Divided) -> Iterator[str]:
         yield f"one part: {_whole(best)}"
     yield from _refused(found)
     number = "1 part was" if len(best.prices) == 1 else f"{len(best.prices)} parts were"
+    number = f"all {number}" if best.every else number
     limit = "" if count <= best.cap else f", of at most {best.cap} groups"
-    bound = min(_bound(plan, divided, found), plan.total_us)
+    bound = lower_bound(plan)
     least = f"no plan takes less than {in_us(bound)}" if isfinite(bound) else "no bound"
     gap = _gap(plan.total_us, bound)
     groups = f"the operators are {count} groups that stay together"

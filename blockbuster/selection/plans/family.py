@@ -22,6 +22,7 @@ from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.units import Units
 from blockbuster.selection.plans.asked import Asked, Known, Subject
 from blockbuster.selection.plans.divided import Divided, Division
+from blockbuster.selection.plans.effort import USUAL
 from blockbuster.selection.plans.forms import Consider
 from blockbuster.selection.plans.part import Part, dtypes_of
 from blockbuster.selection.plans.pieces import Axes, Call, Piece
@@ -38,7 +39,7 @@ class Family:
     ``input_dtypes``: those of inputs that have another dtype than ``dtype``, where all meet.
     ``known``: gives schedules that were measured. ``constants``: inputs that stay as they are from
     call to call, so that what is computed of them alone is kept. ``library``: whether calls of a
-    library may take the place of kernels.
+    library may take the place of kernels. ``effort``: how many parts are priced (effort.py).
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Family:
         known: Known | None = None,
         constants: tuple[str, ...] = (),
         library: bool = True,
+        effort: str = USUAL,
     ) -> None:
         self.name, self.dtype, self.target = program.name, dtype, target
         self._machine = built_in(CPU) if target == CPU else target_of(target).machine
@@ -60,7 +62,8 @@ class Family:
         }
         dtypes = dtypes_of(dtype, target, input_dtypes, constants)
         self._whole = Part(program, dtypes)
-        self._division = Division(program, dtypes, self._whole.arithmetic, library=library)
+        arithmetic = self._whole.arithmetic
+        self._division = Division(program, dtypes, arithmetic, library=library, effort=effort)
         self.rules = tuple(dict.fromkeys((*program.rules, *self._whole.size_rules)))
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
