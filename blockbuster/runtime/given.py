@@ -26,6 +26,7 @@ from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.plans.asked import Known
 from blockbuster.selection.plans.effort import USUAL
 from blockbuster.selection.plans.family import Family
+from blockbuster.selection.plans.fusers import Fuser
 
 
 def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -136,6 +137,7 @@ def family_of(
     *,
     library: bool = True,
     effort: str = USUAL,
+    fusers: Sequence[Fuser] = (),
 ) -> Family:
     """The family of a program's plans; see Family for what is given."""
     return Family(
@@ -147,4 +149,5 @@ def family_of(
         constants=constants,
         library=library,
         effort=effort,
+        fusers=fusers,
     )

@@ -41,7 +41,8 @@ Estimate = Callable[[Part, Mapping[Part, float]], float]
 class Price(NamedTuple):
     """What a part takes: microseconds, infinite if it has no kernels, in so many kernels, and how
     many exponentials in it can overflow. ``weight``: a factor on the microseconds. ``again``: an
-    equal part was priced before.
+    equal part was priced before. ``calls``: functions of whole arrays that fusers can replace; what
+    they take is not known, and more than any kernel.
     """
 
     us: float
@@ -49,11 +50,12 @@ class Price(NamedTuple):
     kernels: int = 1
     weight: float = 1.0
     again: bool = False
+    calls: int = 0
 
     @property
     def length(self) -> float:
         """All as one number, by which plans are compared."""
-        return self.us * self.weight + UNSAFE * self.unsafe
+        return self.us * self.weight + UNSAFE * (self.unsafe + self.calls)
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,10 @@ def _is_as_good(
     whole: Part, parts: Sequence[Part], prices: Mapping[Part, Price], total: float
 ) -> bool:
     """True if all units as one part take about as long as a plan, in fewer kernels."""
-    if whole not in prices or prices[whole].length > NEAR * total:
+    if whole not in prices:
+        return False
+    more = (NEAR - 1.0) * sum(prices[part].us * prices[part].weight for part in parts)
+    if prices[whole].length > total + more:
         return False
     fewer = prices[whole].kernels < sum(prices[part].kernels for part in parts)
     return fewer or prices[whole].length <= total

@@ -69,7 +69,7 @@ class Divided:
 
     ``machine``: the one whose numbers price parts. ``found``: by the search for the parts; where
     there was none, ``why`` says why. ``optimal``: no plan of those that were searched takes less,
-    as ``why`` says.
+    as ``why`` says. ``notes``: what fusers offered that is not right.
     """
 
     parts: tuple[Part, ...]
@@ -78,6 +78,7 @@ class Divided:
     found: Found | None = None
     why: str = ""
     optimal: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def loaded_whole(self) -> dict[Dim, int]:
@@ -123,15 +124,14 @@ class Division:
     """The parts of a program, each made once."""
 
     def __init__(
-        self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str, *, library: bool, effort: str
+        self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str, *, forms: Forms, effort: str
     ) -> None:
         self._program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
-        self.effort = effort
+        self.forms, self.effort = forms, effort
         self._parts: dict[tuple[Any, ...], Part] = {}
         self._names = names_of(program)
         self.arrays = arrays_of(program, self._names)
         """The names of the outputs' arrays: their own, unless an input has that."""
-        self.forms = Forms(on_cpu=dtypes.on_cpu, library=library)
         self._taken: dict[Dim, None] = {}  # dims of what lowering made of parts
         self._written: dict[str, None] = {}  # arrays that parts write beside their outputs
         self._held = held_in(program, dtypes.inputs, dtypes.common)
@@ -150,6 +150,12 @@ class Division:
         self, sizes: Mapping[Dim, int], machine: Machine, consider: Consider, whole: Part
     ) -> Divided:
         """The best plan at ``sizes``. Raises EmitError where neither whole nor parts have one."""
+        found = self._best(sizes, machine, consider, whole)
+        return replace(found, notes=(*self.forms.notes,))
+
+    def _best(
+        self, sizes: Mapping[Dim, int], machine: Machine, consider: Consider, whole: Part
+    ) -> Divided:
         known = {size_class(dim): size for dim, size in sizes.items()}
         units = units_of(self._program, known)
         search = _Search(self, units, known, machine, consider, whole)
@@ -263,7 +269,7 @@ class _Search:
             number, taken = self._division.forms.best(whole, self._consider, sizes, machine, TWICE)
         except EmitError:
             return None
-        if self._machine.kind != CPU and taken.us > TWICE * self._little:
+        if taken.calls or (self._machine.kind != CPU and taken.us > TWICE * self._little):
             return None
         part = self._division.forms.of(whole, machine)[number]
         return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
@@ -281,7 +287,8 @@ class _Search:
         parts = tuple(self._made[one] for one in given)
         considered = tuple(one for own in parts for one in self._consider(own))
         refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
-        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET)
+        theirs = [bits for (bits, _), own in self._made.items() if own.by]
+        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET, theirs)
         return Divided(parts, considered, self._machine, found)
 
     def _overlapping(self) -> Divided:
@@ -332,7 +339,8 @@ class _Search:
         try:
             whole = bits == self._all and stored == given
             own = self._whole if whole else self._division.part(self._units, bits, stored)
-            key = own.structure(self._sizes)
+            alone = (bits, stored) if self._division.forms.fusers else ()
+            key = own.structure(self._sizes), alone  # fusers may offer other programs for equals
         except (EmitError, TraceError) as error:
             self._refused[bits] = EmitError(str(error))
             return Price(inf)

@@ -43,6 +43,7 @@ class Told:
     ``computes``: its operators with their lines; ``us``: its predicted microseconds, None if there
     is no prediction; ``limited_by``: what limits each of its files. ``whole``: it runs on whole
     arrays, operator by operator. ``library``: the calls of a library in it.
+    ``by``: the fuser whose program it is.
     """
 
     computes: str
@@ -53,6 +54,7 @@ class Told:
     limited_by: tuple[str, ...]
     whole: bool = False
     library: tuple[str, ...] = ()
+    by: str = ""
 
     def __str__(self) -> str:
         count = "no kernel" if not self.kernels else f"{self.kernels} kernels"
@@ -65,7 +67,7 @@ class Told:
         by = f" {MEASURED}" if self.library and not self.kernels else ""
         time = f"{in_us(self.us)}{by}{limits}; " if self.us is not None else ""
         arrays = f"reads {', '.join(self.reads)}; writes {', '.join(self.writes)}"
-        form = " on whole arrays" if self.whole else ""
+        form = f" by {self.by}" if self.by else " on whole arrays" if self.whole else ""
         return f"{self.computes}{number}{form}: {time}{arrays}"
 
 
@@ -166,6 +168,7 @@ def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
             tuple(dict.fromkeys(_limits(considered))),
             isinstance(part, WholePart),
             tuple(call.name for call in calls if call.is_library),
+            part.by,
         )
 
 
@@ -175,6 +178,7 @@ def _limits(considered: Iterable[Considered]) -> Iterator[str]:
 
 def _search(plan: Plan, divided: Divided) -> Iterator[str]:
     """How the parts were found, and how much better others could be."""
+    yield from divided.notes
     found = divided.found
     if found is None:
         known = f"{divided.why}; no such plan takes less"

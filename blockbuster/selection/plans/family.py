@@ -23,7 +23,8 @@ from blockbuster.selection.parts.units import Units
 from blockbuster.selection.plans.asked import Asked, Known, Subject
 from blockbuster.selection.plans.divided import Divided, Division
 from blockbuster.selection.plans.effort import USUAL
-from blockbuster.selection.plans.forms import Consider
+from blockbuster.selection.plans.forms import Consider, Forms
+from blockbuster.selection.plans.fusers import Fuser
 from blockbuster.selection.plans.part import Part, dtypes_of
 from blockbuster.selection.plans.pieces import Axes, Call, Piece
 from blockbuster.selection.plans.plan import File, Plan, Sizes, bound, whole_file
@@ -40,6 +41,7 @@ class Family:
     ``known``: gives schedules that were measured. ``constants``: inputs that stay as they are from
     call to call, so that what is computed of them alone is kept. ``library``: whether calls of a
     library may take the place of kernels. ``effort``: how many parts are priced (effort.py).
+    ``fusers`` offer programs for parts (fusers.py).
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Family:
         constants: tuple[str, ...] = (),
         library: bool = True,
         effort: str = USUAL,
+        fusers: Sequence[Fuser] = (),
     ) -> None:
         self.name, self.dtype, self.target = program.name, dtype, target
         self._machine = built_in(CPU) if target == CPU else target_of(target).machine
@@ -63,7 +66,8 @@ class Family:
         dtypes = dtypes_of(dtype, target, input_dtypes, constants)
         self._whole = Part(program, dtypes)
         arithmetic = self._whole.arithmetic
-        self._division = Division(program, dtypes, arithmetic, library=library, effort=effort)
+        forms = Forms(on_cpu=dtypes.on_cpu, library=library, fusers=fusers)
+        self._division = Division(program, dtypes, arithmetic, forms=forms, effort=effort)
         self.rules = tuple(dict.fromkeys((*program.rules, *self._whole.size_rules)))
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
@@ -203,6 +207,7 @@ class Family:
                 steps.append(step if isinstance(step, Call) else whole_file(step))
         notes = [note for considered in chosen.considered for note in considered.notes]
         notes += [n for part in chosen.parts if isinstance(part, WholePart) for n in part.notes]
+        notes += chosen.notes
         results = {name: seen for part in chosen.parts for name, seen in part.results}
         names = self._whole.pieces.names
         whole = [part.program for part in chosen.parts] == [self._whole.program]
