@@ -33,7 +33,7 @@ _OTHERS = [
     "traffic", "Traffic", "machine", "Machine", "simulate",
     # kernels
     "emit", "Kernel", "check_schedule", "check_kernel", "KernelReport",
-    "jit", "compile", "select", "tune", "load", "Jitted", "Compiled", "Plan",
+    "jit", "compile", "select", "tune", "load", "Jitted", "Compiled", "Plan", "Fuser",
     # errors
     "BlockbusterError", "TraceError", "VerifyError", "ParseError", "RuleError", "FusionError",
     "EmitError", "LaunchError", "DrawError",

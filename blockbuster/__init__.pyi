@@ -179,6 +179,7 @@ from .rules.materialize import materialize as materialize
 from .rules.repair import Repair as Repair, repair as repair
 from .runtime.compiled import Compiled as Compiled
 from .selection import Traffic as Traffic, traffic as traffic
+from .selection.plans.fusers import Fuser as Fuser
 from .selection.plans.plan import Plan as Plan
 from .simulation import simulate as simulate
 from .testing.check import check_rule as check_rule

@@ -52,6 +52,7 @@ from blockbuster.runtime.machines import device_for, known_machine
 from blockbuster.runtime.merged_arrays import Regrouping
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
+from blockbuster.selection.plans.fusers import Fuser, check_fusers
 from blockbuster.selection.plans.plan import Plan, Sizes
 from blockbuster.selection.plans.report import Report
 from blockbuster.tuning.entry import Entry
@@ -322,9 +323,8 @@ def jit(
     On a GPU, what kernels compute of them alone is kept and computed anew when one of them changes,
     or another tensor takes its place (runtime/kept.py says which changes are seen).
 
-    ``library=False`` leaves out calls of torch's library: else a product or a convolution is one of
-    those where it is measured to be faster than what our kernel is predicted to take
-    (machines/library.py).
+    ``library=False`` leaves out calls of torch's library, which else compute products and
+    convolutions where they are measured to be faster (machines/library.py).
     """
     check_tune(tune)
     known_machine(machine)
@@ -350,18 +350,22 @@ def compile(
     graph: bool = False,
     constant: Sequence[str] = (),
     library: bool = True,
+    fusers: Sequence[Fuser] = (),
 ) -> Compiled:
     """An array program compiled ahead of time, for sizes of the class of ``sizes``.
 
     ``machine`` is "cpu", a GPU's name or architecture; "auto" is the GPU if there is one. Raises
     ValueError for unknown or missing dims, dtypes, machines and arrays. ``tune``, ``check``,
-    ``graph``, ``constant`` and ``library`` have the meaning that they have in ``jit``.
+    ``graph``, ``constant`` and ``library`` have the meaning that they have in ``jit``, ``fusers``
+    that of ``select``.
     """
     check_tune(tune)
+    check_fusers(fusers)
     device, bound = asked_for(program, sizes, dtype, machine)
     tuning = tuning_for(tune, machine, architecture(device))
     constants = known_names(constant, [one.name for one in program.inputs])
-    family = family_of(program, dtype, device, tuning.known, constants=constants, library=library)
+    asked = dtype, device, tuning.known, None, constants
+    family = family_of(program, *asked, library=library, fusers=fusers)
     shape = shape_from_names([output.name for output in program.outputs])
 
     def planned(sizes: Sizes) -> Plan:

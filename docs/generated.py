@@ -72,6 +72,7 @@ CONTENTS = {
         "docs/schedules",
         "docs/write_your_own_rule",
         "docs/add_an_operator",
+        "docs/fusers",
         "docs/targets_and_machines",
         "docs/machines",
         "docs/check_a_kernel",

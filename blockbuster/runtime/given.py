@@ -24,7 +24,9 @@ from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.plans.asked import Known
+from blockbuster.selection.plans.effort import USUAL
 from blockbuster.selection.plans.family import Family
+from blockbuster.selection.plans.fusers import Fuser
 
 
 def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -134,6 +136,8 @@ def family_of(
     constants: tuple[str, ...] = (),
     *,
     library: bool = True,
+    effort: str = USUAL,
+    fusers: Sequence[Fuser] = (),
 ) -> Family:
     """The family of a program's plans; see Family for what is given."""
     return Family(
@@ -144,4 +148,6 @@ def family_of(
         known=known,
         constants=constants,
         library=library,
+        effort=effort,
+        fusers=fusers,
     )

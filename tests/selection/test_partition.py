@@ -74,7 +74,7 @@ def random_prices(rng):
 @pytest.mark.parametrize("seed", range(500))
 def test_the_best_plan_is_the_best_of_all_partitions(seed):
     rng = random.Random(seed)
-    before, beside = drawn(rng, rng.randint(1, 7))
+    before, beside = drawn(rng, rng.randint(1, 8))
     price = random_prices(rng)
     everything = (1 << len(before)) - 1
     expected = brute_force(before, beside, price)

@@ -7,7 +7,7 @@ A launch counts as one by the host: in calls outside of CUDA graphs each kernel 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -53,18 +53,23 @@ class Bounds:
     def least(self, part: int) -> float:
         """What no kernel of the part goes below."""
         if part not in self._known:
-            self._known[part] = self._least(part)
+            self._known[part] = self._least(part, self.units.given(part))
         return self._known[part]
 
-    def weight(self, part: int) -> float:
-        """``LARGE`` for a part that reads or gives an array far larger than all that the program
-        is given or gives; else 1.
+    def least_storing(self, part: int, stored: Sequence[int]) -> float:
+        """As ``least``, of a kernel that writes the results of the equations ``stored`` alone."""
+        return self._least(part, stored)
+
+    def weight(self, part: int, stored: Sequence[int] | None = None) -> float:
+        """``LARGE`` for a part that reads or writes an array far larger than all that the program
+        is given or gives; else 1. ``stored``: the equations whose results it writes, if not all
+        that others read.
         """
         program, units = self.units.program, self.units
         members = (units.units[number] for number in numbers_in(part))
         outer = {v for unit in members for v in unit.reads if v.node >= 0}
         outer -= {Value(at) for at in units.own(part)}
-        outer |= {Value(at) for at in units.given(part)}
+        outer |= {Value(at) for at in (units.given(part) if stored is None else stored)}
         many = any(elements(program.shape_of(v), self.sizes) > MUCH * self._largest for v in outer)
         return LARGE if many else 1.0
 
@@ -76,12 +81,12 @@ class Bounds:
         shapes += [program.shape_of(output.value) for output in program.outputs]
         return max(elements(shape, self.sizes) for shape in shapes)
 
-    def _least(self, part: int) -> float:
+    def _least(self, part: int, stored: Sequence[int]) -> float:
         program = self.units.program
         if all(program.equations[at].op == OPAQUE for at in self.units.own(part)):
             return 0.0  # the same in every plan
         once = dict.fromkeys(self.units.own(part), 1)
-        moved = self._read(part) + self._written(part)
+        moved = self._read(part) + self._written(stored)
         moving = moved / self._bandwidth(moved)
         matrix, other = self.work(part, once, {})
         if any(program.equations[at].op == "where" for at in once):
@@ -157,7 +162,7 @@ class Bounds:
             total += min(seen, all_of_it) * width(self.dtypes[base])
         return total
 
-    def _written(self, part: int) -> int:
+    def _written(self, stored: Sequence[int]) -> int:
         program = self.units.program
-        found = (Value(at) for at in self.units.given(part))
+        found = (Value(at) for at in stored)
         return sum(elements(program.shape_of(v), self.sizes) * width(self.dtypes[v]) for v in found)

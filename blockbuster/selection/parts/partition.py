@@ -41,7 +41,8 @@ Estimate = Callable[[Part, Mapping[Part, float]], float]
 class Price(NamedTuple):
     """What a part takes: microseconds, infinite if it has no kernels, in so many kernels, and how
     many exponentials in it can overflow. ``weight``: a factor on the microseconds. ``again``: an
-    equal part was priced before.
+    equal part was priced before. ``calls``: functions of whole arrays that fusers can replace; what
+    they take is not known, and more than any kernel.
     """
 
     us: float
@@ -49,11 +50,12 @@ class Price(NamedTuple):
     kernels: int = 1
     weight: float = 1.0
     again: bool = False
+    calls: int = 0
 
     @property
     def length(self) -> float:
         """All as one number, by which plans are compared."""
-        return self.us * self.weight + UNSAFE * self.unsafe
+        return self.us * self.weight + UNSAFE * (self.unsafe + self.calls)
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Best:
     units goes below; ``smaller``: what no such plan of several parts goes below. ``prices``: those
     of all parts that were priced. ``near``: the microseconds of the best plan, if that has several
     parts and the whole program, as one part, took its place because it takes about the same.
+    ``every``: all parts were priced, so this is the best plan there is.
     """
 
     parts: tuple[Part, ...]
@@ -73,6 +76,7 @@ class Best:
     cap: int
     prices: Mapping[Part, Price]
     near: float | None = None
+    every: bool = False
 
     @property
     def gap(self) -> float:
@@ -193,6 +197,7 @@ def best_plan(
     price: Callable[[Part], Price],
     budget: int,
     first: Sequence[Part] = (),
+    every: bool = False,
 ) -> Best:
     """The best plan of units that read the units ``before`` them and may share a part with those
     ``beside`` them.
@@ -200,10 +205,14 @@ def best_plan(
     ``estimate``: about what a part takes, given the lengths of those that share units with it.
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
     only units by themselves are. ``first``: parts that are priced before any plan is looked for.
+    ``every``: all parts are priced, and the plan is the best by their lengths, however close others
+    are.
     """
     steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
     prices: dict[Part, Price] = {}
     new: Sequence[Part] = [*first, *([steps.all] if steps.cap >= len(before) else [])]
+    if every:
+        new = list(dict.fromkeys(part for parts in steps.steps.values() for part in parts))
     while True:
         for part in new:
             prices[part] = price(part)
@@ -214,7 +223,7 @@ def best_plan(
         if not new:
             break
     near = None
-    if _is_as_good(steps.all, parts, prices, total):
+    if not every and _is_as_good(steps.all, parts, prices, total):
         near = None if len(parts) == 1 else sum(prices[part].us for part in parts)
         parts = (steps.all,)
 
@@ -222,16 +231,19 @@ def best_plan(
         return prices[part].us if part in prices else bound(part)
 
     smaller, _ = steps.best(lambda part: inf if part == steps.all else least(part))
-    bounded, _ = steps.best(least)
     taken = sum(prices[part].us for part in parts)
-    return Best(parts, taken, bounded, smaller, steps.cap, prices, near)
+    bounded = taken if every else steps.best(least)[0]
+    return Best(parts, taken, bounded, smaller, steps.cap, prices, near, every)
 
 
 def _is_as_good(
     whole: Part, parts: Sequence[Part], prices: Mapping[Part, Price], total: float
 ) -> bool:
     """True if all units as one part take about as long as a plan, in fewer kernels."""
-    if whole not in prices or prices[whole].length > NEAR * total:
+    if whole not in prices:
+        return False
+    more = (NEAR - 1.0) * sum(prices[part].us * prices[part].weight for part in parts)
+    if prices[whole].length > total + more:
         return False
     fewer = prices[whole].kernels < sum(prices[part].kernels for part in parts)
     return fewer or prices[whole].length <= total

@@ -6,7 +6,7 @@ needs it, whatever the rest of the program does (parts/units.py, parts/partition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -29,10 +29,14 @@ from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.operand_views import PRODUCT
+from blockbuster.selection.parts.overlapping import Making, best_cover, values_of
 from blockbuster.selection.parts.partition import NEAR, Price, best_plan
-from blockbuster.selection.parts.units import Units, units_of
+from blockbuster.selection.parts.units import Units, numbers_in, units_of
+from blockbuster.selection.plans.array_names import arrays_of, names_of
 from blockbuster.selection.plans.asked import Subject
+from blockbuster.selection.plans.effort import EXHAUSTIVE, OVERLAPPING, USUAL
 from blockbuster.selection.plans.forms import Consider, Forms
+from blockbuster.selection.plans.operators import computes
 from blockbuster.selection.plans.part import Dtypes, Part
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
@@ -64,7 +68,8 @@ class Divided:
     """A plan's parts in order, and what was considered for their pieces.
 
     ``machine``: the one whose numbers price parts. ``found``: by the search for the parts; where
-    there was none, ``why`` says why.
+    there was none, ``why`` says why. ``optimal``: no plan of those that were searched takes less,
+    as ``why`` says. ``notes``: what fusers offered that is not right.
     """
 
     parts: tuple[Part, ...]
@@ -72,6 +77,8 @@ class Divided:
     machine: Machine
     found: Found | None = None
     why: str = ""
+    optimal: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def loaded_whole(self) -> dict[Dim, int]:
@@ -117,14 +124,14 @@ class Division:
     """The parts of a program, each made once."""
 
     def __init__(
-        self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str, *, library: bool
+        self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str, *, forms: Forms, effort: str
     ) -> None:
         self._program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
+        self.forms, self.effort = forms, effort
         self._parts: dict[tuple[Any, ...], Part] = {}
-        self._names = _names(program)
-        self.arrays = _arrays(program, self._names)
+        self._names = names_of(program)
+        self.arrays = arrays_of(program, self._names)
         """The names of the outputs' arrays: their own, unless an input has that."""
-        self.forms = Forms(on_cpu=dtypes.on_cpu, library=library)
         self._taken: dict[Dim, None] = {}  # dims of what lowering made of parts
         self._written: dict[str, None] = {}  # arrays that parts write beside their outputs
         self._held = held_in(program, dtypes.inputs, dtypes.common)
@@ -143,6 +150,12 @@ class Division:
         self, sizes: Mapping[Dim, int], machine: Machine, consider: Consider, whole: Part
     ) -> Divided:
         """The best plan at ``sizes``. Raises EmitError where neither whole nor parts have one."""
+        found = self._best(sizes, machine, consider, whole)
+        return replace(found, notes=(*self.forms.notes,))
+
+    def _best(
+        self, sizes: Mapping[Dim, int], machine: Machine, consider: Consider, whole: Part
+    ) -> Divided:
         known = {size_class(dim): size for dim, size in sizes.items()}
         units = units_of(self._program, known)
         search = _Search(self, units, known, machine, consider, whole)
@@ -169,10 +182,18 @@ class Division:
         considered = tuple(one for own in parts for one in consider(own))
         return Divided(parts, considered, machine, why="its parts were given")
 
-    def part(self, units: Units, bits: int) -> Part:
-        """The units in ``bits`` as a part."""
-        program, own_values = self._program, dict.fromkeys(units.given(bits))
-        shown = {self.arrays[output.name]: output.value for output in units.shown_by(bits)}
+    def part(self, units: Units, bits: int, stored: Sequence[int] | None = None) -> Part:
+        """The units in ``bits`` as a part, which stores what others read, or the outputs show.
+
+        ``stored``: the equations of them whose values it stores, where that is not all of these.
+        """
+        program = self._program
+        own_values = dict.fromkeys(units.given(bits) if stored is None else stored)
+        shown = {
+            self.arrays[output.name]: output.value
+            for output in units.shown_by(bits)
+            if all(base.node < 0 or base.node in own_values for base in units.bases[output.value])
+        }
         cut = {self._names[v]: v for v in map(Value, own_values) if units.crosses(v, bits)}
         outputs = {**{n: v for n, v in cut.items() if n not in shown}, **shown}
         equations = units.with_views(units.equations(bits), [*outputs.values()])
@@ -213,7 +234,7 @@ class _Search:
         self._division, self._units, self._sizes = division, units, sizes
         self._machine, self._consider, self._whole = machine, consider, whole
         self._all = (1 << len(units)) - 1
-        self._made: dict[int, Part] = {}
+        self._made: dict[tuple[int, tuple[int, ...]], Part] = {}  # by units and what they store
         self._prices: dict[Any, tuple[int, Price] | EmitError] = {}
         self._refused: dict[int, EmitError] = {}
         program = units.program
@@ -236,7 +257,10 @@ class _Search:
 
     def found(self) -> Divided:
         """The best plan."""
-        return (self._undivided() if self.has_too_little else None) or self._best()
+        if self._division.effort == OVERLAPPING:
+            return self._overlapping()
+        usual = self._division.effort == USUAL
+        return (self._undivided() if usual and self.has_too_little else None) or self._best()
 
     def _undivided(self) -> Divided | None:
         """The program as one part, if that takes little."""
@@ -245,7 +269,7 @@ class _Search:
             number, taken = self._division.forms.best(whole, self._consider, sizes, machine, TWICE)
         except EmitError:
             return None
-        if self._machine.kind != CPU and taken.us > TWICE * self._little:
+        if taken.calls or (self._machine.kind != CPU and taken.us > TWICE * self._little):
             return None
         part = self._division.forms.of(whole, machine)[number]
         return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
@@ -255,14 +279,44 @@ class _Search:
         best = best_plan(
             units.before, units.beside, budget=BUDGET,
             bound=bounds.least, estimate=self._estimates.of, price=self._price, first=self._calls,
+            every=self._division.effort == EXHAUSTIVE,
         )  # fmt: skip
-        if any(bits not in self._made for bits in best.parts):
+        given = [(bits, units.given(bits)) for bits in best.parts]
+        if any(one not in self._made for one in given):
             raise next(iter(self._refused.values()))
-        parts = tuple(self._made[bits] for bits in best.parts)
+        parts = tuple(self._made[one] for one in given)
         considered = tuple(one for own in parts for one in self._consider(own))
         refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
-        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET)
+        theirs = [bits for (bits, _), own in self._made.items() if own.by]
+        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET, theirs)
         return Divided(parts, considered, self._machine, found)
+
+    def _overlapping(self) -> Divided:
+        """The best plan whose parts may overlap. Raises ValueError for a program with too many
+        arrays, or with an output that is made of positions alone: no unit computes it.
+        """
+        units, bounds = self._units, self._bounds
+        shown = [one.name for one in units.program.outputs if not units.bases[one.value]]
+        if shown:
+            what = f"{shown[0]} is made of positions alone: parts may overlap where groups compute"
+            raise ValueError(f"{what} all outputs")
+        values, equations = values_of(units)
+
+        def stored(one: Making) -> tuple[int, ...]:
+            return tuple(equations[value] for value in numbers_in(one.stores))
+
+        chosen, prices = best_cover(
+            values, units.beside,
+            bound=lambda one: bounds.least_storing(one.units, stored(one)),
+            price=lambda one: self._price(one.units, stored(one)),
+        )  # fmt: skip
+        made = [(one.units, stored(one)) for one in chosen]
+        if not made or any(one not in self._made for one in made):
+            raise next(iter(self._refused.values()))
+        parts = tuple(self._made[one] for one in made)
+        considered = tuple(one for own in parts for one in self._consider(own))
+        why = f"parts may overlap: {_again(units, chosen)}; {len(prices)} parts were priced"
+        return Divided(parts, considered, self._machine, why=why, optimal=True)
 
     @property
     def _calls(self) -> list[int]:
@@ -276,11 +330,17 @@ class _Search:
                     found += [1 << at] * (len(self._division.forms.of(part, self._machine)) > 1)
         return found
 
-    def _price(self, bits: int) -> Price:
-        """What a part takes. Equal parts are priced once."""
+    def _price(self, bits: int, stored: tuple[int, ...] | None = None) -> Price:
+        """What a part takes that stores all that others read, or what the equations ``stored``
+        compute. Equal parts are priced once.
+        """
+        given = self._units.given(bits)
+        stored = given if stored is None else stored
         try:
-            own = self._whole if bits == self._all else self._division.part(self._units, bits)
-            key = own.structure(self._sizes)
+            whole = bits == self._all and stored == given
+            own = self._whole if whole else self._division.part(self._units, bits, stored)
+            alone = (bits, stored) if self._division.forms.fusers else ()
+            key = own.structure(self._sizes), alone  # fusers may offer other programs for equals
         except (EmitError, TraceError) as error:
             self._refused[bits] = EmitError(str(error))
             return Price(inf)
@@ -289,17 +349,14 @@ class _Search:
             self._prices[key] = self._priced(own)
         found = self._prices[key]
         if isinstance(found, EmitError):
-            self._made[bits], self._refused[bits] = own, found
+            self._made[bits, stored], self._refused[bits] = own, found
             return Price(inf, again=again)
         number, taken = found
-        self._made[bits] = self._division.forms.of(own, self._machine)[number]
-        weight = max(taken.weight, self._bounds.weight(bits))
-        lost = sum(Value(at) in self._together for at in self._stored(bits))
+        self._made[bits, stored] = self._division.forms.of(own, self._machine)[number]
+        weight = max(taken.weight, self._bounds.weight(bits, stored))
+        read = (Value(at) for at in stored if self._units.crosses(Value(at), bits))
+        lost = sum(value in self._together for value in read)
         return taken._replace(unsafe=taken.unsafe + lost, weight=weight, again=again)
-
-    def _stored(self, bits: int) -> list[int]:
-        """The equations of a part whose values other parts read."""
-        return [at for at in self._units.given(bits) if self._units.crosses(Value(at), bits)]
 
     def _priced(self, own: Part) -> tuple[int, Price] | EmitError:
         try:
@@ -309,33 +366,11 @@ class _Search:
             return error
 
 
-def _names(program: ArrayProgram) -> dict[Value, str]:
-    """The names of all values as arrays, each once: an output's own where no input has it."""
-    inputs = [one.name for one in program.inputs]
-    found = {Value(-1, port): name for port, name in enumerate(inputs)}
-    for output in program.outputs:
-        if output.value.node >= 0 and output.name not in inputs:
-            found.setdefault(output.value, output.name)
-    taken = {*found.values(), *(output.name for output in program.outputs)}
-    for value, word in program.names().items():
-        if value not in found:
-            found[value] = _fresh(word, taken)
-            taken.add(found[value])
-    return found
-
-
-def _arrays(program: ArrayProgram, names: Mapping[Value, str]) -> dict[str, str]:
-    """The name of each output's array, by the output's name."""
-    taken = {*names.values()}
-    found: dict[str, str] = {}
-    for output in program.outputs:
-        own = names.get(output.value) == output.name and output.value.node >= 0
-        found[output.name] = output.name if own else _fresh(output.name, taken)
-        taken.add(found[output.name])
-    return found
-
-
-def _fresh(word: str, taken: Collection[str]) -> str:
-    while word in taken:
-        word += "_"
-    return word
+def _again(units: Units, chosen: Sequence[Making]) -> str:
+    """Which units several parts compute, in words."""
+    often = [n for n in range(len(units)) if sum(one.units >> n & 1 for one in chosen) > 1]
+    equations = units.program.equations
+    names = [computes([equations[at] for at in units.own(1 << n)]) for n in often]
+    if not names:
+        return "none is faster where they do"
+    return f"computed by several parts, and not stored for them: {'; '.join(names)}"

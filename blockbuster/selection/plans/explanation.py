@@ -43,6 +43,7 @@ class Told:
     ``computes``: its operators with their lines; ``us``: its predicted microseconds, None if there
     is no prediction; ``limited_by``: what limits each of its files. ``whole``: it runs on whole
     arrays, operator by operator. ``library``: the calls of a library in it.
+    ``by``: the fuser whose program it is.
     """
 
     computes: str
@@ -53,6 +54,7 @@ class Told:
     limited_by: tuple[str, ...]
     whole: bool = False
     library: tuple[str, ...] = ()
+    by: str = ""
 
     def __str__(self) -> str:
         count = "no kernel" if not self.kernels else f"{self.kernels} kernels"
@@ -65,7 +67,7 @@ class Told:
         by = f" {MEASURED}" if self.library and not self.kernels else ""
         time = f"{in_us(self.us)}{by}{limits}; " if self.us is not None else ""
         arrays = f"reads {', '.join(self.reads)}; writes {', '.join(self.writes)}"
-        form = " on whole arrays" if self.whole else ""
+        form = f" by {self.by}" if self.by else " on whole arrays" if self.whole else ""
         return f"{self.computes}{number}{form}: {time}{arrays}"
 
 
@@ -126,6 +128,8 @@ def lower_bound(plan: Plan) -> float:
     """Microseconds that no plan of the same program goes below; see ``Plan.lower_bound_us``."""
     divided = divided_of(plan)
     found = divided.found
+    if divided.optimal or (found is not None and found.best.every and _is_for(plan, found)):
+        return plan.total_us
     if found is not None:
         return min(_bound(plan, divided, found), plan.total_us)
     if len(divided.parts) == 1:
@@ -164,6 +168,7 @@ def _told(plan: Plan, divided: Divided) -> Iterator[Told]:
             tuple(dict.fromkeys(_limits(considered))),
             isinstance(part, WholePart),
             tuple(call.name for call in calls if call.is_library),
+            part.by,
         )
 
 
@@ -173,9 +178,11 @@ def _limits(considered: Iterable[Considered]) -> Iterator[str]:
 
 def _search(plan: Plan, divided: Divided) -> Iterator[str]:
     """How the parts were found, and how much better others could be."""
+    yield from divided.notes
     found = divided.found
     if found is None:
-        yield f"no parts were searched for: {divided.why}"
+        known = f"{divided.why}; no such plan takes less"
+        yield known if divided.optimal else f"no parts were searched for: {divided.why}"
         return
     best, count = found.best, len(found.units)
     if not _is_for(plan, found):
@@ -184,8 +191,9 @@ def _search(plan: Plan, divided: Divided) -> Iterator[str]:
         yield f"one part: {_whole(best)}"
     yield from _refused(found)
     number = "1 part was" if len(best.prices) == 1 else f"{len(best.prices)} parts were"
+    number = f"all {number}" if best.every else number
     limit = "" if count <= best.cap else f", of at most {best.cap} groups"
-    bound = min(_bound(plan, divided, found), plan.total_us)
+    bound = lower_bound(plan)
     least = f"no plan takes less than {in_us(bound)}" if isfinite(bound) else "no bound"
     gap = _gap(plan.total_us, bound)
     groups = f"the operators are {count} groups that stay together"

@@ -22,7 +22,9 @@ from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.units import Units
 from blockbuster.selection.plans.asked import Asked, Known, Subject
 from blockbuster.selection.plans.divided import Divided, Division
-from blockbuster.selection.plans.forms import Consider
+from blockbuster.selection.plans.effort import USUAL
+from blockbuster.selection.plans.forms import Consider, Forms
+from blockbuster.selection.plans.fusers import Fuser
 from blockbuster.selection.plans.part import Part, dtypes_of
 from blockbuster.selection.plans.pieces import Axes, Call, Piece
 from blockbuster.selection.plans.plan import File, Plan, Sizes, bound, whole_file
@@ -38,7 +40,8 @@ class Family:
     ``input_dtypes``: those of inputs that have another dtype than ``dtype``, where all meet.
     ``known``: gives schedules that were measured. ``constants``: inputs that stay as they are from
     call to call, so that what is computed of them alone is kept. ``library``: whether calls of a
-    library may take the place of kernels.
+    library may take the place of kernels. ``effort``: how many parts are priced (effort.py).
+    ``fusers`` offer programs for parts (fusers.py).
     """
 
     def __init__(
@@ -51,6 +54,8 @@ class Family:
         known: Known | None = None,
         constants: tuple[str, ...] = (),
         library: bool = True,
+        effort: str = USUAL,
+        fusers: Sequence[Fuser] = (),
     ) -> None:
         self.name, self.dtype, self.target = program.name, dtype, target
         self._machine = built_in(CPU) if target == CPU else target_of(target).machine
@@ -60,7 +65,9 @@ class Family:
         }
         dtypes = dtypes_of(dtype, target, input_dtypes, constants)
         self._whole = Part(program, dtypes)
-        self._division = Division(program, dtypes, self._whole.arithmetic, library=library)
+        arithmetic = self._whole.arithmetic
+        forms = Forms(on_cpu=dtypes.on_cpu, library=library, fusers=fusers)
+        self._division = Division(program, dtypes, arithmetic, forms=forms, effort=effort)
         self.rules = tuple(dict.fromkeys((*program.rules, *self._whole.size_rules)))
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
@@ -200,6 +207,7 @@ class Family:
                 steps.append(step if isinstance(step, Call) else whole_file(step))
         notes = [note for considered in chosen.considered for note in considered.notes]
         notes += [n for part in chosen.parts if isinstance(part, WholePart) for n in part.notes]
+        notes += chosen.notes
         results = {name: seen for part in chosen.parts for name, seen in part.results}
         names = self._whole.pieces.names
         whole = [part.program for part in chosen.parts] == [self._whole.program]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
@@ -11,7 +11,9 @@ from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.library.program import library_program
 from blockbuster.selection.parts.partition import NEAR, Price
+from blockbuster.selection.plans.fusers import Fuser, Notes, offered
 from blockbuster.selection.plans.part import Part
+from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from blockbuster.selection.plans.prices import price
 from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
@@ -26,20 +28,24 @@ Consider = Callable[[Part], list[Considered]]
 
 
 class Forms:
-    """The forms of parts, each made once. ``library``: whether calls of a library may stand."""
+    """The forms of parts, each made once. ``library``: whether calls of a library may stand;
+    ``fusers`` offer programs. ``notes``: what they offered that is no form of a part.
+    """
 
-    def __init__(self, *, on_cpu: bool, library: bool) -> None:
-        self._on_cpu, self._library = on_cpu, library
+    def __init__(self, *, on_cpu: bool, library: bool, fusers: Sequence[Fuser] = ()) -> None:
+        self._on_cpu, self._library, self.fusers = on_cpu, library, fusers
+        self.notes = Notes()
         self._of: dict[Part, tuple[Part, ...]] = {}
 
     def of(self, part: Part, machine: Machine) -> tuple[Part, ...]:
-        """A part in blocks; on whole arrays, for the CPU, if it may be; and with a library's calls,
-        if there are some and the machine has a table of what they take.
+        """A part in blocks; on whole arrays, for the CPU, if it may be; with a library's calls, if
+        there are some and the machine has a table of what they take; and by what fusers offer.
         """
         if part not in self._of:
             whole = _on_whole_arrays(part) if self._on_cpu else None
             calls = _with_calls(part) if self._library and library_of(machine) else None
-            self._of[part] = tuple(form for form in (part, whole, calls) if form is not None)
+            found = (part, whole, calls, *offered(part, self.fusers, self.notes))
+            self._of[part] = tuple(form for form in found if form is not None)
         return self._of[part]
 
     def best(
@@ -53,8 +59,8 @@ class Forms:
         """The number of a part's best form, and its price.
 
         One on whole arrays has to be faster than one in blocks by so many ``times``; one with calls
-        by less, unless nothing tells apart what takes so little. Raises EmitError if no form can be
-        written.
+        by less, unless nothing tells apart what takes so little; one of a fuser's just faster.
+        Raises EmitError if no form can be written.
         """
         found: tuple[int, Price] | None = None
         refused: EmitError | None = None
@@ -65,7 +71,12 @@ class Forms:
             except EmitError as error:
                 refused = refused or error
                 continue
-            if found is None or taken.length * (1.0 if found[0] else times) < found[1].length:
+            if self.fusers:
+                steps = (step for step in form.pieces.steps if isinstance(step, Call))
+                users = sum(not (call.is_library or call.only_moves) for call in steps)
+                taken = taken._replace(calls=users)
+            factor = 1.0 if (found and found[0]) or form.by else times
+            if found is None or taken.length * factor < found[1].length:
                 found = number, taken
         if found is None:
             assert refused is not None, "there is a form in blocks"

@@ -12,9 +12,10 @@ from blockbuster.emit.tile.value_dtypes import casts, result_dtype
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.structure import structure
 from blockbuster.ir.dtypes import OWN
-from blockbuster.ir.graph import Input, Read
+from blockbuster.ir.graph import Graph, Input, Read
 from blockbuster.ir.types import Dim
 from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.candidates.named import unfused
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.pieces import Piece, Seen, in_pieces, with_integers
@@ -43,8 +44,13 @@ class Part:
     """An array program lowered and cut into pieces, each of them fused once.
 
     ``cut``: the outputs that other parts read; None for a whole program. ``taken``: names of
-    arrays of other parts.
+    arrays of other parts. ``fused``: a block program in place of what lowering makes of the
+    program; it stays as it is.
     """
+
+    by = ""
+    """The name of the fuser that offered its program, if one did."""
+    _offered: Graph | None = None
 
     def __init__(
         self,
@@ -52,10 +58,12 @@ class Part:
         dtypes: Dtypes,
         cut: Collection[str] | None = None,
         taken: Collection[str] = (),
+        fused: Graph | None = None,
     ) -> None:
         self._taken_by_products = taken_by_products(program, dtypes.inputs, dtypes.common)
         program = without_casts_of_softmaxes(program, self._taken_by_products)
-        graph = lower(program)
+        graph = fused or lower(program)
+        self._offered = fused
         self.program, self.size_rules = program, graph.size_rules
         pieces = in_pieces(graph, cut, taken)
         self._cut, self._taken = cut, taken
@@ -66,13 +74,27 @@ class Part:
         self._of = dtypes
         self.steps = tuple(step for step in self.pieces.steps if isinstance(step, Piece))
         self.fused = tuple(
-            Fused(piece.graph, constants=bool(dtypes.constants), on_cpu=dtypes.on_cpu)
+            Fused(
+                piece.graph,
+                unfused(piece.graph) if fused else None,
+                constants=bool(dtypes.constants),
+                on_cpu=dtypes.on_cpu,
+            )
             for piece in self.steps
         )
 
     def as_program(self, program: ArrayProgram) -> Part:
         """The same part by another program that computes the same."""
         return Part(program, self._of, self._cut, self._taken)
+
+    def offered(self, program: ArrayProgram | Graph, by: str) -> Part:
+        """The same part by a program that a fuser offers; a block program is left as it is."""
+        if isinstance(program, Graph):
+            found = Part(self.program, self._of, self._cut, self._taken, program)
+        else:
+            found = self.as_program(program)
+        found.by = by
+        return found
 
     def dtype_given(self, name: str) -> str:
         """The dtype of one of its inputs."""
@@ -130,7 +152,7 @@ class Part:
             )
             for one in self.given
         )
-        return program, tuple(sizes[dim] for dim in dims), dtypes
+        return program, tuple(sizes[dim] for dim in dims), dtypes, self._offered
 
     @property
     def results(self) -> Iterator[tuple[str, Seen]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.costs.report import in_us
@@ -19,6 +19,7 @@ class Found:
     """What the search for the parts of a plan found at ``sizes``, by size class.
 
     ``refused``: why parts have no kernels. ``budget``: how many parts were priced at most.
+    ``by_fusers``: the parts whose programs fusers offered.
     """
 
     units: Units
@@ -27,6 +28,7 @@ class Found:
     best: Best
     refused: Mapping[int, str]
     budget: int
+    by_fusers: Collection[int] = ()
 
     def bound_at(self, sizes: Mapping[Dim, int], prices: Sequence[float]) -> float:
         """Microseconds that no plan goes below at other ``sizes``.
@@ -63,6 +65,9 @@ class Found:
         apart = prices[parts[one]].us + prices[parts[other]].us
         if together not in prices:
             return self._not_priced(parts[one], parts[other], both)
+        calls = prices[together].calls - prices[parts[one]].calls - prices[parts[other]].calls
+        if calls > 0:
+            return f"in one kernel for {both}, no fuser takes the place of {self._opaque(together)}"
         unsafe = prices[together].unsafe - prices[parts[one]].unsafe - prices[parts[other]].unsafe
         if unsafe > 0:
             return f"in one kernel for {both}, {unsafe} more exponentials could overflow"
@@ -94,7 +99,7 @@ class Found:
     def _opaque(self, part: int) -> str:
         """The name of a function of whole arrays in a part, if it holds one."""
         equations = self.units.program.equations
-        own = (equations[at] for at in self.units.equations(part))
+        own = (equations[at] for at in self.units.equations(part) if part not in self.by_fusers)
         return next((str(one.param("name")) for one in own if one.op == OPAQUE), "")
 
     def _between(self, one: int, other: int) -> list[int]:

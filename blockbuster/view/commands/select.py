@@ -9,6 +9,7 @@ from pathlib import Path
 
 from blockbuster.choosing import select
 from blockbuster.machines import NAMES
+from blockbuster.selection.plans.effort import EFFORTS, USUAL
 from blockbuster.selection.plans.explanation import explanation
 from blockbuster.selection.plans.plan import Plan
 from blockbuster.view.emitting import add_program, add_sizes
@@ -38,6 +39,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--no-library", action="store_true", help="no calls of torch's library, kernels only"
     )
+    command.add_argument(
+        "--effort", default=USUAL, choices=EFFORTS,
+        help="; ".join(f"{name}: {meaning.split('; ')[0]}" for name, meaning in EFFORTS.items()),
+    )  # fmt: skip
     command.add_argument("--json", action="store_true", help="print JSON")
     command.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="draw the plan: .svg, .png or .dot"
@@ -50,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Screen(stderr=True).working("choosing kernels"):
         plan = select(
             program, parse_sizes(arguments.sizes), arguments.machine, arguments.dtype,
-            library=not arguments.no_library,
+            library=not arguments.no_library, effort=arguments.effort,
         )  # fmt: skip
     for note in plan.notes:
         warn(f"note: {note}")
