@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import inf, isclose
 
+from blockbuster.costs.footprint import Footprint
+from blockbuster.costs.work import Work
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.tile.program import TileProgram
@@ -79,10 +81,19 @@ def contest(
 
 
 def _do_the_same(one: Choice, other: Choice) -> bool:
-    """True if the default kernels of two choices do the same work, and overflow alike."""
-    if one.cost is None or other.cost is None or one.cost.works != other.cost.works:
+    """True if the default kernels of two choices do the same work in the same time, and overflow
+    alike. Their statements may come in another order, by which estimates of registers differ.
+    """
+    if one.cost is None or other.cost is None or one.price != other.price:
         return False
-    return (one.unsafe, one.weight, one.usual) == (other.unsafe, other.weight, other.usual)
+    same = (one.unsafe, one.weight, one.usual) == (other.unsafe, other.weight, other.usual)
+    return same and _counted(one.cost.works) == _counted(other.cost.works)
+
+
+def _counted(works: Sequence[Work]) -> list[tuple[Work, int]]:
+    """What is counted of works, and what they take of shared memory."""
+    nothing = Footprint(0, 0, 0)
+    return [(replace(work, footprint=nothing), work.footprint.shared) for work in works]
 
 
 def best_of(choices: Sequence[Choice]) -> Choice:
