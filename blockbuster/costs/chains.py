@@ -7,17 +7,26 @@ matrix units have dots of the other, as if two programs ran side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import Await, For, Let, Load, Stmt, Tile
+from blockbuster.emit.tile.typed import takes_matrix_units
+from blockbuster.ir.types import Dim
 
 
-def chains_in(body: Iterable[Stmt], is_dot: Callable[[Stmt], bool]) -> int:
+def chains_in(body: Body, units: tuple[Dim, ...]) -> int:
     """The number of groups of statements of ``body``, with dots in them, that share no tile which
-    one of them makes or folds: at least 1. Inner loops are not looked into.
+    one of them makes or folds: at least 1. Inner loops are not looked into. ``units``: dims whose
+    blocks are elements.
     """
-    stmts = [stmt for stmt in body if not isinstance(stmt, For)]
+    return _chains_in(Same(body), units)
+
+
+@lru_cache(maxsize=KEPT)
+def _chains_in(body: Same[Body], units: tuple[Dim, ...]) -> int:
+    stmts = [stmt for stmt in body.one if not isinstance(stmt, For)]
     own = {tile for stmt in stmts for tile in _changed(stmt)}
     group: dict[Tile, int] = {}
     members: dict[int, set[Tile]] = {}
@@ -27,7 +36,7 @@ def chains_in(body: Iterable[Stmt], is_dot: Callable[[Stmt], bool]) -> int:
         joined = {group[tile] for tile in tiles if tile in group}
         members[number] = tiles.union(*(members.pop(old) for old in joined))
         group.update(dict.fromkeys(members[number], number))
-        if is_dot(stmt) or not dotted.isdisjoint(joined):
+        if takes_matrix_units(stmt, units) or not dotted.isdisjoint(joined):
             dotted = (dotted - joined) | {number}
     return max(1, len(dotted))
 

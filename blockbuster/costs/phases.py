@@ -212,7 +212,7 @@ class Counting:
         sums, runs = Counts(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
-        sums.chains = chains_in(body, self._is_dot)
+        sums.chains = chains_in(body, self.units)
         sums.besides += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
         few = self.extents.tiles(self.extents.grid) <= LISTED
         each = self.extents.tiles_of_programs(loops) if few else None

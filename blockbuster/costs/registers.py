@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from math import prod
 
 from blockbuster.costs.operands import LANES
 from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.float8_dots import in_float8
 from blockbuster.emit.tile.layouts import VECTOR, WORD, Layouts
 from blockbuster.emit.tile.program import (
@@ -136,7 +138,7 @@ def _peak(layouts: Layouts) -> float:
     that one statement reads, such as an outer product, is made there element by element.
     """
     nest, tiling, uses = layouts.nest, layouts.tiling, layouts.uses
-    live = _Lives(nest)
+    live = _lives(Same(nest.body))
     awaits = (s.target for s in statements(nest.body) if isinstance(s, Await))
     none = {tile for tile in awaits if uses.only_in_dots(tile)}
     lets = (s for s in statements(nest.body) if isinstance(s, Let) and s.into)
@@ -189,13 +191,18 @@ def _words(tile: Tile, tiling: Tiling) -> float:
     return WORDS.get(tile.dtype, 1.0) * prod(tiling.block(dim) for dim in tile.axes)
 
 
-class _Lives:
-    """From which statement up to which the tiles of a nest live, in the order of its text."""
+@lru_cache(maxsize=KEPT)
+def _lives(body: Same[Body]) -> _Lives:
+    return _Lives(body.one)
 
-    def __init__(self, nest: Nest) -> None:
+
+class _Lives:
+    """From which statement up to which the tiles of a body live, in the order of its text."""
+
+    def __init__(self, body: Body) -> None:
         self.order: list[tuple[Stmt, tuple[int, ...]]] = []
         self.ends: dict[int, int] = {}
-        self._number(nest.body, ())
+        self._number(body, ())
         self.made: dict[Tile, int] = {}
         self.last: dict[Tile, int] = {}
         for at, (stmt, loops) in enumerate(self.order):

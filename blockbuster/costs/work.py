@@ -12,15 +12,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import prod
 
+import numpy as np
+
 from blockbuster.costs.footprint import Footprint, footprint
 from blockbuster.costs.operands import crowding
 from blockbuster.costs.phases import Phase, Unit, phases
 from blockbuster.costs.sizes import fitting, own_sizes
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.constants import kept_nests
+from blockbuster.emit.tile.dataflow import with_parts
 from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.each_nest import KEPT, Same
 from blockbuster.emit.tile.extents import Extents
-from blockbuster.emit.tile.grid_order import walked
+from blockbuster.emit.tile.grid_order import programs_in_order, walked
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import (
     ACCESSES,
@@ -156,7 +160,26 @@ def _of_nest(
         for counts in (sizes, blocks)
     )
     spaces = tuple([b.name for b in program.workspaces if b.name in arrays])
-    return _of_one(nest, program.units, program.dtype, spaces, own, cut, target)
+    row_by_row = with_parts(nest, group=None)
+    found = _of_one(row_by_row, program.units, program.dtype, spaces, own, cut, target)
+    return _in_groups(Same(found), row_by_row, nest) if nest.group else found
+
+
+@lru_cache(maxsize=KEPT)
+def _in_groups(alone: Same[Work], row_by_row: Nest, nest: Nest) -> Work:
+    """The work of ``nest``: that of ``row_by_row``, whose programs come in another order."""
+    phases, counts = alone.one.phases, dict(alone.one.grid)
+    if any(phase.each for phase in phases):
+        shape = [counts[dim] for dim in nest.grid]
+        before, after = (
+            np.ravel_multi_index(tuple(programs_in_order(one, shape).T), shape)
+            for one in (row_by_row, nest)
+        )
+        places = np.argsort(before)[after]
+        each = ([phase.each[at] for at in places] if phase.each else () for phase in phases)
+        pairs = zip(phases, map(tuple, each), strict=True)
+        phases = tuple(replace(phase, each=own) for phase, own in pairs)
+    return replace(alone.one, phases=phases, grid=walked(nest, counts))
 
 
 @lru_cache(maxsize=1024)

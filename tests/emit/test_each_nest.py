@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from blockbuster.emit.closing.guard import guard_nests
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.order import closed
+from blockbuster.emit.tile.alike import are_alike, first_alike
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.each_nest import Around, Same, each_body, each_nest, naming_body
 from blockbuster.emit.tile.program import (
@@ -25,8 +28,10 @@ from blockbuster.emit.tile.program import (
 from blockbuster.ir.expr import Arg as A
 from blockbuster.ir.expr import call
 from blockbuster.ir.ops import Pointwise
+from blockbuster.ir.origin import Origin
 
 X = Buffer("x", (BufferAxis("M"),), INPUT)
+INPUTS = (X,)
 
 
 def nest_of(name, word="", fn="exp"):
@@ -40,7 +45,7 @@ def nest_of(name, word="", fn="exp"):
 
 def program_of(*nests):
     outputs = tuple(nest.body[-1].view.buffer for nest in nests)
-    return TileProgram((X,), outputs, (), nests)
+    return TileProgram(INPUTS, outputs, (), nests)
 
 
 def words(program):
@@ -117,3 +122,46 @@ def test_a_nest_that_does_not_change_is_the_same_object():
 
     assert lead_first(program) is program
     assert guard_nests(program) is program
+
+
+def test_bodies_that_differ_in_nothing_are_one_object():
+    first, second = nest_of("y", "mine").body, nest_of("y", "mine").body
+
+    own, others = (replace(X),), (replace(X),)
+    assert first is not second
+    assert first_alike(first, own) is first
+    assert first_alike(second, own) is first
+    assert first_alike(second, others) is second
+    other = nest_of("y", "yours").body
+    assert first_alike(other, own) is other
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        ({"hint": "h"}, {"hint": "g"}),
+        ({"axes": ("M",)}, {"axes": ("N",)}),
+        ({"per_lane": ("M",)}, {}),
+        ({"dtype": "int"}, {"dtype": "float32"}),
+    ],
+)
+def test_tiles_are_alike_in_all_their_parts(part, other):
+    one = Tile(**{"name": "t", "axes": (), **part})
+
+    assert are_alike(one, replace(one))
+    assert not are_alike(one, Tile(**{"name": "t", "axes": (), **other}))
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (1, True), (1, 1.0), (object(), object())])
+def test_numbers_are_alike_if_they_are_printed_alike(one, other):
+    assert are_alike((one,), (one,))
+    assert not are_alike((one,), (other,))
+
+
+def test_origins_are_told_apart():
+    tile = Tile("t", ())
+    one, equal, other = (Let(tile, Pointwise(A(0), ()), (), Origin(n)) for n in "aab")
+
+    assert are_alike(one, equal)
+    assert one == other
+    assert not are_alike(one, other)

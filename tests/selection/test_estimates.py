@@ -119,3 +119,24 @@ def test_a_part_takes_as_much_longer_as_a_part_in_it_did():
     usual = found.of(0b11, {})
 
     assert found.of(0b111, {0b11: usual + 5.0}) == pytest.approx(found.of(0b111, {}) + 5.0)
+
+
+def test_a_part_takes_as_much_longer_as_one_that_differs_in_sizes_alone():
+    """Two norms behind a product each, of which one was priced; they share no unit but that of x."""
+
+    def normed_twice(x, w, u):
+        x = bb.rms_norm(x)
+        return x @ w, bb.tanh(x @ u), bb.tanh(x @ w)
+
+    sizes = dict(M=512, K=512, N=512, L=64)
+    found = estimates(normed_twice, sizes, x="M K", w="K N", u="K L")
+    norm, wide, narrow, other = (1 << at for at in range(4))
+    longer = {norm | narrow: found.of(norm | narrow, {}) + 5.0}
+
+    def excess(part):
+        return found.of(part, longer) - found.of(part, {})
+
+    assert excess(norm | other) == pytest.approx(5.0)
+    assert excess(norm | wide) == 0.0  # no tanh
+    assert excess(norm | other | wide) == pytest.approx(5.0)
+    assert excess(other) == excess(norm) == 0.0

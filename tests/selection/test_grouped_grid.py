@@ -6,8 +6,13 @@ from dataclasses import replace
 import pytest
 
 import blockbuster as bb
-from blockbuster.costs import work
+from blockbuster.costs import work, work_of
+from blockbuster.costs.phases import phases
 from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.tile.extents import extents_of
+from blockbuster.emit.tile.grid_order import walked
+from blockbuster.emit.tile.group import Group
+from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.selection.decisions.grouped_grid import GROUP, SIZES, _walked, grouped
 
 BLOCKS = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
@@ -74,6 +79,21 @@ def test_the_work_of_a_grid_in_groups_is_that_of_the_schedule(product, blocks):
 def causal(q, k, v):
     seen = bb.arange(q.shape[1])[:, None] >= bb.arange(k.shape[1])
     return bb.softmax(bb.where(seen, q @ k.swapaxes(-1, -2), -math.inf), axis=-1) @ v
+
+
+@pytest.mark.parametrize(("dim", "blocks"), [("H", 2), ("H", 16), ("H", 3)])
+def test_programs_of_other_lengths_come_in_the_order_of_the_groups(dim, blocks):
+    graph = bb.fuse(bb.lower(bb.trace(causal, q="H M D", k="H N D", v="H N D"))).snapshots[-1]
+    made = bb.emit(graph, dict(H=16, M=512, N=512, D=64), tiles={}).derivation.final
+    program = made.program
+    (nest,) = program.nests
+    nest = replace(nest, group=Group(dim, blocks))
+    (found,) = work_of(replace(program, nests=(nest,)), made.sizes, made.target.name)
+    (extents,) = extents_of(replace(program, nests=(nest,)), made.sizes)
+
+    assert found.phases == phases(program, layouts_of(program, nest), extents)
+    assert any(len({*phase.each}) > 1 for phase in found.phases)
+    assert found.grid == walked(nest, {dim: extents.trips(dim) for dim in nest.grid})
 
 
 def test_no_groups_where_nothing_has_a_price():

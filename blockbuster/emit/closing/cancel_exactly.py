@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from blockbuster.emit.tile.alike import first_alike
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import defined, mapped, operands, with_parts
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
@@ -61,7 +62,8 @@ PASSING = (
 def cancel_exactly(program: TileProgram) -> TileProgram:
     """``program`` with the products marked that meet values that may be equal products."""
     bodies = _marked(tuple(Same(nest.body) for nest in program.nests), program.units)
-    pairs = zip(program.nests, bodies, strict=True)
+    alike = (first_alike(body, program.inputs) for body in bodies)
+    pairs = zip(program.nests, alike, strict=True)
     return with_parts(program, nests=tuple(with_parts(nest, body=body) for nest, body in pairs))
 
 

@@ -39,6 +39,7 @@ from blockbuster.emit.closing.share_factors import share_factors
 from blockbuster.emit.closing.sum_on import sum_on
 from blockbuster.emit.closing.sum_together import sum_together
 from blockbuster.emit.closing.work_around_locality import work_around_locality
+from blockbuster.emit.tile.alike import first_alike
 from blockbuster.emit.tile.dataflow import conflicts, with_parts
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import Nest, TileProgram
@@ -65,11 +66,18 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
     was made. Nests that have the same statements as there are in that form already: neither blocks
     nor warps make a difference to it.
     """
+    program = _first_alike(program)
     if before and _says_the_same(program, before):
         return program
     program, known = retyped(program, before), before.nests if before else ()
     nests = tuple(nest if _is_known(nest, known) else _tidied(nest) for nest in program.nests)
-    return with_parts(program, nests=nests)
+    return _first_alike(with_parts(program, nests=nests))
+
+
+def _first_alike(program: TileProgram) -> TileProgram:
+    """``program`` with bodies that are the same objects where programs before it had such."""
+    nests = (with_parts(n, body=first_alike(n.body, program.inputs)) for n in program.nests)
+    return with_parts(program, nests=tuple(nests))
 
 
 def _says_the_same(program: TileProgram, before: TileProgram) -> bool:

@@ -15,7 +15,6 @@ from blockbuster.emit.closing.order import tidied
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Applied, Site
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.each_nest import Same
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.scans import why_broken
 from blockbuster.errors import EmitError, message
@@ -86,7 +85,7 @@ class Move(ABC):
         if made is None:
             return reason, None
         draft = tidied(made, scheduled.draft if scheduled.moves else None)
-        if broken := next(filter(None, map(why_broken, map(Same, draft.nests))), ""):
+        if broken := next(filter(None, map(why_broken, draft.nests)), ""):
             return broken, None
         line = Applied(self.name, site, self.show(**args), args)
         return "", changed(scheduled, draft=draft, moves=(*scheduled.moves, line))

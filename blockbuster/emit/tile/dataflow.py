@@ -129,12 +129,11 @@ def dim_along(body: tuple[Stmt, ...], buffer: Buffer, axis: int) -> Dim | None:
 def with_parts(whole: Part, **parts: Any) -> Part:
     """A statement, or a part of one, with other ``parts``; itself where none is another object.
 
-    Most passes change few statements: copies of the others would cost most of their time.
+    Most passes change few statements: copies of the others would cost most of their time. A tuple
+    of the same objects is left as it is, too.
     """
-    for name, part in parts.items():
-        if not _is_same(getattr(whole, name), part):
-            return changed(whole, **parts)
-    return whole
+    other = {n: part for n, part in parts.items() if not _is_same(getattr(whole, n), part)}
+    return changed(whole, **other) if other else whole
 
 
 def _is_same(old: Any, new: Any) -> bool:

@@ -5,28 +5,32 @@ the same nests and bodies again and again. ``each_nest`` and ``each_body`` make 
 of a function of one nest. All that such a function may read of the other nests and of the arrays is
 an argument of it: ``Around``, and the names that other tiles have.
 
-Results are remembered by the nest as an object, not by its value: nests that are equal may differ
-in the user's words, which printers print.
+Results are remembered by the body as an object, not by its value: bodies that are equal may differ
+in the user's words, which printers print. Those that differ in nothing are one object (alike.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from functools import lru_cache, wraps
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from blockbuster.emit.tile.alike import Body, Inputs, first_alike
 from blockbuster.emit.tile.dataflow import defined, names_beside, with_parts
 from blockbuster.emit.tile.hashed import HashedOnce
-from blockbuster.emit.tile.program import Buffer, Nest, Stmt, TileProgram, statements
+from blockbuster.emit.tile.program import Buffer, Nest, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.ir.types import Dim
 
 KEPT = 512
 """Nests whose results each pass remembers."""
 
+BESIDE = tuple(each.name for each in fields_of(Nest) if each.name != "body")
+"""The fields of a nest besides its body."""
+
 Kind = TypeVar("Kind")
-Body: TypeAlias = tuple[Stmt, ...]
 ProgramPass: TypeAlias = Callable[[TileProgram], TileProgram]
 
 
@@ -73,13 +77,17 @@ def each_nest(one: Callable[[Nest, Around], Nest]) -> ProgramPass:
     """The pass that applies ``one`` to each nest of a program."""
 
     @lru_cache(maxsize=KEPT)
-    def made(nest: Same[Nest], known: Around) -> Nest:
-        return one(nest.one, known)
+    def made(
+        body: Same[Body], fields: tuple[Any, ...], known: Around, inputs: Same[Inputs]
+    ) -> Nest:
+        nest = one(_bare(body.one, BESIDE, fields), known)
+        return with_parts(nest, body=_handed_on(nest.body, body.one, inputs.one))
 
     @wraps(one)
     def every(program: TileProgram) -> TileProgram:
-        known = around_nests(program)
-        return with_parts(program, nests=tuple(made(Same(nest), known) for nest in program.nests))
+        known, inputs = around_nests(program), Same(program.inputs)
+        nests = (made(Same(n.body), _fields(n, BESIDE), known, inputs) for n in program.nests)
+        return with_parts(program, nests=tuple(nests))
 
     return every
 
@@ -91,14 +99,17 @@ def each_body(*reads: str) -> Callable[[Callable[[Nest, Around], Nest]], Program
 
     def decorated(one: Callable[[Nest, Around], Nest]) -> ProgramPass:
         @lru_cache(maxsize=KEPT)
-        def made(body: Same[Body], fields: tuple[Any, ...], known: Around) -> Body:
-            return one(_bare(body.one, reads, fields), known).body
+        def made(
+            body: Same[Body], fields: tuple[Any, ...], known: Around, inputs: Same[Inputs]
+        ) -> Body:
+            changed = one(_bare(body.one, reads, fields), known).body
+            return _handed_on(changed, body.one, inputs.one)
 
         @wraps(one)
         def every(program: TileProgram) -> TileProgram:
-            known = around_nests(program)
+            known, inputs = around_nests(program), Same(program.inputs)
             nests = (
-                with_parts(nest, body=made(Same(nest.body), _fields(nest, reads), known))
+                with_parts(nest, body=made(Same(nest.body), _fields(nest, reads), known, inputs))
                 for nest in program.nests
             )
             return with_parts(program, nests=tuple(nests))
@@ -116,18 +127,22 @@ def naming_body(
     def decorated(one: Callable[[Nest, Around, Iterator[str]], Nest]) -> ProgramPass:
         @lru_cache(maxsize=KEPT)
         def made(
-            body: Same[Body], fields: tuple[Any, ...], known: Around, taken: frozenset[str]
+            body: Same[Body],
+            fields: tuple[Any, ...],
+            known: Around,
+            taken: frozenset[str],
+            inputs: Same[Inputs],
         ) -> tuple[Body, frozenset[str]]:
             names = _Names(taken)
             changed = one(_bare(body.one, reads, fields), known, names).body
-            return changed, frozenset(names.given)
+            return _handed_on(changed, body.one, inputs.one), frozenset(names.given)
 
         @wraps(one)
         def every(program: TileProgram) -> TileProgram:
-            known, nests = around_nests(program), list[Nest]()
+            known, inputs, nests = around_nests(program), Same(program.inputs), list[Nest]()
             taken = frozenset[str]().union(*(_names(Same(nest.body)) for nest in program.nests))
             for nest in program.nests:
-                body, new = made(Same(nest.body), _fields(nest, reads), known, taken)
+                body, new = made(Same(nest.body), _fields(nest, reads), known, taken, inputs)
                 taken |= new
                 nests.append(with_parts(nest, body=body))
             return with_parts(program, nests=tuple(nests))
@@ -146,6 +161,11 @@ class _Names(Iterator[str]):
     def __next__(self) -> str:
         self.given.append(next(self._free))
         return self.given[-1]
+
+
+def _handed_on(made: Body, body: Body, inputs: Inputs) -> Body:
+    """What a pass makes of ``body``: that itself, or the first one alike."""
+    return body if made is body else first_alike(made, inputs)
 
 
 def _fields(nest: Nest, reads: tuple[str, ...]) -> tuple[Any, ...]:

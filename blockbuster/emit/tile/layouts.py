@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 from math import prod
 
 from blockbuster.emit.tile.dataflow import defined, folded, operands
 from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import (
     Fold,
     Let,
@@ -34,6 +35,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals, loops_of
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.ir.types import Dim
 
@@ -116,7 +118,6 @@ class Layouts:
         self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
         self._blocked: dict[tuple[tuple[Dim, ...], int], Layout] = {}
-        self._shared: dict[Tile, tuple[list[Let], bool]] = {}
         views = dict(arrivals(nest.body))
         for _ in range(2):  # accumulators are read before the fold that says how they lie
             for stmt in statements(nest.body):
@@ -140,29 +141,13 @@ class Layouts:
     def warps(self, dot: Let) -> tuple[int, int]:
         """How many warps lie along the rows, and the columns, of a dot's result."""
         number = self.number
-        if dot.target not in self._shared:
-            self._shared[dot.target] = self._near(dot)
-        near, fed = self._shared[dot.target]
+        near, fed = _near(Same(self.nest.body), self.tiling.units, dot)
         if self.grouped(dot):
             return (number, 1) if fed else self._spread(dot, GROUP)
         if len(near) == 1:
             return self._spread(dot, 1)
         rows, columns = map(self.lanes, self.tiling.lanes(near[-1].target))
         return (number, 1) if rows >= columns else (1, number)
-
-    def _near(self, dot: Let) -> tuple[list[Let], bool]:
-        """The dots of its body that share a tile with a dot, it among them; if it feeds another."""
-        body = next(body for body in loops_of(self.nest.body) if dot in body)
-        behind, linked = {dot.target}, {dot.target, *dot.args}
-        made = [({*_made(stmt)}, {*operands(stmt)}) for stmt in body]
-        for _ in made:
-            for results, read in made:
-                if behind & read:
-                    behind |= results
-                if linked & (results | read):
-                    linked |= results | read
-        dots = [s for s in body if isinstance(s, Let) and is_matrix_dot(s, self.tiling)]
-        return [d for d in dots if d.target in linked], any(behind & {*d.args} for d in dots)
 
     def _spread(self, dot: Let, least: int) -> tuple[int, int]:
         """Warps by turns along rows and columns, where the result has more for each of them."""
@@ -246,6 +231,22 @@ class Layouts:
 def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layouts:
     """The layouts of a nest of ``program``, which has dtypes."""
     return Layouts(nest, tiling_of(program, nest), target)
+
+
+@lru_cache(maxsize=KEPT)
+def _near(body: Same[Body], units: tuple[Dim, ...], dot: Let) -> tuple[tuple[Let, ...], bool]:
+    """The dots of its loop that share a tile with a dot, it among them; if it feeds another."""
+    stmts = next(inner for inner in loops_of(body.one) if dot in inner)
+    behind, linked = {dot.target}, {dot.target, *dot.args}
+    made = [({*_made(stmt)}, {*operands(stmt)}) for stmt in stmts]
+    for _ in made:
+        for results, read in made:
+            if behind & read:
+                behind |= results
+            if linked & (results | read):
+                linked |= results | read
+    dots = [s for s in stmts if isinstance(s, Let) and takes_matrix_units(s, units)]
+    return tuple(d for d in dots if d.target in linked), any(behind & {*d.args} for d in dots)
 
 
 def _digits(count: int) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from blockbuster.emit.tile.each_nest import KEPT, Same
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.program import Fold, For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.ops import Pointwise, Scan
@@ -70,10 +70,14 @@ def scans_all(loop: For) -> str:
     return f"a scan goes on from block to block of {loop.dim}" if found else ""
 
 
-@lru_cache(maxsize=KEPT)
-def why_broken(nest: Same[Nest]) -> str:
+def why_broken(nest: Nest) -> str:
     """The first of ``broken_scans``, or ""."""
-    return next(broken_scans(nest.one), "")
+    return _why_broken(Same(nest.body), nest.grid)
+
+
+@lru_cache(maxsize=KEPT)
+def _why_broken(body: Same[Body], grid: tuple[Dim, ...]) -> str:
+    return next(broken_scans(Nest(body.one, grid)), "")
 
 
 def _broken(loop: For) -> Iterator[str]:

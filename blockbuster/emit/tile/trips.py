@@ -62,12 +62,12 @@ def following(program: TileProgram) -> tuple[Dim, ...]:
 
 def _strided(program: TileProgram) -> set[tuple[str, int]]:
     """The axes of arrays (by name and position) that some access reads strided."""
-    return {axis for nest in program.nests for axis in _strided_in(nest)}
+    return {axis for nest in program.nests for axis in _strided_in(Same(nest.body))}
 
 
 @lru_cache(maxsize=1024)
-def _strided_in(nest: Nest) -> tuple[tuple[str, int], ...]:
-    views = (stmt.view for stmt in statements(nest.body) if isinstance(stmt, ACCESSES))
+def _strided_in(body: Same[Body]) -> tuple[tuple[str, int], ...]:
+    views = (stmt.view for stmt in statements(body.one) if isinstance(stmt, ACCESSES))
     return tuple(
         (view.buffer.name, at)
         for view in views
@@ -86,10 +86,9 @@ def _dims(program: TileProgram) -> Iterator[Dim]:
         yield from dims_in(nest)
 
 
-@lru_cache(maxsize=1024)  # asked of the same nests by several moves
 def dims_in(nest: Nest) -> tuple[Dim, ...]:
     """Every dim of loops, tiles, accesses and expressions of ``nest``, each once."""
-    return tuple(dict.fromkeys(_dims_in(nest)))
+    return tuple(dict.fromkeys((*nest.grid, *_dims_in(Same(nest.body)))))
 
 
 def walked_in(nest: Nest) -> tuple[Dim, ...]:
@@ -97,10 +96,14 @@ def walked_in(nest: Nest) -> tuple[Dim, ...]:
     return tuple(dict.fromkeys((*nest.grid, *_walked_in(Same(nest.body)))))
 
 
-@lru_cache(maxsize=1024)
 def joined_in(nest: Nest) -> tuple[Dim, ...]:
     """The dims of ``nest`` that run along several axes of an array each."""
-    views = (stmt.view for stmt in statements(nest.body) if isinstance(stmt, ACCESSES))
+    return _joined_in(Same(nest.body))
+
+
+@lru_cache(maxsize=1024)
+def _joined_in(body: Same[Body]) -> tuple[Dim, ...]:
+    views = (stmt.view for stmt in statements(body.one) if isinstance(stmt, ACCESSES))
     return tuple(dict.fromkeys(dim for view in views for dim, _ in shares_of(view.dims)))
 
 
@@ -109,12 +112,14 @@ def _walked_in(body: Same[Body]) -> tuple[Dim, ...]:
     return tuple(dict.fromkeys(dim for stmt in statements(body.one) for dim in _walked(stmt)))
 
 
-def _dims_in(nest: Nest) -> Iterator[Dim]:
-    yield from nest.grid
-    for stmt in statements(nest.body):
-        yield from _walked(stmt)
+@lru_cache(maxsize=1024)  # asked of the same bodies by several moves
+def _dims_in(body: Same[Body]) -> tuple[Dim, ...]:
+    found: dict[Dim, None] = {}
+    for stmt in statements(body.one):
+        found.update(dict.fromkeys(_walked(stmt)))
         if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
-            yield from sizes_in(stmt.op.expr)
+            found.update(dict.fromkeys(sizes_in(stmt.op.expr)))
+    return tuple(found)
 
 
 def _walked(stmt: Stmt) -> Iterator[Dim]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, prod
+from typing import Any
 
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.emit.tile.between import width
@@ -40,9 +41,11 @@ SHARED = 0.3
 """Of its own estimate, what a part takes longer at most for units that took longer in another: a
 part may be slow for what that one left out."""
 
-
 TIE = 1.0 + 1e-9
 """How many times what its kernels take a part counts that falls into several: they go first."""
+
+
+Kind = tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Estimates:
     bounds: Bounds
     _kernels: dict[int, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
     _busy: dict[int, float] = field(default_factory=dict, init=False, repr=False)
+    _kinds: dict[int, Kind] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def units(self) -> Units:
@@ -62,19 +66,43 @@ class Estimates:
         """About what a part takes, times its weight, where some parts have prices.
 
         If it holds a part that took longer than its estimate, as much longer; if it shares units
-        with one, somewhat longer, in proportion to them.
+        with one, somewhat longer, in proportion to them. And as much longer as one that is like a
+        kernel of it in all but sizes: a norm and a product that became three kernels become three
+        whatever columns the product has.
         """
         usual, weight = self._by_units(part, priced), self.bounds.weight
-        longer = 0.0
+        longer = sum(self._like(own, priced) for own in self.kernels(part))
         for own, taken in priced.items():
             shared = (own & part).bit_count()
             if own == part or shared < 2 or taken == inf:
                 continue
-            excess = taken - self._by_units(own, priced) * weight(own)
+            excess = self._excess(own, priced)
             if own & ~part:
                 excess = min(excess * shared / own.bit_count(), SHARED * usual)
             longer = max(longer, excess)
         return usual * weight(part) + longer
+
+    def _excess(self, part: int, priced: Mapping[int, float]) -> float:
+        """How much longer than its estimate a part took."""
+        return priced[part] - self._by_units(part, priced) * self.bounds.weight(part)
+
+    def _like(self, kernel: int, priced: Mapping[int, float]) -> float:
+        """How much longer a part of several units took that is like one in all but sizes."""
+        kind = self._kind(kernel)
+        alike = (own for own, taken in priced.items() if taken < inf and self._kind(own) == kind)
+        return max((self._excess(own, priced) for own in alike if kind), default=0.0)
+
+    def _kind(self, part: int) -> Kind:
+        """The operators of a part, and which of them read one another; none of a single unit."""
+        if part not in self._kinds:
+            own = self.units.own(part) if part & (part - 1) else ()
+            place = {at: number for number, at in enumerate(own)}
+            equations = self.units.program.equations
+            self._kinds[part] = tuple(
+                (equations[at].op, equations[at].params, *(place.get(n) for _, n in self._read(at)))
+                for at in own
+            )
+        return self._kinds[part]
 
     def again(self, part: int) -> dict[int, int]:
         """How often one kernel computes each equation of a part."""
