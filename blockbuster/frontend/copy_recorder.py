@@ -113,8 +113,9 @@ class Copies(Recorder):
 
     def _copied_windows(self, axis: int, dim: Axis, piece: Windows) -> CopyWindows:
         assert isinstance(dim, str)
-        count, length = (along(n, dim, self.length(dim)) for n in (piece.count, piece.length))
-        return CopyWindows(axis, dim, count, length, piece.step, piece.dilation, piece.before)
+        runs = (piece.count, piece.length, piece.before)
+        count, length, before = (along(n, dim, self.length(dim)) for n in runs)
+        return CopyWindows(axis, dim, count, length, piece.step, piece.dilation, before)
 
     def reshape_copy(self, ref: Ref, shape: Shape) -> Ref:
         """The elements of ``ref`` in order under other axes, written to memory."""

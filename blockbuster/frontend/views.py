@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from blockbuster.frontend.deep import Task, done
+from blockbuster.frontend.joined import Parted, as_one_view
 from blockbuster.frontend.primitives import Contract, Join, Merge, Primitive, Ref
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.push import Pieces
 from blockbuster.frontend.regrouping import parts_of
-from blockbuster.frontend.repeated import with_operand_once
+from blockbuster.frontend.repeated import batch_alone, with_operand_once
 from blockbuster.frontend.strips import Cut, Split, Strips, cut, placed, split, strips_of
 from blockbuster.ir.expr import Arg, Expr, Size, call, rewrite
 from blockbuster.ir.lengths import ONE, ZERO, Length, product_of
@@ -36,8 +37,15 @@ class ViewRecorder(Pieces):
         super().__init__(dims, lengths, fixed)
         self._batches: dict[int, tuple[int, ...]] = {}
         """By value, in which order of axes its rows or columns are the batches that they are."""
+        self._cuts: dict[Ref, Parted] = {}
+        """Pieces of axes, and what they were cut from."""
         self._of_products: set[int] = set()
         """Products, and functions of them that have their rows and columns last."""
+
+    def cut(self, ref: Ref, position: int, piece: Cut) -> Ref:
+        made = super().cut(ref, position, piece)
+        self._cuts[made] = ref, position, piece
+        return made
 
     def join(self, refs: Sequence[Ref], axis: int, dim: Axis) -> Ref:
         """Arrays of one shape but along ``axis``, one behind the other; ``dim`` is of them all.
@@ -50,6 +58,8 @@ class ViewRecorder(Pieces):
         refs = [ref for ref in refs if self.length(self.shape(ref)[axis]).terms] or refs[:1]
         if len(refs) == 1:
             return refs[0]
+        if (one := as_one_view(self, refs, axis, dim, cuts=self._cuts)) is not None:
+            return one
         shape = self.shape(refs[0])
         return self.add(Join(axis), tuple(refs), (*shape[:axis], dim, *shape[axis + 1 :]), "j")
 
@@ -210,7 +220,7 @@ class ViewRecorder(Pieces):
         for index in (0, 1):
             mine, other = self._read_once(a, b, index)
             unit, rank = index - 2, len(mine.axes)
-            if mine.axes[unit] is None and (at := _alone(mine, other)) is not None:
+            if mine.axes[unit] is None and (at := batch_alone(mine, other)) is not None:
                 order = _exchanged(rank, at, unit)
                 made = super().product(*_ordered(index, mine.view(order), other))
                 return self._with_rows(made, _exchanged(len(made.axes), at, unit))
@@ -377,14 +387,6 @@ class ViewRecorder(Pieces):
             else:
                 found.append((value, strips))
         return found
-
-
-def _alone(mine: Ref, other: Ref) -> int | None:
-    """The last batch, counted from the end, that ``mine`` has and ``other`` has not."""
-    for at in range(-3, -len(mine.axes) - 1, -1):
-        if mine.axes[at] is not None and (-at > len(other.axes) or other.axes[at] is None):
-            return at
-    return None
 
 
 def _exchanged(rank: int, one: int, two: int) -> list[int]:
