@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from blockbuster.frontend.filled_outputs import ends
 from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, WHOLES, dtype_of_kind
 from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.powers import POWERS
@@ -75,7 +76,7 @@ def decompose(program: ArrayProgram) -> Primitives:
     outputs = tuple(
         (output.name, value, strips)
         for output in program.outputs
-        for value, strips in recorder.ends(held(output.value))
+        for value, strips in ends(recorder, held(output.value))
     )
     lengths = {dim: recorder.length(dim) for dim in recorder.lengths}
     notes = tuple(dict.fromkeys(recorder.notes))

@@ -205,7 +205,7 @@ def _path_of_three(
     Where sizes are not known, a sum over many letters is a long one, for matrix units.
     """
 
-    def cost(pair: tuple[int, int]) -> tuple[int, int]:
+    def cost(pair: tuple[int, ...]) -> tuple[int, int]:
         (left,) = {0, 1, 2} - {*pair}
         met = {*terms[pair[0]], *terms[pair[1]]}
         last = met & {*output, *terms[left]} | {*terms[left]}
