@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.errors import a_kind
-from blockbuster.frontend.conditions import MOST, Condition, condition_of, truth_of
+from blockbuster.frontend.conditions import MOST, Condition, Ends, condition_of, truth_of
 from blockbuster.frontend.shapes import ARRAYS_ONLY
 from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.frontend.torch import NOT_NUMPYS, is_tensor, on_host, one_element
@@ -61,7 +61,7 @@ class Captures:
         self,
         roots: Mapping[str, Any],
         add: Callable[[str, Any], TracedArray],
-        state: Callable[[Any, Condition], TracedArray],
+        state: Callable[[Any, Condition, Ends], TracedArray],
     ) -> None:
         self._roots = roots
         self._add = add
@@ -87,9 +87,10 @@ class Captures:
 
     def _as_condition(self, name: str, array: Any) -> TracedArray | None:
         """A mask computed from positions, where a condition equals it."""
-        mask = _mask_of(array)
-        if mask is None:
+        found = _mask_of(array)
+        if found is None:
             return None
+        mask, ends = found
         condition = condition_of(mask)
         shown = f"the mask {name}" if name != UNNAMED else "a mask that the function makes"
         shown = f"{shown}, {' x '.join(map(str, array.shape))},"
@@ -97,7 +98,7 @@ class Captures:
             self.notes.append(f"{shown} stays an input: no condition on positions equals it")
             return None
         self.notes.append(f"{shown} is computed: {condition}, at row i and column j")
-        return self._state(array, condition)
+        return self._state(array, condition, ends)
 
     def if_array(self, given: Any, op: str) -> Any:
         """An operand of ``op``; arrays of several elements, and those of products, as inputs."""
@@ -136,9 +137,9 @@ def _content(array: Any) -> Any:
     return zlib.crc32(np.ascontiguousarray(on_host(array)).view(np.uint8).data)
 
 
-def _mask_of(array: Any) -> Any | None:
-    """The truth values of a mask as a matrix, if an array is one: of two axes, or of more of which
-    all but the last two have one element. None for other arrays.
+def _mask_of(array: Any) -> tuple[Any, Ends] | None:
+    """The truth values of a mask as a matrix, and its two numbers, if an array is one: of two axes,
+    or of more of which all but the last two have one element. None for other arrays.
     """
     rows, columns = (1, 1, *array.shape)[-2:]
     number = math.prod(array.shape)
@@ -153,8 +154,7 @@ def _mask_of(array: Any) -> Any | None:
     if truth_of(on_host(matrix[0])) is None:
         return None  # weights, which are large, are not copied from a GPU for this
     found = truth_of(on_host(matrix))
-    is_zero = found is not None and str(array.dtype).endswith(_FLOATS) and found.all()
-    return None if is_zero else found  # biases of new layers are zeros
+    return None if found and found[1][0] == found[1][1] else found  # as new layers' biases are
 
 
 def check_capture(array: Any) -> None:

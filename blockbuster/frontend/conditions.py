@@ -12,12 +12,14 @@ blocks. At last the false elements between these bounds may lie between bounds o
 with the first columns, or with some rows and columns that see all. Every answer is compared with
 the mask, element by element.
 
-A mask of floats has the elements 0 and -inf, as ``torch.triu(torch.full((s, s), -inf), 1)`` has.
+A mask of floats has two numbers: 0 and -inf, as ``torch.triu(torch.full((s, s), -inf), 1)`` has, 0
+and the least number of a dtype, or 1 and 0.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -57,6 +59,8 @@ class Bound:
 
 
 Bounds = tuple[Bound, ...]
+Ends = tuple[float, float]
+"""What a mask holds where its condition holds, and elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -115,18 +119,21 @@ def condition_of(mask: Any) -> Condition | None:
     return None
 
 
-def truth_of(array: Any) -> Any | None:
-    """Where an array leaves elements as they are: a mask itself, or one of 0 and -inf; else None.
+def truth_of(array: Any) -> tuple[Any, Ends] | None:
+    """Where an array holds the larger one of its two numbers, and both; a mask holds True and
+    False. None for an array of more numbers.
 
-    >>> truth_of(np.array([0.0, -np.inf])), truth_of(np.array([0.0, 1.0]))
-    (array([ True, False]), None)
+    >>> truth_of(np.array([0.0, -np.inf])), truth_of(np.array([0.0, 1.0, 2.0]))
+    ((array([ True, False]), (0.0, -inf)), None)
     """
     if array.dtype == bool:
-        return array
-    if array.dtype.kind != "f":
+        return array, (True, False)
+    if array.dtype.kind != "f" or not array.size:
         return None
-    kept = (array == 0) & ~np.signbit(array)
-    return kept if bool(np.all(kept | (array == -np.inf))) else None
+    ends = float(array.max()), float(array.min())
+    found = [(array == end) & (np.signbit(array) == np.signbit(end)) for end in ends]
+    is_either = ends[0] < math.inf and bool(np.all(found[0] | found[1]))  # not if -0.0 is beside 0
+    return (found[0], ends) if is_either else None
 
 
 def _candidates(mask: Any) -> Iterator[Bounds]:

@@ -19,7 +19,7 @@ from blockbuster.frontend.numerics import windows
 from blockbuster.frontend.source import Refused
 from blockbuster.frontend.torch import is_tensor, on_tensors
 from blockbuster.ir.extents import Lengths
-from blockbuster.ir.lengths import Length
+from blockbuster.ir.lengths import ZERO, Length
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -78,10 +78,10 @@ class CopyWindows:
     length: Length
     step: int
     dilation: int
-    before: int
+    before: Length
 
     def __str__(self) -> str:
-        steps = f"in steps of {self.step}, every {self.dilation} from {-self.before}"
+        steps = f"in steps of {self.step}, every {self.dilation} from {ZERO - self.before}"
         return f"windows axis {self.axis}: {self.count} of {self.length} {steps}"
 
     def __call__(self, array: Any) -> Any:
@@ -89,7 +89,7 @@ class CopyWindows:
         count, length = self.count.value(sizes), self.length.value(sizes)
         params: dict[str, Any] = {
             "axis": self.axis, "count": count, "length": length, "step": self.step,
-            "dilation": self.dilation, "before": self.before,
+            "dilation": self.dilation, "before": self.before.value(sizes),
         }  # fmt: skip
         on_host = not is_tensor(array)
         made = windows(array, **params) if on_host else on_tensors("windows", (array,), params)

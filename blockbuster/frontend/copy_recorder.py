@@ -18,6 +18,8 @@ from blockbuster.frontend.dims import letters
 from blockbuster.frontend.primitives import Join, Merge, Opaque, Primitive, Recorder, Ref
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.strips import Cut, Piece, Windows
+from blockbuster.ir.dtypes import TRUTH
+from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.lengths import ONE, Length, size, whole
 from blockbuster.ir.types import Dim
 
@@ -59,6 +61,14 @@ class Copies(Recorder):
             self._dims[length] = word = next(self._fresh)
             self.lengths[word] = length
         return self._dims[length]
+
+    def nothing_of(self, ref: Ref, position: int, dim: Axis) -> Ref:
+        """``ref`` with an axis of no elements, ``dim``, in place of a unit axis."""
+        behind = len(ref.axes) - position - 1
+        there = call("ge", Arg(0), 0)
+        is_mask = self.own_dtype(ref) == TRUTH
+        expr = call("and", there, Arg(1)) if is_mask else call("where", there, Arg(1), Arg(1))
+        return self.apply(expr, self.count(dim).view((0, *(None,) * behind)), ref)
 
     def copied(self, ref: Ref) -> Ref:
         """``ref`` to an array in memory where it was one to a join or merge."""
@@ -113,8 +123,9 @@ class Copies(Recorder):
 
     def _copied_windows(self, axis: int, dim: Axis, piece: Windows) -> CopyWindows:
         assert isinstance(dim, str)
-        count, length = (along(n, dim, self.length(dim)) for n in (piece.count, piece.length))
-        return CopyWindows(axis, dim, count, length, piece.step, piece.dilation, piece.before)
+        runs = (piece.count, piece.length, piece.before)
+        count, length, before = (along(n, dim, self.length(dim)) for n in runs)
+        return CopyWindows(axis, dim, count, length, piece.step, piece.dilation, before)
 
     def reshape_copy(self, ref: Ref, shape: Shape) -> Ref:
         """The elements of ``ref`` in order under other axes, written to memory."""

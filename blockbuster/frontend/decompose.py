@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from blockbuster.frontend.filled_outputs import ends
 from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, WHOLES, dtype_of_kind
 from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.powers import POWERS
@@ -23,6 +24,7 @@ from blockbuster.frontend.views import ViewRecorder
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
 from blockbuster.ir.graph import Value
+from blockbuster.ir.lengths import whole
 
 Term = Ref | Expr | None
 """An operand of an equation being taken apart: an array, a scalar, or left out."""
@@ -74,7 +76,7 @@ def decompose(program: ArrayProgram) -> Primitives:
     outputs = tuple(
         (output.name, value, strips)
         for output in program.outputs
-        for value, strips in recorder.ends(held(output.value))
+        for value, strips in ends(recorder, held(output.value))
     )
     lengths = {dim: recorder.length(dim) for dim in recorder.lengths}
     notes = tuple(dict.fromkeys(recorder.notes))
@@ -301,7 +303,8 @@ def _windows(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]
     outer, inner = equation.shape[axis], equation.shape[-1]
     piece = Windows(
         outer, inner, recorder.length(outer), recorder.length(inner),
-        *(equation.param(key) for key in ("step", "dilation", "before", "padded")),
+        equation.param("step"), equation.param("dilation"), whole(equation.param("before")),
+        equation.param("padded"),
     )  # fmt: skip
     made = recorder.windows(_ref(terms[0]), axis, piece)
     return made.view((*range(1, axis + 1), 0, *range(axis + 2, rank + 1), axis + 1))

@@ -6,7 +6,6 @@ beside a float, even beside a plain 2.0, becomes a float first.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from blockbuster.frontend.added_masks import as_choice
 from blockbuster.frontend.array import TracedArray, cast_dtype
 from blockbuster.frontend.bits import SIGNS, of_bits
 from blockbuster.frontend.by_hand import as_function
-from blockbuster.frontend.conditions import Condition
+from blockbuster.frontend.conditions import Condition, Ends
 from blockbuster.frontend.contractions import contracted
 from blockbuster.frontend.functions.einsum import einsum_traced
 from blockbuster.frontend.integer_powers import integer_power
@@ -147,9 +146,11 @@ def _of_masks(
     return None
 
 
-def mask_of_condition(trace: Trace, array: Any, condition: Condition) -> TracedArray:
+def mask_of_condition(
+    trace: Trace, array: Any, condition: Condition, ends: Ends
+) -> TracedArray:
     """An array that holds a mask, computed from positions: true where the condition holds, and of
-    floats 0 there and -inf elsewhere.
+    floats the first of ``ends`` there and the second one elsewhere.
     """
     shape = tuple(int(extent) for extent in array.shape)
     key = object()  # dims of this mask alone
@@ -166,4 +167,4 @@ def mask_of_condition(trace: Trace, array: Any, condition: Condition) -> TracedA
     if str(array.dtype).endswith(TRUTH):
         return made
     dtype = cast_dtype(array.dtype)
-    return trace.record("cast", (trace.record("where", (made, 0.0, -math.inf)),), {"dtype": dtype})
+    return trace.record("cast", (trace.record("where", (made, *ends)),), {"dtype": dtype})

@@ -29,6 +29,35 @@ class Flip:
 
 
 @dataclass(frozen=True)
+class Ranked:
+    """The ``count`` ``largest`` or smallest elements of an axis in order, or their ``places``.
+
+    NaN counts as larger than infinity. Of equal elements NumPy's come in the order of their places;
+    torch does not say which come first.
+    """
+
+    axis: int
+    count: int
+    largest: bool
+    places: bool
+
+    def __str__(self) -> str:
+        which = "places of the " * self.places + ("largest" if self.largest else "smallest")
+        return f"{self.count} {which}[{self.axis}]"
+
+    def __call__(self, array: Any) -> Any:
+        if is_tensor(array):
+            found = array.topk(self.count, self.axis, self.largest)
+            return found.indices if self.places else found.values
+        seen = np.flip(array, self.axis) if self.largest else array
+        order = np.argsort(seen, self.axis, "stable")
+        if self.largest:
+            order = array.shape[self.axis] - 1 - np.flip(order, self.axis)
+        order = order.take(np.arange(self.count), self.axis)
+        return order if self.places else np.take_along_axis(array, order, self.axis)
+
+
+@dataclass(frozen=True)
 class Take:
     """The elements along an axis at the positions that an array of integers names.
 

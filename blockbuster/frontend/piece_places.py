@@ -13,11 +13,13 @@ from blockbuster.frontend.primitives import (
     Merge,
     Opaque,
     Primitive,
+    Recorder,
+    Ref,
     Scan,
     Source,
 )
-from blockbuster.frontend.strips import Piece, Split, Windows
-from blockbuster.ir.expr import Const, Expr, call
+from blockbuster.frontend.strips import Cut, Piece, Split, Windows
+from blockbuster.ir.expr import Arg, Const, Expr, call
 
 
 def is_plain(piece: Piece) -> TypeGuard[Split]:
@@ -50,3 +52,16 @@ def operand_positions(primitive: Primitive, axis: int) -> Iterator[tuple[int, in
             position = axis + 1
         if position >= 0 and ref.axes[position] is not None:
             yield index, position
+
+
+def positions_in(recorder: Recorder, piece: Piece, hint: str) -> Ref:
+    """Positions along a piece of a dim."""
+    if isinstance(piece, Cut):
+        new = recorder.count(piece.dim)
+        place = Arg(0) if piece.step == 1 else call("mul", Arg(0), piece.step)
+        if not piece.start.terms:
+            return new if piece.step == 1 else recorder.apply(place, new, hint=hint)
+        return recorder.apply(call("add", place, piece.start.expr), new, hint=hint)
+    outer, inner = recorder.count(piece.outer), recorder.count(piece.inner)
+    both = place_in(piece, Arg(0), Arg(1))
+    return recorder.apply(both, outer.view((0, None)), inner, hint=hint)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from blockbuster.frontend.copy_recorder import Copies, shape_of_piece
 from blockbuster.frontend.moves import Flip
-from blockbuster.frontend.piece_places import is_plain, operand_positions, place_in
+from blockbuster.frontend.piece_places import is_plain, operand_positions, place_in, positions_in
 from blockbuster.frontend.primitives import (
     Count,
     Fold,
@@ -25,7 +25,7 @@ from blockbuster.frontend.primitives import (
     Scan,
     Source,
 )
-from blockbuster.frontend.program import Axis, Shape
+from blockbuster.frontend.program import Shape
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.strips import (
     Cut,
@@ -68,17 +68,9 @@ class Pieces(Copies):
         """``ref`` with a piece of its axis at ``position``; a unit axis stays, or is left out."""
         entry = ref.axes[position]
         if entry is None:
-            return ref if piece.dim == 1 else self._nothing_of(ref, position, piece.dim)
+            return ref if piece.dim == 1 else self.nothing_of(ref, position, piece.dim)
         made = self._piece(ref.value, entry, piece)
         return Ref(made.value, tuple(None if e is None else made.axes[e] for e in ref.axes))
-
-    def _nothing_of(self, ref: Ref, position: int, dim: Axis) -> Ref:
-        """``ref`` with an axis of no elements, ``dim``, in place of a unit axis."""
-        behind = len(ref.axes) - position - 1
-        there = call("ge", Arg(0), 0)
-        is_mask = self.own_dtype(ref) == TRUTH
-        expr = call("and", there, Arg(1)) if is_mask else call("where", there, Arg(1), Arg(1))
-        return self.apply(expr, self.count(dim).view((0, *(None,) * behind)), ref)
 
     def split(self, ref: Ref, position: int, piece: Split, rank: int) -> Ref:
         """``ref``, as one of ``rank`` axes, with the axis at ``position`` from the end split.
@@ -178,7 +170,8 @@ class Pieces(Copies):
     def _free_here(self, value: int, axis: int, piece: Piece) -> bool:
         op = self.primitives[value].op
         if isinstance(op, Join) and axis == op.axis:
-            return isinstance(piece, Cut) and self._inside(value, piece) is not None
+            cut_ = isinstance(piece, Cut) and self._inside(value, piece) is not None
+            return cut_ or self._split_parts(value, piece) is not None
         if isinstance(op, Merge) and axis == op.axis:
             return self._is_merge_of(value, piece) or self._within_merge(value, piece) is not None
         if isinstance(op, Scan) and axis == op.axis:
@@ -240,10 +233,14 @@ class Pieces(Copies):
                 new = cut(old, axis, piece) if isinstance(piece, Cut) else split(old, axis, piece)
                 return self._view(primitive, new, shape_of_piece(primitive, axis, piece))
             case Count():
-                return self._count(primitive, piece)
+                return positions_in(self, piece, primitive.hint)
             case Join(own) if own == axis and isinstance(piece, Cut):
                 part = self._part(value, axis, piece)
                 return self.cut_copy(value, axis, piece) if part is None else part
+            case Join(own) if own == axis and (pieces := self._split_parts(value, piece)):
+                refs = (self.split(ref, axis, one, len(ref.axes)) for ref, one in pieces)
+                shape = shape_of_piece(primitive, axis, piece)
+                return self.append(replace(primitive, op=Join(0), operands=(*refs,), shape=shape))
             case Merge(own) if own == axis and self._is_merge_of(value, piece):
                 return primitive.operands[0]
             case Merge(own) if own == axis and (inner := self._within_merge(value, piece)):
@@ -300,18 +297,6 @@ class Pieces(Copies):
         shape = shape_of_piece(primitive, axis, piece)
         return self.append(replace(primitive, op=op, operands=tuple(refs), shape=shape))
 
-    def _count(self, primitive: Primitive, piece: Piece) -> Ref:
-        """Positions along a piece of a dim."""
-        if isinstance(piece, Cut):
-            new = self.count(piece.dim)
-            place = Arg(0) if piece.step == 1 else call("mul", Arg(0), piece.step)
-            if not piece.start.terms:
-                return new if piece.step == 1 else self.apply(place, new, hint=primitive.hint)
-            return self.apply(call("add", place, piece.start.expr), new, hint=primitive.hint)
-        outer, inner = self.count(piece.outer), self.count(piece.inner)
-        both = place_in(piece, Arg(0), Arg(1))
-        return self.apply(both, outer.view((0, None)), inner, hint=primitive.hint)
-
     # joins, merges and copies ----------------------------------------------------
 
     def parts(self, value: int) -> Sequence[tuple[Ref, Cut]]:
@@ -361,6 +346,22 @@ class Pieces(Copies):
             if behind is not None and behind >= 0:
                 return ref, replace(piece, start=piece.start - part.start)
         return None
+
+    def _split_parts(self, value: int, piece: Piece) -> list[tuple[Ref, Split]] | None:
+        """The parts of a join, each with its own groups of a split; None if one ends inside one."""
+        op = self.primitives[value].op
+        if not isinstance(op, Join) or not is_plain(piece):
+            return None
+        found = []
+        for ref, at in self.parts(value):
+            count = at.length.over(piece.length)
+            if count is None or not count.is_integral:
+                return None
+            one = Split(self.axis(count), piece.inner, count, piece.length)
+            if not self.is_free(ref, op.axis, one):
+                return None
+            found.append((ref, one))
+        return found
 
     def _is_merge_of(self, value: int, piece: Piece) -> bool:
         own = self.merged(value)

@@ -62,3 +62,10 @@ def _quotient(extent: Length, by: Length, following: Sequence[tuple[int, Length]
         if product == found:
             return found
     return None
+
+
+def exchanged(rank: int, one: int, two: int) -> list[int]:
+    """The axes of an array with two of them, counted from the end, in each other's place."""
+    order = [*range(rank)]
+    order[one], order[two] = order[two], order[one]
+    return order

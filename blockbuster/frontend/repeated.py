@@ -48,6 +48,14 @@ def with_operand_once(primitive: Primitive, at: int, made: Sequence[Primitive]) 
     return primitive
 
 
+def batch_alone(mine: Ref, other: Ref) -> int | None:
+    """The last batch, counted from the end, that ``mine`` has and ``other`` has not."""
+    for at in range(-3, -len(mine.axes) - 1, -1):
+        if mine.axes[at] is not None and not _shows(other, at):
+            return at
+    return None
+
+
 def _shows(ref: Ref, axis: int) -> bool:
     return -axis <= len(ref.axes) and ref.axes[axis] is not None
 

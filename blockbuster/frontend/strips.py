@@ -66,13 +66,13 @@ class Windows(Split):
 
     step: int
     dilation: int
-    before: int
+    before: Length
     padded: bool
 
     @property
     def runs(self) -> tuple[Length, Length, Length]:
         """As those of a split."""
-        return whole(-self.before), whole(self.step), whole(self.dilation)
+        return ZERO - self.before, whole(self.step), whole(self.dilation)
 
     @property
     def covers(self) -> Length | None:

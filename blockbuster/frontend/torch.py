@@ -206,6 +206,8 @@ def _windows(
     rows, width = x.movedim(axis, -1), abs(dilation) * (length - 1) + 1
     if dilation < 0:
         before += width - 1  # of the last element, which lies first
+    if before < 0:
+        rows, before = rows[..., -before:], 0
     if padded:
         far = max((count - 1) * step + width - before - rows.shape[-1], 0)
         zeros = rows.new_zeros((*rows.shape[:-1], before + rows.shape[-1] + far))

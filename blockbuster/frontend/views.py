@@ -1,7 +1,8 @@
 """Joined and merged arrays that are read but never built.
 
 An operation on a join runs on each part, if its other operands can be cut in the same way for free;
-an operation on a merged axis runs on the two axes from which it is merged. If that fails, the join
+an operation on a merged axis runs on the two axes from which it is merged. Where the inner one of
+these is a join and is summed, each part has a product over the outer one. If that fails, the join
 is copied. It is also copied where a product for each part would read a large operand once for each:
 tokens that are joined meet the same weights. Keys that are joined meet a query each by itself.
 """
@@ -11,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from blockbuster.frontend.deep import Task, done
+from blockbuster.frontend.joined import Parted, as_one_view
 from blockbuster.frontend.primitives import Contract, Join, Merge, Primitive, Ref
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.push import Pieces
-from blockbuster.frontend.regrouping import parts_of
-from blockbuster.frontend.repeated import with_operand_once
-from blockbuster.frontend.strips import Cut, Split, Strips, cut, placed, split, strips_of
+from blockbuster.frontend.regrouping import exchanged, parts_of
+from blockbuster.frontend.repeated import batch_alone, with_operand_once
+from blockbuster.frontend.strips import Cut, Split
 from blockbuster.ir.expr import Arg, Expr, Size, call, rewrite
 from blockbuster.ir.lengths import ONE, ZERO, Length, product_of
 from blockbuster.ir.types import Dim
@@ -36,8 +38,15 @@ class ViewRecorder(Pieces):
         super().__init__(dims, lengths, fixed)
         self._batches: dict[int, tuple[int, ...]] = {}
         """By value, in which order of axes its rows or columns are the batches that they are."""
+        self._cuts: dict[Ref, Parted] = {}
+        """Pieces of axes, and what they were cut from."""
         self._of_products: set[int] = set()
         """Products, and functions of them that have their rows and columns last."""
+
+    def cut(self, ref: Ref, position: int, piece: Cut) -> Ref:
+        made = super().cut(ref, position, piece)
+        self._cuts[made] = ref, position, piece
+        return made
 
     def join(self, refs: Sequence[Ref], axis: int, dim: Axis) -> Ref:
         """Arrays of one shape but along ``axis``, one behind the other; ``dim`` is of them all.
@@ -50,6 +59,8 @@ class ViewRecorder(Pieces):
         refs = [ref for ref in refs if self.length(self.shape(ref)[axis]).terms] or refs[:1]
         if len(refs) == 1:
             return refs[0]
+        if (one := as_one_view(self, refs, axis, dim, cuts=self._cuts)) is not None:
+            return one
         shape = self.shape(refs[0])
         return self.add(Join(axis), tuple(refs), (*shape[:axis], dim, *shape[axis + 1 :]), "j")
 
@@ -210,10 +221,10 @@ class ViewRecorder(Pieces):
         for index in (0, 1):
             mine, other = self._read_once(a, b, index)
             unit, rank = index - 2, len(mine.axes)
-            if mine.axes[unit] is None and (at := _alone(mine, other)) is not None:
-                order = _exchanged(rank, at, unit)
+            if mine.axes[unit] is None and (at := batch_alone(mine, other)) is not None:
+                order = exchanged(rank, at, unit)
                 made = super().product(*_ordered(index, mine.view(order), other))
-                return self._with_rows(made, _exchanged(len(made.axes), at, unit))
+                return self._with_rows(made, exchanged(len(made.axes), at, unit))
         made = super().product(a, b)
         self._of_products.add(made.value)
         return made
@@ -251,7 +262,7 @@ class ViewRecorder(Pieces):
             return None
         for unit in (-2, -1):
             if ref.axes[unit] is None and own + unit in ref.axes[:-2]:
-                return tuple(_exchanged(rank, ref.axes.index(own + unit) - rank, unit))
+                return tuple(exchanged(rank, ref.axes.index(own + unit) - rank, unit))
         return None
 
     def _read_once(self, a: Ref, b: Ref, index: int) -> tuple[Ref, Ref]:
@@ -324,7 +335,8 @@ class ViewRecorder(Pieces):
         at = across + len(other.axes) - rank  # negative where the other lacks the axis
         is_join = isinstance(self.primitives[value].op, Join)
         result: Ref
-        whole = is_join and not (summed or self._apart(value, other, index, place, rank))
+        of_both = summed or (place < rank - 2 and at >= 0 and other.axes[at] is not None)
+        whole = is_join and not (of_both or self._apart(value, other, index, place, rank))
         if whole or not self._alike(value, [other], [at]):
             result = yield self._product(*_ordered(index, self.copied(mine), other))
             return result
@@ -332,17 +344,45 @@ class ViewRecorder(Pieces):
         if is_join:
             products: list[Ref] = []
             for _, cut_ in self.parts(value):
-                x, y = self.cut(mine, own, cut_), self.cut(other, at, cut_) if summed else other
+                x, y = self.cut(mine, own, cut_), self.cut(other, at, cut_) if of_both else other
                 products.append((yield self._product(*_ordered(index, x, y))))
             if summed:
                 return self._combined("+", products)
             return self.join(products, place, self.shape(mine)[own])
         dim, piece = self.shape(mine)[own], self.merged(value)
         split = (self.split(mine, place, piece, rank), self.split(other, across, piece, rank))
+        if summed and self._is_interleaved(split[0], place + 1):
+            result = yield self._product_of_interleaved(split, index, (place + 1, across + 1))
+            return result
         result = yield self._product(*_ordered(index, *split))
         if summed:
             return self.fold(result, "+", 0, keepdims=False)
         return self.merge(result, place, dim)
+
+    def _is_interleaved(self, ref: Ref, place: int) -> bool:
+        """True for a join of a few arrays, each with one element along the axis at ``place``."""
+        is_join = isinstance(self.primitives[ref.value].op, Join)
+        if not is_join or self._own_axis([ref], len(ref.axes)) != (0, place):
+            return False
+        parts = self.parts(ref.value)
+        return len(parts) <= MOST_PARTS and all(at.length == ONE for _, at in parts)
+
+    def _product_of_interleaved(
+        self, split: tuple[Ref, Ref], index: int, places: tuple[int, int]
+    ) -> Task[Ref]:
+        """A product summed over an axis in which parts take turns: one product for each part.
+
+        In both operands, the axis is split: its places stand in front, its parts at ``places``.
+        """
+        products: list[Ref] = []
+        for _, cut_ in self.parts(split[0].value):
+            pair = []
+            for ref, at in zip(split, places, strict=True):
+                order = [*range(1, len(ref.axes))]
+                order[at - 1] = 0
+                pair.append(self.cut(ref, at, cut_).view(order))
+            products.append((yield self._product(*_ordered(index, *pair))))
+        return self._combined("+", products)
 
     def _apart(self, value: int, other: Ref, index: int, place: int, rank: int) -> bool:
         """True if the parts of a join, rows or columns of a product, have products of their own.
@@ -352,46 +392,6 @@ class ViewRecorder(Pieces):
         of_batches = any(axis is not None for axis in other.axes[:-2])
         of_matrix = place >= rank - 2 and (index == 1 or of_batches)
         return of_matrix and len(self.parts(value)) <= MOST_PARTS
-
-    # outputs ---------------------------------------------------------------------
-
-    def ends(self, ref: Ref) -> list[tuple[int, Strips]]:
-        """The values that fill an output array, each with the strips of the array it fills."""
-        found: list[tuple[int, Strips]] = []
-        stack = [(ref.value, strips_of(ref.axes, self.shape(ref)))]
-        while stack:
-            value, strips = stack.pop()
-            primitive = self.primitives[value]
-            op = primitive.op
-            if isinstance(op, Merge):
-                (operand,) = primitive.operands
-                both = split(strips, op.axis, self.merged(value))
-                stack.append((operand.value, placed(both, operand.axes)))
-            elif isinstance(op, Join):
-                total = self.length(primitive.shape[op.axis])
-                parts = [
-                    (operand.value, placed(cut(strips, op.axis, piece, extent=total), operand.axes))
-                    for operand, piece in self.parts(value)
-                ]
-                stack += reversed(parts)
-            else:
-                found.append((value, strips))
-        return found
-
-
-def _alone(mine: Ref, other: Ref) -> int | None:
-    """The last batch, counted from the end, that ``mine`` has and ``other`` has not."""
-    for at in range(-3, -len(mine.axes) - 1, -1):
-        if mine.axes[at] is not None and (-at > len(other.axes) or other.axes[at] is None):
-            return at
-    return None
-
-
-def _exchanged(rank: int, one: int, two: int) -> list[int]:
-    """The axes of an array with two of them, counted from the end, in each other's place."""
-    order = [*range(rank)]
-    order[one], order[two] = order[two], order[one]
-    return order
 
 
 def _ordered(index: int, mine: Ref, other: Ref) -> tuple[Ref, Ref]:

@@ -23,7 +23,7 @@ from blockbuster.frontend.copies import (
 )
 from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
 from blockbuster.frontend.lower import WholeArrays
-from blockbuster.frontend.moves import Flip, Take
+from blockbuster.frontend.moves import Flip, Ranked, Take
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis, Product
 from blockbuster.frontend.saved_program import program_to_json
@@ -57,6 +57,7 @@ SAVED = {
         LibraryConvolution,
         LibraryProduct,
         Product,
+        Ranked,
         Take,
         WholeArrays,
     )

@@ -61,10 +61,14 @@ def test_masks_of_other_shapes():
     assert condition_of(np.broadcast_to(True, (MOST, 2))) is None
 
 
-def test_floats_are_masks_if_they_are_0_and_minus_infinity():
-    assert truth_of(np.array([0.0, -np.inf])).tolist() == [True, False]
-    for other in (-0.0, 1.0, np.nan, np.inf):  # adding -0.0 keeps -0.0
-        assert truth_of(np.array([0.0, other])) is None
+def test_floats_are_masks_if_they_are_two_numbers():
+    for other in (-np.inf, -1e9, np.finfo("float32").min, 1.0, -0.5):
+        mask, ends = truth_of(np.array([0.0, other]))
+        assert np.where(mask, *ends).tolist() == [0.0, other]
+        mask, ends = truth_of(np.array([-0.0, other]))  # adding -0.0 keeps -0.0
+        assert np.signbit(np.where(mask, *ends)).tolist() == [True, other < 0]
+    for others in ((-0.0,), (np.nan,), (np.inf,), (1.0, 2.0), (-0.0, 1.0)):
+        assert truth_of(np.array([0.0, *others])) is None
     assert truth_of(np.array([0, 1])) is None
 
 
@@ -100,7 +104,12 @@ def subsequent(q):
     return torch.softmax(q @ q.T + mask, -1) @ q
 
 
+MULTIPLIED = CAUSAL.double()
+
 PROGRAMS = {
+    "multiplied": lambda q: ((q @ q.T) * MULTIPLIED) @ q,
+    "finite": lambda q: torch.softmax(q @ q.T + (1 - MULTIPLIED) * -1e9, -1) @ q,
+    "of one": lambda q: q @ q.T + torch.eye(SIZE, dtype=torch.float64),
     "captured": lambda q: attention(q, CAUSAL),
     "added": lambda q: torch.softmax(q @ q.T + ADDED, -1) @ q,
     "with unit axes": lambda q: torch.softmax(q @ q.T + ADDED[None, None], -1)[0, 0] @ q,

@@ -73,11 +73,33 @@ def test_attention_is_one_kernel(scores, values):
 
 
 def test_heads_are_summed_after_their_products():
-    program = bb.trace(lambda x, w: bb.einsum("bshd,hde->bse", x, w), x="B S H D", w="H D E")
+    """Where the summed axes do not lie side by side in both arrays; else they are one axis."""
+    program = bb.trace(lambda x, w: bb.einsum("bhsd,hde->bse", x, w), x="B H S D", w="H D E")
 
     assert [e.op for e in program.equations if e.op not in ("transpose", "expand")] == [
         "matmul", "sum",
     ]  # fmt: skip
+
+
+def test_letters_that_are_summed_side_by_side_are_one_axis():
+    """By letters, pair by pair, and by reshapes: one program, of one product."""
+
+    def by_letters(x, y, t):
+        return bb.einsum("bi,bj,ijk->bk", x, y, t)
+
+    def by_pairs(x, y, t):
+        return bb.einsum("bij,ijk->bk", x[:, :, None] * y[:, None], t)
+
+    def by_reshapes(x, y, t):
+        b, i, j = *x.shape, y.shape[1]
+        return (x[:, :, None] * y[:, None]).reshape(b, i * j) @ t.reshape(i * j, t.shape[2])
+
+    dims = dict(x="B I", y="B J", t="I J K")
+    for fn in (by_letters, by_pairs, by_reshapes):
+        ops = [equation.op for equation in bb.trace(fn, **dims).equations]
+        assert sorted(op for op in ops if op not in ("expand", "transpose")) == [
+            "matmul", "mul", "reshape", "reshape",
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "message"), [

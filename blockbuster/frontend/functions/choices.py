@@ -16,11 +16,13 @@ from blockbuster.frontend.functions.reductions import max, min, sum
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.searches import counted
 from blockbuster.frontend.functions.shapes import expand_dims, moveaxis, ravel
-from blockbuster.frontend.kinds import FLOAT, WHOLES, dtype_of_kind
+from blockbuster.frontend.kinds import FLOAT, POSITION, WHOLES, dtype_of_kind
 from blockbuster.frontend.memory import shown
+from blockbuster.frontend.moves import Ranked
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
+from blockbuster.ir.lengths import whole
 
 
 def take_along_axis(x: Array, indices: Array, axis: int | None = -1) -> Array:
@@ -132,19 +134,41 @@ def _positions(extent: Any, after: int) -> Array:
 
 
 MOST_CHOSEN = 8
-"""Rounds of ``ranked``: each folds a row once more, and compiling takes longer with each."""
+"""Rounds of ``ranked``: each folds a row once more, and compiling takes longer with each. More
+elements are a call of the library's, which puts rows in order once.
+"""
 
 
 def ranked(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:
     """The ``k`` largest or smallest elements along an axis, in order, and their positions.
 
-    Of equal ones the first comes first; NaN counts as larger than infinity. One fold for each.
+    Of equal ones the first comes first; NaN counts as larger than infinity. One fold for each of up
+    to ``MOST_CHOSEN``. Raises TraceError for an axis of fewer elements.
     """
     (at,) = axes_of("topk", axis, len(x.shape))
+    dims = x.trace.dims
+    spare = dims.length(x.axes[at]) - whole(k)
+    if k < 1 or dims.is_not_negative(spare) is False:
+        reason = f"topk of {k} elements of {dims.show((x.axes[at],))}"
+        raise trace_error(reason, hint="k is at least 1, and at most the elements of the axis")
+    if k > MOST_CHOSEN:
+        dims.assume(spare)
+        shape = (*x.axes[:at], dims.derived(whole(k), "ranked", k), *x.axes[at + 1 :])
+        moves = [Ranked(at, k, largest, places) for places in (False, True)]
+        kinds = (x.kind, POSITION)
+        values, found = (
+            x.trace.custom(move, (x,), shape, str(move), kind)
+            for move, kind in zip(moves, kinds, strict=True)
+        )
+        return values, found
+    return _one_by_one(x, k, at, largest)
+
+
+def _one_by_one(x: Array, k: int, at: int, largest: bool) -> tuple[Array, Array]:
     places = counted("topk", x, (at,), times=2)
-    extremum, whole = max if largest else min, x.kind in WHOLES
-    keys, order = (x, places) if whole else _total_order(x, places, at, largest)
-    if whole:  # no float64 is the largest integer, so one of the elements stands behind all
+    extremum, is_whole = max if largest else min, x.kind in WHOLES
+    keys, order = (x, places) if is_whole else _total_order(x, places, at, largest)
+    if is_whole:  # no float64 is the largest integer, so one of the elements stands behind all
         last = (min if largest else max)(x, at, True)
     else:
         last = -np.inf if largest else np.inf
@@ -153,7 +177,7 @@ def ranked(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Arra
         best = extremum(left, at, True)
         hit = left == best if behind is None else (left == best) & behind
         place = min(where(hit, order, np.inf), at, True)
-        value, position = (best, place) if whole else _undone(best, place, x, at, largest)
+        value, position = (best, place) if is_whole else _undone(best, place, x, at, largest)
         values.append(value)
         found.append(apply("whole", position))
         behind = (keys < best if largest else keys > best) | ((keys == best) & (order > place))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +52,12 @@ class Lettered:
             total = total.astype(dtype_of_kind(self.array.kind))
         return Lettered(total, left)
 
+    def with_one_axis(self, run: str) -> Lettered:
+        """The array with the axes of a run of letters as one axis, which has the last of them."""
+        at, shape = self.letters.index(run), [*self.array.shape]
+        shape[at : at + len(run)] = [functools.reduce(operator.mul, shape[at : at + len(run)])]
+        return Lettered(self.array.reshape(shape), self.letters.replace(run, run[-1]))
+
     def arranged(self, letters: str) -> Array:
         """The array with its axes in the order ``letters``; axes of one element for others."""
         own = [letter for letter in letters if letter in self.letters]
@@ -94,7 +103,8 @@ def _product(a: Lettered, b: Lettered, kept: str, output: str, taps: str) -> Let
     """The product of two arrays, summed over the letters that nothing else reads.
 
     Where no letter is summed on matrix units, the axes keep the order of the array that has them
-    all, so that a computed one is stored once. ``taps`` stand in front: the last axes are blocks of
+    all, so that a computed one is stored once. Letters that are summed together, and stand side by
+    side in both arrays, are one axis. ``taps`` stand in front: the last axes are blocks of
     tiles, and windows have few elements.
     """
     a, b = a.summed(kept + b.letters), b.summed(kept + a.letters)
@@ -112,6 +122,9 @@ def _product(a: Lettered, b: Lettered, kept: str, output: str, taps: str) -> Let
         every = wider if len(wider) == len(every) and not first else every
         product = Lettered(a.arranged(every) * b.arranged(every), every)
         return product.summed(kept)
+    run = "".join(folded)
+    if len(run) > 1 and not taps and run in a.letters and run in b.letters:
+        return _product(a.with_one_axis(run), b.with_one_axis(run), kept, output, taps)
     inner = folded[-1]  # the others count as batches until they are summed
     over = "".join((*folded[:-1], *batch, *rows[:-1], *columns[:-1]))
     left, right = "".join(rows[-1:]), "".join(columns[-1:])
@@ -164,7 +177,7 @@ def _check_term(subscripts: str, term: str, rank: int) -> None:
 
 
 def _path(operands: Sequence[Lettered], output: str) -> list[tuple[int, ...]]:
-    """Which operands meet, step by step: NumPy's greedy order."""
+    """Which operands meet, step by step: NumPy's greedy order, of three the best of all orders."""
     if len(operands) <= 2:
         return [tuple(range(len(operands)))]
     extents: Mapping[str, int] = {
@@ -173,6 +186,8 @@ def _path(operands: Sequence[Lettered], output: str) -> list[tuple[int, ...]]:
         for letter, extent in zip(x.letters, x.array.shape, strict=True)
         if isinstance(extent, int)
     }
+    if len(operands) == 3:
+        return _path_of_three([x.letters for x in operands], output, extents)
     stand_ins = [
         np.broadcast_to(np.float32(0), [extents.get(letter, _USUAL) for letter in x.letters])
         for x in operands
@@ -180,6 +195,24 @@ def _path(operands: Sequence[Lettered], output: str) -> list[tuple[int, ...]]:
     text = f"{','.join(x.letters for x in operands)}->{output}"
     path, _ = np.einsum_path(text, *stand_ins, optimize=("greedy", 2**62))
     return [tuple(places) for places in path[1:]]
+
+
+def _path_of_three(
+    terms: Sequence[str], output: str, extents: Mapping[str, int]
+) -> list[tuple[int, ...]]:
+    """The order of fewest multiplications; of several, the one that sums most letters at last.
+
+    Where sizes are not known, a sum over many letters is a long one, for matrix units.
+    """
+
+    def cost(pair: tuple[int, ...]) -> tuple[int, int]:
+        (left,) = {0, 1, 2} - {*pair}
+        met = {*terms[pair[0]], *terms[pair[1]]}
+        last = met & {*output, *terms[left]} | {*terms[left]}
+        count = sum(math.prod(extents.get(c, _USUAL) for c in letters) for letters in (met, last))
+        return count, len(output) - len(last)
+
+    return [min(((0, 1), (0, 2), (1, 2)), key=cost), (0, 1)]
 
 
 def _refused(subscripts: str, reason: str) -> Exception:

@@ -36,7 +36,8 @@ def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
     Free where it is returned, where a pointwise function or a product reads it beside arrays that
     are joined in the same way, in a sum over the axis, and where a product of batches, or of a
     matrix with it on the right, has at most eight parts as rows or columns: a cache of keys and
-    a new one. Elsewhere it is a copy, which ``program.notes`` names.
+    a new one. A rolled axis, and an axis with a number around it, are views, as those of ``roll``
+    and ``pad``. Elsewhere it is a copy, which ``program.notes`` names.
     """
     return apply("concat", *arrays, axis=axis)
 

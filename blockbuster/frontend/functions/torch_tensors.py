@@ -8,7 +8,6 @@ from typing import Any
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import UNDECIDED
 from blockbuster.frontend.functions.choices import (
-    MOST_CHOSEN,
     one_hot,
     ranked,
     take_along_axis,
@@ -24,7 +23,6 @@ from blockbuster.frontend.functions.pointwise import (
     where,
 )
 from blockbuster.frontend.functions.reductions import max, min
-from blockbuster.frontend.functions.refused import CUSTOM
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
@@ -187,10 +185,10 @@ def topk(
     largest: bool = True,
     sorted: bool = True,  # noqa: ARG001 - they are
 ) -> Extreme:
-    """The ``k`` largest or smallest elements along an axis, in order, and where they stand."""
-    if not 1 <= k <= MOST_CHOSEN:
-        reason = f"topk of {k} elements: each takes a fold of its own, up to {MOST_CHOSEN}"
-        raise trace_error(reason, hint=CUSTOM)
+    """The ``k`` largest or smallest elements along an axis, in order, and where they stand.
+
+    More than 8 are found by a library's function, which runs between kernels.
+    """
     if k == 1 and largest:
         return Extreme(max(input, dim, True), argmax(input, dim, True))
     return Extreme(*ranked(input, k, dim, largest))
