@@ -22,7 +22,7 @@ def unheard(refusal: Refusal) -> None:
 
 
 class Rule:
-    """A substitution rule. A subclass is one file and one frozen dataclass without options.
+    """A substitution rule. A subclass is one file, without options: two of its instances are equal.
 
     ``matches`` only reads, and yields every site in canonical order; if it refuses a site, it tells
     ``note`` the reason. ``apply`` contains no legality test. A rule sees one graph level: the
@@ -53,6 +53,15 @@ class Rule:
     def describe(self, match: Match) -> str:
         """The rewrite in one line."""
         return " -> ".join(label(match.node(role)) for role in match.nodes)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self).__qualname__)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
 
 class LocalRule(Rule):

@@ -14,35 +14,22 @@ Source: Blockbuster Part 1, rule 8.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import (
-    Kind,
-    LocalRule,
-    Match,
-    Note,
-    Refusal,
-    Rule,
-    label,
-    name_of,
-    unheard,
-)
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, Rule, label, name_of, unheard
 from blockbuster.rules.patterns import matmul, row_map
 
 
-@dataclass(frozen=True)
 class DuplicateScale(LocalRule):
     """Rule 8."""
 
-    name: ClassVar[str] = "duplicate-scale"
-    number: ClassVar[int | None] = 8
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "duplicate-scale"
+    number = 8
+    kind = "companion"
+    needs = (Map, Map, Map)
+    in_place = True
+    looks_beside = False
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from shared_by_matmuls_at(self, "row_scale", graph, position, note)

@@ -87,4 +87,3 @@ def at_lead(monoid: str) -> tuple[Call, Call]:
         call("where", alike, Arg(0), neutral),
         call("where", call("or", alike, missing), Arg(0), neutral),
     )
-

@@ -20,28 +20,26 @@ Source: ours; exp(a + b) = exp(a) exp(b), as in online softmax.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Map, Op
+from blockbuster.ir.ops import Map
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.affine import Affine, Leaves, Term
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, label, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, label, unheard
 from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
 from blockbuster.rules.shared_factor import Factor, leaving_factor, taken_out
 
 
-@dataclass(frozen=True)
 class FactorOutExp(LocalRule):
     """Sums of what is linear in the exponential of a value."""
 
-    name: ClassVar[str] = "factor-out-exp"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
-    in_place: ClassVar[bool] = True
+    name = "factor-out-exp"
+    kind = "companion"
+    needs = (Map,)
+    in_place = True
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from leaving_factor(self, _followed, graph, position, note)

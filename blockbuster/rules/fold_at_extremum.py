@@ -24,34 +24,22 @@ Source: ours; an instance of the folds of significands under a running lead (``R
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import (
-    Kind,
-    LocalRule,
-    Match,
-    Note,
-    Refusal,
-    label,
-    name_of,
-    unheard,
-)
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.beside import Waiting, run_beside
 from blockbuster.rules.extrema import waiting
 
 
-@dataclass(frozen=True)
 class FoldAtExtremum(LocalRule):
     """A map that folds an extremum, and a map that waits for it."""
 
-    name: ClassVar[str] = "fold-at-extremum"
-    kind: ClassVar[Kind] = "fusion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "fold-at-extremum"
+    kind = "fusion"
+    needs = (Map, Map)
+    in_place = True
+    looks_beside = False
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):
@@ -79,4 +67,3 @@ def _first(match: Match) -> Waiting:
     """The first fold that can run beside its extremum."""
     found = waiting(match.graph, match.nodes["extremum"], match.nodes["fold"])
     return next(each for each in found if isinstance(each, Waiting))
-

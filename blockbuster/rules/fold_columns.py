@@ -20,13 +20,12 @@ Source: ours; (X diag(g) + 1 b') Y = X (diag(g) Y) + 1 (b' Y).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Functional, Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, label, unheard
+from blockbuster.ir.ops import Functional, Map
+from blockbuster.rules.base import LocalRule, Match, Note, label, unheard
 from blockbuster.rules.legality import map_at, not_only_summed_dots, vector_varies
 from blockbuster.rules.local_linearity import (
     ROW_OPERATORS,
@@ -39,15 +38,14 @@ from blockbuster.rules.local_linearity import (
 COLUMN_OPERATORS = (Functional("col_scale"), Functional("col_shift"))
 
 
-@dataclass(frozen=True)
 class FoldColumns(LocalRule):
     """Makes way for local-linearity."""
 
-    name: ClassVar[str] = "fold-columns"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "fold-columns"
+    kind = "companion"
+    needs = (Map,)
+    in_place = True
+    looks_beside = False
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from leaving_operator(self, COLUMN_OPERATORS, _stays, graph, position, note)

@@ -17,8 +17,7 @@ Source: Blockbuster Part 1, rule 1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Input, Node, Value
@@ -34,15 +33,14 @@ from blockbuster.rules.legality import (
 )
 
 
-@dataclass(frozen=True)
 class FuseMaps(LocalRule):
     """Rule 1."""
 
-    name: ClassVar[str] = "fuse-maps"
-    number: ClassVar[int | None] = 1
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "fuse-maps"
+    number = 1
+    needs = (Map, Map)
+    in_place = True
+    looks_beside = False
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):

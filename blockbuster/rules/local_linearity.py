@@ -19,14 +19,13 @@ Source: ours; (diag(c) X + a 1') Y = diag(c) X Y + a (1' Y), as in rules 4 and 5
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Accumulate, Functional, Map, Op
+from blockbuster.ir.ops import Accumulate, Functional, Map
 from blockbuster.rules.array_terms import Terms
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, label, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, Rule, label, unheard
 from blockbuster.rules.legality import (
     first_iteration_gone,
     map_at,
@@ -38,15 +37,14 @@ from blockbuster.rules.mean_shifts import not_centered
 ROW_OPERATORS = (Functional("row_scale"), Functional("row_shift"))
 
 
-@dataclass(frozen=True)
 class LocalLinearity(LocalRule):
     """Rules 4 and 5 within one map."""
 
-    name: ClassVar[str] = "local-linearity"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "local-linearity"
+    kind = "companion"
+    needs = (Map,)
+    in_place = True
+    looks_beside = False
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from leaving_operator(self, ROW_OPERATORS, _stays, graph, position, note)

@@ -23,14 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.builder import Builder, rebuild
 from blockbuster.ir.expr import Arg, arguments, rewrite
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Functional, Map, Op
+from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Functional, Map
 from blockbuster.ir.ports import select_results
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.beside import without
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.element_formulas import Formulas, folded_of, scalar_of
@@ -54,13 +53,12 @@ class _Found:
     inside: dict[int, Value]
 
 
-@dataclass(frozen=True)
 class MonotoneOutOfExtremum(LocalRule):
     """Maxima and minima of rising and falling functions."""
 
-    name: ClassVar[str] = "monotone-out-of-extremum"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    name = "monotone-out-of-extremum"
+    kind = "companion"
+    needs = (Map, Map)
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):

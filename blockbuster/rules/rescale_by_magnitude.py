@@ -43,37 +43,25 @@ Source: ours; the scaled sum of squares of BLAS (nrm2), by blocks, as a group wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from blockbuster.ir.expr import Arg
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Elementwise, Map, Op
-from blockbuster.rules.base import (
-    Kind,
-    LocalRule,
-    Match,
-    Note,
-    Refusal,
-    label,
-    name_of,
-    unheard,
-)
+from blockbuster.ir.ops import Elementwise, Map
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.beside import run_beside
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.fuse_maps import Joined
 from blockbuster.rules.magnitude_groups import Scaled, at_least, scaled
 
 
-@dataclass(frozen=True)
 class RescaleByMagnitude(LocalRule):
     """A map that folds a magnitude, and a sum of what is scaled by it."""
 
-    name: ClassVar[str] = "rescale-by-magnitude"
-    kind: ClassVar[Kind] = "fusion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
+    name = "rescale-by-magnitude"
+    kind = "fusion"
+    needs = (Map, Map)
+    in_place = True
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):

@@ -39,13 +39,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Accumulate, Elementwise, Map, Op, Rescale
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.ir.ops import Accumulate, Elementwise, Map, Rescale
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.beside import without
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.dependent_folds import Dependent, dependents
@@ -53,13 +52,12 @@ from blockbuster.rules.fuse_maps import Joined, padded
 from blockbuster.rules.rolling import AS_IT_IS, Rolling, rolling
 
 
-@dataclass(frozen=True)
 class RollingUpdate(LocalRule):
     """A map that folds leads, and a fold that waits for them."""
 
-    name: ClassVar[str] = "rolling-update"
-    kind: ClassVar[Kind] = "fusion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    name = "rolling-update"
+    kind = "fusion"
+    needs = (Map, Map)
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):

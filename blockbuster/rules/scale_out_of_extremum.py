@@ -22,23 +22,14 @@ Source: ours; max r e = r max e for r >= 0.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, call
 from blockbuster.ir.graph import Graph, Node, Output, Value
-from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Elementwise, Functional, Map, Op, Pointwise
-from blockbuster.rules.base import (
-    Kind,
-    LocalRule,
-    Match,
-    Note,
-    Refusal,
-    label,
-    name_of,
-    unheard,
-)
+from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Elementwise, Functional, Map, Pointwise
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.legality import first_iteration_gone
 from blockbuster.rules.shared_factor import made_here, shares_a_pass
@@ -48,14 +39,13 @@ PRODUCT = call("mul", Arg(0), Arg(1))
 SCALES = (Functional("row_scale"), Functional("mul"))
 
 
-@dataclass(frozen=True)
 class ScaleOutOfExtremum(LocalRule):
     """Maxima and minima of what all iterations scale alike."""
 
-    name: ClassVar[str] = "scale-out-of-extremum"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
-    in_place: ClassVar[bool] = True
+    name = "scale-out-of-extremum"
+    kind = "companion"
+    needs = (Map,)
+    in_place = True
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         node = graph.nodes[position]

@@ -15,27 +15,24 @@ Source: Blockbuster Part 1, rule 4: diag(c) X Y = diag(c) (X Y).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Collect, Functional, Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, unheard
+from blockbuster.ir.ops import Collect, Functional, Map
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, Rule, unheard
 from blockbuster.rules.legality import map_at, used_elsewhere
 from blockbuster.rules.patterns import Matmul, RowMap, matmul, row_map
 
 
-@dataclass(frozen=True)
 class SwapScaleDot(LocalRule):
     """Rule 4."""
 
-    name: ClassVar[str] = "swap-scale-dot"
-    number: ClassVar[int | None] = 4
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "swap-scale-dot"
+    number = 4
+    kind = "companion"
+    needs = (Map, Map)
+    in_place = True
+    looks_beside = False
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from row_map_before_a_dot(self, "row_scale", graph, position, note)

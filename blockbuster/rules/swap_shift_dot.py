@@ -17,13 +17,11 @@ listing after LayerNorm step 9; its step counts rest on them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Collect, Functional, Map, Op, Reduce
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, unheard
+from blockbuster.ir.ops import Collect, Functional, Map, Reduce
+from blockbuster.rules.base import LocalRule, Match, Note, unheard
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.patterns import Matmul
 from blockbuster.rules.swap_scale_dot import (
@@ -34,16 +32,15 @@ from blockbuster.rules.swap_scale_dot import (
 )
 
 
-@dataclass(frozen=True)
 class SwapShiftDot(LocalRule):
     """Rule 5."""
 
-    name: ClassVar[str] = "swap-shift-dot"
-    number: ClassVar[int | None] = 5
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "swap-shift-dot"
+    number = 5
+    kind = "companion"
+    needs = (Map, Map)
+    in_place = True
+    looks_beside = False
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from row_map_before_a_dot(self, "row_shift", graph, position, note)
