@@ -56,7 +56,7 @@ def _judged(graph: Graph, extremum: Value, result: Value, alone: Node) -> Waitin
     factor = more or _factor(graph, extremum, alone)
     if isinstance(factor, str):
         return f"{name_of(graph, result)} {factor}"
-    return Waiting(extremum.port, result.port, alone, factor)
+    return Waiting(extremum.node, result.port, alone, (extremum.port,), factor)
 
 
 def _factor(graph: Graph, extremum: Value, alone: Node) -> Expr | str:

@@ -25,45 +25,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
-from blockbuster.rules.beside import Waiting, run_beside
+from blockbuster.rules.beside import RunBeside, Wait
 from blockbuster.rules.extrema import waiting
 
 
-class FoldAtExtremum(LocalRule):
+class FoldAtExtremum(RunBeside):
     """A map that folds an extremum, and a map that waits for it."""
 
     name = "fold-at-extremum"
-    kind = "fusion"
-    needs = (Map, Map)
     in_place = True
     looks_beside = False
+    roles = ("extremum", "fold")
+    words = "the maximum"
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        if not isinstance(graph.nodes[position].op, Map):
-            return
+    def waiting(self, graph: Graph, position: int) -> Iterator[Wait]:
         for first in graph.nodes[position].makers:
-            if not isinstance(graph.nodes[first].op, Map):
-                continue
-            for found in waiting(graph, first, position):
-                if isinstance(found, Waiting):
-                    name = name_of(graph, Value(position, found.port))
-                    yield Match(self, graph, {"extremum": first, "fold": position}, name)
-                    break
-                note(Refusal(self, (first, position), found))
-
-    def apply(self, match: Match) -> Graph:
-        edit, instead = run_beside(match, "extremum", "fold", _first(match))
-        edit.redirect_all([*instead], [*instead.values()])
-        return edit.finish()
-
-    def describe(self, match: Match) -> str:
-        return f"{match.detail} beside the maximum in {label(match.node('extremum'))}"
-
-
-def _first(match: Match) -> Waiting:
-    """The first fold that can run beside its extremum."""
-    found = waiting(match.graph, match.nodes["extremum"], match.nodes["fold"])
-    return next(each for each in found if isinstance(each, Waiting))
+            if isinstance(graph.nodes[first].op, Map):
+                yield from (((first, position), found) for found in waiting(graph, first, position))

@@ -8,7 +8,6 @@ A magnitude is the largest absolute value or the sum of all: no value is larger 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from blockbuster.ir.builder import rebuild
 from blockbuster.ir.expr import Arg, Call, Expr, call
@@ -31,43 +30,12 @@ its digits through a square.
 """
 
 
-@dataclass(frozen=True)
-class Scaled:
-    """A sum of what ``scale``, an operand of its map, scales: to the powers that ``degree`` says.
-
-    It waits for a magnitude, result ``found.lead`` of the map ``first``.
-    """
-
-    first: int
-    found: Waiting
-    scale: Value
-    degree: Monomial
-
-    def inverse(self, magnitude: Expr) -> Expr:
-        """What stands for the scale in the loop, of the magnitude of a block."""
-        return magnitude if self.divides else call("reciprocal", magnitude)
-
-    def restored(self, total: Expr, scale: Expr, magnitude: Expr) -> Expr:
-        """The sum from that of the loop, its scale, and the magnitude of all blocks."""
-        whole = call("div", magnitude, scale) if self.divides else call("mul", scale, magnitude)
-        signed, unsigned = abs(self.degree.signed), abs(self.degree.unsigned)
-        for base, power in ((whole, signed), (call("abs", whole), unsigned)):
-            if power:
-                total = call("mul", total, to_power(base, power))
-        return total
-
-    @property
-    def divides(self) -> bool:
-        """True if the scale is what values are divided by."""
-        return self.degree.signed + self.degree.unsigned < 0
-
-
 def at_least(magnitude: Expr) -> Expr:
     """A magnitude that can be divided by."""
     return call("maximum", magnitude, LEAST)
 
 
-def scaled(graph: Graph, position: int) -> Iterator[Scaled | str]:
+def scaled(graph: Graph, position: int) -> Iterator[Waiting | str]:
     """The sums of a map that can run beside a magnitude; else the reason, in words."""
     node = graph.nodes[position]
     for first in dict.fromkeys(sharing(graph, position)):
@@ -86,7 +54,7 @@ def _magnitudes(graph: Graph, first: int) -> Iterator[Value]:
             yield Value(first, port)
 
 
-def _of_scale(graph: Graph, position: int, lead: Value, scale: Value) -> Iterator[Scaled | str]:
+def _of_scale(graph: Graph, position: int, lead: Value, scale: Value) -> Iterator[Waiting | str]:
     node, op = graph.nodes[position], map_at(graph, position)
     if gone := first_iteration_gone(graph, position):
         yield gone
@@ -103,8 +71,12 @@ def _of_scale(graph: Graph, position: int, lead: Value, scale: Value) -> Iterato
         if isinstance(degree, str):
             yield f"{name_of(graph, Value(position, port))} {degree}"
             continue
-        found = Waiting(lead.port, port, alone, rescaled(degree))
-        yield Scaled(lead.node, found, scale, degree)
+        ports, inside = (lead.port,), ((scale, lead.port, inverse(degree, at_least(Arg(0)))),)
+        restored = restored_from(degree, Arg(0), Arg(2), at_least(Arg(1)))
+        yield Waiting(
+            lead.node, port, alone, ports, rescaled(degree), inside,
+            restored=restored, outside=(scale,),
+        )  # fmt: skip
 
 
 def other_axes(graph: Graph, lead: Value, scale: Value, alone: Node) -> str:
@@ -129,6 +101,26 @@ def degree_in(both: InBoth) -> Monomial | str:
     if not found.covers(products.of(both.lead), power):
         return "scales something else than what the magnitude is of"
     return found
+
+
+def inverse(degree: Monomial, magnitude: Expr) -> Expr:
+    """What stands for the scale in the loop, of the magnitude of a block."""
+    return magnitude if _divides(degree) else call("reciprocal", magnitude)
+
+
+def restored_from(degree: Monomial, total: Expr, scale: Expr, magnitude: Expr) -> Expr:
+    """The sum from that of the loop, its scale, and the magnitude of all blocks."""
+    divides = _divides(degree)
+    whole = call("div", magnitude, scale) if divides else call("mul", scale, magnitude)
+    for base, power in ((whole, abs(degree.signed)), (call("abs", whole), abs(degree.unsigned))):
+        if power:
+            total = call("mul", total, to_power(base, power))
+    return total
+
+
+def _divides(degree: Monomial) -> bool:
+    """True if the scale is what values are divided by."""
+    return degree.signed + degree.unsigned < 0
 
 
 def rescaled(degree: Monomial) -> Expr:

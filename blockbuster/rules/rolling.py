@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from blockbuster.ir.expr import Arg, Expr, arguments, call, substitute
-from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import IDENTITY, Accumulate
+from blockbuster.rules.beside import AS_IT_IS, Waiting
 from blockbuster.rules.bounded import bounded
 from blockbuster.rules.dependent_folds import Dependent
 from blockbuster.rules.laws import Repaired
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.separate import NEGATIVE, POSITIVE, ZERO
 
-AS_IT_IS: Expr = Arg(0)
 NEVER_ZERO = call("where", call("eq", Arg(0), 0.0), 1.0, Arg(0))
 """What stands for a lead that h divides by, and that is 0 if all that it is made of is."""
 
 
-@dataclass(frozen=True)
-class Rolling:
-    """``factor`` takes a partial result from its own leads to the folded ones.
-
-    It reads x, the leads and ``parameters``, then their new values. ``guards[i]`` of a lead stands
-    for lead i; ``restored``, of the result, the leads and the parameters, is the result for those.
-    """
-
-    factor: Expr
-    guards: tuple[Expr, ...]
-    parameters: tuple[Value, ...]
-    restored: Expr
-
-
-def rolling(graph: Graph, found: Dependent) -> Rolling | str:
+def rolling(graph: Graph, found: Dependent) -> Waiting | str:
     """How a fold is repaired in the loop of its leads, or why it cannot be, as a predicate."""
     op, question = map_at(graph, found.first), found.question
     monoids = {
@@ -84,8 +70,8 @@ def _start(monoid: str | None, signs: str, never_zero: bool) -> Expr | None:
 
 def _placed(
     found: Dependent, h: Expr, guards: Sequence[Expr], starts: Sequence[Expr | None]
-) -> Rolling:
-    """``h`` with the arguments of a factor."""
+) -> Waiting:
+    """The fold with ``h`` as its factor: ``guards``, or ``starts`` of nothing, stand for leads."""
     count, question = len(found.leads), found.question
     places = [index - 1 - 2 * count for index in sorted(arguments(h)) if index > 2 * count]
     values = [found.leaves[question.parameters[place]] for place in places]
@@ -107,7 +93,13 @@ def _placed(
         factor = repaired(of_leads, of_leads, both)
     else:
         factor = call("where", call("eq", x, start), x, repaired(guards, guards, both))
-    restored = repaired(guards, [AS_IT_IS] * count, 0)
     parameters = tuple(value for value in values if value is not None)
     assert len(parameters) == len(values)
-    return Rolling(factor, tuple(guards), parameters, restored)
+    guarded = any(guard != AS_IT_IS for guard in guards)
+    restored = repaired(guards, [AS_IT_IS] * count, 0) if guarded else AS_IT_IS
+    pairs = zip(found.leads, guards, strict=True)
+    inside = tuple((lead, lead.port, guard) for lead, guard in pairs)
+    return Waiting(
+        found.first, found.port, found.alone, tuple(lead.port for lead in found.leads), factor,
+        inside, found.between, parameters, restored,
+    )  # fmt: skip

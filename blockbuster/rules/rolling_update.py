@@ -37,127 +37,25 @@ Source: Neptune's rolling update, over blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Accumulate, Elementwise, Map, Rescale
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
-from blockbuster.rules.beside import without
-from blockbuster.rules.by_dim import by_dim
-from blockbuster.rules.dependent_folds import Dependent, dependents
-from blockbuster.rules.fuse_maps import Joined, padded
-from blockbuster.rules.rolling import AS_IT_IS, Rolling, rolling
+from blockbuster.rules.base import name_of
+from blockbuster.rules.beside import RunBeside, Wait
+from blockbuster.rules.dependent_folds import dependents
+from blockbuster.rules.rolling import rolling
 
 
-class RollingUpdate(LocalRule):
+class RollingUpdate(RunBeside):
     """A map that folds leads, and a fold that waits for them."""
 
     name = "rolling-update"
-    kind = "fusion"
-    needs = (Map, Map)
+    roles = ("leads", "fold")
+    words = "what it waits for"
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        if not isinstance(graph.nodes[position].op, Map):
-            return
-        for found, each in _sites(graph, position):
-            if isinstance(each, Rolling) and isinstance(found, Dependent):
-                name = name_of(graph, Value(position, found.port))
-                yield Match(self, graph, {"leads": found.first, "fold": position}, name)
-                return
-            note(Refusal(self, (position,), str(each)))
-
-    def apply(self, match: Match) -> Graph:
-        sites = _sites(match.graph, match.nodes["fold"])
-        found, each = next((found, each) for found, each in sites if isinstance(each, Rolling))
-        assert isinstance(found, Dependent)
-        return _Run(match, found, each).graph()
-
-    def describe(self, match: Match) -> str:
-        return f"{match.detail} beside what it waits for in {label(match.node('leads'))}"
-
-
-def _sites(graph: Graph, position: int) -> Iterator[tuple[Dependent | str, Rolling | str]]:
-    for found in dependents(graph, position):
-        if isinstance(found, str):
-            yield found, found
-            continue
-        each = rolling(graph, found)
-        name = name_of(graph, Value(position, found.port))
-        yield found, each if isinstance(each, Rolling) else f"{name} {each}"
-
-
-@dataclass
-class _Run:
-    """One application: the map ``leads`` folds what waits for it, too."""
-
-    match: Match
-    found: Dependent
-    rolling: Rolling
-
-    def graph(self) -> Graph:
-        """The graph with the fold beside its leads."""
-        match, found = self.match, self.found
-        first, op = match.node("leads"), match.map("leads")
-        edit = match.edit()
-        joined = Joined(first, op)
-        made = [output.value for output in op.body.outputs]
-        params = [joined.operand(match.graph, value) for value in self.rolling.parameters]
-        known = dict(zip(match.values("leads"), made, strict=True))
-        self._in_loop(joined, known)
-        assert isinstance(found.alone.op, Map)
-        outputs = [*made, *params, *joined.inline(found.alone, found.alone.op, known)]
-        (result,) = found.alone.op.results
-        assert isinstance(result, Accumulate)
-        ports = (
-            *(lead.port for lead in found.leads),
-            *range(len(made), len(made) + len(params)),
-        )
-        results = (
-            *op.results,
-            *(Accumulate("max") for _ in params),
-            Rescale(result.monoid, ports, self.rolling.factor),
-        )
-        hints = (
-            *padded(first.hints, len(made)),
-            *("",) * len(params),
-            *padded(found.alone.hints, 1),
-        )
-        new = edit.add(
-            joined.map(outputs, results), *joined.operands, hints=hints, origin=match.origin()
-        )
-        instead = dict(zip(match.values("leads"), new, strict=False))
-        own = match.value("fold", found.port)
-        leads = [instead[lead] for lead in found.leads]
-        instead[own] = self._restored(edit, new[-1], leads)
-        instead |= without(match, "fold", found.port, edit, instead)
-        edit.redirect_all([*instead], [*instead.values()])
-        return edit.finish()
-
-    def _in_loop(self, joined: Joined, known: dict[Value, Value]) -> None:
-        """The values on the way from leads to the fold, for the leads of a block."""
-        graph, origin = self.match.graph, self.match.origin()
-        guarded = {
-            lead: joined.add(Elementwise(guard), known[lead], origin)
-            if guard != Arg(0)
-            else known[lead]
-            for lead, guard in zip(self.found.leads, self.rolling.guards, strict=True)
-        }
-        known.update(guarded)
-        for position in self.found.between:
-            node = graph.nodes[position]
-            operands = [
-                known[value] if value in known else joined.operand(graph, value)
-                for value in node.operands
-            ]
-            known[Value(position)] = joined.apply(node, operands)
-
-    def _restored(self, edit: Builder, total: Value, leads: Sequence[Value]) -> Value:
-        """The result for the leads themselves, where other numbers stood for some."""
-        if all(guard == AS_IT_IS for guard in self.rolling.guards):
-            return total
-        operands = [total, *leads, *self.rolling.parameters]
-        axes = self.found.alone.types[0].axes
-        return by_dim(edit, self.rolling.restored, operands, axes, self.match.origin())
+    def waiting(self, graph: Graph, position: int) -> Iterator[Wait]:
+        for found in dependents(graph, position):
+            each = found if isinstance(found, str) else rolling(graph, found)
+            if isinstance(each, str) and not isinstance(found, str):
+                each = f"{name_of(graph, Value(position, found.port))} {each}"
+            yield (position,), each

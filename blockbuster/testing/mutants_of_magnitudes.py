@@ -59,7 +59,7 @@ def of_the_scale() -> tuple[Mutant, ...]:
         Mutant("by magnitude: the scale is lost", RULE, PATTERN,
                'total = call("mul", total, to_power(base, power))', "pass"),
         Mutant("by magnitude: always divided by", RULE, PATTERN,
-               "return magnitude if self.divides else", "return"),
+               "return magnitude if _divides(degree) else", "return"),
         Mutant("by magnitude: zero by zero", RULE, PATTERN,
                'return call("maximum", magnitude, LEAST)', "return magnitude", "cases"),
     )  # fmt: skip

@@ -293,8 +293,8 @@ MUTANTS = (
            "if answer.divisors:", "if False:"),
     Mutant("rolling: zeros of a magnitude", "RollingUpdate", "rolling",
            "        return NEVER_ZERO", "        return AS_IT_IS"),
-    Mutant("rolling: not the lead itself", "RollingUpdate", "rolling_update",
-           "instead[own] = self._restored(edit, new[-1], leads)", "instead[own] = new[-1]"),
+    Mutant("rolling: not the lead itself", "RollingUpdate", "beside",
+           "by_dim(edit, found.restored, given,", "by_dim(edit, AS_IT_IS, given,"),
     Mutant("rolling: the lead's identity", "RollingUpdate", "rolling",
            'call("maximum", Arg(0), 0.0)', "AS_IT_IS"),
 )  # fmt: skip
