@@ -134,9 +134,7 @@ class Match:
 
     def map(self, role: str) -> Map:
         """The map operator of the node that plays ``role``."""
-        op = self.node(role).op
-        assert isinstance(op, Map), f"{role} is no map"
-        return op
+        return map_of(self.node(role))
 
     def value(self, role: str, port: int = 0) -> Value:
         """A result of the node that plays ``role``."""
@@ -217,10 +215,26 @@ def _top(expr: Expr, depth: int, rest: int) -> Expr:
     return Call(expr.fn, tuple(_top(a, depth - 1, rest) for a in expr.args)) if depth else Arg(rest)
 
 
+def map_of(node: Node) -> Map:
+    """The map operator of a node."""
+    assert isinstance(node.op, Map), f"{label(node)} is no map"
+    return node.op
+
+
+def maker_of(graph: Graph, value: Value) -> Node | None:
+    """The node that makes a value; None for an input."""
+    return graph.nodes[value.node] if value.node >= 0 else None
+
+
+def hint_of(graph: Graph, value: Value) -> str:
+    """The user's word for a value, or ""."""
+    node = maker_of(graph, value)
+    if node is None:
+        return graph.inputs[value.port].hint
+    return node.hints[value.port] if value.port < len(node.hints) else ""
+
+
 def name_of(graph: Graph, value: Value) -> str:
     """A readable name of ``value``: its hint, or the operator that made it."""
-    if value.node < 0:
-        return graph.inputs[value.port].hint or f"input {value.port}"
-    node = graph.nodes[value.node]
-    hint = node.hints[value.port] if value.port < len(node.hints) else ""
-    return hint or label(node)
+    node = maker_of(graph, value)
+    return hint_of(graph, value) or (label(node) if node else f"input {value.port}")

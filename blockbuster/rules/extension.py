@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
-from blockbuster.rules.base import Match
+from blockbuster.rules.base import Match, hint_of
 from blockbuster.rules.legality import map_at
 
 
@@ -38,7 +38,7 @@ def extended(graph: Graph, position: int, pulled: Sequence[int]) -> Extended:
 
     def entering(value: Value) -> Value:
         if value not in inside:
-            inside[value] = body.input(graph.type_of(value), hint=_hint(graph, value))
+            inside[value] = body.input(graph.type_of(value), hint=hint_of(graph, value))
             operands.append(value)
             iterated.append(False)
         return inside[value]
@@ -75,10 +75,3 @@ def with_extended(match: Match, position: int, pulled: Sequence[int]) -> Graph:
     for port, value in enumerate(new):
         edit.redirect(Value(position, port), value)
     return edit.finish()
-
-
-def _hint(graph: Graph, value: Value) -> str:
-    if value.node < 0:
-        return graph.inputs[value.port].hint
-    hints = graph.nodes[value.node].hints
-    return hints[value.port] if value.port < len(hints) else ""

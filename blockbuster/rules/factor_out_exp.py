@@ -23,12 +23,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call, rewrite
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Map
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.affine import Affine, Leaves, Term
 from blockbuster.rules.base import LocalRule, Match, Note, label, unheard
+from blockbuster.rules.by_dim import packed
 from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
 from blockbuster.rules.shared_factor import Factor, leaving_factor, taken_out
 
@@ -101,7 +102,7 @@ class _Powers:
 
     def _is_it(self, slope: Expr, leaves: Leaves) -> bool:
         """Whether ``slope`` is ``by``: all iterations share it, and it is the first such."""
-        used = arguments(slope)
+        by, used = packed(slope)
         operands = tuple(leaves[index] for index in used)
         if any(value.node >= 0 or self._op.iterated[value.port] for value in operands):
             return False
@@ -109,7 +110,6 @@ class _Powers:
         axes = max((self._exponents.axes, *(type.axes for type in types)), key=len)
         if any(type.buffered or not {*type.axes} <= {*axes} for type in types):
             return False
-        by = rewrite(slope, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
         if not self._found:
             self._found, self.by, self.values.axes = True, (by, operands), axes
         return self.by == (by, operands)

@@ -13,10 +13,11 @@ from typing import NamedTuple
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, call, functions_of
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Pointwise
+from blockbuster.ir.ops import Accumulate, Elementwise, Map, Pointwise
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.affine import Affine
-from blockbuster.rules.base import name_of
+from blockbuster.rules.base import maker_of, name_of
+from blockbuster.rules.element_formulas import before_rows
 from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.linear_expressions import ONE, NotAffine, Parts
 from blockbuster.rules.shared_factor import made_here, sharing
@@ -39,11 +40,8 @@ def largest(op: Map) -> Largest | None:
     """The absolute values of which a map's only result is the largest."""
     if op.results != (Accumulate("max"),):
         return None
-    value, nodes, rows = op.body.outputs[0].value, op.body.nodes, None
-    if value.node >= 0 and nodes[value.node].op == Functional("row_max"):
-        rows = nodes[value.node]
-        value = rows.operands[0]
-    node = nodes[value.node] if value.node >= 0 else None
+    value, rows = before_rows(op.body, op.body.outputs[0].value, "max")
+    node = maker_of(op.body, value)
     if node is None or not isinstance(node.op, Elementwise | Pointwise):
         return None
     match node.op.expr:

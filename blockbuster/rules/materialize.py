@@ -51,10 +51,10 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Type
-from blockbuster.rules.base import Match, Note, Rule, label, unheard
+from blockbuster.rules.base import Match, Note, Rule, hint_of, label, unheard
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.operands import operands
-from blockbuster.rules.statistics import Path, Values, added, hint_of, name_of, slice_of, statistics
+from blockbuster.rules.statistics import Path, Values, added, name_of, slice_of, statistics
 
 
 class Materialize(Rule):

@@ -28,12 +28,23 @@ from typing import NamedTuple
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, call
 from blockbuster.ir.graph import Graph, Node, Output, Value
-from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Elementwise, Functional, Map, Pointwise
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Pointwise
+from blockbuster.rules.base import (
+    LocalRule,
+    Match,
+    Note,
+    Refusal,
+    label,
+    maker_of,
+    name_of,
+    unheard,
+)
 from blockbuster.rules.by_dim import by_dim
+from blockbuster.rules.element_formulas import before_rows
 from blockbuster.rules.legality import first_iteration_gone
+from blockbuster.rules.separate import NEGATIVE
 from blockbuster.rules.shared_factor import made_here, shares_a_pass
-from blockbuster.rules.signs import not_negative
+from blockbuster.rules.signs import PROVABLE, signs_of_value
 
 PRODUCT = call("mul", Arg(0), Arg(1))
 SCALES = (Functional("row_scale"), Functional("mul"))
@@ -53,7 +64,7 @@ class ScaleOutOfExtremum(LocalRule):
             return
         if node.op.results[0] not in (Accumulate("max"), Accumulate("min")):
             return
-        scaled = _scaled(node.op, list(made_here(graph, position)))
+        scaled = _scaled(node.op, [*made_here(graph, position)])
         if scaled is None or not shares_a_pass(graph, position):
             return
         factor = node.operands[scaled.port]
@@ -66,7 +77,7 @@ class ScaleOutOfExtremum(LocalRule):
 
     def apply(self, match: Match) -> Graph:
         node, op, origin = match.node("map"), match.map("map"), match.origin()
-        scaled = _scaled(op, list(made_here(match.graph, match.nodes["map"])))
+        scaled = _scaled(op, [*made_here(match.graph, match.nodes["map"])])
         assert scaled is not None
         body, ends = Builder(op.body), list[Output]()
         if scaled.reader is None:
@@ -94,19 +105,17 @@ class _Scaled(NamedTuple):
 
 def _scaled(op: Map, ports: list[int]) -> _Scaled | None:
     """The product that a map folds, one of whose operands enters whole at one of ``ports``."""
-    value, reader, nodes = op.body.outputs[0].value, None, op.body.nodes
-    result = op.results[0]
+    (result,), (output,) = op.results, op.body.outputs
     assert isinstance(result, Accumulate)
-    if value.node >= 0 and nodes[value.node].op == Functional(ROW_FOLDS[result.monoid]):
-        reader = value.node
-        value = nodes[reader].operands[0]
-    if value.node < 0 or not _is_product(nodes[value.node]):
+    value, rows = before_rows(op.body, output.value, result.monoid)
+    maker = maker_of(op.body, value)
+    if maker is None or not _is_product(maker):
         return None
-    left, right = nodes[value.node].operands
+    left, right = maker.operands
     for rest, factor in ((left, right), (right, left)):
         whole = factor.node < 0 and factor.port in ports and not op.iterated[factor.port]
         if whole and op.body.type_of(rest) == op.body.type_of(value):
-            return _Scaled(rest, factor.port, reader)
+            return _Scaled(rest, factor.port, output.value.node if rows else None)
     return None
 
 
@@ -125,7 +134,7 @@ def _of_unknown_sign(graph: Graph, factor: Value) -> str:
     expr = op.expr if isinstance(op, Elementwise | Pointwise) else None
     if not isinstance(expr, Call) or expr.fn not in ("exp", "recip0", "reciprocal"):
         return f"{name_of(graph, factor)} is no reciprocal and no exponential"
-    if not not_negative(graph, factor):
+    if NEGATIVE in signs_of_value(graph, factor, trusted=PROVABLE):
         return f"{name_of(graph, factor)} may be negative, for all that shows"
     return ""
 

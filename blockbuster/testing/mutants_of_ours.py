@@ -116,7 +116,7 @@ def scaled_extrema() -> tuple[Mutant, ...]:
     rule, file = "ScaleOutOfExtremum", "scale_out_of_extremum"
     return (
         Mutant("scaled: may be negative", rule, file,
-               "if not not_negative(graph, factor):", "if False:", "cases"),
+               "if NEGATIVE in signs_of_value(", "if False and signs_of_value(", "cases"),
         Mutant("scaled: by anything", rule, file,
                'if not isinstance(expr, Call) or expr.fn not in ("exp", "recip0", "reciprocal"):',
                "if False:", "cases"),
@@ -127,10 +127,10 @@ def scaled_extrema() -> tuple[Mutant, ...]:
         Mutant("scaled: along the fold", rule, file, "if lost else", "if False else", "cases"),
         Mutant("scaled: the factor is lost", rule, file, "edit, PRODUCT, given,",
                "edit, Arg(0), given,"),
-        Mutant("scaled: any sum is positive", rule, "signs", "return all(map(of, range(",
-               "return any(map(of, range(", "cases"),
-        Mutant("scaled: differences are positive", rule, "signs", '{"add", "mul",',
-               '{"add", "sub", "mul",', "cases"),
+        Mutant("scaled: any sum is positive", rule, "separate", "return _ordered(_SUMS.get(",
+               "return a or _ordered(_SUMS.get(", "cases"),
+        Mutant("scaled: differences are positive", rule, "separate",
+               'second = b if fn == "add" else', "second = b if True else", "cases"),
     )  # fmt: skip
 
 
@@ -150,9 +150,9 @@ def scaled_magnitudes() -> tuple[Mutant, ...]:
                'op.results not in ((Accumulate("max"),), (Accumulate("+"),))', "cases"),
         Mutant("magnitude: the smallest", rule, file, 'op.results != (Accumulate("max"),)',
                'op.results not in ((Accumulate("max"),), (Accumulate("min"),))', "cases"),
-        Mutant("magnitude: another fold", rule, file,
-               'nodes[value.node].op == Functional("row_max")',
-               "isinstance(nodes[value.node].op, Functional)", "cases"),
+        Mutant("magnitude: another fold", rule, "element_formulas",
+               "maker.op == Functional(ROW_FOLDS[monoid])", "isinstance(maker.op, Functional)",
+               "cases"),
         Mutant("magnitude: any factor", rule, file, 'return "" if root else',
                'return "" if True else', "cases"),
         Mutant("magnitude: an exponential", rule, file, 'ROOTS = ("sqrt", "rsqrt")',
@@ -220,7 +220,7 @@ def apart() -> tuple[Mutant, ...]:
         Mutant("materialize: lists are sums", rule, found,
                "return not isinstance(node.op.results[port], Collect)", "return True", "cases"),
         Mutant("materialize: the first iteration's", rule, found,
-               "return any(_map(node)", "return all(_map(node)"),
+               "return any(map_of(node)", "return all(map_of(node)"),
         Mutant("materialize: values confused", rule, "materialize",
                "edit.redirect_all(values, given)", "edit.redirect_all(values, given[::-1])"),
         Mutant("materialize: another result of the node", rule, "materialize",
