@@ -19,9 +19,8 @@ from collections.abc import Iterator
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
 from blockbuster.rules.base import Match, Note, Refusal, Rule, name_of, unheard
-from blockbuster.rules.extension import extended, with_extended
+from blockbuster.rules.extension import extended, meeting, with_extended
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
-from blockbuster.rules.meeting import meeting
 
 
 class ExtendMap(Rule):

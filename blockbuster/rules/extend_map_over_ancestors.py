@@ -25,10 +25,9 @@ from heapq import heappop, heappush
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
 from blockbuster.rules.base import Match, Note, Refusal, UpstreamRule, label, name_of, unheard
-from blockbuster.rules.extension import extended, with_extended
+from blockbuster.rules.extension import extended, meeting, with_extended
 from blockbuster.rules.factor_out import FactorOut
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
-from blockbuster.rules.meeting import meeting
 from blockbuster.rules.shared_factor import sharing
 
 TOLD = 32  # refusals of one map: explaining a long program would be quadratic

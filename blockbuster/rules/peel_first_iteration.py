@@ -26,8 +26,8 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Head, Map
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.base import Match, Note, Refusal, Rule, unheard
+from blockbuster.rules.extension import meeting
 from blockbuster.rules.legality import first_extent_unseen, first_iteration_gone, map_at
-from blockbuster.rules.meeting import meeting
 
 
 class PeelFirstIteration(Rule):

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, Rule, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, unheard
 from blockbuster.rules.legality import map_at, used_elsewhere
 from blockbuster.rules.patterns import Matmul, RowMap, matmul, row_map
 
@@ -33,9 +33,22 @@ class SwapScaleDot(LocalRule):
     needs = (Map, Map)
     in_place = True
     looks_beside = False
+    operator = "row_scale"
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        yield from row_map_before_a_dot(self, "row_scale", graph, position, note)
+        source = row_map(graph, position, self.operator)
+        if source is None:
+            return
+        for consumer in graph.consumers(Value(position)):
+            product = matmul(graph, consumer)
+            reason = next(
+                (found for found in (product, source) if isinstance(found, str)),
+                used_elsewhere(graph, Value(position), consumer),
+            )
+            if reason:
+                note(Refusal(self, (position, consumer), reason))
+            else:
+                yield Match(self, graph, {"row map": position, "matmul": consumer})
 
     def apply(self, match: Match) -> Graph:
         source, product = found_at(match, "row_scale")
@@ -47,25 +60,6 @@ class SwapScaleDot(LocalRule):
         )
         edit.redirect(match.value("matmul"), scaled)
         return edit.finish()
-
-
-def row_map_before_a_dot(
-    rule: Rule, name: str, graph: Graph, position: int, note: Note
-) -> Iterator[Match]:
-    """The site of a mapped row operator whose only use is as the left operand of a matmul."""
-    source = row_map(graph, position, name)
-    if source is None:
-        return
-    for consumer in graph.consumers(Value(position)):
-        product = matmul(graph, consumer)
-        reason = next(
-            (found for found in (product, source) if isinstance(found, str)),
-            used_elsewhere(graph, Value(position), consumer),
-        )
-        if reason:
-            note(Refusal(rule, (position, consumer), reason))
-        else:
-            yield Match(rule, graph, {"row map": position, "matmul": consumer})
 
 
 def found_at(match: Match, name: str) -> tuple[RowMap, Matmul]:

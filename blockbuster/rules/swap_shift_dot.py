@@ -16,34 +16,27 @@ listing after LayerNorm step 9; its step counts rest on them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map, Reduce
-from blockbuster.rules.base import LocalRule, Match, Note, unheard
+from blockbuster.rules.base import Match
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.patterns import Matmul
 from blockbuster.rules.swap_scale_dot import (
+    SwapScaleDot,
     add_mapped,
     add_matmul_of,
     found_at,
-    row_map_before_a_dot,
 )
 
 
-class SwapShiftDot(LocalRule):
+class SwapShiftDot(SwapScaleDot):
     """Rule 5."""
 
     name = "swap-shift-dot"
     number = 5
-    kind = "companion"
-    needs = (Map, Map)
     in_place = True
-    looks_beside = False
-
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        yield from row_map_before_a_dot(self, "row_shift", graph, position, note)
+    operator = "row_shift"
 
     def apply(self, match: Match) -> Graph:
         source, product = found_at(match, "row_shift")

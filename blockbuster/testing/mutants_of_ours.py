@@ -52,15 +52,15 @@ def ancestors() -> tuple[Mutant, ...]:
 
 def duplicates() -> tuple[Mutant, ...]:
     """duplicate-scale-partially and duplicate-shift."""
-    partly, shift = "duplicate_scale_partially", "duplicate_shift"
+    partly, scale = "duplicate_scale_partially", "duplicate_scale"
     return (
         Mutant("partially: only matmuls", "DuplicateScalePartially", partly,
                "made not in graph.output_values and len(matmuls) == len(readers)", "False"),
         Mutant("partially: no matmul", "DuplicateScalePartially", partly,
                "if not matmuls:", "if False:"),
-        Mutant("duplicate shift: a result", "DuplicateShift", "duplicate_scale",
+        Mutant("duplicate shift: a result", "DuplicateShift", scale,
                "if made in graph.output_values:", "if False:", "cases"),
-        Mutant("duplicate shift: copies for nobody", "DuplicateShift", shift,
+        Mutant("duplicate shift: copies for nobody", "DuplicateShift", scale,
                '(match.nodes["matmul"],)', "()"),
     )  # fmt: skip
 
@@ -82,7 +82,7 @@ def columns() -> tuple[Mutant, ...]:
 
 def extrema() -> tuple[Mutant, ...]:
     """fold-at-extremum."""
-    rule, file = "FoldAtExtremum", "extrema"
+    rule, file = "FoldAtExtremum", "fold_at_extremum"
     return (
         Mutant("extremum: any accumulator", rule, file,
                'folds[value.port] in (Accumulate("max"), Accumulate("min"))',
