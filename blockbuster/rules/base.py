@@ -46,6 +46,15 @@ class Rule:
         """The rewritten graph."""
         raise AssertionError(f"{type(self).__name__} rewrites nothing")
 
+    def judged(
+        self, graph: Graph, nodes: Mapping[str, int], reason: str, note: Note, detail: str = ""
+    ) -> Iterator[Match]:
+        """The site of ``nodes``; none if there is a reason against it, which ``note`` is told."""
+        if reason:
+            note(Refusal(self, tuple(nodes.values()), reason))
+        else:
+            yield Match(self, graph, nodes, detail)
+
     def match(self, graph: Graph) -> Match | None:
         """The first site, or None."""
         return next(self.matches(graph), None)

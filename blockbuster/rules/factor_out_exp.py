@@ -19,49 +19,39 @@ Source: ours; exp(a + b) = exp(a) exp(b), as in online softmax.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call, rewrite
-from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.graph import Node, Value
 from blockbuster.ir.ops import Map
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.affine import Affine, Leaves, Term
-from blockbuster.rules.base import LocalRule, Match, Note, label, unheard
+from blockbuster.rules.base import Match
 from blockbuster.rules.by_dim import packed
 from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
-from blockbuster.rules.shared_factor import Factor, leaving_factor, taken_out
+from blockbuster.rules.shared_factor import Factor, LeavingFactor
 
 
-class FactorOutExp(LocalRule):
+class FactorOutExp(LeavingFactor):
     """Sums of what is linear in the exponential of a value."""
 
     name = "factor-out-exp"
-    kind = "companion"
-    needs = (Map,)
     in_place = True
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        yield from leaving_factor(self, _followed, graph, position, note)
-
-    def apply(self, match: Match) -> Graph:
-        return taken_out(match, _followed)
+    def followed(self, op: Map, port: int, origin: Origin) -> Factor:
+        shared = Value(-1, port)
+        exponents = Affine(op.body, Builder(op.body), op.body.type_of(shared).axes, origin)
+        exponents.parts[shared] = Parts(None, ONE)
+        exponents.follow()
+        powers = _Powers(op, exponents)
+        powers.values.follow()
+        by, operands = powers.by
+        ports = (port, *(value.port for value in operands))
+        return Factor(powers.values, call("exp", _times(Arg(0), by)), ports)
 
     def describe(self, match: Match) -> str:
-        return f"exp of {match.detail} leaves {label(match.node('map'))}"
-
-
-def _followed(op: Map, port: int, origin: Origin) -> Factor:
-    shared = Value(-1, port)
-    exponents = Affine(op.body, Builder(op.body), op.body.type_of(shared).axes, origin)
-    exponents.parts[shared] = Parts(None, ONE)
-    exponents.follow()
-    powers = _Powers(op, exponents)
-    powers.values.follow()
-    by, operands = powers.by
-    ports = (port, *(value.port for value in operands))
-    return Factor(powers.values, call("exp", _times(Arg(0), by)), ports)
+        return f"exp of {super().describe(match)}"
 
 
 def _times(power: Expr, by: Expr) -> Expr:

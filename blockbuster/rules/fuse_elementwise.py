@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from blockbuster.ir.expr import Arg, Expr, calls, rewrite, substitute
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Elementwise
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, unheard
 from blockbuster.rules.legality import used_elsewhere
 
 MOST = 64
@@ -41,10 +41,7 @@ class FuseElementwise(LocalRule):
             if value.node < 0 or not isinstance(graph.nodes[value.node].op, Elementwise):
                 continue
             reason = used_elsewhere(graph, value, position) or _too_long(graph, value, position)
-            if reason:
-                note(Refusal(self, (value.node, position), reason))
-            else:
-                yield Match(self, graph, {"first": value.node, "second": position})
+            yield from self.judged(graph, {"first": value.node, "second": position}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         first, second = match.node("first"), match.node("second")

@@ -24,7 +24,7 @@ from blockbuster.ir.graph import Graph, Input, Node, Value
 from blockbuster.ir.ops import Map, Op, Rescale, Result
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.ports import results_at
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, name_of, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, name_of, unheard
 from blockbuster.rules.legality import (
     different_dims,
     edge_not_item_by_item,
@@ -54,10 +54,8 @@ class FuseMaps(LocalRule):
                 or edge_not_item_by_item(graph, producer, position)
                 or indirect_path(graph, producer, position)
             )
-            if reason:
-                note(Refusal(self, (producer, position), reason))
-            else:
-                yield Match(self, graph, {"producer": producer, "consumer": position})
+            nodes = {"producer": producer, "consumer": position}
+            yield from self.judged(graph, nodes, reason, note)
 
     def apply(self, match: Match) -> Graph:
         first, second = match.map("producer"), match.map("consumer")

@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Accumulate, Map, Reduce
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, unheard
 from blockbuster.rules.fuse_maps import padded
 from blockbuster.rules.legality import first_iteration_gone
 
@@ -42,10 +42,7 @@ class FuseReduction(LocalRule):
         if source.node < 0 or not isinstance(graph.nodes[source.node].op, Map):
             return
         reason = first_iteration_gone(graph, source.node)
-        if reason:
-            note(Refusal(self, (source.node, position), reason))
-        else:
-            yield Match(self, graph, {"map": source.node, "reduction": position})
+        yield from self.judged(graph, {"map": source.node, "reduction": position}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         node, reduction = match.node("map"), match.node("reduction")

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, label, unheard
 from blockbuster.rules.fuse_maps import Joined, moved_leads, padded
 from blockbuster.rules.legality import dependent, different_dims, first_iteration_gone
 
@@ -43,10 +43,7 @@ class FuseSiblings(LocalRule):
                 or first_iteration_gone(graph, first, position)
                 or dependent(graph, first, position)
             )
-            if reason:
-                note(Refusal(self, (first, position), reason))
-            else:
-                yield Match(self, graph, {"first": first, "second": position})
+            yield from self.judged(graph, {"first": first, "second": position}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         nodes = (match.node("first"), match.node("second"))

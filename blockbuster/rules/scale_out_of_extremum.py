@@ -33,7 +33,6 @@ from blockbuster.rules.base import (
     LocalRule,
     Match,
     Note,
-    Refusal,
     label,
     maker_of,
     name_of,
@@ -70,10 +69,7 @@ class ScaleOutOfExtremum(LocalRule):
         factor = node.operands[scaled.port]
         reason = first_iteration_gone(graph, position) or _unfit(graph, node, scaled)
         reason = reason or _of_unknown_sign(graph, factor)
-        if reason:
-            note(Refusal(self, (position,), reason))
-        else:
-            yield Match(self, graph, {"map": position}, name_of(graph, factor))
+        yield from self.judged(graph, {"map": position}, reason, note, name_of(graph, factor))
 
     def apply(self, match: Match) -> Graph:
         node, op, origin = match.node("map"), match.map("map"), match.origin()

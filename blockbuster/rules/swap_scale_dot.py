@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, unheard
 from blockbuster.rules.legality import map_at, used_elsewhere
 from blockbuster.rules.patterns import Matmul, RowMap, matmul, row_map
 
@@ -45,10 +45,7 @@ class SwapScaleDot(LocalRule):
                 (found for found in (product, source) if isinstance(found, str)),
                 used_elsewhere(graph, Value(position), consumer),
             )
-            if reason:
-                note(Refusal(self, (position, consumer), reason))
-            else:
-                yield Match(self, graph, {"row map": position, "matmul": consumer})
+            yield from self.judged(graph, {"row map": position, "matmul": consumer}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         source, product = found_at(match, "row_scale")

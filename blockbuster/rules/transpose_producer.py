@@ -26,7 +26,7 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Map, Transpose
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, Type
-from blockbuster.rules.base import Match, Note, Refusal, Rule, label, unheard
+from blockbuster.rules.base import Match, Note, Rule, label, unheard
 from blockbuster.rules.legality import first_iteration_gone, used_elsewhere
 from blockbuster.rules.turned import Turning, cannot_turn
 
@@ -49,10 +49,7 @@ class TransposeProducer(Rule):
                 or _no_perfect_nest(graph, operand)
                 or cannot_turn(_nest(graph, operand).body, _turns(graph, operand, op))
             )
-            if reason:
-                note(Refusal(self, (operand.node, at), reason))
-            else:
-                yield Match(self, graph, {"producer": operand.node, "transpose": at})
+            yield from self.judged(graph, {"producer": operand.node, "transpose": at}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         graph, node = match.graph, match.node("transpose")

@@ -33,7 +33,7 @@ from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Misc
 from blockbuster.ir.types import Dim, Type, size_class
 from blockbuster.ir.verify import verify
-from blockbuster.rules.base import Match, Note, Refusal, Rule, unheard
+from blockbuster.rules.base import Match, Note, Rule, unheard
 from blockbuster.rules.derivation import Derivation
 from blockbuster.rules.driver import fuse
 from blockbuster.rules.faults import OnFault
@@ -55,10 +55,7 @@ class WholeDim(Rule):
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for dim, position in sites(graph).items():
             reason = why_not(graph, dim)
-            if reason:
-                note(Refusal(self, (position,), reason))
-            else:
-                yield Match(self, graph, {dim: position})
+            yield from self.judged(graph, {dim: position}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         return with_one_block(match.graph, match.nodes, made_by=self.name)

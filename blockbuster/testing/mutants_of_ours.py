@@ -21,7 +21,7 @@ def local_linearity() -> tuple[Mutant, ...]:
     rule, file = "LocalLinearity", "local_linearity"
     return (
         Mutant("linearity: the vector varies", rule, file,
-               "vector_varies(op, inner)\n        or", ""),
+               "vector_varies(op, inner)\n            or", ""),
         Mutant("linearity: the block leaves itself", rule, "legality", OUTPUTS, "if False:"),
         Mutant("linearity: other readers", rule, "legality", READERS, "if False:"),
         Mutant("linearity: the right operand", rule, "legality", "if index != 0:", "if False:"),
@@ -29,7 +29,7 @@ def local_linearity() -> tuple[Mutant, ...]:
         Mutant("linearity: the dot is read", rule, "legality", "body.uses.get(made) or any(",
                "any("),
         Mutant("linearity: a peeled map", rule, file,
-               f"{LOST}{SITE} or stays", "stays"),
+               f"{LOST}{SITE} or self.stays", "self.stays"),
         Mutant("linearity: the largest of the row", rule, file,
                'body.add(Functional("row_sum"), right', 'body.add(Functional("row_max"), right'),
         Mutant("linearity: forgets the product", rule, file,
@@ -70,7 +70,7 @@ def columns() -> tuple[Mutant, ...]:
     rule, file = "FoldColumns", "fold_columns"
     return (
         Mutant("columns: nothing waits", rule, file,
-               "_hides_no_row_operator(op, inner)\n        or ", "", "cases"),
+               "_hides_no_row_operator(op, inner)\n            or ", "", "cases"),
         Mutant("columns: other readers", rule, "legality", READERS, "if False:", "cases"),
         Mutant("columns: a maximum", rule, "legality", SUMMED, NOT_FOLDED, "cases"),
         Mutant("columns: the scale is lost", rule, file,
