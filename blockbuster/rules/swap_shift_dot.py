@@ -22,12 +22,7 @@ from blockbuster.ir.ops import Collect, Functional, Map, Reduce
 from blockbuster.rules.base import Match
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.patterns import Matmul
-from blockbuster.rules.swap_scale_dot import (
-    SwapScaleDot,
-    add_mapped,
-    add_matmul_of,
-    found_at,
-)
+from blockbuster.rules.swap_scale_dot import SwapScaleDot, add_mapped, add_matmul_of, found_at
 
 
 class SwapShiftDot(SwapScaleDot):
