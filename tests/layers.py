@@ -110,7 +110,7 @@ LAZY = {
     ("selection/plans/report.py", "blockbuster.view"),  # Report._repr_html_
     ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
     ("rules/repair.py", "blockbuster.rules.answer"),  # repair: its first call loads SymPy
-    ("rules/bounded.py", "blockbuster.rules.by_solving"),  # rolling-update: likewise
+    ("rules/bounded.py", "blockbuster.rules.answer"),  # rolling-update: likewise
 }
 
 # Which files (or folders) may import a heavy library.

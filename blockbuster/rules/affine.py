@@ -16,13 +16,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Expr, arguments, call
+from blockbuster.ir.expr import Arg, Call, Expr, arguments
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Elementwise, Functional, Pointwise
+from blockbuster.ir.ops import Functional
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, Type
 from blockbuster.rules.base import label
-from blockbuster.rules.by_dim import SCALAR_FUNCTIONS, by_dim
+from blockbuster.rules.by_dim import by_dim
+from blockbuster.rules.element_formulas import scalar_of
 from blockbuster.rules.linear_expressions import BOTH, NotAffine, Parts, split
 
 Term = Value | Expr
@@ -78,14 +79,12 @@ class Affine:
 
     def _node(self, node: Node) -> Parts[Term] | None:
         given = [self.parts.get(value) for value in node.operands]
+        expr = scalar_of(node)
+        if expr is not None:
+            return self._pointwise(expr, node, given)
+        if not any(given):
+            return None
         match node.op:
-            case Elementwise(expr) | Pointwise(expr, _):
-                return self._pointwise(expr, node, given)
-            case _ if not any(given):
-                return None
-            case Functional(name) if name in SCALAR_FUNCTIONS:
-                expr = call(SCALAR_FUNCTIONS[name], Arg(0), Arg(1))
-                return self._pointwise(expr, node, given)
             case Functional("row_sum"):
                 return self._row_sum(node, given)
             case Functional("dot"):

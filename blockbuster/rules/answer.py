@@ -1,4 +1,7 @@
-"""Questions for a repair function, in symbols of our own, and their answers, kept by form."""
+"""Questions for a repair function, in symbols of our own, and their answers, kept by form.
+
+``solved_for`` asks about a scalar expression of ours.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from typing import Literal
 import sympy
 
 from blockbuster.errors import message
+from blockbuster.ir.expr import Expr
 from blockbuster.rules.as_sympy import NoCounterpartError, from_sympy, to_sympy
 from blockbuster.rules.case import Case, Point, Refused, Solved, agrees, sampled
 from blockbuster.rules.laws import Question, Unrepaired, repaired
 from blockbuster.rules.repair import Repair, Symbolic
+from blockbuster.rules.separate import ANY
 from blockbuster.rules.solve import solved, with_facts
 
 Symbols = tuple[Symbolic, ...]
@@ -169,3 +174,36 @@ def _check_fact(fact: Symbolic, elements: Symbols) -> None:
             "a fact compares one element with what bounds it", value=fact,
             hint="write sympy.Le(c, r) or sympy.Ge(c, r)",
         ))  # fmt: skip
+
+
+def solved_for(
+    question: Question, bounds: tuple[tuple[int, int, str], ...]
+) -> tuple[Expr | None, str, bool]:
+    """h of a fold whose elements have such bounds (``bounded.py``); or None, why, and for certain.
+
+    Its arguments are those of ``Repaired.h``.
+    """
+    read = (*question.producers, *question.elements, *question.parameters)
+    args = [sympy.Symbol("unused")] * (max(read) + 1)
+    for index in read:
+        args[index] = _symbol(f"a{index}", question.signs.get(index, ANY))
+    relations = {"max": sympy.Le, "min": sympy.Ge}
+    facts = tuple(relations[side](args[element], args[lead]) for element, lead, side in bounds)
+    producers = tuple(args[index] for index in question.producers)
+    elements = tuple(args[index] for index in question.elements)
+    try:
+        found = answer(to_sympy(question.g, args), producers, elements, question.monoid, facts)
+        if not found.ok:
+            return None, found.reason, found.answer == "no"
+        if found.needs:
+            return None, f"h divides by what may be 0: {found.needs[0].lhs}", False
+        given = (*found.producers, *found.changed, *(args[i] for i in question.parameters))
+        return from_sympy(found.h, (found.t, *given)), found.reason, True
+    except NoCounterpartError as reason:
+        return None, f"it {reason}", False
+
+
+def _symbol(name: str, signs: str) -> sympy.Symbol:
+    assumed = {"+": {"positive": True}, "0+": {"nonnegative": True}, "-": {"negative": True},
+               "-0": {"nonpositive": True}}.get(signs, {"real": True})  # fmt: skip
+    return sympy.Symbol(name, **assumed)

@@ -7,18 +7,14 @@ from functools import reduce
 
 import sympy
 
-from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, call
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
+from blockbuster.rules.linear_expressions import ARITHMETIC
 from blockbuster.rules.repair import Symbolic
+from blockbuster.rules.separate import POWERS
 
 _FUNCTIONS: Mapping[str, Callable[..., Symbolic]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
+    **ARITHMETIC,
     "pow": lambda a, b: a**b,
-    "neg": lambda a: -a,
-    "square": lambda a: a**2,
-    "reciprocal": lambda a: 1 / a,
     "sqrt": sympy.sqrt,
     "rsqrt": lambda a: 1 / sympy.sqrt(a),
     "exp": sympy.exp,
@@ -49,7 +45,11 @@ _RELATIONS = {
     sympy.GreaterThan: "ge",
 }
 
-_POWERS = {2.0: "square", -1.0: "reciprocal", 0.5: "sqrt", -0.5: "rsqrt"}
+_POWERS = {power: name for name, power in POWERS.items()}
+
+
+SIZE = "size of "
+"""How the names of symbols begin that stand for sizes."""
 
 
 class NoCounterpartError(ValueError):
@@ -64,15 +64,20 @@ def to_sympy(expr: Expr, args: Sequence[Symbolic]) -> Symbolic:
         case Const(value):
             exact = sympy.Rational(value)
             return exact if exact.q in POWERS_OF_TWO else sympy.Float(value)
+        case Size(dim):
+            return sympy.Symbol(f"{SIZE}{dim}", positive=True)
         case Call(fn, given) if fn in _FUNCTIONS:
             return _FUNCTIONS[fn](*(to_sympy(arg, args) for arg in given))
-    raise NoCounterpartError(f"has no {expr.fn if isinstance(expr, Call) else 'sizes'} of SymPy")
+    assert isinstance(expr, Call)
+    raise NoCounterpartError(f"has no {expr.fn} of SymPy")
 
 
 def from_sympy(symbolic: Symbolic, symbols: Sequence[Symbolic]) -> Expr:
     """The expression in which ``symbols[i]`` is argument i. Raises NoCounterpartError."""
     if symbolic in symbols:
         return Arg(symbols.index(symbolic))
+    if symbolic.is_Symbol and symbolic.name.startswith(SIZE):
+        return Size(symbolic.name.removeprefix(SIZE))
     if symbolic.is_Rational and abs(symbolic) < LARGEST and symbolic.q in POWERS_OF_TWO:
         return Const(float(symbolic))
     if isinstance(symbolic, sympy.Piecewise):

@@ -22,7 +22,7 @@ def unheard(refusal: Refusal) -> None:
 
 
 class Rule:
-    """A substitution rule. A subclass is one file and one frozen dataclass without options.
+    """A substitution rule. A subclass is one file, without options: two of its instances are equal.
 
     ``matches`` only reads, and yields every site in canonical order; if it refuses a site, it tells
     ``note`` the reason. ``apply`` contains no legality test. A rule sees one graph level: the
@@ -46,6 +46,15 @@ class Rule:
         """The rewritten graph."""
         raise AssertionError(f"{type(self).__name__} rewrites nothing")
 
+    def judged(
+        self, graph: Graph, nodes: Mapping[str, int], reason: str, note: Note, detail: str = ""
+    ) -> Iterator[Match]:
+        """The site of ``nodes``; none if there is a reason against it, which ``note`` is told."""
+        if reason:
+            note(Refusal(self, tuple(nodes.values()), reason))
+        else:
+            yield Match(self, graph, nodes, detail)
+
     def match(self, graph: Graph) -> Match | None:
         """The first site, or None."""
         return next(self.matches(graph), None)
@@ -53,6 +62,15 @@ class Rule:
     def describe(self, match: Match) -> str:
         """The rewrite in one line."""
         return " -> ".join(label(match.node(role)) for role in match.nodes)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self).__qualname__)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
 
 class LocalRule(Rule):
@@ -125,9 +143,7 @@ class Match:
 
     def map(self, role: str) -> Map:
         """The map operator of the node that plays ``role``."""
-        op = self.node(role).op
-        assert isinstance(op, Map), f"{role} is no map"
-        return op
+        return map_of(self.node(role))
 
     def value(self, role: str, port: int = 0) -> Value:
         """A result of the node that plays ``role``."""
@@ -208,10 +224,26 @@ def _top(expr: Expr, depth: int, rest: int) -> Expr:
     return Call(expr.fn, tuple(_top(a, depth - 1, rest) for a in expr.args)) if depth else Arg(rest)
 
 
+def map_of(node: Node) -> Map:
+    """The map operator of a node."""
+    assert isinstance(node.op, Map), f"{label(node)} is no map"
+    return node.op
+
+
+def maker_of(graph: Graph, value: Value) -> Node | None:
+    """The node that makes a value; None for an input."""
+    return graph.nodes[value.node] if value.node >= 0 else None
+
+
+def hint_of(graph: Graph, value: Value) -> str:
+    """The user's word for a value, or ""."""
+    node = maker_of(graph, value)
+    if node is None:
+        return graph.inputs[value.port].hint
+    return node.hints[value.port] if value.port < len(node.hints) else ""
+
+
 def name_of(graph: Graph, value: Value) -> str:
     """A readable name of ``value``: its hint, or the operator that made it."""
-    if value.node < 0:
-        return graph.inputs[value.port].hint or f"input {value.port}"
-    node = graph.nodes[value.node]
-    hint = node.hints[value.port] if value.port < len(node.hints) else ""
-    return hint or label(node)
+    node = maker_of(graph, value)
+    return hint_of(graph, value) or (label(node) if node else f"input {value.port}")

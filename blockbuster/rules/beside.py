@@ -1,60 +1,138 @@
-"""A fold that runs in the loop of the fold that it waited for, rescaled by that one's result."""
+"""Folds that run in the loop of the results they waited for, and are repaired there.
+
+What the rules for it share: a rule says which folds wait, and how each is repaired.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from blockbuster.ir.builder import Builder, rebuild
-from blockbuster.ir.expr import Expr
+from blockbuster.ir.expr import Arg, Expr
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Accumulate, Collect, Map, Rescale
+from blockbuster.ir.ops import Accumulate, Collect, Elementwise, Map, Rescale, Result
 from blockbuster.ir.ports import select_results
-from blockbuster.rules.base import Match, name_of
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.fuse_maps import Joined, padded
 from blockbuster.rules.legality import map_at
 
-Inward = Callable[[Joined, Sequence[Value]], Mapping[Value, Value]]
-"""What stands, in the common body, for more operands of the fold; given the first map's values."""
+AS_IT_IS: Expr = Arg(0)
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Result ``port`` of a map waits for result ``lead`` of another.
+    """Result ``port`` of a map, which the map ``alone`` makes alone, waits for ``leads``.
 
-    ``alone`` is the map with that result only. ``factor`` takes a partial result from its own lead
-    to the folded one.
+    These are results of the map ``first``. ``factor`` takes a partial result from its own leads to
+    the folded ones: it reads the result, the leads and ``parameters``, then their new values.
+    In the loop, (value, lead, function) of ``inside`` stands for ``value``, and the nodes
+    ``between`` are made again. Behind the loop, ``restored`` of the result, the leads, the
+    parameters and ``outside`` is what the program as written gives.
     """
 
-    lead: int
+    first: int
     port: int
     alone: Node
+    leads: tuple[int, ...]
     factor: Expr
+    inside: tuple[tuple[Value, int, Expr], ...] = ()
+    between: tuple[int, ...] = ()
+    parameters: tuple[Value, ...] = ()
+    restored: Expr = AS_IT_IS
+    outside: tuple[Value, ...] = ()
 
 
-def run_beside(
-    match: Match, first: str, fold: str, found: Waiting, inward: Inward | None = None
-) -> tuple[Builder, dict[Value, Value]]:
-    """The edit in which the map ``first`` folds the result that waits, too, and what it replaces.
+Wait = tuple[tuple[int, ...], Waiting | str]
+"""The nodes in question, and a fold that can run beside its leads; or why it cannot, in words."""
+
+
+class RunBeside(LocalRule):
+    """A rule for maps that fold leads and folds that wait for those, of one kind.
+
+    ``roles`` are the names of both in a match, ``words`` those of the leads in a description.
+    """
+
+    needs = (Map, Map)
+    roles: ClassVar[tuple[str, str]]
+    words: ClassVar[str]
+
+    def waiting(self, graph: Graph, position: int) -> Iterator[Wait]:
+        """The folds of the map at ``position`` that wait, or why they cannot run in the loop."""
+        raise AssertionError(f"{self.name} finds no folds")
+
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+        if not isinstance(graph.nodes[position].op, Map):
+            return
+        known = set[int]()
+        for nodes, found in self.waiting(graph, position):
+            if isinstance(found, str):
+                note(Refusal(self, nodes, found))
+            elif found.first not in known:
+                known.add(found.first)
+                places = dict(zip(self.roles, (found.first, position), strict=True))
+                yield Match(self, graph, places, name_of(graph, Value(position, found.port)))
+
+    def apply(self, match: Match) -> Graph:
+        first, fold = (match.nodes[role] for role in self.roles)
+        sites = (found for _, found in self.waiting(match.graph, fold))
+        return _run_beside(
+            match,
+            next(each for each in sites if isinstance(each, Waiting) and each.first == first),
+            *self.roles,
+        )
+
+    def describe(self, match: Match) -> str:
+        return f"{match.detail} beside {self.words} in {label(match.node(self.roles[0]))}"
+
+
+def _run_beside(match: Match, found: Waiting, first: str, fold: str) -> Graph:
+    """The graph in which the map ``first`` folds the result that waits, too.
 
     Of the map ``fold``, other results are left to a map of their own.
     """
     earlier, op, alone = match.node(first), match.map(first), found.alone
-    made = [output.value for output in op.body.outputs]
     joined = Joined(earlier, op)
+    made = [output.value for output in op.body.outputs]
+    parameters = [joined.operand(match.graph, value) for value in found.parameters]
     known = dict(zip(match.values(first), made, strict=True))
-    known.update(inward(joined, made) if inward else {})
+    _add_inside(match, found, joined, known)
     assert isinstance(alone.op, Map)
-    made += joined.inline(alone, alone.op, known)
+    outputs = [*made, *parameters, *joined.inline(alone, alone.op, known)]
     (result,) = alone.op.results
     assert isinstance(result, Accumulate)
-    both = joined.map(made, (*op.results, Rescale(result.monoid, (found.lead,), found.factor)))
+    ports = (*found.leads, *range(len(made), len(made) + len(parameters)))
+    folds: list[Result] = [Accumulate("max") for _ in parameters]
+    folds.append(Rescale(result.monoid, ports, found.factor))
     edit = match.edit()
-    hints = padded(earlier.hints, len(op.results)) + padded(alone.hints, 1)
-    *old, new = edit.add(both, *joined.operands, hints=hints, origin=match.origin())
-    instead = dict(zip(match.values(first), old, strict=True))
-    instead[match.value(fold, found.port)] = new
-    return edit, instead | without(match, fold, found.port, edit, instead)
+    hints = padded(earlier.hints, len(made) + len(parameters)) + padded(alone.hints, 1)
+    both = joined.map(outputs, (*op.results, *folds))
+    new = edit.add(both, *joined.operands, hints=hints, origin=match.origin())
+    instead = dict(zip(match.values(first), new, strict=False))
+    given = [new[-1], *(new[lead] for lead in found.leads), *found.parameters, *found.outside]
+    axes, own = alone.types[0].axes, match.value(fold, found.port)
+    instead[own] = by_dim(edit, found.restored, given, axes, match.origin())
+    instead |= without(match, fold, found.port, edit, instead)
+    edit.redirect_all([*instead], [*instead.values()])
+    return edit.finish()
+
+
+def _add_inside(match: Match, found: Waiting, joined: Joined, known: dict[Value, Value]) -> None:
+    """The values on the way from the leads of a block to the fold, made in its loop."""
+    graph, of_block = match.graph, [*known.values()]
+    for value, lead, function in found.inside:
+        known[value] = of_block[lead]
+        if function != AS_IT_IS:
+            known[value] = joined.add(Elementwise(function), of_block[lead], match.origin())
+    for position in found.between:
+        node = graph.nodes[position]
+        operands = [
+            known[value] if value in known else joined.operand(graph, value)
+            for value in node.operands
+        ]
+        known[Value(position)] = joined.apply(node, operands)
 
 
 def waits_for_more(graph: Graph, first: int, awaited: Value, alone: Node) -> str:

@@ -14,12 +14,14 @@ import numpy as np
 
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Float64
-from blockbuster.ir.expr import Arg, Call, Expr, Size, arguments, rewrite, sizes_in
-from blockbuster.rules.laws import Question, Repaired, Unrepaired, repaired
+from blockbuster.ir.expr import Arg, Call, Expr, arguments
+from blockbuster.rules.laws import Law, Question, Repaired, Unrepaired, repaired
 from blockbuster.rules.separate import ANY, signs_of
 
 SETTINGS, ELEMENTS, NEARLY = 24, 8, 1e-6
 KEPT = 1024
+SOLVED = Law("solved for", Arg(0), "factor", ())
+"""In place of a row of the table."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,8 @@ class Bounded:
         shown = self.refuted()
         if shown:
             return Unrepaired(shown, certain=True)
-        q = self.question
-        key = (q.g, q.producers, q.elements, q.monoid, tuple(sorted(q.signs.items())))
-        return _solved(key, self.bounds)
+        q, signs = self.question, tuple(sorted(self.question.signs.items()))
+        return _solved(q.g, q.producers, q.elements, q.monoid, signs, self.bounds)
 
     def refuted(self) -> str:
         """Why random numbers show that no h exists, or ""."""
@@ -145,31 +146,12 @@ def _replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
 
 @lru_cache(maxsize=KEPT)
 def _solved(
-    key: tuple[Expr, tuple[int, ...], tuple[int, ...], str, tuple[tuple[int, str], ...]],
-    bounds: tuple[tuple[int, int, str], ...],
-) -> Repaired | Unrepaired:
-    """What SymPy solves for, with sizes for positive numbers."""
-    from blockbuster.rules.by_solving import solved_for
+    g: Expr, producers: tuple[int, ...], elements: tuple[int, ...], monoid: str,
+    signs: tuple[tuple[int, str], ...], bounds: tuple[tuple[int, int, str], ...],
+) -> Repaired | Unrepaired:  # fmt: skip
+    """What SymPy solves for."""
+    from blockbuster.rules.answer import solved_for
 
-    g, producers, elements, monoid, signs = key
     question = Question(g, producers, elements, monoid, dict(signs))
-    dims = tuple(dict.fromkeys(sizes_in(g)))
-    first = max((*arguments(g), *producers), default=0) + 1
-    at = {dim: first + place for place, dim in enumerate(dims)}
-    g = rewrite(g, lambda leaf: Arg(at[leaf.dim]) if isinstance(leaf, Size) else leaf)
-    known = {**question.signs, **dict.fromkeys(at.values(), "+")}
-    found = solved_for(replace(question, g=g, signs=known), bounds)
-    if isinstance(found, Unrepaired):
-        return found
-    start = 1 + 2 * len(producers)
-    places = {start + at_: index for at_, index in enumerate(replace(question, g=g).parameters)}
-    named = {index: dim for dim, index in at.items()}
-    own = {index: start + at_ for at_, index in enumerate(question.parameters)}
-
-    def back(leaf: Expr) -> Expr:
-        if not isinstance(leaf, Arg) or leaf.index not in places:
-            return leaf
-        index = places[leaf.index]
-        return Size(named[index]) if index in named else Arg(own[index])
-
-    return Repaired(found.law, rewrite(found.h, back), ())
+    h, reason, certain = solved_for(question, bounds)
+    return Unrepaired(reason, certain) if h is None else Repaired(SOLVED, h, ())

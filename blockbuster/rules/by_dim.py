@@ -6,7 +6,7 @@ only a function that no functional operator expresses becomes a pointwise operat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, arguments, rewrite
@@ -27,7 +27,7 @@ BY_VECTOR = {"add": "shift", "mul": "scale"}
 def by_dim(
     builder: Builder,
     expr: Expr,
-    operands: Sequence[Value],
+    operands: Sequence[Value] | Mapping[int, Value],
     axes: tuple[Dim, ...],
     origin: Origin,
     hints: tuple[str, ...] = (),
@@ -35,13 +35,19 @@ def by_dim(
     """The value of ``expr``, which has arguments, over those of ``axes`` that its operands have."""
     if isinstance(expr, Arg):
         return operands[expr.index]
-    used = arguments(expr)
+    local, used = packed(expr)
     read = [operands[index] for index in used]
-    local = rewrite(expr, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
     shown = [builder.type_of(value).axes for value in read]
     result = tuple(dim for dim in axes if any(dim in each for each in shown))
     op, order = _operator(local, shown, result)
     return builder.add(op, *(read[at] for at in order), hints=hints, origin=origin)[0]
+
+
+def packed(expr: Expr) -> tuple[Expr, tuple[int, ...]]:
+    """``expr`` with its arguments numbered as they come, and the numbers that they had."""
+    used = arguments(expr)
+    place = {index: Arg(at) for at, index in enumerate(used)}
+    return rewrite(expr, lambda e: place[e.index] if isinstance(e, Arg) else e), used
 
 
 def _operator(

@@ -33,8 +33,9 @@ from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Pointwise
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.rules.base import hint_of, maker_of
 from blockbuster.rules.emitter import Emitter
-from blockbuster.rules.loop_again import hint_of, maker, summed_again
+from blockbuster.rules.loop_again import summed_again
 from blockbuster.rules.shift_invariance import around_mean, equal, minus_mean
 
 TWICE = (
@@ -125,12 +126,12 @@ def _pairs(
 
 
 def _row_sum_of(graph: Graph, value: Value) -> Value | None:
-    node = maker(graph, value)
+    node = maker_of(graph, value)
     return node.operands[0] if node and node.op == Functional("row_sum") else None
 
 
 def _square_of(graph: Graph, value: Value) -> Value | None:
-    node = maker(graph, value)
+    node = maker_of(graph, value)
     expr = _expr(node) if node else None
     match expr:
         case Call("square", (Arg(at),)):
@@ -172,7 +173,7 @@ class _Centering:
         if not found:
             return None
         if self.sums.loop is not None and _holds_matmul(self._body, self.sums.elements):
-            name = hint_of(self._body, self.sums.elements)
+            name = hint_of(self._body, self.sums.elements) or "x"
             note(TWICE.format(name=name, dim=self.sums.dim))
             return None
         edit = Builder(self.graph)
@@ -181,7 +182,7 @@ class _Centering:
         first = to.emit(minus, hint="m")
         to.leaves = [*self.leaves]
         total, to.leaves[2] = self._sums_around(edit, first)
-        new = {v: to.emit(e, hint=hint_of(self.graph, v)) for v, e in found.items()}
+        new = {v: to.emit(e, hint=hint_of(self.graph, v) or "x") for v, e in found.items()}
         to.leaves = [total]
         center = to.emit(call("add", minus, to.leaf(first)), hint="c")
         old = self._center()
@@ -244,7 +245,7 @@ class _Centering:
 
     def _sums_around(self, edit: Builder, center: Value) -> list[Value]:
         """The sum of the elements shifted by ``center``, and of their squares."""
-        hints = ("u", hint_of(self.graph, self.sums.squares))
+        hints = ("u", hint_of(self.graph, self.sums.squares) or "x")
 
         def ends(to: Emitter, x: Sequence[Value], given: Sequence[Value]) -> list[Value]:
             d = to.emit(call("add", to.leaf(x[0]), to.leaf(given[0])), hint="d")
@@ -264,7 +265,7 @@ def _holds_matmul(graph: Graph, value: Value) -> bool:
     """True if a matmul, or a map, is among what ``value`` is made of."""
     seen, stack = {value}, [value]
     while stack:
-        node = maker(graph, stack.pop())
+        node = maker_of(graph, stack.pop())
         if node is None:
             continue
         if isinstance(node.op, Map) or node.op == Functional("dot"):

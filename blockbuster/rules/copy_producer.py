@@ -18,24 +18,21 @@ Source: ours; FlashAttention's backward pass does this with the scores.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Map, Misc, Op
+from blockbuster.ir.ops import Map, Misc
 from blockbuster.ir.uses import results_of
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, unheard
+from blockbuster.rules.base import Match, Note, Refusal, Rule, label, unheard
 from blockbuster.rules.ends import ends_of, larger
 from blockbuster.rules.statistics import nodes_of
 
 
-@dataclass(frozen=True)
 class CopyProducer(Rule):
     """A site is a value's node and, in the roles, the readers that get a copy of their own."""
 
-    name: ClassVar[str] = "copy-producer"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
+    name = "copy-producer"
+    kind = "companion"
+    needs = (Map,)
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         large = larger(graph)

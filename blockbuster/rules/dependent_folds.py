@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from blockbuster.ir.builder import rebuild
 from blockbuster.ir.expr import Arg, Expr, arguments
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Accumulate, Collect, Map
+from blockbuster.ir.ops import Accumulate, Collect
 from blockbuster.ir.ports import select_results
-from blockbuster.rules.base import label, name_of
+from blockbuster.rules.base import label, map_of, name_of
 from blockbuster.rules.element_formulas import Formulas, entering, folded_of, scalar_of
 from blockbuster.rules.laws import Question
 from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.separate import ANY, signs_of
 from blockbuster.rules.shared_factor import sharing
+from blockbuster.rules.signs import signs_of_fold
 
 MOST_LEADS = 3
 """For how many results a fold may wait: each stays in a register of the loop."""
@@ -102,7 +103,7 @@ class _Read:
                 graph.nodes[node],
                 [made.get(v) or formulas.leaf((v, False)) for v in graph.nodes[node].operands],
             )
-        inside = formulas.of(_body(self.alone), entering(formulas, self.alone, made))
+        inside = formulas.of(map_of(self.alone).body, entering(formulas, self.alone, made))
         g = folded_of(self.alone, 0, inside)
         numbers = tuple(formulas.leaf(("lead", lead)).index for lead in leads)
         g = self._summand(g, formulas, numbers)
@@ -141,7 +142,7 @@ class _Read:
                     raise NotDependentError(f"waits for lists that {label(node)} reads")
             between.setdefault(value.node)
 
-        walks = dict(zip(self.alone.operands, _map(self.alone).iterated, strict=True))
+        walks = dict(zip(self.alone.operands, map_of(self.alone).iterated, strict=True))
         for value in late:
             if walks[value]:
                 raise NotDependentError(f"walks {name_of(self.graph, value)}, which is made later")
@@ -172,7 +173,7 @@ class _Read:
         """What the arguments of g are outside of the loop; None for elements."""
         found: dict[int, Value | None] = {}
         place = dict(zip(numbers, leads, strict=True))
-        dim, axes = _map(self.alone).dim, self.alone.types[0].axes
+        dim, axes = map_of(self.alone).dim, self.alone.types[0].axes
         for index in arguments(g):
             if index in place:
                 found[index] = place[index]
@@ -190,17 +191,6 @@ class _Read:
     def _signs(self, lead: Value, folded: Expr) -> str:
         """The signs of a lead, from those of what it is folded from."""
         result = map_at(self.graph, self.first).results[lead.port]
-        signs = signs_of(folded, {})
-        if result in (Accumulate("max"), Accumulate("min")):
-            return signs
-        known = result == Accumulate("+") and not ("-" in signs and "+" in signs)
-        return signs if known else ANY
-
-
-def _body(node: Node) -> Graph:
-    return _map(node).body
-
-
-def _map(node: Node) -> Map:
-    assert isinstance(node.op, Map)
-    return node.op
+        if not isinstance(result, Accumulate):
+            return ANY
+        return signs_of_fold(result.monoid, signs_of(folded, {}))

@@ -21,13 +21,7 @@ from blockbuster.ir.ops import Map
 from blockbuster.ir.types import Type
 from blockbuster.ir.verify import Known, verify, verify_nodes
 from blockbuster.rules.base import Match, Rule, takes_levels
-from blockbuster.rules.derivation import (
-    Application,
-    Derivation,
-    Path,
-    apply_at,
-    splice,
-)
+from blockbuster.rules.derivation import Application, Derivation, Path, apply_at, splice
 from blockbuster.rules.faults import (
     OnFault,
     applied,

@@ -14,63 +14,44 @@ Source: Blockbuster Part 1, rule 8.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import (
-    Kind,
-    LocalRule,
-    Match,
-    Note,
-    Refusal,
-    Rule,
-    label,
-    name_of,
-    unheard,
-)
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.patterns import matmul, row_map
 
 
-@dataclass(frozen=True)
 class DuplicateScale(LocalRule):
     """Rule 8."""
 
-    name: ClassVar[str] = "duplicate-scale"
+    name = "duplicate-scale"
     number: ClassVar[int | None] = 8
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    kind = "companion"
+    needs = (Map, Map, Map)
+    in_place = True
+    looks_beside = False
+    operator = "row_scale"
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        yield from shared_by_matmuls_at(self, "row_scale", graph, position, note)
+        source = row_map(graph, position, self.operator)
+        if source is None:
+            return
+        consumers = graph.consumers(Value(position))
+        if len(consumers) < 2:
+            return
+        made = Value(position)
+        reason = source if isinstance(source, str) else _not_only_matmuls(graph, made, consumers)
+        if reason:
+            note(Refusal(self, (position, *consumers), reason))
+        else:
+            yield Match(self, graph, {"scale": position, "matmul": consumers[0]})
 
     def apply(self, match: Match) -> Graph:
         return with_a_copy(match, (match.nodes["matmul"],))
 
     def describe(self, match: Match) -> str:
         return f"duplicate {label(match.node('scale'))} for {label(match.node('matmul'))}"
-
-
-def shared_by_matmuls_at(
-    rule: Rule, name: str, graph: Graph, position: int, note: Note
-) -> Iterator[Match]:
-    """The site of the row operator mapped at ``position``."""
-    source = row_map(graph, position, name)
-    if source is None:
-        return
-    consumers = graph.consumers(Value(position))
-    if len(consumers) < 2:
-        return
-    reason = (
-        source if isinstance(source, str) else _not_only_matmuls(graph, Value(position), consumers)
-    )
-    if reason:
-        note(Refusal(rule, (position, *consumers), reason))
-    else:
-        yield Match(rule, graph, {"scale": position, "matmul": consumers[0]})
 
 
 def with_a_copy(match: Match, readers: tuple[int, ...]) -> Graph:

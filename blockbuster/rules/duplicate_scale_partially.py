@@ -16,27 +16,24 @@ Source: ours; Blockbuster Part 1, rule 8 requires all readers to be matmuls.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.duplicate_scale import with_a_copy
 from blockbuster.rules.patterns import matmul, row_map
 
 ROW_OPERATORS = ("row_scale", "row_shift")
 
 
-@dataclass(frozen=True)
 class DuplicateScalePartially(LocalRule):
     """Rule 8 for some of the readers."""
 
-    name: ClassVar[str] = "duplicate-scale-partially"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "duplicate-scale-partially"
+    kind = "companion"
+    needs = (Map, Map)
+    in_place = True
+    looks_beside = False
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         found = (row_map(graph, position, name) for name in ROW_OPERATORS)

@@ -14,38 +14,28 @@ Source: ours; Blockbuster Part 1 suggests the shift twin of its rule 8.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import Kind, Match, Note, Refusal, UpstreamRule, label, unheard
-from blockbuster.rules.duplicate_scale import shared_by_matmuls_at, with_a_copy
+from blockbuster.rules.base import Match, Note, Refusal, UpstreamRule, unheard
+from blockbuster.rules.duplicate_scale import DuplicateScale
 from blockbuster.rules.mean_shifts import digits_would_cancel
 from blockbuster.rules.patterns import RowMap, row_map
 
 
-@dataclass(frozen=True)
-class DuplicateShift(UpstreamRule):
+class DuplicateShift(DuplicateScale, UpstreamRule):
     """Rule 8 for shifts."""
 
-    name: ClassVar[str] = "duplicate-shift"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map, Map)
-    in_place: ClassVar[bool] = True
+    name = "duplicate-shift"
+    number = None
+    in_place = True
+    operator = "row_shift"
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        for match in shared_by_matmuls_at(self, "row_shift", graph, position, note):
-            row = row_map(graph, position, "row_shift")
+        for match in super().matches_at(graph, position, note):
+            row = row_map(graph, position, self.operator)
             assert isinstance(row, RowMap)
             reason = digits_would_cancel(graph, row.source, row.vector, row.dim)
             if reason:
                 note(Refusal(self, (position,), reason))
             else:
                 yield match
-
-    def apply(self, match: Match) -> Graph:
-        return with_a_copy(match, (match.nodes["matmul"],))
-
-    def describe(self, match: Match) -> str:
-        return f"duplicate {label(match.node('scale'))} for {label(match.node('matmul'))}"

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, substitute
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Map, Op, Pointwise
+from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Op, Pointwise
+from blockbuster.rules.base import maker_of, map_of
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
 MOST = 256
@@ -116,37 +117,36 @@ def in_both(graph: Graph, lead: Value, late: Value, alone: Node) -> InBoth:
     """
     formulas = Formulas()
     first = graph.nodes[lead.node]
-    known = formulas.of(_map(first).body, entering(formulas, first, {}))
-    outputs = _map(first).body.outputs
+    known = formulas.of(map_of(first).body, entering(formulas, first, {}))
+    outputs = map_of(first).body.outputs
     made = {Value(lead.node, port): known[end.value] for port, end in enumerate(outputs)}
     leaf = formulas.leaf(late)
-    inside = formulas.of(_map(alone).body, entering(formulas, alone, made | {late: leaf}))
+    inside = formulas.of(map_of(alone).body, entering(formulas, alone, made | {late: leaf}))
     return InBoth(folded_of(first, lead.port, known), leaf, folded_of(alone, 0, inside), formulas)
 
 
 def monoid_of(node: Node, port: int) -> str:
     """What a map folds its result ``port`` with."""
-    result = _map(node).results[port]
+    result = map_of(node).results[port]
     assert not isinstance(result, Collect)
     return result.monoid
 
 
 def entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list[Expr]:
     """The formulas of what enters the body of a map: equal for the same items of the same value."""
-    given = zip(node.operands, _map(node).iterated, strict=True)
+    given = zip(node.operands, map_of(node).iterated, strict=True)
     return [made.get(v) or formulas.leaf((v, walks)) for v, walks in given]
 
 
 def folded_of(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
     """What a result of a map is folded from, element by element."""
-    body = _map(node).body
-    value = body.outputs[port].value
-    maker = body.nodes[value.node] if value.node >= 0 else None
-    if maker is not None and maker.op == Functional(ROW_FOLDS[monoid_of(node, port)]):
-        value = maker.operands[0]
-    return formulas[value]
+    body = map_of(node).body
+    return formulas[before_rows(body, body.outputs[port].value, monoid_of(node, port))[0]]
 
 
-def _map(node: Node) -> Map:
-    assert isinstance(node.op, Map)
-    return node.op
+def before_rows(body: Graph, value: Value, monoid: str) -> tuple[Value, Node | None]:
+    """What a map folds, before a fold of its rows; and the node that folds these, if one does."""
+    maker = maker_of(body, value)
+    if maker is not None and maker.op == Functional(ROW_FOLDS[monoid]):
+        return maker.operands[0], maker
+    return value, None

@@ -7,11 +7,12 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call, substitute
 from blockbuster.ir.graph import Value
 from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
+from blockbuster.rules.by_dim import packed
 from blockbuster.rules.formal_sums import Part, cancelled, in_common
 from blockbuster.rules.pairs import Factors, Pair, Product, Terms, joined, product_of
 
@@ -72,16 +73,14 @@ class Emitter:
         return cancelled(self.builder, joined(first, second, sign), self._addend)
 
     def _addend(self, part: Part) -> Value:
-        leaves = {arg: self.leaf(value) for arg, value in enumerate(part.operands)}
-        return self.emit(rewrite(part.expr, lambda e: leaves[e.index] if isinstance(e, Arg) else e))
+        return self.emit(substitute(part.expr, [self.leaf(value) for value in part.operands]))
 
     def emit(self, expr: Expr, hint: str = "") -> Value:
         """The value of a scalar expression; operands of different axes are matched by dim."""
         if isinstance(expr, Arg):
             return self.leaves[expr.index]
-        used = arguments(expr)
+        local, used = packed(expr)
         operands = [self.leaves[i] for i in used]
-        local = rewrite(expr, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
         axes = self._joint_axes(operands)
         if operands and all(self.axes(v) == axes for v in operands):
             return self.apply(Elementwise(local), *operands, hint=hint)

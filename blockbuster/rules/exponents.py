@@ -87,9 +87,7 @@ def _power(fn: str, by: float) -> Lift:
     return lift
 
 
-def _to_multiply(
-    to: Emitter, parts: Sequence[Part | Value], sign: float
-) -> dict[int, Pair] | None:
+def _to_multiply(to: Emitter, parts: Sequence[Part | Value], sign: float) -> dict[int, Pair] | None:
     """The pairs among two factors (or dividend and divisor); None if they may not be combined.
 
     A divisor must not have lost any element; nor may a factor, if the other is larger where it is

@@ -15,25 +15,21 @@ one, (b) both read the same input of this graph, (c) both read the same node.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, name_of, unheard
-from blockbuster.rules.extension import extended, with_extended
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import Match, Note, Refusal, Rule, name_of, unheard
+from blockbuster.rules.extension import extended, meeting, with_extended
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
-from blockbuster.rules.meeting import meeting
 
 
-@dataclass(frozen=True)
 class ExtendMap(Rule):
     """Rule 6."""
 
-    name: ClassVar[str] = "extend-map"
-    number: ClassVar[int | None] = 6
-    kind: ClassVar[Kind] = "extension"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    name = "extend-map"
+    number = 6
+    kind = "extension"
+    needs = (Map, Map)
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position in graph.places():

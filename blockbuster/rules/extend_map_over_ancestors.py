@@ -20,30 +20,26 @@ Source: ours; the paper's rule 6 requires the entire graph.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import Kind, Match, Note, Refusal, UpstreamRule, label, name_of, unheard
-from blockbuster.rules.extension import extended, with_extended
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import Match, Note, Refusal, UpstreamRule, label, name_of, unheard
+from blockbuster.rules.extension import extended, meeting, with_extended
 from blockbuster.rules.factor_out import FactorOut
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
-from blockbuster.rules.meeting import meeting
 from blockbuster.rules.shared_factor import sharing
 
 TOLD = 32  # refusals of one map: explaining a long program would be quadratic
 
 
-@dataclass(frozen=True)
 class ExtendMapOverAncestors(UpstreamRule):
     """Rule 6 for a part of the graph."""
 
-    name: ClassVar[str] = "extend-map-over-ancestors"
-    kind: ClassVar[Kind] = "extension"
-    in_place: ClassVar[bool] = True
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    name = "extend-map-over-ancestors"
+    kind = "extension"
+    in_place = True
+    needs = (Map, Map)
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         op = graph.nodes[position].op

@@ -19,26 +19,23 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map, Misc, Op
+from blockbuster.ir.ops import Map, Misc
 from blockbuster.ir.uses import results_of
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, name_of, unheard
+from blockbuster.rules.base import Match, Note, Refusal, Rule, label, name_of, unheard
 from blockbuster.rules.extension import extended, with_extended
 from blockbuster.rules.fuse_maps import FuseMaps
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
 from blockbuster.rules.statistics import nodes_of
 
 
-@dataclass(frozen=True)
 class ExtendMapOverCopies(Rule):
     """A site is a map and the first map of those whose copies it takes in."""
 
-    name: ClassVar[str] = "extend-map-over-copies"
-    kind: ClassVar[Kind] = "extension"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    name = "extend-map-over-copies"
+    kind = "extension"
+    needs = (Map, Map)
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position, op in graph.of_type(Map):

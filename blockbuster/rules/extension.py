@@ -1,14 +1,17 @@
-"""The step that both extension rules share: moving nodes of a graph into one of its maps."""
+"""What extension rules share: moving nodes of a graph into one of its maps; maps that then fuse."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
-from blockbuster.rules.base import Match
+from blockbuster.rules.base import Match, hint_of, label
+from blockbuster.rules.fuse_maps import FuseMaps, shared_operands
+from blockbuster.rules.fuse_siblings import FuseSiblings
 from blockbuster.rules.legality import map_at
 
 
@@ -38,7 +41,7 @@ def extended(graph: Graph, position: int, pulled: Sequence[int]) -> Extended:
 
     def entering(value: Value) -> Value:
         if value not in inside:
-            inside[value] = body.input(graph.type_of(value), hint=_hint(graph, value))
+            inside[value] = body.input(graph.type_of(value), hint=hint_of(graph, value))
             operands.append(value)
             iterated.append(False)
         return inside[value]
@@ -77,8 +80,32 @@ def with_extended(match: Match, position: int, pulled: Sequence[int]) -> Graph:
     return edit.finish()
 
 
-def _hint(graph: Graph, value: Value) -> str:
-    if value.node < 0:
-        return graph.inputs[value.port].hint
-    hints = graph.nodes[value.node].hints
-    return hints[value.port] if value.port < len(hints) else ""
+class Meeting(NamedTuple):
+    """Two maps that a fusion rule can take: the one from outside, the one from inside, in words."""
+
+    outer: int
+    inner: int
+    words: str
+
+
+def meeting(graph: Graph, outer: Collection[int], inner: Collection[int]) -> Meeting | None:
+    """The first map of ``outer`` that fuses with one of ``inner``, both positions in ``graph``.
+
+    (a) it feeds it, (b) both read the same list that is an input, (c) or that a node makes.
+    """
+    for match in FuseMaps().matches(graph):
+        producer, consumer = match.nodes["producer"], match.nodes["consumer"]
+        if producer in outer and consumer in inner:
+            what = f"{label(match.node('producer'))} -> {label(match.node('consumer'))}"
+            return Meeting(producer, consumer, f"(a) {what}")
+    for match in FuseSiblings().matches(graph):
+        first, second = match.nodes["first"], match.nodes["second"]
+        shared = [v for v in shared_operands(graph, first, second) if graph.type_of(v).buffered]
+        if not shared:
+            continue  # a local value costs no pass
+        variant = "(b)" if any(v.node < 0 for v in shared) else "(c)"
+        words = f"{variant} {label(match.node('first'))} | {label(match.node('second'))}"
+        for one, other in ((first, second), (second, first)):
+            if one in outer and other in inner:
+                return Meeting(one, other, words)
+    return None

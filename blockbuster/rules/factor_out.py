@@ -17,43 +17,25 @@ Source: ours; local-linearity with more than dots between the factor and the sum
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
-
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg
-from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map, Op
+from blockbuster.ir.graph import Value
+from blockbuster.ir.ops import Map
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.affine import Affine
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, label, unheard
 from blockbuster.rules.linear_expressions import ONE, Parts
-from blockbuster.rules.shared_factor import Factor, leaving_factor, taken_out
+from blockbuster.rules.shared_factor import Factor, LeavingFactor
 
 
-@dataclass(frozen=True)
-class FactorOut(LocalRule):
+class FactorOut(LeavingFactor):
     """Sums of what is linear in a value."""
 
-    name: ClassVar[str] = "factor-out"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
-    in_place: ClassVar[bool] = True
+    name = "factor-out"
+    in_place = True
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        yield from leaving_factor(self, _followed, graph, position, note)
-
-    def apply(self, match: Match) -> Graph:
-        return taken_out(match, _followed)
-
-    def describe(self, match: Match) -> str:
-        return f"{match.detail} leaves {label(match.node('map'))}"
-
-
-def _followed(op: Map, port: int, origin: Origin) -> Factor:
-    factor = Value(-1, port)
-    found = Affine(op.body, Builder(op.body), op.body.type_of(factor).axes, origin)
-    found.parts[factor] = Parts(None, ONE)
-    found.follow()
-    return Factor(found, Arg(0), (port,))
+    def followed(self, op: Map, port: int, origin: Origin) -> Factor:
+        factor = Value(-1, port)
+        found = Affine(op.body, Builder(op.body), op.body.type_of(factor).axes, origin)
+        found.parts[factor] = Parts(None, ONE)
+        found.follow()
+        return Factor(found, Arg(0), (port,))

@@ -19,50 +19,39 @@ Source: ours; exp(a + b) = exp(a) exp(b), as in online softmax.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
-from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Map, Op
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call, rewrite
+from blockbuster.ir.graph import Node, Value
+from blockbuster.ir.ops import Map
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.affine import Affine, Leaves, Term
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, label, unheard
+from blockbuster.rules.base import Match
+from blockbuster.rules.by_dim import packed
 from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
-from blockbuster.rules.shared_factor import Factor, leaving_factor, taken_out
+from blockbuster.rules.shared_factor import Factor, LeavingFactor
 
 
-@dataclass(frozen=True)
-class FactorOutExp(LocalRule):
+class FactorOutExp(LeavingFactor):
     """Sums of what is linear in the exponential of a value."""
 
-    name: ClassVar[str] = "factor-out-exp"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
-    in_place: ClassVar[bool] = True
+    name = "factor-out-exp"
+    in_place = True
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        yield from leaving_factor(self, _followed, graph, position, note)
-
-    def apply(self, match: Match) -> Graph:
-        return taken_out(match, _followed)
+    def followed(self, op: Map, port: int, origin: Origin) -> Factor:
+        shared = Value(-1, port)
+        exponents = Affine(op.body, Builder(op.body), op.body.type_of(shared).axes, origin)
+        exponents.parts[shared] = Parts(None, ONE)
+        exponents.follow()
+        powers = _Powers(op, exponents)
+        powers.values.follow()
+        by, operands = powers.by
+        ports = (port, *(value.port for value in operands))
+        return Factor(powers.values, call("exp", _times(Arg(0), by)), ports)
 
     def describe(self, match: Match) -> str:
-        return f"exp of {match.detail} leaves {label(match.node('map'))}"
-
-
-def _followed(op: Map, port: int, origin: Origin) -> Factor:
-    shared = Value(-1, port)
-    exponents = Affine(op.body, Builder(op.body), op.body.type_of(shared).axes, origin)
-    exponents.parts[shared] = Parts(None, ONE)
-    exponents.follow()
-    powers = _Powers(op, exponents)
-    powers.values.follow()
-    by, operands = powers.by
-    ports = (port, *(value.port for value in operands))
-    return Factor(powers.values, call("exp", _times(Arg(0), by)), ports)
+        return f"exp of {super().describe(match)}"
 
 
 def _times(power: Expr, by: Expr) -> Expr:
@@ -103,7 +92,7 @@ class _Powers:
 
     def _is_it(self, slope: Expr, leaves: Leaves) -> bool:
         """Whether ``slope`` is ``by``: all iterations share it, and it is the first such."""
-        used = arguments(slope)
+        by, used = packed(slope)
         operands = tuple(leaves[index] for index in used)
         if any(value.node >= 0 or self._op.iterated[value.port] for value in operands):
             return False
@@ -111,7 +100,6 @@ class _Powers:
         axes = max((self._exponents.axes, *(type.axes for type in types)), key=len)
         if any(type.buffered or not {*type.axes} <= {*axes} for type in types):
             return False
-        by = rewrite(slope, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
         if not self._found:
             self._found, self.by, self.values.axes = True, (by, operands), axes
         return self.by == (by, operands)

@@ -103,9 +103,7 @@ def first_site(rule: Rule, graph: Graph) -> Match | None:
     return found
 
 
-def all_sites(
-    rule: Rule, graph: Graph, note: Note, on_fault: OnFault | None = None
-) -> list[Match]:
+def all_sites(rule: Rule, graph: Graph, note: Note, on_fault: OnFault | None = None) -> list[Match]:
     """The sites of a rule. If looking for them fails, ``on_fault`` is told, and there are none."""
     try:
         return [*rule.matches(graph, note)]

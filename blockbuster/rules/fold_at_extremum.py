@@ -24,59 +24,99 @@ Source: ours; an instance of the folds of significands under a running lead (``R
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
-from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import (
-    Kind,
-    LocalRule,
-    Match,
-    Note,
-    Refusal,
-    label,
-    name_of,
-    unheard,
-)
-from blockbuster.rules.beside import Waiting, run_beside
-from blockbuster.rules.extrema import waiting
+from blockbuster.ir.builder import rebuild
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
+from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.ops import IDENTITY, Accumulate, Elementwise, Map, Pointwise
+from blockbuster.ir.ports import select_results
+from blockbuster.rules.base import name_of
+from blockbuster.rules.beside import RunBeside, Wait, Waiting, waits_for_more
+from blockbuster.rules.element_formulas import in_both, monoid_of
+from blockbuster.rules.legality import different_dims, first_iteration_gone, map_at
 
 
-@dataclass(frozen=True)
-class FoldAtExtremum(LocalRule):
+class FoldAtExtremum(RunBeside):
     """A map that folds an extremum, and a map that waits for it."""
 
-    name: ClassVar[str] = "fold-at-extremum"
-    kind: ClassVar[Kind] = "fusion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "fold-at-extremum"
+    in_place = True
+    looks_beside = False
+    roles = ("extremum", "fold")
+    words = "the maximum"
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        if not isinstance(graph.nodes[position].op, Map):
-            return
+    def waiting(self, graph: Graph, position: int) -> Iterator[Wait]:
         for first in graph.nodes[position].makers:
-            if not isinstance(graph.nodes[first].op, Map):
-                continue
-            for found in waiting(graph, first, position):
-                if isinstance(found, Waiting):
-                    name = name_of(graph, Value(position, found.port))
-                    yield Match(self, graph, {"extremum": first, "fold": position}, name)
-                    break
-                note(Refusal(self, (first, position), found))
-
-    def apply(self, match: Match) -> Graph:
-        edit, instead = run_beside(match, "extremum", "fold", _first(match))
-        edit.redirect_all([*instead], [*instead.values()])
-        return edit.finish()
-
-    def describe(self, match: Match) -> str:
-        return f"{match.detail} beside the maximum in {label(match.node('extremum'))}"
+            if isinstance(graph.nodes[first].op, Map):
+                for found in _waiting(graph, first, position):
+                    yield (first, position), found
 
 
-def _first(match: Match) -> Waiting:
-    """The first fold that can run beside its extremum."""
-    found = waiting(match.graph, match.nodes["extremum"], match.nodes["fold"])
-    return next(each for each in found if isinstance(each, Waiting))
+def _waiting(graph: Graph, first: int, second: int) -> Iterator[Waiting | str]:
+    """The folds of the map ``second`` that wait for extrema of the map ``first``.
 
+    For each that compares with such an extremum and cannot run beside it: the reason, in words.
+    """
+    node, op = graph.nodes[second], map_at(graph, second)
+    for extremum in _compared(graph, first, second):
+        reason = different_dims(graph, first, second) or first_iteration_gone(graph, first, second)
+        if reason:
+            yield reason
+            continue
+        for port, result in enumerate(op.results):
+            alone = select_results(node, (port,), rebuild)[0]
+            if isinstance(result, Accumulate) and extremum in alone.operands:
+                yield _judged(graph, extremum, Value(second, port), alone)
+
+
+def _compared(graph: Graph, first: int, second: int) -> Iterator[Value]:
+    """The maxima and minima of one map that operators in the body of another compare with."""
+    node, op = graph.nodes[second], map_at(graph, second)
+    folds = map_at(graph, first).results
+    for at, value in enumerate(op.entering(node.operands)):
+        if value.node == first and folds[value.port] in (Accumulate("max"), Accumulate("min")):
+            readers = (op.body.nodes[reader].op for reader, _ in op.body.uses_of(Value(-1, at)))
+            if any(map(_tests_equality, readers)):
+                yield value
+
+
+def _tests_equality(op: object) -> bool:
+    return isinstance(op, Elementwise | Pointwise) and "eq" in functions_of(op.expr)
+
+
+def _judged(graph: Graph, extremum: Value, result: Value, alone: Node) -> Waiting | str:
+    more = waits_for_more(graph, extremum.node, extremum, alone)
+    factor = more or _factor(graph, extremum, alone)
+    if isinstance(factor, str):
+        return f"{name_of(graph, result)} {factor}"
+    return Waiting(extremum.node, result.port, alone, (extremum.port,), factor)
+
+
+def _factor(graph: Graph, extremum: Value, alone: Node) -> Expr | str:
+    """The factor of a partial result of the fold, or why it cannot run beside the extremum."""
+    searched = graph.nodes[extremum.node]
+    x, leaf, taken, _ = in_both(graph, extremum, extremum, alone)
+    if not set(searched.types[extremum.port].axes) <= set(alone.types[0].axes):
+        return f"lacks an axis of {name_of(graph, extremum)}"
+    monoid = monoid_of(alone, 0)
+    neutral = Const(IDENTITY[monoid])
+    if not isinstance(taken, Call) or taken.fn != "where" or taken.args[2] != neutral:
+        return f"does not take {neutral.value:g} where {name_of(graph, extremum)} is not"
+    found = (call("eq", x, leaf), call("eq", leaf, x))
+    missing = call("ne", x, x)
+    alike, or_missing = _at_lead(monoid)
+    if taken.args[0] in found:
+        return alike
+    if taken.args[0] in [call("or", *p) for f in found for p in ((f, missing), (missing, f))]:
+        return or_missing
+    return f"compares with {name_of(graph, extremum)} what is not folded to it"
+
+
+def _at_lead(monoid: str) -> tuple[Call, Call]:
+    """The factors that make x neutral unless its lead r is the folded lead r2, or is missing."""
+    alike, missing = call("eq", Arg(1), Arg(2)), call("ne", Arg(1), Arg(1))
+    neutral = Const(IDENTITY[monoid])
+    return (
+        call("where", alike, Arg(0), neutral),
+        call("where", call("or", alike, missing), Arg(0), neutral),
+    )

@@ -19,19 +19,16 @@ Source: ours; (X diag(g) + 1 b') Y = X (diag(g) Y) + 1 (b' Y).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Functional, Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, label, unheard
+from blockbuster.ir.ops import Functional, Map
+from blockbuster.rules.base import Match, label
 from blockbuster.rules.legality import map_at, not_only_summed_dots, vector_varies
 from blockbuster.rules.local_linearity import (
     ROW_OPERATORS,
-    first_leaving,
-    leaving_operator,
+    LeavingOperator,
     shift_would_cancel,
     taken_out,
 )
@@ -39,21 +36,24 @@ from blockbuster.rules.local_linearity import (
 COLUMN_OPERATORS = (Functional("col_scale"), Functional("col_shift"))
 
 
-@dataclass(frozen=True)
-class FoldColumns(LocalRule):
+class FoldColumns(LeavingOperator):
     """Makes way for local-linearity."""
 
-    name: ClassVar[str] = "fold-columns"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "fold-columns"
+    in_place = True
+    looks_beside = False
+    ops = COLUMN_OPERATORS
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        yield from leaving_operator(self, COLUMN_OPERATORS, _stays, graph, position, note)
+    def stays(self, graph: Graph, position: int, inner: int) -> str:
+        op = map_at(graph, position)
+        return (
+            _hides_no_row_operator(op, inner)
+            or not_only_summed_dots(op, Value(inner))
+            or _shift_would_cancel(graph, position, inner)
+        )
 
     def apply(self, match: Match) -> Graph:
-        inner = first_leaving(match, COLUMN_OPERATORS, _stays)
+        inner = self.leaving(match)
         operator = match.map("map").body.nodes[inner]
         if operator.op == Functional("col_scale"):
             return _on_the_right(match, inner)
@@ -89,15 +89,6 @@ def _on_the_right(match: Match, inner: int) -> Graph:
     for port, value in enumerate(new):
         edit.redirect(match.value("map", port), value)
     return edit.finish()
-
-
-def _stays(graph: Graph, position: int, inner: int) -> str:
-    op = map_at(graph, position)
-    return (
-        _hides_no_row_operator(op, inner)
-        or not_only_summed_dots(op, Value(inner))
-        or _shift_would_cancel(graph, position, inner)
-    )
 
 
 def _shift_would_cancel(graph: Graph, position: int, inner: int) -> str:

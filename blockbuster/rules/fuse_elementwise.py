@@ -14,28 +14,25 @@ step counts rest on that.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.expr import Arg, Expr, calls, rewrite, substitute
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Elementwise, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, unheard
+from blockbuster.ir.ops import Elementwise
+from blockbuster.rules.base import LocalRule, Match, Note, unheard
 from blockbuster.rules.legality import used_elsewhere
 
 MOST = 64
 """How many functions one elementwise operator applies at most."""
 
 
-@dataclass(frozen=True)
 class FuseElementwise(LocalRule):
     """Rule 9."""
 
-    name: ClassVar[str] = "fuse-elementwise"
-    number: ClassVar[int | None] = 9
-    kind: ClassVar[Kind] = "companion"
-    in_place: ClassVar[bool] = True
-    needs: ClassVar[tuple[type[Op], ...]] = (Elementwise, Elementwise)
+    name = "fuse-elementwise"
+    number = 9
+    kind = "companion"
+    in_place = True
+    needs = (Elementwise, Elementwise)
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Elementwise):
@@ -44,10 +41,7 @@ class FuseElementwise(LocalRule):
             if value.node < 0 or not isinstance(graph.nodes[value.node].op, Elementwise):
                 continue
             reason = used_elsewhere(graph, value, position) or _too_long(graph, value, position)
-            if reason:
-                note(Refusal(self, (value.node, position), reason))
-            else:
-                yield Match(self, graph, {"first": value.node, "second": position})
+            yield from self.judged(graph, {"first": value.node, "second": position}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         first, second = match.node("first"), match.node("second")

@@ -17,15 +17,14 @@ Source: Blockbuster Part 1, rule 1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Input, Node, Value
 from blockbuster.ir.ops import Map, Op, Rescale, Result
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.ports import results_at
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, name_of, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, name_of, unheard
 from blockbuster.rules.legality import (
     different_dims,
     edge_not_item_by_item,
@@ -34,15 +33,14 @@ from blockbuster.rules.legality import (
 )
 
 
-@dataclass(frozen=True)
 class FuseMaps(LocalRule):
     """Rule 1."""
 
-    name: ClassVar[str] = "fuse-maps"
-    number: ClassVar[int | None] = 1
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "fuse-maps"
+    number = 1
+    needs = (Map, Map)
+    in_place = True
+    looks_beside = False
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):
@@ -56,10 +54,8 @@ class FuseMaps(LocalRule):
                 or edge_not_item_by_item(graph, producer, position)
                 or indirect_path(graph, producer, position)
             )
-            if reason:
-                note(Refusal(self, (producer, position), reason))
-            else:
-                yield Match(self, graph, {"producer": producer, "consumer": position})
+            nodes = {"producer": producer, "consumer": position}
+            yield from self.judged(graph, nodes, reason, note)
 
     def apply(self, match: Match) -> Graph:
         first, second = match.map("producer"), match.map("consumer")

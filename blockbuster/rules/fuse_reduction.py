@@ -17,25 +17,23 @@ Source: Blockbuster Part 1, rule 3.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Accumulate, Map, Op, Reduce
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, unheard
+from blockbuster.ir.ops import Accumulate, Map, Reduce
+from blockbuster.rules.base import LocalRule, Match, Note, unheard
 from blockbuster.rules.fuse_maps import padded
 from blockbuster.rules.legality import first_iteration_gone
 
 
-@dataclass(frozen=True)
 class FuseReduction(LocalRule):
     """Rule 3."""
 
-    name: ClassVar[str] = "fuse-reduction"
-    number: ClassVar[int | None] = 3
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Reduce)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "fuse-reduction"
+    number = 3
+    needs = (Map, Reduce)
+    in_place = True
+    looks_beside = False
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Reduce):
@@ -44,10 +42,7 @@ class FuseReduction(LocalRule):
         if source.node < 0 or not isinstance(graph.nodes[source.node].op, Map):
             return
         reason = first_iteration_gone(graph, source.node)
-        if reason:
-            note(Refusal(self, (source.node, position), reason))
-        else:
-            yield Match(self, graph, {"map": source.node, "reduction": position})
+        yield from self.judged(graph, {"map": source.node, "reduction": position}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         node, reduction = match.node("map"), match.node("reduction")

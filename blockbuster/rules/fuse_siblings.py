@@ -16,24 +16,21 @@ Source: Blockbuster Part 1, rule 2. Sharing is a condition of profit; independen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, unheard
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import LocalRule, Match, Note, label, unheard
 from blockbuster.rules.fuse_maps import Joined, moved_leads, padded
 from blockbuster.rules.legality import dependent, different_dims, first_iteration_gone
 
 
-@dataclass(frozen=True)
 class FuseSiblings(LocalRule):
     """Rule 2."""
 
-    name: ClassVar[str] = "fuse-siblings"
-    number: ClassVar[int | None] = 2
-    in_place: ClassVar[bool] = True
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    name = "fuse-siblings"
+    number = 2
+    in_place = True
+    needs = (Map, Map)
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):
@@ -46,10 +43,7 @@ class FuseSiblings(LocalRule):
                 or first_iteration_gone(graph, first, position)
                 or dependent(graph, first, position)
             )
-            if reason:
-                note(Refusal(self, (first, position), reason))
-            else:
-                yield Match(self, graph, {"first": first, "second": position})
+            yield from self.judged(graph, {"first": first, "second": position}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         nodes = (match.node("first"), match.node("second"))

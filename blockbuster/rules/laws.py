@@ -66,6 +66,18 @@ LAWS = (
 )
 """Every law. ``testing/laws.py`` proves each row, and refutes it without its condition."""
 
+OUT_OF_EXTREMA = ("exp", "recip0", "reciprocal")
+"""What s >= 0 is made by if it moves out of a maximum or minimum.
+
+Others may be positive, too, but proofs do not decide the signs of such products.
+"""
+
+OUT_OF_MAGNITUDES = ("sqrt", "rsqrt")
+"""What s is made by, or its reciprocal, if |s| moves out of a largest absolute value.
+
+Other values are in the range of floats without a root, too: it has half their exponents.
+"""
+
 
 @dataclass(frozen=True)
 class Repaired:

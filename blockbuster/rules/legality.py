@@ -5,7 +5,7 @@ from __future__ import annotations
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Accumulate, Collect, Functional, Map, Pointwise
 from blockbuster.ir.types import Dim
-from blockbuster.rules.base import label, name_of
+from blockbuster.rules.base import label, map_of, name_of
 
 MOST_NESTED = 48
 """How deep an extension may nest maps.
@@ -17,9 +17,7 @@ long chain would nest deeper than Python can compare (see ``driver.py``).
 
 def map_at(graph: Graph, position: int) -> Map:
     """The map operator at ``position``."""
-    op = graph.nodes[position].op
-    assert isinstance(op, Map)
-    return op
+    return map_of(graph.nodes[position])
 
 
 def different_dims(graph: Graph, first: int, second: int) -> str:

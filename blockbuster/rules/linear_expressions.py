@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call
 
@@ -104,10 +104,14 @@ LINEAR: Mapping[str, Callable[[str, Sequence[Parts[Expr]]], Parts[Expr]]] = {
     "where": _selected,
 }  # fmt: skip
 
-EXACT: Mapping[str, Callable[..., float]] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "neg": lambda a: -a,
-    "mul": lambda a, b: a * b,
+ARITHMETIC: Mapping[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b, "neg": lambda a: -a, "square": lambda a: a * a,
+    "reciprocal": lambda a: 1 / a,
 }  # fmt: skip
+"""Functions that are made by arithmetic alone, of numbers of any kind."""
+
+EXACT = ("add", "sub", "mul", "neg")
 
 
 def number(expr: Call) -> Expr:
@@ -117,4 +121,4 @@ def number(expr: Call) -> Expr:
     values = [arg.value for arg in expr.args if isinstance(arg, Const)]
     if expr.fn not in EXACT or len(values) < len(expr.args):
         return expr
-    return Const(EXACT[expr.fn](*values))
+    return Const(ARITHMETIC[expr.fn](*values))

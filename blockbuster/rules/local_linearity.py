@@ -19,14 +19,14 @@ Source: ours; (diag(c) X + a 1') Y = diag(c) X Y + a (1' Y), as in rules 4 and 5
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Accumulate, Functional, Map, Op
+from blockbuster.ir.ops import Accumulate, Functional, Map
 from blockbuster.rules.array_terms import Terms
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, label, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, unheard
 from blockbuster.rules.legality import (
     first_iteration_gone,
     map_at,
@@ -38,21 +38,55 @@ from blockbuster.rules.mean_shifts import not_centered
 ROW_OPERATORS = (Functional("row_scale"), Functional("row_shift"))
 
 
-@dataclass(frozen=True)
-class LocalLinearity(LocalRule):
-    """Rules 4 and 5 within one map."""
+class LeavingOperator(LocalRule):
+    """A rule for operators, of ``ops``, in the body of a map: the first that can leaves it."""
 
-    name: ClassVar[str] = "local-linearity"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    kind = "companion"
+    needs = (Map,)
+    ops: ClassVar[tuple[Functional, ...]]
+
+    def stays(self, graph: Graph, position: int, inner: int) -> str:
+        """Why the operator at ``inner`` in a map cannot leave it; "" if it can."""
+        raise AssertionError(f"{self.name} judges no operator")
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        yield from leaving_operator(self, ROW_OPERATORS, _stays, graph, position, note)
+        op = graph.nodes[position].op
+        for inner in self._those(op.body) if isinstance(op, Map) else ():
+            reason = first_iteration_gone(graph, position) or self.stays(graph, position, inner)
+            if not reason:
+                detail = label(map_at(graph, position).body.nodes[inner])
+                yield Match(self, graph, {"map": position}, detail)
+                return
+            note(Refusal(self, (position,), reason))
+
+    def leaving(self, match: Match) -> int:
+        """The position, in the body of the matched map, of the operator that leaves."""
+        graph, position = match.graph, match.nodes["map"]
+        inside = self._those(match.map("map").body)
+        return next(inner for inner in inside if not self.stays(graph, position, inner))
+
+    def _those(self, body: Graph) -> list[int]:
+        return [position for position, op in body.of_type(Functional) if op in self.ops]
+
+
+class LocalLinearity(LeavingOperator):
+    """Rules 4 and 5 within one map."""
+
+    name = "local-linearity"
+    in_place = True
+    looks_beside = False
+    ops = ROW_OPERATORS
+
+    def stays(self, graph: Graph, position: int, inner: int) -> str:
+        op = map_at(graph, position)
+        return (
+            vector_varies(op, inner)
+            or not_only_summed_dots(op, Value(inner))
+            or shift_would_cancel(graph, position, inner)
+        )
 
     def apply(self, match: Match) -> Graph:
-        inner = first_leaving(match, ROW_OPERATORS, _stays)
+        inner = self.leaving(match)
         node = match.node("map")
         operator = match.map("map").body.nodes[inner]
         c = node.operands[operator.operands[1].port]
@@ -77,15 +111,6 @@ class LocalLinearity(LocalRule):
         return f"{match.detail} leaves {label(match.node('map'))}"
 
 
-def _stays(graph: Graph, position: int, inner: int) -> str:
-    op = map_at(graph, position)
-    return (
-        vector_varies(op, inner)
-        or not_only_summed_dots(op, Value(inner))
-        or shift_would_cancel(graph, position, inner)
-    )
-
-
 def shift_would_cancel(graph: Graph, position: int, inner: int) -> str:
     """Rows may be shifted after the product by minus the mean, if their variance is taken."""
     op = map_at(graph, position)
@@ -97,41 +122,6 @@ def shift_would_cancel(graph: Graph, position: int, inner: int) -> str:
     inside = terms.values(op.body, [outer[v] for v in graph.nodes[position].operands])
     elements, shift = (inside[v] for v in operator.operands)
     return not_centered(terms, elements, shift, op.dim)
-
-
-Stays = Callable[[Graph, int, int], str]
-"""Why an operator in the body of the map at a position cannot leave the map; "" if it can."""
-
-
-def leaving_operator(
-    rule: Rule,
-    ops: tuple[Functional, ...],
-    stays: Stays,
-    graph: Graph,
-    position: int,
-    note: Note,
-) -> Iterator[Match]:
-    """A map with an operator of one of ``ops`` that can leave: the first such leaves."""
-    op = graph.nodes[position].op
-    if not isinstance(op, Map):
-        return
-    for inner in _those(op.body, ops):
-        reason = first_iteration_gone(graph, position) or stays(graph, position, inner)
-        if not reason:
-            yield Match(rule, graph, {"map": position}, label(op.body.nodes[inner]))
-            return
-        note(Refusal(rule, (position,), reason))
-
-
-def first_leaving(match: Match, ops: tuple[Functional, ...], stays: Stays) -> int:
-    """The position, in the body of the matched map, of the operator that leaves."""
-    graph, position = match.graph, match.nodes["map"]
-    inside = _those(match.map("map").body, ops)
-    return next(inner for inner in inside if not stays(graph, position, inner))
-
-
-def _those(body: Graph, ops: tuple[Functional, ...]) -> list[int]:
-    return [position for position, op in body.of_type(Functional) if op in ops]
 
 
 def taken_out(

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
 from blockbuster.ir.graph import Node, Value
-from blockbuster.ir.ops import Elementwise, Functional, Pointwise
-from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
+from blockbuster.rules.element_formulas import scalar_of
 from blockbuster.rules.emitter import Emitter
 from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
 from blockbuster.rules.pairs import Pair
@@ -46,7 +45,7 @@ def logarithm(
 
     None if it is not linear in one.
     """
-    expr = _scalar(node)
+    expr = scalar_of(node)
     if expr is None or node.types[0].buffered:
         return None
     used: dict[Logarithm, None] = {}
@@ -117,12 +116,3 @@ def _multiplied(slope: Expr, value: Expr) -> Expr:
 
 def _chooses(expr: Expr) -> bool:
     return "where" in functions_of(expr)
-
-
-def _scalar(node: Node) -> Expr | None:
-    match node.op:
-        case Elementwise(expr) | Pointwise(expr, _):
-            return expr
-        case Functional(name) if name in SCALAR_FUNCTIONS:
-            return call(SCALAR_FUNCTIONS[name], Arg(0), Arg(1))
-    return None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.graph import Graph, Node, Output, Value
+from blockbuster.ir.graph import Node, Output, Value
 from blockbuster.ir.ops import Accumulate, Map
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.emitter import Emitter
@@ -44,14 +44,3 @@ def summed_again(
     again = Map(op.dim, body.finish(*made), iterated, results)
     operands = (*node.operands, *(value for value, _ in vectors))
     return list(edit.add(again, *operands, hints=hints, origin=origin))
-
-
-def maker(graph: Graph, value: Value) -> Node | None:
-    """The node that computes a value; None for an input."""
-    return graph.nodes[value.node] if value.node >= 0 else None
-
-
-def hint_of(graph: Graph, value: Value) -> str:
-    """The user's word for a value, or x."""
-    node = maker(graph, value)
-    return (node.hints[value.port] if node else graph.inputs[value.port].hint) or "x"

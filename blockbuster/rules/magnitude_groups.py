@@ -7,11 +7,11 @@ A magnitude is the largest absolute value or the sum of all: no value is larger 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from blockbuster.ir.builder import rebuild
-from blockbuster.ir.expr import Arg, Call, Expr, call
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Accumulate
 from blockbuster.ir.ports import select_results
@@ -20,7 +20,7 @@ from blockbuster.rules.beside import Waiting, waits_for_more
 from blockbuster.rules.element_formulas import InBoth, in_both
 from blockbuster.rules.laws import Question, Repaired, repaired, to_power
 from blockbuster.rules.legality import first_iteration_gone, map_at
-from blockbuster.rules.monomials import Monomial, NotProductError, Products
+from blockbuster.rules.separate import POWERS, Separation
 from blockbuster.rules.shared_factor import made_here, sharing
 
 LEAST = 1e-30
@@ -31,43 +31,12 @@ its digits through a square.
 """
 
 
-@dataclass(frozen=True)
-class Scaled:
-    """A sum of what ``scale``, an operand of its map, scales: to the powers that ``degree`` says.
-
-    It waits for a magnitude, result ``found.lead`` of the map ``first``.
-    """
-
-    first: int
-    found: Waiting
-    scale: Value
-    degree: Monomial
-
-    def inverse(self, magnitude: Expr) -> Expr:
-        """What stands for the scale in the loop, of the magnitude of a block."""
-        return magnitude if self.divides else call("reciprocal", magnitude)
-
-    def restored(self, total: Expr, scale: Expr, magnitude: Expr) -> Expr:
-        """The sum from that of the loop, its scale, and the magnitude of all blocks."""
-        whole = call("div", magnitude, scale) if self.divides else call("mul", scale, magnitude)
-        signed, unsigned = abs(self.degree.signed), abs(self.degree.unsigned)
-        for base, power in ((whole, signed), (call("abs", whole), unsigned)):
-            if power:
-                total = call("mul", total, to_power(base, power))
-        return total
-
-    @property
-    def divides(self) -> bool:
-        """True if the scale is what values are divided by."""
-        return self.degree.signed + self.degree.unsigned < 0
-
-
 def at_least(magnitude: Expr) -> Expr:
     """A magnitude that can be divided by."""
     return call("maximum", magnitude, LEAST)
 
 
-def scaled(graph: Graph, position: int) -> Iterator[Scaled | str]:
+def scaled(graph: Graph, position: int) -> Iterator[Waiting | str]:
     """The sums of a map that can run beside a magnitude; else the reason, in words."""
     node = graph.nodes[position]
     for first in dict.fromkeys(sharing(graph, position)):
@@ -86,7 +55,7 @@ def _magnitudes(graph: Graph, first: int) -> Iterator[Value]:
             yield Value(first, port)
 
 
-def _of_scale(graph: Graph, position: int, lead: Value, scale: Value) -> Iterator[Scaled | str]:
+def _of_scale(graph: Graph, position: int, lead: Value, scale: Value) -> Iterator[Waiting | str]:
     node, op = graph.nodes[position], map_at(graph, position)
     if gone := first_iteration_gone(graph, position):
         yield gone
@@ -103,8 +72,11 @@ def _of_scale(graph: Graph, position: int, lead: Value, scale: Value) -> Iterato
         if isinstance(degree, str):
             yield f"{name_of(graph, Value(position, port))} {degree}"
             continue
-        found = Waiting(lead.port, port, alone, rescaled(degree))
-        yield Scaled(lead.node, found, scale, degree)
+        yield Waiting(
+            lead.node, port, alone, (lead.port,), rescaled(degree),
+            inside=((scale, lead.port, inverse(degree, at_least(Arg(0)))),),
+            restored=restored_from(degree, Arg(0), Arg(2), at_least(Arg(1))), outside=(scale,),
+        )  # fmt: skip
 
 
 def other_axes(graph: Graph, lead: Value, scale: Value, alone: Node) -> str:
@@ -116,25 +88,103 @@ def other_axes(graph: Graph, lead: Value, scale: Value, alone: Node) -> str:
     return ""
 
 
-def degree_in(both: InBoth) -> Monomial | str:
+class Degree(NamedTuple):
+    """A product has its scale c as c ** signed * |c| ** unsigned."""
+
+    signed: float
+    unsigned: float
+
+    @property
+    def power(self) -> float:
+        """With which power of |c| it grows; or shrinks, if it ``divides`` by c."""
+        return abs(self.signed + self.unsigned)
+
+    @property
+    def divides(self) -> bool:
+        """True if the scale is what values are divided by."""
+        return self.signed + self.unsigned < 0
+
+
+def degree_in(both: InBoth) -> Degree | str:
     """The powers of the scale in what is added up, or why it cannot be scaled by a magnitude."""
-    products = Products(both.late, both.all.reads)
-    try:
-        found = products.of(both.all.summand(both.folded, both.late))
-    except NotProductError as reason:
-        return f"waits for its scale and {reason}"
-    power = abs(found.signed + found.unsigned)
-    if not power or found.signed * found.unsigned < 0:
+    summand = both.all.summand(both.folded, both.late)
+    found = degree_of(summand, both.late, both.all.reads)
+    if isinstance(found, str):
+        return f"waits for its scale and {found}"
+    if not found.power or found.signed * found.unsigned < 0:
         return "does not grow or shrink with its scale"
-    if not found.covers(products.of(both.lead), power):
+    own, of_lead = _sizes(summand), _sizes(both.lead)
+    shares = [own.get(base, 0) / power for base, power in of_lead.items()]
+    if not shares or min(shares) < found.power:
         return "scales something else than what the magnitude is of"
     return found
 
 
-def rescaled(degree: Monomial) -> Expr:
+def degree_of(expr: Expr, c: Arg, reads: Callable[[Expr, Expr], bool]) -> Degree | str:
+    """The powers of ``c`` in a product of powers; or why it is none, as a predicate.
+
+    ``reads(f, c)`` tells whether f depends on c. A root of what changes its sign with c is refused:
+    with |c| it may be NaN.
+    """
+    powers, size = powers_in(expr), call("abs", c)
+    for base in powers:
+        inner = base.args[0] if isinstance(base, Call) and base.fn == "abs" else base
+        if inner == c or not reads(inner, c):
+            continue
+        match inner:
+            case Call("add" | "sub", _):
+                return "adds terms that do not grow with it alike"
+            case Call("where", _):
+                return "hides it in where, and it may be infinite"
+            case Call(fn, _):
+                return f"takes {fn} of it"
+        return "combines elements that are multiplied by it"
+    if _takes_root_of_sign(expr, c):
+        return "takes a root of what has its sign"
+    return Degree(powers.get(c, 0), powers.get(size, 0))
+
+
+def powers_in(expr: Expr) -> Mapping[Expr, float]:
+    """The bases of a product and their powers; numbers and sizes are left out, and so are signs."""
+    factor = Separation(frozenset(arguments(expr)), frozenset(), {}).factor(expr)
+    return {**factor.powers, **{call("exp", term): n for term, n in factor.exponent.items()}}
+
+
+def _sizes(expr: Expr) -> dict[Expr, float]:
+    """The powers of the absolute values of bases."""
+    found = dict[Expr, float]()
+    for base, power in powers_in(expr).items():
+        size = base.args[0] if isinstance(base, Call) and base.fn == "abs" else base
+        found[size] = found.get(size, 0) + power
+    return found
+
+
+def _takes_root_of_sign(expr: Expr, c: Arg) -> bool:
+    if not isinstance(expr, Call) or c.index not in arguments(expr):
+        return False
+    power = expr.args[1] if expr.fn == "pow" else Const(POWERS.get(expr.fn, 1))
+    root = isinstance(power, Const) and power.value % 1 != 0
+    odd = root and powers_in(expr.args[0]).get(c, 0) % 2 != 0
+    return odd or any(_takes_root_of_sign(arg, c) for arg in expr.args)
+
+
+def inverse(degree: Degree, magnitude: Expr) -> Expr:
+    """What stands for the scale in the loop, of the magnitude of a block."""
+    return magnitude if degree.divides else call("reciprocal", magnitude)
+
+
+def restored_from(degree: Degree, total: Expr, scale: Expr, magnitude: Expr) -> Expr:
+    """The sum from that of the loop, its scale, and the magnitude of all blocks."""
+    whole = call("div", magnitude, scale) if degree.divides else call("mul", scale, magnitude)
+    for base, power in ((whole, abs(degree.signed)), (call("abs", whole), abs(degree.unsigned))):
+        if power:
+            total = call("mul", total, to_power(base, power))
+    return total
+
+
+def rescaled(degree: Degree) -> Expr:
     """What takes a partial sum from its own magnitude to that of both, by the law of factors."""
-    power = abs(degree.signed + degree.unsigned)
-    of_elements = call("div", Arg(1), to_power(at_least(Arg(0)), power))
+    of_elements = call("div", Arg(1), to_power(at_least(Arg(0)), degree.power))
     found = repaired(Question(of_elements, (0,), (1,), "+", {}))
     assert isinstance(found, Repaired)
     return found.h

@@ -13,16 +13,17 @@ from typing import NamedTuple
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, call, functions_of
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Pointwise
+from blockbuster.ir.ops import Accumulate, Elementwise, Map, Pointwise
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.affine import Affine
-from blockbuster.rules.base import name_of
+from blockbuster.rules.base import maker_of, name_of
+from blockbuster.rules.element_formulas import before_rows, scalar_of
+from blockbuster.rules.laws import OUT_OF_MAGNITUDES
 from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.linear_expressions import ONE, NotAffine, Parts
 from blockbuster.rules.shared_factor import made_here, sharing
 
 MAGNITUDE = call("abs", Arg(0))
-ROOTS = ("sqrt", "rsqrt")
 
 # The pattern: a largest absolute value, and a factor that waits for another map ---------------
 
@@ -39,15 +40,11 @@ def largest(op: Map) -> Largest | None:
     """The absolute values of which a map's only result is the largest."""
     if op.results != (Accumulate("max"),):
         return None
-    value, nodes, rows = op.body.outputs[0].value, op.body.nodes, None
-    if value.node >= 0 and nodes[value.node].op == Functional("row_max"):
-        rows = nodes[value.node]
-        value = rows.operands[0]
-    node = nodes[value.node] if value.node >= 0 else None
-    if node is None or not isinstance(node.op, Elementwise | Pointwise):
-        return None
-    match node.op.expr:
+    value, rows = before_rows(op.body, op.body.outputs[0].value, "max")
+    node = maker_of(op.body, value)
+    match scalar_of(node) if node else None:
         case Call("abs", (expr,)):
+            assert node is not None
             return Largest(node, expr, rows)
     return None
 
@@ -84,12 +81,11 @@ def why_it_stays(graph: Graph, position: int, found: Late) -> str:
 
 
 def no_root(graph: Graph, factor: Value) -> str:
-    """The other values are in range without a root, too: it has half the exponents of floats."""
-    op = graph.nodes[factor.node].op
-    expr = op.expr if isinstance(op, Elementwise | Pointwise) else None
+    """``OUT_OF_MAGNITUDES`` says which factors may leave, or their reciprocals."""
+    expr = scalar_of(graph.nodes[factor.node])
     if isinstance(expr, Call) and expr.fn == "reciprocal":
         (expr,) = expr.args
-    root = isinstance(expr, Call) and expr.fn in ROOTS
+    root = isinstance(expr, Call) and expr.fn in OUT_OF_MAGNITUDES
     return "" if root else "it is no root, and without it values could leave the range of floats"
 
 

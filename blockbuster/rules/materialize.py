@@ -44,30 +44,19 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.errors import RuleError, message
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map, Op
+from blockbuster.ir.ops import Map
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Type
-from blockbuster.rules.base import Kind, Match, Note, Rule, label, unheard
+from blockbuster.rules.base import Match, Note, Rule, hint_of, label, unheard
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.operands import operands
-from blockbuster.rules.statistics import (
-    Path,
-    Values,
-    added,
-    hint_of,
-    name_of,
-    slice_of,
-    statistics,
-)
+from blockbuster.rules.statistics import Path, Values, added, name_of, slice_of, statistics
 
 
-@dataclass(frozen=True)
 class Materialize(Rule):
     """Fusion undone for statistics and for operands that a loop computes again.
 
@@ -76,9 +65,9 @@ class Materialize(Rule):
     with ``operand`` for operands.
     """
 
-    name: ClassVar[str] = "materialize"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
+    name = "materialize"
+    kind = "companion"
+    needs = (Map,)
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position, _ in graph.of_type(Map):

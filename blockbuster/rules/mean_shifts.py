@@ -12,9 +12,8 @@ from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules.array_terms import Number, Terms, value_of
+from blockbuster.rules.linear_expressions import ARITHMETIC
 from blockbuster.rules.shift_invariance import equal, minus_mean
-
-ARITHMETIC = ("add", "sub", "mul", "div", "neg", "reciprocal")
 
 
 def digits_would_cancel(graph: Graph, elements: Value, shift: Value, dim: Dim) -> str:

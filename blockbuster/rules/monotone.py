@@ -5,7 +5,6 @@ The largest F(u) is F of the largest u if F rises, and F of the smallest u if it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, rewrite
@@ -49,7 +48,7 @@ def monotone(expr: Expr, late: frozenset[int], shared: frozenset[int], signs: Si
             raise NotMonotoneError(f"is not known to rise or to fall: it takes {inner.fn}")
         rises = rises == direction
         layer = Call(inner.fn, tuple(Arg(HOLE) if i == at else a for i, a in enumerate(inner.args)))
-        outer = filled(outer, {**_same(outer), HOLE: layer})
+        outer = _filled(outer, layer)
         inner = inner.args[at]
     return Monotone(inner, outer, rises)
 
@@ -84,10 +83,6 @@ def _by_factor(signs: str) -> bool | None:
     return False if POSITIVE not in signs else None
 
 
-def _same(expr: Expr) -> dict[int, Expr]:
-    return {index: Arg(index) for index in arguments(expr)}
-
-
-def filled(outer: Expr, held: Mapping[int, Expr]) -> Expr:
-    """``outer`` with each argument, HOLE among them, replaced."""
-    return rewrite(outer, lambda leaf: held[leaf.index] if isinstance(leaf, Arg) else leaf)
+def _filled(outer: Expr, layer: Expr) -> Expr:
+    """``outer`` of what ``layer`` makes of u."""
+    return rewrite(outer, lambda leaf: layer if leaf == Arg(HOLE) else leaf)

@@ -23,25 +23,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.builder import Builder, rebuild
-from blockbuster.ir.expr import Arg, arguments, rewrite
+from blockbuster.ir.expr import Arg, arguments
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Functional, Map, Op
+from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Functional, Map
 from blockbuster.ir.ports import select_results
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.beside import without
 from blockbuster.rules.by_dim import by_dim
-from blockbuster.rules.element_formulas import Formulas, folded_of, scalar_of
+from blockbuster.rules.element_formulas import Formulas, before_rows, folded_of
 from blockbuster.rules.legality import first_iteration_gone, map_at
-from blockbuster.rules.monotone import HOLE, Monotone, NotMonotoneError, filled, monotone
-from blockbuster.rules.separate import ANY, signs_of
+from blockbuster.rules.monotone import HOLE, Monotone, NotMonotoneError, monotone
 from blockbuster.rules.shared_factor import made_here, sharing
+from blockbuster.rules.signs import signs_of_value
 
 TURNED = {"max": "min", "min": "max"}
-DEEPEST = 8
-"""How many operators in a row the sign of a value is followed through."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +51,12 @@ class _Found:
     inside: dict[int, Value]
 
 
-@dataclass(frozen=True)
 class MonotoneOutOfExtremum(LocalRule):
     """Maxima and minima of rising and falling functions."""
 
-    name: ClassVar[str] = "monotone-out-of-extremum"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    name = "monotone-out-of-extremum"
+    kind = "companion"
+    needs = (Map, Map)
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):
@@ -80,24 +76,16 @@ class MonotoneOutOfExtremum(LocalRule):
         (result,) = op.results
         assert isinstance(result, Accumulate)
         monoid = result.monoid if found.parts.rises else TURNED[result.monoid]
-        body, inner = Builder(op.body), found.parts.inner
-        used = arguments(inner)
-        local = rewrite(inner, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
-        axes = op.body.type_of(_of_elements(op)).axes
-        value = by_dim(body, local, [found.inside[index] for index in used], axes, origin)
-        if _of_elements(op) != op.body.outputs[0].value:
+        body, value = Builder(op.body), _of_elements(op)
+        rows, axes = value != op.body.outputs[0].value, op.body.type_of(value).axes
+        value = by_dim(body, found.parts.inner, found.inside, axes, origin)
+        if rows:
             value = body.add(Functional(ROW_FOLDS[monoid]), value, origin=origin)[0]
         free = Map(op.dim, body.finish(value), op.iterated, (Accumulate(monoid),))
         (new,) = edit.add(free, *found.alone.operands, hints=found.alone.hints, origin=origin)
-        outside = arguments(found.parts.outer)
-        held = {index: Arg(at) for at, index in enumerate(outside)}
-        operands = [
-            new if index == HOLE else found.alone.operands[found.inside[index].port]
-            for index in outside
-        ]
-        total = by_dim(
-            edit, filled(found.parts.outer, held), operands, found.alone.types[0].axes, origin
-        )
+        whole = {i: found.alone.operands[v.port] for i, v in found.inside.items() if v.node < 0}
+        given, axes = {**whole, HOLE: new}, found.alone.types[0].axes
+        total = by_dim(edit, found.parts.outer, given, axes, origin)
         instead = {match.value("map", found.port): total}
         instead |= without(match, "map", found.port, edit, instead)
         edit.redirect_all([*instead], [*instead.values()])
@@ -163,34 +151,6 @@ def _judged(graph: Graph, port: int, alone: Node, waits: list[Value]) -> _Found 
 
 def _of_elements(op: Map) -> Value:
     """What a map folds, before a fold of rows."""
-    (result,), value = op.results, op.body.outputs[0].value
+    (result,), (output,) = op.results, op.body.outputs
     assert isinstance(result, Accumulate)
-    maker = op.body.nodes[value.node] if value.node >= 0 else None
-    if maker is not None and maker.op == Functional(ROW_FOLDS[result.monoid]):
-        return maker.operands[0]
-    return value
-
-
-def signs_of_value(graph: Graph, value: Value, left: int = DEEPEST) -> str:
-    """The signs that elements of a value may have, for all that the operators above it show."""
-    if value.node < 0 or left == 0:
-        return ANY
-    node = graph.nodes[value.node]
-    expr = scalar_of(node)
-    if expr is not None:
-        operands = enumerate(node.operands)
-        return signs_of(expr, {at: signs_of_value(graph, v, left - 1) for at, v in operands})
-    if isinstance(node.op, Map) and not node.op.start:
-        result = node.op.results[value.port]
-        if not isinstance(result, Accumulate):
-            return ANY
-        formulas = Formulas()
-        leaves = [formulas.leaf(at) for at in range(len(node.op.iterated))]
-        known = {
-            leaf.index: signs_of_value(graph, v, left - 1)
-            for leaf, v in zip(leaves, node.operands, strict=True)
-        }
-        inside = formulas.of(node.op.body, leaves)
-        signs = signs_of(folded_of(node, value.port, inside), known)
-        return signs if result.monoid != "+" or not ("-" in signs and "+" in signs) else ANY
-    return ANY
+    return before_rows(op.body, output.value, result.monoid)[0]

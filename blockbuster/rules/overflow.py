@@ -12,9 +12,10 @@ in one product, quotient or difference.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from blockbuster.ir.graph import Graph
+from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules.array_terms import Number, Term, Terms, below
 from blockbuster.rules.upper_bounds import Bounds
@@ -44,13 +45,7 @@ def overflowing(graph: Graph) -> tuple[str, ...]:
     >>> overflowing(parse(text))
     ('exp can overflow: log takes it as it is written',)
     """
-    check_graph(graph)
-    terms = Terms()
-    terms.values(graph)
-    sizes = _Sizes(terms)
-    for number in range(len(terms.terms)):
-        sizes.add(number)
-    return tuple(sizes.found)
+    return tuple(_sizes(graph)[0].found)
 
 
 def infinite_between(graph: Graph) -> tuple[str, ...]:
@@ -59,18 +54,24 @@ def infinite_between(graph: Graph) -> tuple[str, ...]:
     Whoever stores such a value stores infinity where the whole has a number. Not what is divided by
     the same exponentials again, as the results of a softmax.
     """
-    check_graph(graph)
-    terms = Terms()
-    made = terms.values(graph)
-    sizes = _Sizes(terms)
-    for number in range(len(terms.terms)):
-        sizes.add(number)
+    sizes, made = _sizes(graph)
     found = []
     for name, output in zip(graph.output_names, graph.outputs, strict=True):
         size = sizes.sizes[made[output.value]]
         if any(n in sizes.met and n not in size.small for n in size.large):
             found.append(name)
     return tuple(found)
+
+
+def _sizes(graph: Graph) -> tuple[_Sizes, Mapping[Value, Number]]:
+    """The sizes of all terms of a graph, and the terms of its values."""
+    check_graph(graph)
+    terms = Terms()
+    made = terms.values(graph)
+    sizes = _Sizes(terms)
+    for number in range(len(terms.terms)):
+        sizes.add(number)
+    return sizes, made
 
 
 @dataclass

@@ -19,26 +19,24 @@ Source: Blockbuster Part 1, rule 7: an alternative to rule 6, with the same thre
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Head, Map, Op
+from blockbuster.ir.ops import Head, Map
 from blockbuster.ir.origin import Origin
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, unheard
+from blockbuster.rules.base import Match, Note, Refusal, Rule, unheard
+from blockbuster.rules.extension import meeting
 from blockbuster.rules.legality import first_extent_unseen, first_iteration_gone, map_at
-from blockbuster.rules.meeting import meeting
 
 
-@dataclass(frozen=True)
 class PeelFirstIteration(Rule):
     """Rule 7."""
 
-    name: ClassVar[str] = "peel-first-iteration"
-    number: ClassVar[int | None] = 7
-    kind: ClassVar[Kind] = "extension"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    name = "peel-first-iteration"
+    number = 7
+    kind = "extension"
+    needs = (Map, Map)
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position, op in graph.of_type(Map):

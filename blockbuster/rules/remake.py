@@ -26,12 +26,10 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.fuse_maps import Joined
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep
 from blockbuster.rules.making import (
@@ -47,15 +45,14 @@ from blockbuster.rules.making import (
 )
 
 
-@dataclass(frozen=True)
 class Remake(LocalRule):
     """A cheap value is computed in the maps that read it, and no longer stored for them."""
 
-    name: ClassVar[str] = "remake"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
-    of_edges: ClassVar[bool] = True
+    name = "remake"
+    kind = "companion"
+    needs = (Map, Map)
+    in_place = True
+    of_edges = True
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):

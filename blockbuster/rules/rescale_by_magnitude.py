@@ -42,70 +42,20 @@ Source: ours; the scaled sum of squares of BLAS (nrm2), by blocks, as a group wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar
+from collections.abc import Iterator
 
-from blockbuster.ir.expr import Arg
-from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Elementwise, Map, Op
-from blockbuster.rules.base import (
-    Kind,
-    LocalRule,
-    Match,
-    Note,
-    Refusal,
-    label,
-    name_of,
-    unheard,
-)
-from blockbuster.rules.beside import run_beside
-from blockbuster.rules.by_dim import by_dim
-from blockbuster.rules.fuse_maps import Joined
-from blockbuster.rules.magnitude_groups import Scaled, at_least, scaled
+from blockbuster.ir.graph import Graph
+from blockbuster.rules.beside import RunBeside, Wait
+from blockbuster.rules.magnitude_groups import scaled
 
 
-@dataclass(frozen=True)
-class RescaleByMagnitude(LocalRule):
+class RescaleByMagnitude(RunBeside):
     """A map that folds a magnitude, and a sum of what is scaled by it."""
 
-    name: ClassVar[str] = "rescale-by-magnitude"
-    kind: ClassVar[Kind] = "fusion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
+    name = "rescale-by-magnitude"
+    in_place = True
+    roles = ("magnitude", "sum")
+    words = "the magnitude"
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        if not isinstance(graph.nodes[position].op, Map):
-            return
-        for each in scaled(graph, position):
-            if isinstance(each, Scaled):
-                nodes = {"magnitude": each.first, "sum": position}
-                name = name_of(graph, Value(position, each.found.port))
-                yield Match(self, graph, nodes, name)
-                return
-            note(Refusal(self, (position,), each))
-
-    def apply(self, match: Match) -> Graph:
-        found = scaled(match.graph, match.nodes["sum"])
-        each = next(each for each in found if isinstance(each, Scaled))
-        inward = partial(_scale_in_loop, match, each)
-        edit, instead = run_beside(match, "magnitude", "sum", each.found, inward)
-        result = match.value("sum", each.found.port)
-        total, magnitude = instead[result], instead[match.value("magnitude", each.found.lead)]
-        restored = each.restored(Arg(0), Arg(1), at_least(Arg(2)))
-        operands, axes = [total, each.scale, magnitude], match.graph.type_of(result).axes
-        instead[result] = by_dim(edit, restored, operands, axes, match.origin())
-        edit.redirect_all([*instead], [*instead.values()])
-        return edit.finish()
-
-    def describe(self, match: Match) -> str:
-        return f"{match.detail} beside the magnitude in {label(match.node('magnitude'))}"
-
-
-def _scale_in_loop(
-    match: Match, each: Scaled, joined: Joined, made: Sequence[Value]
-) -> Mapping[Value, Value]:
-    """One over the magnitude of the block, in place of the scale."""
-    inverse = Elementwise(each.inverse(at_least(Arg(0))))
-    return {each.scale: joined.add(inverse, made[each.found.lead], match.origin())}
+    def waiting(self, graph: Graph, position: int) -> Iterator[Wait]:
+        return (((position,), found) for found in scaled(graph, position))

@@ -38,128 +38,119 @@ Source: Neptune's rolling update, over blocks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import replace
 
-from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg
+from blockbuster.ir.expr import Arg, Expr, arguments, call, substitute
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Accumulate, Elementwise, Map, Op, Rescale
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of, unheard
-from blockbuster.rules.beside import without
-from blockbuster.rules.by_dim import by_dim
+from blockbuster.ir.ops import IDENTITY, Accumulate
+from blockbuster.rules.base import name_of
+from blockbuster.rules.beside import AS_IT_IS, RunBeside, Wait, Waiting
+from blockbuster.rules.bounded import bounded
 from blockbuster.rules.dependent_folds import Dependent, dependents
-from blockbuster.rules.fuse_maps import Joined, padded
-from blockbuster.rules.rolling import AS_IT_IS, Rolling, rolling
+from blockbuster.rules.laws import Repaired
+from blockbuster.rules.legality import map_at
+from blockbuster.rules.separate import NEGATIVE, POSITIVE, ZERO
+
+NEVER_ZERO = call("where", call("eq", Arg(0), 0.0), 1.0, Arg(0))
+"""What stands for a lead that h divides by, and that is 0 if all that it is made of is."""
 
 
-@dataclass(frozen=True)
-class RollingUpdate(LocalRule):
+class RollingUpdate(RunBeside):
     """A map that folds leads, and a fold that waits for them."""
 
-    name: ClassVar[str] = "rolling-update"
-    kind: ClassVar[Kind] = "fusion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    name = "rolling-update"
+    roles = ("leads", "fold")
+    words = "what it waits for"
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        if not isinstance(graph.nodes[position].op, Map):
-            return
-        for found, each in _sites(graph, position):
-            if isinstance(each, Rolling) and isinstance(found, Dependent):
-                name = name_of(graph, Value(position, found.port))
-                yield Match(self, graph, {"leads": found.first, "fold": position}, name)
-                return
-            note(Refusal(self, (position,), str(each)))
-
-    def apply(self, match: Match) -> Graph:
-        sites = _sites(match.graph, match.nodes["fold"])
-        found, each = next((found, each) for found, each in sites if isinstance(each, Rolling))
-        assert isinstance(found, Dependent)
-        return _Run(match, found, each).graph()
-
-    def describe(self, match: Match) -> str:
-        return f"{match.detail} beside what it waits for in {label(match.node('leads'))}"
+    def waiting(self, graph: Graph, position: int) -> Iterator[Wait]:
+        for found in dependents(graph, position):
+            each = found if isinstance(found, str) else _rolling(graph, found)
+            if isinstance(each, str) and not isinstance(found, str):
+                each = f"{name_of(graph, Value(position, found.port))} {each}"
+            yield (position,), each
 
 
-def _sites(graph: Graph, position: int) -> Iterator[tuple[Dependent | str, Rolling | str]]:
-    for found in dependents(graph, position):
-        if isinstance(found, str):
-            yield found, found
-            continue
-        each = rolling(graph, found)
-        name = name_of(graph, Value(position, found.port))
-        yield found, each if isinstance(each, Rolling) else f"{name} {each}"
-
-
-@dataclass
-class _Run:
-    """One application: the map ``leads`` folds what waits for it, too."""
-
-    match: Match
-    found: Dependent
-    rolling: Rolling
-
-    def graph(self) -> Graph:
-        """The graph with the fold beside its leads."""
-        match, found = self.match, self.found
-        first, op = match.node("leads"), match.map("leads")
-        edit = match.edit()
-        joined = Joined(first, op)
-        made = [output.value for output in op.body.outputs]
-        params = [joined.operand(match.graph, value) for value in self.rolling.parameters]
-        known = dict(zip(match.values("leads"), made, strict=True))
-        self._in_loop(joined, known)
-        assert isinstance(found.alone.op, Map)
-        outputs = [*made, *params, *joined.inline(found.alone, found.alone.op, known)]
-        (result,) = found.alone.op.results
-        assert isinstance(result, Accumulate)
-        ports = (
-            *(lead.port for lead in found.leads),
-            *range(len(made), len(made) + len(params)),
-        )
-        results = (
-            *op.results,
-            *(Accumulate("max") for _ in params),
-            Rescale(result.monoid, ports, self.rolling.factor),
-        )
-        hints = (
-            *padded(first.hints, len(made)),
-            *("",) * len(params),
-            *padded(found.alone.hints, 1),
-        )
-        new = edit.add(
-            joined.map(outputs, results), *joined.operands, hints=hints, origin=match.origin()
-        )
-        instead = dict(zip(match.values("leads"), new, strict=False))
-        own = match.value("fold", found.port)
-        leads = [instead[lead] for lead in found.leads]
-        instead[own] = self._restored(edit, new[-1], leads)
-        instead |= without(match, "fold", found.port, edit, instead)
-        edit.redirect_all([*instead], [*instead.values()])
-        return edit.finish()
-
-    def _in_loop(self, joined: Joined, known: dict[Value, Value]) -> None:
-        """The values on the way from leads to the fold, for the leads of a block."""
-        graph, origin = self.match.graph, self.match.origin()
+def _rolling(graph: Graph, found: Dependent) -> Waiting | str:
+    """How a fold is repaired in the loop of its leads, or why it cannot be, as a predicate."""
+    op, question = map_at(graph, found.first), found.question
+    monoids = {
+        number: result.monoid
+        for number, lead in zip(question.producers, found.leads, strict=True)
+        if isinstance(result := op.results[lead.port], Accumulate)
+    }
+    folded = dict(zip(question.producers, found.folded, strict=True))
+    asked = bounded(question, {number: (m, folded[number]) for number, m in monoids.items()})
+    answer, guarded = asked.repaired(), dict[int, str]()
+    if not isinstance(answer, Repaired) or answer.divisors:
         guarded = {
-            lead: joined.add(Elementwise(guard), known[lead], origin)
-            if guard != Arg(0)
-            else known[lead]
-            for lead, guard in zip(self.found.leads, self.rolling.guards, strict=True)
+            number: POSITIVE
+            for number in monoids
+            if ZERO in (signs := question.signs[number]) and NEGATIVE not in signs
         }
-        known.update(guarded)
-        for position in self.found.between:
-            node = graph.nodes[position]
-            operands = [
-                known[value] if value in known else joined.operand(graph, value)
-                for value in node.operands
-            ]
-            known[Value(position)] = joined.apply(node, operands)
+        known = {**asked.question.signs, **guarded}
+        answer = replace(asked, question=replace(asked.question, signs=known)).repaired()
+    if not isinstance(answer, Repaired):
+        return f"cannot be repaired: {answer.reason}"
+    if answer.divisors:
+        return "cannot be repaired: h divides by what may be 0 before the last element"
+    guards = [
+        _guard(monoids.get(number), question.signs[number], number in guarded)
+        for number in question.producers
+    ]
+    starts = [_start(monoids.get(n), question.signs[n], n in guarded) for n in question.producers]
+    return _placed(found, answer.h, guards, starts)
 
-    def _restored(self, edit: Builder, total: Value, leads: Sequence[Value]) -> Value:
-        """The result for the leads themselves, where other numbers stood for some."""
-        if all(guard == AS_IT_IS for guard in self.rolling.guards):
-            return total
-        operands = [total, *leads, *self.rolling.parameters]
-        axes = self.found.alone.types[0].axes
-        return by_dim(edit, self.rolling.restored, operands, axes, self.match.origin())
+
+def _guard(monoid: str | None, signs: str, never_zero: bool) -> Expr:
+    """What stands for a lead in the loop, where it may be 0 or infinite as all elements are."""
+    if never_zero:
+        return NEVER_ZERO
+    if monoid == "min" or (monoid == "max" and NEGATIVE in signs):
+        return call("where", call("eq", Arg(0), IDENTITY[monoid]), 0.0, Arg(0))
+    return AS_IT_IS
+
+
+def _start(monoid: str | None, signs: str, never_zero: bool) -> Expr | None:
+    """What stands for a lead that nothing is folded into yet, too; None if nothing does."""
+    if monoid == "+" and not never_zero:
+        return AS_IT_IS
+    if monoid == "max" and not never_zero and NEGATIVE not in signs:
+        return call("maximum", Arg(0), 0.0)
+    return None
+
+
+def _placed(
+    found: Dependent, h: Expr, guards: Sequence[Expr], starts: Sequence[Expr | None]
+) -> Waiting:
+    """The fold with ``h`` as its factor: ``guards``, or ``starts`` of nothing, stand for leads."""
+    count, question = len(found.leads), found.question
+    places = [index - 1 - 2 * count for index in sorted(arguments(h)) if index > 2 * count]
+    values = [found.leaves[question.parameters[place]] for place in places]
+    both, x = count + len(places), Arg(0)
+    held = {place: at for at, place in enumerate(places)}
+
+    def repaired(stand_ins: Sequence[Expr], of_new: Sequence[Expr], base: int) -> Expr:
+        old = [substitute(each, (Arg(1 + at),)) for at, each in enumerate(stand_ins)]
+        new = [substitute(each, (Arg(1 + base + at),)) for at, each in enumerate(of_new)]
+        given = [
+            Arg(1 + base + count + held[at]) if at in held else x
+            for at in range(len(question.parameters))
+        ]
+        return substitute(h, (x, *old, *new, *given))
+
+    start = IDENTITY[question.monoid]
+    if question.monoid == "+" and None not in starts:
+        of_leads = [each for each in starts if each is not None]
+        factor = repaired(of_leads, of_leads, both)
+    else:
+        factor = call("where", call("eq", x, start), x, repaired(guards, guards, both))
+    parameters = tuple(value for value in values if value is not None)
+    assert len(parameters) == len(values)
+    guarded = any(guard != AS_IT_IS for guard in guards)
+    restored = repaired(guards, [AS_IT_IS] * count, 0) if guarded else AS_IT_IS
+    pairs = zip(found.leads, guards, strict=True)
+    inside = tuple((lead, lead.port, guard) for lead, guard in pairs)
+    return Waiting(
+        found.first, found.port, found.alone, tuple(lead.port for lead in found.leads), factor,
+        inside, found.between, parameters, restored,
+    )  # fmt: skip

@@ -18,21 +18,18 @@ Source: Blockbuster Part 1, appendix.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
-from blockbuster.rules.base import Kind, Match, Note, Rule, unheard
+from blockbuster.rules.base import Match, Note, Rule, unheard
 from blockbuster.rules.derivation import Derivation
 from blockbuster.rules.safety import safe
 
 
-@dataclass(frozen=True)
 class SafeForm(Rule):
     """The safe form of a program. Its only site has no nodes: it is the whole program."""
 
-    name: ClassVar[str] = "safe"
-    kind: ClassVar[Kind] = "companion"
+    name = "safe"
+    kind = "companion"
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         if safe(graph) != graph:

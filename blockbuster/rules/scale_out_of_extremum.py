@@ -22,40 +22,31 @@ Source: ours; max r e = r max e for r >= 0.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, call
-from blockbuster.ir.graph import Graph, Node, Output, Value
-from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Elementwise, Functional, Map, Op, Pointwise
-from blockbuster.rules.base import (
-    Kind,
-    LocalRule,
-    Match,
-    Note,
-    Refusal,
-    label,
-    name_of,
-    unheard,
-)
+from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.ops import Accumulate, Map
+from blockbuster.rules.base import LocalRule, Match, Note, label, maker_of, name_of, unheard
 from blockbuster.rules.by_dim import by_dim
+from blockbuster.rules.element_formulas import before_rows, scalar_of
+from blockbuster.rules.laws import OUT_OF_EXTREMA
 from blockbuster.rules.legality import first_iteration_gone
+from blockbuster.rules.separate import NEGATIVE
 from blockbuster.rules.shared_factor import made_here, shares_a_pass
-from blockbuster.rules.signs import not_negative
+from blockbuster.rules.signs import PROVABLE, signs_of_value
 
 PRODUCT = call("mul", Arg(0), Arg(1))
-SCALES = (Functional("row_scale"), Functional("mul"))
 
 
-@dataclass(frozen=True)
 class ScaleOutOfExtremum(LocalRule):
     """Maxima and minima of what all iterations scale alike."""
 
-    name: ClassVar[str] = "scale-out-of-extremum"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
-    in_place: ClassVar[bool] = True
+    name = "scale-out-of-extremum"
+    kind = "companion"
+    needs = (Map,)
+    in_place = True
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         node = graph.nodes[position]
@@ -63,28 +54,21 @@ class ScaleOutOfExtremum(LocalRule):
             return
         if node.op.results[0] not in (Accumulate("max"), Accumulate("min")):
             return
-        scaled = _scaled(node.op, list(made_here(graph, position)))
+        scaled = _scaled(node.op, [*made_here(graph, position)])
         if scaled is None or not shares_a_pass(graph, position):
             return
         factor = node.operands[scaled.port]
         reason = first_iteration_gone(graph, position) or _unfit(graph, node, scaled)
         reason = reason or _of_unknown_sign(graph, factor)
-        if reason:
-            note(Refusal(self, (position,), reason))
-        else:
-            yield Match(self, graph, {"map": position}, name_of(graph, factor))
+        yield from self.judged(graph, {"map": position}, reason, note, name_of(graph, factor))
 
     def apply(self, match: Match) -> Graph:
         node, op, origin = match.node("map"), match.map("map"), match.origin()
-        scaled = _scaled(op, list(made_here(match.graph, match.nodes["map"])))
+        scaled = _scaled(op, [*made_here(match.graph, match.nodes["map"])])
         assert scaled is not None
-        body, ends = Builder(op.body), list[Output]()
-        if scaled.reader is None:
-            ends = [replace(op.body.outputs[0], value=scaled.rest)]
-        else:
-            body.set_operand(scaled.reader, 0, scaled.rest)
-        edit = match.edit()
-        unscaled = op.around(body.finish(*ends))
+        body, edit = Builder(op.body), match.edit()
+        body.redirect(scaled.product, scaled.rest)
+        unscaled = op.around(body.finish())
         (new,) = edit.add(unscaled, *node.operands, hints=node.hints, origin=origin)
         given = [new, node.operands[scaled.port]]
         edit.redirect(match.value("map"), by_dim(edit, PRODUCT, given, node.types[0].axes, origin))
@@ -95,47 +79,35 @@ class ScaleOutOfExtremum(LocalRule):
 
 
 class _Scaled(NamedTuple):
-    """What is scaled, the port of its factor, and the node that folds its rows, if one does."""
+    """A product in a map's body, what is scaled in it, and the port of the factor."""
 
+    product: Value
     rest: Value
     port: int
-    reader: int | None
 
 
 def _scaled(op: Map, ports: list[int]) -> _Scaled | None:
     """The product that a map folds, one of whose operands enters whole at one of ``ports``."""
-    value, reader, nodes = op.body.outputs[0].value, None, op.body.nodes
-    result = op.results[0]
+    (result,), (output,) = op.results, op.body.outputs
     assert isinstance(result, Accumulate)
-    if value.node >= 0 and nodes[value.node].op == Functional(ROW_FOLDS[result.monoid]):
-        reader = value.node
-        value = nodes[reader].operands[0]
-    if value.node < 0 or not _is_product(nodes[value.node]):
+    value, _ = before_rows(op.body, output.value, result.monoid)
+    maker = maker_of(op.body, value)
+    if maker is None or scalar_of(maker) not in (PRODUCT, call("mul", Arg(1), Arg(0))):
         return None
-    left, right = nodes[value.node].operands
+    left, right = maker.operands
     for rest, factor in ((left, right), (right, left)):
         whole = factor.node < 0 and factor.port in ports and not op.iterated[factor.port]
         if whole and op.body.type_of(rest) == op.body.type_of(value):
-            return _Scaled(rest, factor.port, reader)
+            return _Scaled(value, rest, factor.port)
     return None
 
 
-def _is_product(node: Node) -> bool:
-    if isinstance(node.op, Elementwise | Pointwise):
-        return node.op.expr in (PRODUCT, call("mul", Arg(1), Arg(0)))
-    return node.op in SCALES
-
-
 def _of_unknown_sign(graph: Graph, factor: Value) -> str:
-    """Why the sign of a factor is not known, or "".
-
-    Other factors may be positive, too, but proofs do not decide the signs of such products.
-    """
-    op = graph.nodes[factor.node].op
-    expr = op.expr if isinstance(op, Elementwise | Pointwise) else None
-    if not isinstance(expr, Call) or expr.fn not in ("exp", "recip0", "reciprocal"):
+    """Why the sign of a factor is not known, or ""."""
+    expr = scalar_of(graph.nodes[factor.node])
+    if not isinstance(expr, Call) or expr.fn not in OUT_OF_EXTREMA:
         return f"{name_of(graph, factor)} is no reciprocal and no exponential"
-    if not not_negative(graph, factor):
+    if NEGATIVE in signs_of_value(graph, factor, trusted=PROVABLE):
         return f"{name_of(graph, factor)} may be negative, for all that shows"
     return ""
 

@@ -35,36 +35,24 @@ Source: ours; max |r e| = |r| max |e|.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import (
-    Kind,
-    LocalRule,
-    Match,
-    Note,
-    Refusal,
-    label,
-    name_of,
-    unheard,
-)
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.magnitudes import largest, late, unscaled, why_it_stays
 
 SCALED = call("mul", Arg(0), call("abs", Arg(1)))
 
 
-@dataclass(frozen=True)
 class ScaleOutOfMagnitude(LocalRule):
     """Largest absolute values of what all iterations scale alike."""
 
-    name: ClassVar[str] = "scale-out-of-magnitude"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
-    in_place: ClassVar[bool] = True
+    name = "scale-out-of-magnitude"
+    kind = "companion"
+    needs = (Map,)
+    in_place = True
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         node = graph.nodes[position]

@@ -47,9 +47,14 @@ class Factor:
         )
 
 
-def signs_of(expr: Expr, known: Signs) -> str:
-    """The signs that ``expr`` may have where it is a number."""
+def signs_of(expr: Expr, known: Signs, trusted: frozenset[str] | None = None) -> str:
+    """The signs that ``expr`` may have where it is a number.
+
+    If some functions are ``trusted``, what others do does not count.
+    """
     match expr:
+        case Call(fn, _) if trusted is not None and fn not in trusted:
+            return ANY
         case Arg(index):
             return known.get(index, ANY)
         case Const(value):
@@ -57,7 +62,7 @@ def signs_of(expr: Expr, known: Signs) -> str:
         case Size() | Call("exp" | "sigmoid" | "rsqrt", _):
             return POSITIVE
         case Call(fn, args):
-            return _of_call(fn, args, [signs_of(arg, known) for arg in args])
+            return _of_call(fn, args, [signs_of(arg, known, trusted) for arg in args])
     raise AssertionError(expr)
 
 
@@ -72,7 +77,7 @@ def _of_call(fn: str, args: tuple[Expr, ...], signs: list[str]) -> str:
             return _ordered(_NEGATED[s] for s in a)
         case "reciprocal", [a]:
             return a.replace(ZERO, "")
-        case "tanh", [a]:
+        case "tanh" | "recip0", [a]:
             return a
         case "abs" | "square" | "sqrt", [a]:
             return _size_of(a)

@@ -1,7 +1,7 @@
 """A factor that all iterations of a map share, taken out of the sums it enters.
 
-Two rules share this module: which maps and operands they look at, and how the factor is applied to
-the sums after the map. Lists that contain the factor stay, in a map of their
+This is what factor-out and factor-out-exp share: which maps and operands they look at, and how the
+factor is applied to the sums after the map. Lists that contain the factor stay, in a map of their
 own if another map iterates over them:
 
     e, s = map K (x in !X, c = c) { .. yield e yield +s }    s1 = map K (x in !X) { .. yield +s }
@@ -11,7 +11,7 @@ own if another map iterates over them:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from blockbuster.ir.ops import Accumulate, Map
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.ports import results_at, select_results
 from blockbuster.rules.affine import Affine, Term
-from blockbuster.rules.base import Match, Note, Refusal, Rule, label, name_of
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.legality import first_iteration_gone, leads_others, map_at
 from blockbuster.rules.linear_expressions import Parts
@@ -36,31 +36,45 @@ class Factor(NamedTuple):
     ports: tuple[int, ...]
 
 
-Followed = Callable[[Map, int, Origin], Factor]
-"""The factor that a map's operand at a port gives."""
+class LeavingFactor(LocalRule):
+    """A rule for maps with an operand whose factor can leave the sums that it goes into."""
 
+    kind = "companion"
+    needs = (Map,)
 
-def leaving_factor(
-    rule: Rule, followed: Followed, graph: Graph, position: int, note: Note
-) -> Iterator[Match]:
-    """A map with an operand whose factor can leave the sums that it goes into: the first such."""
-    op = graph.nodes[position].op
-    if not isinstance(op, Map) or all(result != Accumulate("+") for result in op.results):
-        return
-    ports = [*made_here(graph, position)]
-    if not ports or not shares_a_pass(graph, position):
-        return
-    name = label(graph.nodes[position])
-    for port in ports:
-        reason = first_iteration_gone(graph, position) or why_it_stays(
-            graph, position, followed(op, port, Origin()).values
-        )
-        if not reason:
-            source = name_of(graph, graph.nodes[position].operands[port])
-            yield Match(rule, graph, {"map": position}, source)
+    def followed(self, op: Map, port: int, origin: Origin) -> Factor:
+        """The factor that a map's operand at a port gives."""
+        raise AssertionError(f"{self.name} follows no factor")
+
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+        op = graph.nodes[position].op
+        if not isinstance(op, Map) or all(result != Accumulate("+") for result in op.results):
             return
-        factor = name_of(op.body, Value(-1, port))
-        note(Refusal(rule, (position,), f"{factor} stays in {name}: {reason}"))
+        ports = [*made_here(graph, position)]
+        if not ports or not shares_a_pass(graph, position):
+            return
+        name = label(graph.nodes[position])
+        for port in ports:
+            reason = first_iteration_gone(graph, position) or why_it_stays(
+                graph, position, self.followed(op, port, Origin()).values
+            )
+            if not reason:
+                source = name_of(graph, graph.nodes[position].operands[port])
+                yield Match(self, graph, {"map": position}, source)
+                return
+            factor = name_of(op.body, Value(-1, port))
+            note(Refusal(self, (position,), f"{factor} stays in {name}: {reason}"))
+
+    def apply(self, match: Match) -> Graph:
+        graph, position = match.graph, match.nodes["map"]
+        ports = made_here(graph, position)
+        tried = (self.followed(match.map("map"), port, match.origin()) for port in ports)
+        return _taken_out(
+            match, next(f for f in tried if not why_it_stays(graph, position, f.values))
+        )
+
+    def describe(self, match: Match) -> str:
+        return f"{match.detail} leaves {label(match.node('map'))}"
 
 
 # Conditions: which maps and operands, and why a factor stays ---------------------------
@@ -156,12 +170,10 @@ def _costs(graph: Graph, position: int, staying: dict[int, str]) -> bool:
 # Rewriting -------------------------------------------------------------------------------
 
 
-def taken_out(match: Match, followed: Followed) -> Graph:
+def _taken_out(match: Match, found: Factor) -> Graph:
     """The graph in which the factor is applied to sums, after the map."""
     graph, position = match.graph, match.nodes["map"]
     op, node, origin = match.map("map"), match.node("map"), match.origin()
-    tried = (followed(op, port, origin) for port in made_here(graph, position))
-    found = next(f for f in tried if not why_it_stays(graph, position, f.values))
     staying = [*why_ports_stay(graph, position, found.values)]
     edit = match.edit()
     if staying:

@@ -8,11 +8,11 @@ there are equal.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size, arguments, call, rewrite
 from blockbuster.ir.types import Dim
+from blockbuster.rules.linear_expressions import ARITHMETIC
 
 
 def minus_mean(dim: Dim) -> Expr:
@@ -52,11 +52,6 @@ def _without_zeros(expr: Expr) -> Expr:
 
 
 _POINTS = range(3)
-_ARITHMETIC: dict[str, Callable[..., Fraction]] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b, "neg": lambda a: -a, "square": lambda a: a * a,
-    "reciprocal": lambda a: 1 / a,
-}  # fmt: skip
 
 
 def _shift_invariant(expr: Expr, dim: Dim) -> bool:
@@ -90,9 +85,9 @@ def _evaluated(expr: Expr, point: int, dim: Dim, moved: dict[int, Fraction]) -> 
             return Fraction(value) if math.isfinite(value) else None
         case Size(other):
             return Fraction(1009 + 2 * point if other == dim else 1013)
-        case Call(fn, args) if fn in _ARITHMETIC:
+        case Call(fn, args) if fn in ARITHMETIC:
             values = [_evaluated(arg, point, dim, moved) for arg in args]
             if None in values or (fn in ("div", "reciprocal") and values[-1] == 0):
                 return None
-            return _ARITHMETIC[fn](*values)
+            return Fraction(ARITHMETIC[fn](*values))
     return None

@@ -24,8 +24,9 @@ from blockbuster.ir.expr import call
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Accumulate, Functional, Map
 from blockbuster.ir.origin import Origin
+from blockbuster.rules.base import hint_of, maker_of
 from blockbuster.rules.emitter import Emitter
-from blockbuster.rules.loop_again import hint_of, maker, summed_again
+from blockbuster.rules.loop_again import summed_again
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,13 @@ def _all_shifted(graph: Graph) -> list[_Shifted]:
         if node.op != Functional("add"):
             continue
         for shift, product in (node.operands, node.operands[::-1]):
-            outer, at = maker(graph, shift), product.node
+            outer, at = maker_of(graph, shift), product.node
             if outer is None or outer.op != Functional("outer") or outer.operands[1].node != at:
                 continue
             dot = _summed(graph, product, "dot")
             if dot and _summed(graph, outer.operands[1], "row_sum") == dot[1:]:
                 result, scale = _scaled(graph, Value(position))
-                hint = hint_of(graph, product)
+                hint = hint_of(graph, product) or "x"
                 rows, factor = dot
                 found.append(_Shifted(result, at, rows, factor, outer.operands[0], scale, hint))
                 break
@@ -90,12 +91,12 @@ def _all_shifted(graph: Graph) -> list[_Shifted]:
 
 def _summed(graph: Graph, value: Value, name: str) -> tuple[Value, ...]:
     """The operands, in a map's body, of the functional that the map adds up to ``value``."""
-    node = maker(graph, value)
+    node = maker_of(graph, value)
     if node is None or not isinstance(node.op, Map) or node.op.start:
         return ()
     if node.op.results[value.port] != Accumulate("+"):
         return ()
-    inner = maker(node.op.body, node.op.body.outputs[value.port].value)
+    inner = maker_of(node.op.body, node.op.body.outputs[value.port].value)
     return inner.operands if inner and inner.op == Functional(name) else ()
 
 

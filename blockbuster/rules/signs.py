@@ -1,38 +1,33 @@
-"""Values that cannot be negative for any inputs: those made of exponentials.
-
-Squares and absolute values are not negative either, but proofs cannot use it: they decide signs
-only of polynomials in exponentials.
-"""
+"""The signs that values may have, for all that the operators above them show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
-from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
+from blockbuster.ir.expr import arguments
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import (
+    MONOID_OF,
+    Accumulate,
     Cast,
-    Elementwise,
     Functional,
     Map,
-    Pointwise,
     Reduce,
     Relabel,
     Rescale,
     Transpose,
 )
+from blockbuster.rules.element_formulas import scalar_of
+from blockbuster.rules.separate import ANY, NEGATIVE, POSITIVE, product_of_signs, signs_of
 
 DEEPEST = 12
 """How many operators a value is followed through."""
 
-IF_ALL = frozenset({"add", "mul", "div", "reciprocal", "recip0"})
-"""Functions whose results are not negative if no operand is."""
+PROVABLE = frozenset({"exp", "add", "sub", "neg", "mul", "div", "reciprocal", "recip0", "where"})
+"""Functions of whose results proofs decide the sign: those that make polynomials in exponentials.
 
-FUNCTIONALS = frozenset({
-    "add", "mul", "div", "row_shift", "row_scale", "col_shift", "col_scale",
-    "row_sum", "row_prod", "row_max", "row_min", "dot", "outer",
-})  # fmt: skip
+Squares and absolute values are not negative either, but proofs cannot use it.
+"""
 
 
 class Around(NamedTuple):
@@ -43,48 +38,54 @@ class Around(NamedTuple):
     around: Around | None
 
 
-def not_negative(
-    graph: Graph, value: Value, around: Around | None = None, left: int = DEEPEST
-) -> bool:
-    """True if the elements of ``value`` are not negative. False where that does not show.
+def signs_of_value(
+    graph: Graph,
+    value: Value,
+    around: Around | None = None,
+    *,
+    left: int = DEEPEST,
+    trusted: frozenset[str] | None = None,
+) -> str:
+    """The signs that elements of ``value`` may have; inputs of the outermost graph may have any.
 
-    Inputs of the outermost ``graph`` may be anything; ``left`` operators are looked at in a row.
+    ``left`` operators are looked at in a row, and what functions do that are not ``trusted``, if
+    some are, does not count.
     """
     if left == 0 or (value.node < 0 and around is None):
-        return False
+        return ANY
     if value.node < 0:
         assert around is not None
-        operand = around.node.operands[value.port]
-        return not_negative(around.graph, operand, around.around, left - 1)
+        graph, value, around = around.graph, around.node.operands[value.port], around.around
+        return signs_of_value(graph, value, around, left=left - 1, trusted=trusted)
     node = graph.nodes[value.node]
 
-    def of(position: int) -> bool:
-        return not_negative(graph, node.operands[position], around, left - 1)
+    def of(position: int) -> str:
+        operand = node.operands[position]
+        return signs_of_value(graph, operand, around, left=left - 1, trusted=trusted)
 
+    expr = scalar_of(node)
+    if expr is not None:
+        return signs_of(expr, {at: of(at) for at in arguments(expr)}, trusted)
     match node.op:
-        case Map(results=results, start=0) if not isinstance(results[value.port], Rescale):
-            body = node.op.body
-            inside = body.outputs[value.port].value
-            return not_negative(body, inside, Around(graph, node, around), left - 1)
-        case Elementwise(expr) | Pointwise(expr):
-            return _expression(expr, of)
-        case Functional(name) if name in FUNCTIONALS:
-            return all(map(of, range(len(node.operands))))
-        case Cast() | Relabel() | Transpose() | Reduce():
+        case Map(body=body, results=results, start=0):
+            result, end = results[value.port], body.outputs[value.port].value
+            if isinstance(result, Rescale):
+                return ANY
+            inner = Around(graph, node, around)
+            signs = signs_of_value(body, end, inner, left=left - 1, trusted=trusted)
+            return signs_of_fold(result.monoid, signs) if isinstance(result, Accumulate) else signs
+        case Functional("dot"):
+            return signs_of_fold("+", product_of_signs(of(0), of(1)))
+        case Functional(name) if name in MONOID_OF:
+            return signs_of_fold(MONOID_OF[name], of(0))
+        case Reduce(_, monoid):
+            return signs_of_fold(monoid, of(0))
+        case Cast() | Relabel() | Transpose():
             return of(0)
-    return False
+    return ANY
 
 
-def _expression(expr: Expr, of: Callable[[int], bool]) -> bool:
-    match expr:
-        case Arg(index):
-            return of(index)
-        case Const(value):
-            return value >= 0
-        case Size():
-            return True
-        case Call(fn, args) if fn in IF_ALL:
-            return all(_expression(arg, of) for arg in args)
-        case Call("where", (_, *chosen)):
-            return all(_expression(arg, of) for arg in chosen)
-    return isinstance(expr, Call) and expr.fn == "exp"
+def signs_of_fold(monoid: str, signs: str) -> str:
+    """The signs of a fold of elements that may have ``signs``."""
+    kept = NEGATIVE not in signs or (monoid == "+" and POSITIVE not in signs)
+    return signs if kept or monoid in ("max", "min") else ANY

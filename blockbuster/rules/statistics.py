@@ -26,7 +26,7 @@ from blockbuster.ir.ops import (
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.ports import with_inputs
 from blockbuster.ir.types import Dim, Type
-from blockbuster.rules.base import Note, Refusal, Rule, label
+from blockbuster.rules.base import Note, Refusal, Rule, hint_of, label, map_of
 from blockbuster.rules.legality import first_iteration_gone, map_at
 
 Path = tuple[int, ...]
@@ -71,7 +71,7 @@ def slice_of(graph: Graph, path: Path, values: tuple[Value, ...], origin: Origin
         edit = Builder(level)
         body = edit.finish(*added(edit, inner, body, origin))
         walks.insert(0, _walks(outer, body))
-    dims = [_map(node).dim for node in around]
+    dims = [map_of(node).dim for node in around]
     rate = tuple(dim for dim, walked in zip(dims, walks, strict=True) if walked)
     return Slice(around[0], body, tuple(walks), rate)
 
@@ -81,7 +81,7 @@ def added(edit: Builder, node: Node, body: Graph, origin: Origin) -> tuple[Value
 
     In a map of their own that lists them, where they differ from one iteration to the next.
     """
-    op, read = _map(node), body.inputs_by_first_use
+    op, read = map_of(node), body.inputs_by_first_use
     part, operands = with_inputs(body, read), [node.operands[port] for port in read]
     if not _walks(node, body):
         nodes = tuple(replace(inner, origin=origin) for inner in part.nodes)
@@ -239,12 +239,7 @@ def dims_of(type: Type) -> set[Dim]:
 
 
 def _walks(node: Node, body: Graph) -> bool:
-    return any(_map(node).iterated[port] for port in body.inputs_by_first_use)
-
-
-def _map(node: Node) -> Map:
-    assert isinstance(node.op, Map)
-    return node.op
+    return any(map_of(node).iterated[port] for port in body.inputs_by_first_use)
 
 
 def name_of(level: Graph, value: Value) -> str:
@@ -256,11 +251,3 @@ def name_of(level: Graph, value: Value) -> str:
     folded = body.outputs[value.port].value
     made = label(body.nodes[folded.node]) if folded.node >= 0 else "items"
     return f"{hint_of(body, folded) or made} over {node.op.dim}"
-
-
-def hint_of(level: Graph, value: Value) -> str:
-    """The user's word for a value, or ""."""
-    if value.node < 0:
-        return level.inputs[value.port].hint
-    hints = level.nodes[value.node].hints
-    return hints[value.port] if value.port < len(hints) else ""

@@ -13,8 +13,6 @@ Source: Blockbuster Part 1, rule 5.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
 from blockbuster.rules.base import Match, Note, Refusal, UpstreamRule, unheard
@@ -23,12 +21,11 @@ from blockbuster.rules.swap_scale_dot import found_at
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
 
 
-@dataclass(frozen=True)
 class SwapMeanDot(SwapShiftDot, UpstreamRule):
     """Rule 5 where no digits cancel."""
 
-    name: ClassVar[str] = "swap-mean-dot"
-    in_place: ClassVar[bool] = True
+    name = "swap-mean-dot"
+    in_place = True
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         for match in super().matches_at(graph, position, note):

@@ -15,30 +15,37 @@ Source: Blockbuster Part 1, rule 4: diag(c) X Y = diag(c) (X Y).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Collect, Functional, Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, unheard
+from blockbuster.ir.ops import Collect, Functional, Map
+from blockbuster.rules.base import LocalRule, Match, Note, unheard
 from blockbuster.rules.legality import map_at, used_elsewhere
 from blockbuster.rules.patterns import Matmul, RowMap, matmul, row_map
 
 
-@dataclass(frozen=True)
 class SwapScaleDot(LocalRule):
     """Rule 4."""
 
-    name: ClassVar[str] = "swap-scale-dot"
-    number: ClassVar[int | None] = 4
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
+    name = "swap-scale-dot"
+    number = 4
+    kind = "companion"
+    needs = (Map, Map)
+    in_place = True
+    looks_beside = False
+    operator = "row_scale"
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        yield from row_map_before_a_dot(self, "row_scale", graph, position, note)
+        source = row_map(graph, position, self.operator)
+        if source is None:
+            return
+        for consumer in graph.consumers(Value(position)):
+            product = matmul(graph, consumer)
+            reason = next(
+                (found for found in (product, source) if isinstance(found, str)),
+                used_elsewhere(graph, Value(position), consumer),
+            )
+            yield from self.judged(graph, {"row map": position, "matmul": consumer}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         source, product = found_at(match, "row_scale")
@@ -50,25 +57,6 @@ class SwapScaleDot(LocalRule):
         )
         edit.redirect(match.value("matmul"), scaled)
         return edit.finish()
-
-
-def row_map_before_a_dot(
-    rule: Rule, name: str, graph: Graph, position: int, note: Note
-) -> Iterator[Match]:
-    """The site of a mapped row operator whose only use is as the left operand of a matmul."""
-    source = row_map(graph, position, name)
-    if source is None:
-        return
-    for consumer in graph.consumers(Value(position)):
-        product = matmul(graph, consumer)
-        reason = next(
-            (found for found in (product, source) if isinstance(found, str)),
-            used_elsewhere(graph, Value(position), consumer),
-        )
-        if reason:
-            note(Refusal(rule, (position, consumer), reason))
-        else:
-            yield Match(rule, graph, {"row map": position, "matmul": consumer})
 
 
 def found_at(match: Match, name: str) -> tuple[RowMap, Matmul]:

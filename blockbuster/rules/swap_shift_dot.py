@@ -16,37 +16,22 @@ listing after LayerNorm step 9; its step counts rest on them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
-
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Collect, Functional, Map, Op, Reduce
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, unheard
+from blockbuster.ir.ops import Collect, Functional, Map, Reduce
+from blockbuster.rules.base import Match
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.patterns import Matmul
-from blockbuster.rules.swap_scale_dot import (
-    add_mapped,
-    add_matmul_of,
-    found_at,
-    row_map_before_a_dot,
-)
+from blockbuster.rules.swap_scale_dot import SwapScaleDot, add_mapped, add_matmul_of, found_at
 
 
-@dataclass(frozen=True)
-class SwapShiftDot(LocalRule):
+class SwapShiftDot(SwapScaleDot):
     """Rule 5."""
 
-    name: ClassVar[str] = "swap-shift-dot"
-    number: ClassVar[int | None] = 5
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
-    in_place: ClassVar[bool] = True
-    looks_beside: ClassVar[bool] = False
-
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        yield from row_map_before_a_dot(self, "row_shift", graph, position, note)
+    name = "swap-shift-dot"
+    number = 5
+    in_place = True
+    operator = "row_shift"
 
     def apply(self, match: Match) -> Graph:
         source, product = found_at(match, "row_shift")

@@ -20,25 +20,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Collect, Map, Op, Transpose
+from blockbuster.ir.ops import Collect, Map, Transpose
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, Type
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, unheard
+from blockbuster.rules.base import Match, Note, Rule, label, unheard
 from blockbuster.rules.legality import first_iteration_gone, used_elsewhere
 from blockbuster.rules.turned import Turning, cannot_turn
 
 
-@dataclass(frozen=True)
 class TransposeProducer(Rule):
     """A site is the producer of a list and the operator that transposes it."""
 
-    name: ClassVar[str] = "transpose-producer"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map, Transpose)
+    name = "transpose-producer"
+    kind = "companion"
+    needs = (Map, Transpose)
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for at, op in graph.of_type(Transpose):
@@ -51,10 +49,7 @@ class TransposeProducer(Rule):
                 or _no_perfect_nest(graph, operand)
                 or cannot_turn(_nest(graph, operand).body, _turns(graph, operand, op))
             )
-            if reason:
-                note(Refusal(self, (operand.node, at), reason))
-            else:
-                yield Match(self, graph, {"producer": operand.node, "transpose": at})
+            yield from self.judged(graph, {"producer": operand.node, "transpose": at}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         graph, node = match.graph, match.node("transpose")

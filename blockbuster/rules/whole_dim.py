@@ -26,23 +26,20 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.errors import RuleError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.list_only import list_only
-from blockbuster.ir.ops import Map, Misc, Op
+from blockbuster.ir.ops import Map, Misc
 from blockbuster.ir.types import Dim, Type, size_class
 from blockbuster.ir.verify import verify
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, unheard
+from blockbuster.rules.base import Match, Note, Rule, unheard
 from blockbuster.rules.derivation import Derivation
 from blockbuster.rules.driver import fuse
 from blockbuster.rules.faults import OnFault
 from blockbuster.rules.one_block import called, tied, with_one_block
 
 
-@dataclass(frozen=True)
 class WholeDim(Rule):
     """One block along a dim. A site is a dim: the role of the first node that loops over it.
 
@@ -51,17 +48,14 @@ class WholeDim(Rule):
     arrays that they had.
     """
 
-    name: ClassVar[str] = "whole-dim"
-    kind: ClassVar[Kind] = "companion"
-    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
+    name = "whole-dim"
+    kind = "companion"
+    needs = (Map,)
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for dim, position in sites(graph).items():
             reason = why_not(graph, dim)
-            if reason:
-                note(Refusal(self, (position,), reason))
-            else:
-                yield Match(self, graph, {dim: position})
+            yield from self.judged(graph, {dim: position}, reason, note)
 
     def apply(self, match: Match) -> Graph:
         return with_one_block(match.graph, match.nodes, made_by=self.name)

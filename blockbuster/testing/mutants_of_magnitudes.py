@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blockbuster.testing.mutate import Mutant
 
-RULE, PATTERN, PRODUCTS = "RescaleByMagnitude", "magnitude_groups", "monomials"
+RULE, PATTERN, PRODUCTS = "RescaleByMagnitude", "magnitude_groups", "separate"
 
 
 def of_the_pattern() -> tuple[Mutant, ...]:
@@ -24,27 +24,27 @@ def of_the_pattern() -> tuple[Mutant, ...]:
         Mutant("by magnitude: other axes", RULE, PATTERN,
                "if graph.type_of(scale) != graph.type_of(lead):", "if False:", "cases"),
         Mutant("by magnitude: another value", RULE, PATTERN,
-               "if not found.covers(products.of(both.lead), power):", "if False:", "cases"),
+               "if not shares or min(shares) < found.power:", "if False:", "cases"),
     )  # fmt: skip
 
 
 def of_the_product() -> tuple[Mutant, ...]:
     """What the power of the scale in a function is."""
     return (
-        Mutant("by magnitude: two powers", RULE, PRODUCTS, "if first == second:", "if True:",
-               "cases"),
-        Mutant("by magnitude: a sum of elements", RULE, PRODUCTS,
-               "if not self.reads(expr, self.leaf):", "if not isinstance(expr, Call):", "cases"),
+        Mutant("by magnitude: two powers", RULE, PRODUCTS,
+               "if any(each != found[0] for each in found[1:]):", "if False:", "cases"),
+        Mutant("by magnitude: a sum of elements", RULE, PATTERN,
+               "or not reads(inner, c):", "or c.index not in arguments(inner):", "cases"),
         Mutant("by magnitude: powers cancel", RULE, PATTERN,
-               "if not power or found.signed * found.unsigned < 0:", "if not power:", "cases"),
-        Mutant("by magnitude: where is a product", RULE, PRODUCTS,
-               'raise NotProductError("hides it in where, and it may be infinite")',
-               "return self.of(expr.args[1])", "cases"),
-        Mutant("by magnitude: the sign is kept", RULE, PRODUCTS,
-               "return Monomial(self.atoms, 0, self.signed + self.unsigned)", "return self",
+               "if not found.power or found.signed * found.unsigned < 0:", "if not found.power:",
                "cases"),
-        Mutant("by magnitude: a root of a sign", RULE, PRODUCTS,
-               "if not whole and self.signed % 2:", "if False:", "cases"),
+        Mutant("by magnitude: where is a product", RULE, PRODUCTS,
+               'if expr.fn == "where" and not self._lacks(expr.args[0], self.producers):',
+               "if False:", "cases"),
+        Mutant("by magnitude: the sign is kept", RULE, PRODUCTS,
+               'call("abs", base) if NEGATIVE in', "base if NEGATIVE in", "cases"),
+        Mutant("by magnitude: a root of a sign", RULE, PATTERN,
+               "if _takes_root_of_sign(expr, c):", "if False:", "cases"),
         Mutant("by magnitude: the square of once", RULE, PRODUCTS, '"square": 2.0',
                '"square": 1.0'),
     )  # fmt: skip
@@ -54,12 +54,12 @@ def of_the_scale() -> tuple[Mutant, ...]:
     """What stands for the scale, in the loop and behind it."""
     return (
         Mutant("by magnitude: rescaled once", RULE, PATTERN,
-               'of_elements = call("div", Arg(1), to_power(at_least(Arg(0)), power))',
+               'of_elements = call("div", Arg(1), to_power(at_least(Arg(0)), degree.power))',
                'of_elements = call("div", Arg(1), at_least(Arg(0)))'),
         Mutant("by magnitude: the scale is lost", RULE, PATTERN,
                'total = call("mul", total, to_power(base, power))', "pass"),
         Mutant("by magnitude: always divided by", RULE, PATTERN,
-               "return magnitude if self.divides else", "return"),
+               "return magnitude if degree.divides else", "return"),
         Mutant("by magnitude: zero by zero", RULE, PATTERN,
                'return call("maximum", magnitude, LEAST)', "return magnitude", "cases"),
     )  # fmt: skip

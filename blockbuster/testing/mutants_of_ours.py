@@ -21,7 +21,7 @@ def local_linearity() -> tuple[Mutant, ...]:
     rule, file = "LocalLinearity", "local_linearity"
     return (
         Mutant("linearity: the vector varies", rule, file,
-               "vector_varies(op, inner)\n        or", ""),
+               "vector_varies(op, inner)\n            or", ""),
         Mutant("linearity: the block leaves itself", rule, "legality", OUTPUTS, "if False:"),
         Mutant("linearity: other readers", rule, "legality", READERS, "if False:"),
         Mutant("linearity: the right operand", rule, "legality", "if index != 0:", "if False:"),
@@ -29,7 +29,7 @@ def local_linearity() -> tuple[Mutant, ...]:
         Mutant("linearity: the dot is read", rule, "legality", "body.uses.get(made) or any(",
                "any("),
         Mutant("linearity: a peeled map", rule, file,
-               f"{LOST}{SITE} or stays", "stays"),
+               f"{LOST}{SITE} or self.stays", "self.stays"),
         Mutant("linearity: the largest of the row", rule, file,
                'body.add(Functional("row_sum"), right', 'body.add(Functional("row_max"), right'),
         Mutant("linearity: forgets the product", rule, file,
@@ -52,15 +52,15 @@ def ancestors() -> tuple[Mutant, ...]:
 
 def duplicates() -> tuple[Mutant, ...]:
     """duplicate-scale-partially and duplicate-shift."""
-    partly, shift = "duplicate_scale_partially", "duplicate_shift"
+    partly, scale = "duplicate_scale_partially", "duplicate_scale"
     return (
         Mutant("partially: only matmuls", "DuplicateScalePartially", partly,
                "made not in graph.output_values and len(matmuls) == len(readers)", "False"),
         Mutant("partially: no matmul", "DuplicateScalePartially", partly,
                "if not matmuls:", "if False:"),
-        Mutant("duplicate shift: a result", "DuplicateShift", "duplicate_scale",
+        Mutant("duplicate shift: a result", "DuplicateShift", scale,
                "if made in graph.output_values:", "if False:", "cases"),
-        Mutant("duplicate shift: copies for nobody", "DuplicateShift", shift,
+        Mutant("duplicate shift: copies for nobody", "DuplicateShift", scale,
                '(match.nodes["matmul"],)', "()"),
     )  # fmt: skip
 
@@ -70,7 +70,7 @@ def columns() -> tuple[Mutant, ...]:
     rule, file = "FoldColumns", "fold_columns"
     return (
         Mutant("columns: nothing waits", rule, file,
-               "_hides_no_row_operator(op, inner)\n        or ", "", "cases"),
+               "_hides_no_row_operator(op, inner)\n            or ", "", "cases"),
         Mutant("columns: other readers", rule, "legality", READERS, "if False:", "cases"),
         Mutant("columns: a maximum", rule, "legality", SUMMED, NOT_FOLDED, "cases"),
         Mutant("columns: the scale is lost", rule, file,
@@ -82,7 +82,7 @@ def columns() -> tuple[Mutant, ...]:
 
 def extrema() -> tuple[Mutant, ...]:
     """fold-at-extremum."""
-    rule, file = "FoldAtExtremum", "extrema"
+    rule, file = "FoldAtExtremum", "fold_at_extremum"
     return (
         Mutant("extremum: any accumulator", rule, file,
                'folds[value.port] in (Accumulate("max"), Accumulate("min"))',
@@ -116,9 +116,9 @@ def scaled_extrema() -> tuple[Mutant, ...]:
     rule, file = "ScaleOutOfExtremum", "scale_out_of_extremum"
     return (
         Mutant("scaled: may be negative", rule, file,
-               "if not not_negative(graph, factor):", "if False:", "cases"),
+               "if NEGATIVE in signs_of_value(", "if False and signs_of_value(", "cases"),
         Mutant("scaled: by anything", rule, file,
-               'if not isinstance(expr, Call) or expr.fn not in ("exp", "recip0", "reciprocal"):',
+               'if not isinstance(expr, Call) or expr.fn not in OUT_OF_EXTREMA:',
                "if False:", "cases"),
         Mutant("scaled: a sum", rule, file, '(Accumulate("max"), Accumulate("min"))',
                '(Accumulate("max"), Accumulate("min"), Accumulate("+"))', "cases"),
@@ -127,10 +127,10 @@ def scaled_extrema() -> tuple[Mutant, ...]:
         Mutant("scaled: along the fold", rule, file, "if lost else", "if False else", "cases"),
         Mutant("scaled: the factor is lost", rule, file, "edit, PRODUCT, given,",
                "edit, Arg(0), given,"),
-        Mutant("scaled: any sum is positive", rule, "signs", "return all(map(of, range(",
-               "return any(map(of, range(", "cases"),
-        Mutant("scaled: differences are positive", rule, "signs", '{"add", "mul",',
-               '{"add", "sub", "mul",', "cases"),
+        Mutant("scaled: any sum is positive", rule, "separate", "return _ordered(_SUMS.get(",
+               "return a or _ordered(_SUMS.get(", "cases"),
+        Mutant("scaled: differences are positive", rule, "separate",
+               'second = b if fn == "add" else', "second = b if True else", "cases"),
     )  # fmt: skip
 
 
@@ -150,13 +150,13 @@ def scaled_magnitudes() -> tuple[Mutant, ...]:
                'op.results not in ((Accumulate("max"),), (Accumulate("+"),))', "cases"),
         Mutant("magnitude: the smallest", rule, file, 'op.results != (Accumulate("max"),)',
                'op.results not in ((Accumulate("max"),), (Accumulate("min"),))', "cases"),
-        Mutant("magnitude: another fold", rule, file,
-               'nodes[value.node].op == Functional("row_max")',
-               "isinstance(nodes[value.node].op, Functional)", "cases"),
+        Mutant("magnitude: another fold", rule, "element_formulas",
+               "maker.op == Functional(ROW_FOLDS[monoid])", "isinstance(maker.op, Functional)",
+               "cases"),
         Mutant("magnitude: any factor", rule, file, 'return "" if root else',
                'return "" if True else', "cases"),
-        Mutant("magnitude: an exponential", rule, file, 'ROOTS = ("sqrt", "rsqrt")',
-               'ROOTS = ("sqrt", "rsqrt", "exp")', "cases"),
+        Mutant("magnitude: an exponential", rule, file, "expr.fn in OUT_OF_MAGNITUDES",
+               'expr.fn in (*OUT_OF_MAGNITUDES, "exp")', "cases"),
         Mutant("magnitude: hidden by where", rule, file, "if any(_selects(node, found)",
                "if False and any(_selects(node, found)", "cases"),
         Mutant("magnitude: any where", rule, file, "return read and", "return", "cases"),
@@ -220,7 +220,7 @@ def apart() -> tuple[Mutant, ...]:
         Mutant("materialize: lists are sums", rule, found,
                "return not isinstance(node.op.results[port], Collect)", "return True", "cases"),
         Mutant("materialize: the first iteration's", rule, found,
-               "return any(_map(node)", "return all(_map(node)"),
+               "return any(map_of(node)", "return all(map_of(node)"),
         Mutant("materialize: values confused", rule, "materialize",
                "edit.redirect_all(values, given)", "edit.redirect_all(values, given[::-1])"),
         Mutant("materialize: another result of the node", rule, "materialize",

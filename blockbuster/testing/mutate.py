@@ -13,7 +13,7 @@ from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Literal
+from typing import Any, Literal
 
 from blockbuster.rules.base import Rule
 from blockbuster.testing.cases import Case, problem
@@ -125,10 +125,18 @@ class Copies:
         made = self.copies[name] = module_from_spec(spec)
         loader.exec_module(made)
         for attribute, value in list(vars(made).items()):
-            owner = _owner(value)
-            if owner != name and self.reaches(owner):
-                setattr(made, attribute, getattr(self.copy(owner), value.__name__))
+            if _owner(value) != name:
+                setattr(made, attribute, self._copied(value))
+            elif isinstance(value, type):
+                bases = tuple(map(self._copied, value.__bases__))
+                if bases != value.__bases__:
+                    value.__bases__ = bases
         return made
+
+    def _copied(self, value: Any) -> Any:
+        """The copy of a class or function that an edited module defines; else ``value``."""
+        owner = _owner(value)
+        return getattr(self.copy(owner), value.__name__) if self.reaches(owner) else value
 
     def reaches(self, name: str) -> bool:
         """True if the module is the edited one or takes names from one that reaches it."""

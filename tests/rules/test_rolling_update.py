@@ -289,13 +289,13 @@ MUTANTS = (
            "leaves.items() if value is None)", "leaves.items() if value is None)[1:]"),
     Mutant("rolling: an h that does not distribute", "RollingUpdate", "bounded",
            "if shown:", "if False:"),
-    Mutant("rolling: a dropped domain", "RollingUpdate", "rolling",
+    Mutant("rolling: a dropped domain", "RollingUpdate", "rolling_update",
            "if answer.divisors:", "if False:"),
-    Mutant("rolling: zeros of a magnitude", "RollingUpdate", "rolling",
+    Mutant("rolling: zeros of a magnitude", "RollingUpdate", "rolling_update",
            "        return NEVER_ZERO", "        return AS_IT_IS"),
-    Mutant("rolling: not the lead itself", "RollingUpdate", "rolling_update",
-           "instead[own] = self._restored(edit, new[-1], leads)", "instead[own] = new[-1]"),
-    Mutant("rolling: the lead's identity", "RollingUpdate", "rolling",
+    Mutant("rolling: not the lead itself", "RollingUpdate", "beside",
+           "by_dim(edit, found.restored, given,", "by_dim(edit, AS_IT_IS, given,"),
+    Mutant("rolling: the lead's identity", "RollingUpdate", "rolling_update",
            'call("maximum", Arg(0), 0.0)', "AS_IT_IS"),
 )  # fmt: skip
 

@@ -16,7 +16,8 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.parse import parse
 from blockbuster.ir.show import show
 from blockbuster.ir.verify import verify
-from blockbuster.rules.loop_again import hint_of, maker, summed_again
+from blockbuster.rules.base import hint_of, maker_of
+from blockbuster.rules.loop_again import summed_again
 from blockbuster.rules.shifts_back import with_shifts_back
 
 SIZES = {"M": 6, "K": 48, "N": 5}
@@ -184,17 +185,17 @@ def test_what_makes_a_value_is_its_node_and_an_input_has_none():
     body = CHANGED["as it is"].nodes[0].op.body
     (output,) = body.outputs
 
-    assert maker(body, output.value) is body.nodes[output.value.node]
-    assert maker(body, Value(-1, 0)) is None
+    assert maker_of(body, output.value) is body.nodes[output.value.node]
+    assert maker_of(body, Value(-1, 0)) is None
 
 
-def test_a_value_is_called_by_the_users_word_or_x():
+def test_a_value_is_called_by_the_users_word_or_by_none():
     body = CHANGED["as it is"].nodes[0].op.body
 
     assert [hint_of(body, Value(-1, port)) for port in (0, 1)] == ["x", "w"]
     assert hint_of(body, body.outputs[0].value) == "y"
     nameless = replace(body.nodes[-1], hints=("",))
-    assert hint_of(replace(body, nodes=(*body.nodes[:-1], nameless)), body.outputs[0].value) == "x"
+    assert hint_of(replace(body, nodes=(*body.nodes[:-1], nameless)), body.outputs[0].value) == ""
 
 
 def test_a_loop_is_made_again_over_the_same_lists_with_the_ends_it_is_given():
