@@ -2,8 +2,10 @@
 
     1 / (1 + exp(-x)), x / (1 + exp(-x))          sigmoid(x), silu(x)
     x * sigmoid(x)                                silu(x)
+    x[:, 0::2] + x[:, 1::2]                       x.reshape(m, n // 2, 2).sum(2)
 
-Kernels compute the functions with fewer operations. A softmax by hand stays as it is typed: it is
+Kernels compute the functions with fewer operations, and read an array once whose strided pieces
+they would read one by one. A softmax by hand stays as it is typed: it is
 what derivations and proofs start from.
 """
 
@@ -12,22 +14,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from blockbuster.frontend.array import TracedArray, array_at
+from blockbuster.frontend.array import TracedArray, array_at, reduce_axes
 from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.program import Equation, Operand
+from blockbuster.frontend.shapes import broadcast
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.expr import Const
 from blockbuster.ir.graph import Value
+from blockbuster.ir.lengths import whole
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
 
-ONE = Const(1.0)
+ZERO, ONE = Const(0.0), Const(1.0)
+FOLDED = {"add": "sum", "maximum": "max", "minimum": "min"}
+"""The fold of several elements by an operator."""
+BY_HAND = ("div", "mul", *FOLDED)
+"""The operators at which functions that are written by hand end."""
+MOST_PIECES = 16
+"""Terms of a chain that are looked at: a chain of thousands would be walked for each of them."""
 
 
 def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray | None:
-    """A quotient or a product of floats as the function that it computes; None for others."""
+    """An operation on floats as the function that it computes; None for others."""
+    if op in FOLDED:
+        return _of_all_pieces(trace, op, operands)
     first, second = operands
     if op == "mul":
         for x, other in ((first, second), (second, first)):
@@ -43,6 +55,42 @@ def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray |
     if x is not None and _is(first, x):
         return trace.record("silu", (first,))
     return None
+
+
+def _of_all_pieces(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray | None:
+    """A chain of one operator over all pieces x[i::k], as the fold of x in groups of k."""
+    terms = _terms(op, operands)
+    pieces = [equation_of(term) for term in terms]
+    if any(piece is None or piece.op != "strided" or piece.kind != FLOAT for piece in pieces):
+        return None
+    found = {(p.operands, p.param("axis"), p.param("step")) for p in pieces if p}
+    starts = {p.param("start").constant for p in pieces if p}
+    ((base,), axis, step) = next(iter(found))
+    assert isinstance(base, Value)
+    if len(found) > 1 or len(pieces) != step or starts != {*range(step)}:
+        return None
+    broadcast(trace.dims, [term.axes for term in terms])  # which says that they have one length
+    x = array_at(trace, base)
+    if trace.dims.length(terms[0].axes[axis]) * whole(step) != trace.dims.length(x.axes[axis]):
+        return None
+    groups = x.reshape((*x.shape[:axis], x.shape[axis] // step, step, *x.shape[axis + 1 :]))
+    made: TracedArray = reduce_axes(FOLDED[op], groups, (axis + 1,), False)
+    return made
+
+
+def _terms(op: str, operands: Sequence[Any]) -> list[Any]:
+    """The operands of a chain of one operator, in any order; 0 adds nothing."""
+    found: list[Any] = []
+    left = [*operands]
+    while left and len(found) <= MOST_PIECES:
+        term = left.pop()
+        equation = equation_of(term)
+        if equation is not None and equation.op == op:
+            parts = equation.operands
+            left += [array_at(term.trace, o) if isinstance(o, Value) else o for o in parts]
+        elif op != "add" or isinstance(term, TracedArray) or ZERO not in (term, scalar(term)):
+            found.append(term)
+    return found
 
 
 def _is(x: Any, operand: Operand) -> bool:

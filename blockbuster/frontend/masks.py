@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from blockbuster.frontend.added_masks import as_choice
 from blockbuster.frontend.array import TracedArray, cast_dtype
 from blockbuster.frontend.bits import SIGNS, of_bits
-from blockbuster.frontend.by_hand import as_function
+from blockbuster.frontend.by_hand import BY_HAND, as_function
 from blockbuster.frontend.conditions import Condition, Ends
 from blockbuster.frontend.contractions import contracted
 from blockbuster.frontend.functions.einsum import einsum_traced
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
 
 
-LOOKED_THROUGH = ("add", "cast", "exp", "expand", "mul", "neg", "sigmoid", "transpose", "where")
+LOOKED_THROUGH = (
+    "add", "cast", "exp", "expand", "maximum", "minimum", "mul", "neg", "sigmoid", "strided",
+    "transpose", "where",
+)  # fmt: skip
 """Operations that may be needless once what reads them is recorded as something else."""
 
 
@@ -62,7 +65,7 @@ def otherwise(
         return trace.record("mul", operands)
     if op == "add" and (choice := as_choice(trace, operands)) is not None:
         return choice
-    if op in ("div", "mul") and (known := as_function(trace, op, operands)) is not None:
+    if op in BY_HAND and (known := as_function(trace, op, operands)) is not None:
         return known
     if op in ("sum", "matmul") and {*kinds} == {FLOAT}:
         return contracted(op, operands, params, einsum_traced)

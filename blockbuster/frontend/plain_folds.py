@@ -99,3 +99,11 @@ def live(program: ArrayProgram, ops: Collection[str] | None = None) -> ArrayProg
     equations = tuple(replace(e, operands=tuple(map(renumbered, e.operands))) for e in kept)
     outputs = tuple(ArrayOutput(o.name, now.get(o.value, o.value)) for o in program.outputs)
     return replace(program, equations=equations, outputs=outputs)
+
+
+def without_lost_dims(program: ArrayProgram) -> ArrayProgram:
+    """The program without what is said of sizes of dims that no array has any more."""
+    kept = {*program.dims, *(dim for rule in program.rules for dim in rule.length.dims)}
+    rules = tuple(rule for rule in program.rules if rule.dim in kept)
+    sizes = tuple((dim, size) for dim, size in program.fixed_sizes if dim in kept)
+    return replace(program, rules=rules, fixed_sizes=sizes)

@@ -29,7 +29,7 @@ from blockbuster.frontend.kinds import (
 from blockbuster.frontend.library_errors import of_stand_ins
 from blockbuster.frontend.masks import LOOKED_THROUGH, mask_of_condition, otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
-from blockbuster.frontend.plain_folds import live
+from blockbuster.frontend.plain_folds import live, without_lost_dims
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
@@ -340,7 +340,7 @@ class Trace:
             self.dims.size_rules(names),
             masks=tuple(self.captures.notes),
         )
-        return live(program, LOOKED_THROUGH)
+        return without_lost_dims(live(program, LOOKED_THROUGH))
 
     def _settled(self, params: Params) -> Params:
         """Parameters, with clamps replaced where later assumptions made them plain lengths."""

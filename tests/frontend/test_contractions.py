@@ -138,6 +138,43 @@ def test_what_is_nearly_such_a_function_is_none(fn: Fn) -> None:
     np.testing.assert_allclose(program.numpy({"x": x})["out"], fn(x), atol=1e-12)
 
 
+POOLS = {
+    "sum": lambda x: x[:, 0::2] + x[:, 1::2],
+    "mean": lambda x: (x[:, 2::3] + x[:, 0::3] + x[:, 1::3]) / 3,
+    "maxima": lambda x: np.maximum(np.maximum(x[:, 0::4], x[:, 1::4]),
+                                   np.maximum(x[:, 2::4], x[:, 3::4])),
+    "minima of rows": lambda x: np.minimum((y := x.T)[0::2], y[1::2]),
+    "by python": lambda x: sum(x[:, n::3] for n in range(3)),
+    "of a function": lambda x: (y := x * 2)[:, 0::2] + y[:, 1::2],
+}  # fmt: skip
+APART = {
+    "one alone": lambda x: x[:, 0::2] + 0,
+    "one twice": lambda x: x[:, 0::2] + x[:, 0::2],
+    "two of three": lambda x: x[:, 0::3] + x[:, 1::3],
+    "two operators": lambda x: np.maximum(x[:, 0::3] + x[:, 1::3], x[:, 2::3]),
+    "of two arrays": lambda x: x[:, 0::2] + (x * 2)[:, 1::2],
+    "integers": lambda x: (x.astype(int)[:, 0::2] + x.astype(int)[:, 1::2]) * 1.0,
+}
+
+
+@pytest.mark.parametrize("name", [*POOLS, *APART])
+def test_chains_over_all_strided_pieces_are_folds(name: str) -> None:
+    fn = {**POOLS, **APART}[name]
+    program = bb.trace(fn, x="M N")
+    x = np.random.default_rng(0).integers(-9, 9, (3, 12)).astype(float)
+
+    is_fold = any(op in ("sum", "max", "min") for op in ops(program))
+    assert is_fold == (name in POOLS)
+    assert not is_fold or "strided" not in ops(program)
+    np.testing.assert_allclose(program.numpy({"x": x})["out"], fn(x), rtol=1e-15)
+    np.testing.assert_allclose(bb.jit(fn)(x), fn(x), rtol=1e-15)
+
+
+def test_pieces_of_an_axis_that_is_no_multiple_are_refused_as_before() -> None:
+    with pytest.raises((bb.BlockbusterError, ValueError)):
+        bb.jit(POOLS["sum"])(np.ones((2, 5)))
+
+
 def test_a_mask_that_is_added_is_a_choice() -> None:
     def added(s: Any) -> Any:
         i = bb.arange(s.shape[-1])
