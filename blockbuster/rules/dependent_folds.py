@@ -35,18 +35,16 @@ class NotDependentError(ValueError):
 class Dependent:
     """Result ``port`` of a map, which the map ``alone`` makes alone, waits for ``leads``.
 
-    ``first`` is the map of the leads, ``late`` are the operands of ``alone`` that depend on them,
-    ``between`` the nodes from the leads to those, and ``given`` what these read beside the leads.
-    ``question`` asks how the fold is repaired; argument i of its function is ``leaves[i]``: the
-    value outside of the loop for leads and parameters, and None for elements. ``folded`` is what
-    each lead is folded from.
+    ``first`` is the map of the leads, ``between`` are the nodes from the leads to the operands of
+    ``alone`` that depend on them. ``question`` asks how the fold is repaired; argument i of its
+    function is ``leaves[i]``: the value outside of the loop for leads and parameters, and None for
+    elements. ``folded`` is what each lead is folded from.
     """
 
     first: int
     port: int
     alone: Node
     leads: tuple[Value, ...]
-    late: tuple[Value, ...]
     between: tuple[int, ...]
     question: Question
     leaves: Mapping[int, Value | None]
@@ -112,9 +110,7 @@ class _Read:
         folded = tuple(folded_of(first, lead.port, known) for lead in leads)
         signs = {n: self._signs(lead, f) for n, lead, f in zip(numbers, leads, folded, strict=True)}
         question = Question(g, numbers, elements, self.monoid, signs)
-        return Dependent(
-            self.first, port, self.alone, leads, late, between, question, leaves, folded
-        )
+        return Dependent(self.first, port, self.alone, leads, between, question, leaves, folded)
 
     def _is_late(self, value: Value) -> bool:
         if value.node == self.first:

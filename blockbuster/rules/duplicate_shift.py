@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blockbuster.ir.graph import Graph
-from blockbuster.rules.base import Match, Note, Refusal, UpstreamRule, unheard
+from blockbuster.rules.base import Match, Note, UpstreamRule, unheard
 from blockbuster.rules.duplicate_scale import DuplicateScale
 from blockbuster.rules.mean_shifts import digits_would_cancel
 from blockbuster.rules.patterns import RowMap, row_map
@@ -35,7 +35,4 @@ class DuplicateShift(DuplicateScale, UpstreamRule):
             row = row_map(graph, position, self.operator)
             assert isinstance(row, RowMap)
             reason = digits_would_cancel(graph, row.source, row.vector, row.dim)
-            if reason:
-                note(Refusal(self, (position,), reason))
-            else:
-                yield match
+            yield from self.judged(graph, match.nodes, reason, note)

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map, Misc
 from blockbuster.ir.uses import results_of
-from blockbuster.rules.base import Match, Note, Refusal, Rule, label, name_of, unheard
+from blockbuster.rules.base import Match, Note, Rule, label, name_of, unheard
 from blockbuster.rules.extension import extended, with_extended
 from blockbuster.rules.fuse_maps import FuseMaps
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
@@ -50,10 +50,8 @@ class ExtendMapOverCopies(Rule):
                     or _cannot_be_taken_in(graph, pulled, position)
                     or _feeds_no_map_inside(graph, pulled, position)
                 )
-                if reason:
-                    note(Refusal(self, (other, position), reason))
-                else:
-                    yield Match(self, graph, {"map": position, "copied": other})
+                nodes = {"map": position, "copied": other}
+                yield from self.judged(graph, nodes, reason, note)
 
     def apply(self, match: Match) -> Graph:
         position = match.nodes["map"]

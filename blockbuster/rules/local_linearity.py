@@ -24,9 +24,9 @@ from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Accumulate, Functional, Map
+from blockbuster.ir.ops import Accumulate, Functional
 from blockbuster.rules.array_terms import Terms
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, unheard
+from blockbuster.rules.base import Match, label
 from blockbuster.rules.legality import (
     first_iteration_gone,
     map_at,
@@ -34,30 +34,25 @@ from blockbuster.rules.legality import (
     vector_varies,
 )
 from blockbuster.rules.mean_shifts import not_centered
+from blockbuster.rules.shared_factor import MoveOut
 
 ROW_OPERATORS = (Functional("row_scale"), Functional("row_shift"))
 
 
-class LeavingOperator(LocalRule):
+class LeavingOperator(MoveOut):
     """A rule for operators, of ``ops``, in the body of a map: the first that can leaves it."""
 
-    kind = "companion"
-    needs = (Map,)
     ops: ClassVar[tuple[Functional, ...]]
 
     def stays(self, graph: Graph, position: int, inner: int) -> str:
         """Why the operator at ``inner`` in a map cannot leave it; "" if it can."""
         raise AssertionError(f"{self.name} judges no operator")
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        op = graph.nodes[position].op
-        for inner in self._those(op.body) if isinstance(op, Map) else ():
+    def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
+        body = map_at(graph, position).body
+        for inner in self._those(body):
             reason = first_iteration_gone(graph, position) or self.stays(graph, position, inner)
-            if not reason:
-                detail = label(map_at(graph, position).body.nodes[inner])
-                yield Match(self, graph, {"map": position}, detail)
-                return
-            note(Refusal(self, (position,), reason))
+            yield label(body.nodes[inner]), reason
 
     def leaving(self, match: Match) -> int:
         """The position, in the body of the matched map, of the operator that leaves."""
@@ -106,9 +101,6 @@ class LocalLinearity(LeavingOperator):
             return edit.add(Functional("add"), shift, total, origin=origin)[0]
 
         return taken_out(match, inner, row_sums, shifted)
-
-    def describe(self, match: Match) -> str:
-        return f"{match.detail} leaves {label(match.node('map'))}"
 
 
 def shift_would_cancel(graph: Graph, position: int, inner: int) -> str:

@@ -72,11 +72,7 @@ def _of_scale(graph: Graph, position: int, lead: Value, scale: Value) -> Iterato
         if isinstance(degree, str):
             yield f"{name_of(graph, Value(position, port))} {degree}"
             continue
-        yield Waiting(
-            lead.node, port, alone, (lead.port,), rescaled(degree),
-            inside=((scale, lead.port, inverse(degree, at_least(Arg(0)))),),
-            restored=restored_from(degree, Arg(0), Arg(2), at_least(Arg(1))), outside=(scale,),
-        )  # fmt: skip
+        yield repaired_by(degree, lead, port, alone, scale)
 
 
 def other_axes(graph: Graph, lead: Value, scale: Value, alone: Node) -> str:
@@ -126,12 +122,10 @@ def degree_of(expr: Expr, c: Arg, reads: Callable[[Expr, Expr], bool]) -> Degree
     ``reads(f, c)`` tells whether f depends on c. A root of what changes its sign with c is refused:
     with |c| it may be NaN.
     """
-    powers, size = powers_in(expr), call("abs", c)
-    for base in powers:
-        inner = base.args[0] if isinstance(base, Call) and base.fn == "abs" else base
-        if inner == c or not reads(inner, c):
+    for base in _sizes(expr):
+        if base == c or not reads(base, c):
             continue
-        match inner:
+        match base:
             case Call("add" | "sub", _):
                 return "adds terms that do not grow with it alike"
             case Call("where", _):
@@ -141,7 +135,8 @@ def degree_of(expr: Expr, c: Arg, reads: Callable[[Expr, Expr], bool]) -> Degree
         return "combines elements that are multiplied by it"
     if _takes_root_of_sign(expr, c):
         return "takes a root of what has its sign"
-    return Degree(powers.get(c, 0), powers.get(size, 0))
+    powers = powers_in(expr)
+    return Degree(powers.get(c, 0), powers.get(call("abs", c), 0))
 
 
 def powers_in(expr: Expr) -> Mapping[Expr, float]:
@@ -168,18 +163,21 @@ def _takes_root_of_sign(expr: Expr, c: Arg) -> bool:
     return odd or any(_takes_root_of_sign(arg, c) for arg in expr.args)
 
 
-def inverse(degree: Degree, magnitude: Expr) -> Expr:
-    """What stands for the scale in the loop, of the magnitude of a block."""
-    return magnitude if degree.divides else call("reciprocal", magnitude)
-
-
-def restored_from(degree: Degree, total: Expr, scale: Expr, magnitude: Expr) -> Expr:
-    """The sum from that of the loop, its scale, and the magnitude of all blocks."""
-    whole = call("div", magnitude, scale) if degree.divides else call("mul", scale, magnitude)
+def repaired_by(degree: Degree, lead: Value, port: int, alone: Node, scale: Value) -> Waiting:
+    """The sum in the loop of its magnitude, by which it is scaled there; behind the loop the scale
+    takes the place of that of all blocks.
+    """
+    least, of_all = at_least(Arg(0)), at_least(Arg(1))
+    in_loop = least if degree.divides else call("reciprocal", least)
+    whole = call("div", of_all, Arg(2)) if degree.divides else call("mul", Arg(2), of_all)
+    total: Expr = Arg(0)
     for base, power in ((whole, abs(degree.signed)), (call("abs", whole), abs(degree.unsigned))):
         if power:
             total = call("mul", total, to_power(base, power))
-    return total
+    return Waiting(
+        lead.node, port, alone, (lead.port,), rescaled(degree),
+        inside=((scale, lead.port, in_loop),), restored=total, outside=(scale,),
+    )  # fmt: skip
 
 
 def rescaled(degree: Degree) -> Expr:

@@ -29,13 +29,13 @@ from blockbuster.ir.expr import Arg, arguments
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Functional, Map
 from blockbuster.ir.ports import select_results
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.rules.base import Match, label, name_of
 from blockbuster.rules.beside import without
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.element_formulas import Formulas, before_rows, folded_of
 from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.monotone import HOLE, Monotone, NotMonotoneError, monotone
-from blockbuster.rules.shared_factor import made_here, sharing
+from blockbuster.rules.shared_factor import MoveOut, made_here, sharing
 from blockbuster.rules.signs import signs_of_value
 
 TURNED = {"max": "min", "min": "max"}
@@ -51,22 +51,18 @@ class _Found:
     inside: dict[int, Value]
 
 
-class MonotoneOutOfExtremum(LocalRule):
+class MonotoneOutOfExtremum(MoveOut):
     """Maxima and minima of rising and falling functions."""
 
     name = "monotone-out-of-extremum"
-    kind = "companion"
     needs = (Map, Map)
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        if not isinstance(graph.nodes[position].op, Map):
-            return
+    def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
         for found in _waiting(graph, position):
-            if isinstance(found, _Found):
-                name = name_of(graph, Value(position, found.port))
-                yield Match(self, graph, {"map": position}, name)
-                return
-            note(Refusal(self, (position,), found))
+            if isinstance(found, str):
+                yield "", found
+            else:
+                yield name_of(graph, Value(position, found.port)), ""
 
     def apply(self, match: Match) -> Graph:
         sites = _waiting(match.graph, match.nodes["map"])

@@ -28,39 +28,34 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, call
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Accumulate, Map
-from blockbuster.rules.base import LocalRule, Match, Note, label, maker_of, name_of, unheard
+from blockbuster.rules.base import Match, label, maker_of, name_of
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.element_formulas import before_rows, scalar_of
 from blockbuster.rules.laws import OUT_OF_EXTREMA
-from blockbuster.rules.legality import first_iteration_gone
+from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.separate import NEGATIVE
-from blockbuster.rules.shared_factor import made_here, shares_a_pass
+from blockbuster.rules.shared_factor import MoveOut, made_here, shares_a_pass
 from blockbuster.rules.signs import PROVABLE, signs_of_value
 
 PRODUCT = call("mul", Arg(0), Arg(1))
 
 
-class ScaleOutOfExtremum(LocalRule):
+class ScaleOutOfExtremum(MoveOut):
     """Maxima and minima of what all iterations scale alike."""
 
     name = "scale-out-of-extremum"
-    kind = "companion"
-    needs = (Map,)
     in_place = True
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        node = graph.nodes[position]
-        if not isinstance(node.op, Map) or len(node.op.results) > 1:
+    def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
+        op, node = map_at(graph, position), graph.nodes[position]
+        if op.results not in ((Accumulate("max"),), (Accumulate("min"),)):
             return
-        if node.op.results[0] not in (Accumulate("max"), Accumulate("min")):
-            return
-        scaled = _scaled(node.op, [*made_here(graph, position)])
+        scaled = _scaled(op, [*made_here(graph, position)])
         if scaled is None or not shares_a_pass(graph, position):
             return
         factor = node.operands[scaled.port]
         reason = first_iteration_gone(graph, position) or _unfit(graph, node, scaled)
-        reason = reason or _of_unknown_sign(graph, factor)
-        yield from self.judged(graph, {"map": position}, reason, note, name_of(graph, factor))
+        yield name_of(graph, factor), reason or _of_unknown_sign(graph, factor)
 
     def apply(self, match: Match) -> Graph:
         node, op, origin = match.node("map"), match.map("map"), match.origin()
@@ -73,9 +68,6 @@ class ScaleOutOfExtremum(LocalRule):
         given = [new, node.operands[scaled.port]]
         edit.redirect(match.value("map"), by_dim(edit, PRODUCT, given, node.types[0].axes, origin))
         return edit.finish()
-
-    def describe(self, match: Match) -> str:
-        return f"{match.detail} leaves {label(match.node('map'))}"
 
 
 class _Scaled(NamedTuple):

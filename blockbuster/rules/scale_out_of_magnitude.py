@@ -38,33 +38,28 @@ from collections.abc import Iterator
 
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Map
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.rules.base import Match, label, name_of
 from blockbuster.rules.by_dim import by_dim
+from blockbuster.rules.legality import map_at
 from blockbuster.rules.magnitudes import largest, late, unscaled, why_it_stays
+from blockbuster.rules.shared_factor import MoveOut
 
 SCALED = call("mul", Arg(0), call("abs", Arg(1)))
 
 
-class ScaleOutOfMagnitude(LocalRule):
+class ScaleOutOfMagnitude(MoveOut):
     """Largest absolute values of what all iterations scale alike."""
 
     name = "scale-out-of-magnitude"
-    kind = "companion"
-    needs = (Map,)
     in_place = True
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+    def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
         node = graph.nodes[position]
-        if not isinstance(node.op, Map) or largest(node.op) is None:
-            return
-        for found in late(graph, position):
-            factor = name_of(graph, node.operands[found.port])
-            reason = why_it_stays(graph, position, found)
-            if not reason:
-                yield Match(self, graph, {"map": position}, factor)
-                return
-            note(Refusal(self, (position,), f"{factor} stays in {label(node)}: {reason}"))
+        for found in late(graph, position) if largest(map_at(graph, position)) else ():
+            factor, reason = name_of(graph, node.operands[found.port]), ""
+            if stays := why_it_stays(graph, position, found):
+                reason = f"{factor} stays in {label(node)}: {stays}"
+            yield factor, reason
 
     def apply(self, match: Match) -> Graph:
         graph, position, origin = match.graph, match.nodes["map"], match.origin()
@@ -75,6 +70,3 @@ class ScaleOutOfMagnitude(LocalRule):
         given = [new, node.operands[found.port]]
         edit.redirect(match.value("map"), by_dim(edit, SCALED, given, node.types[0].axes, origin))
         return edit.finish()
-
-    def describe(self, match: Match) -> str:
-        return f"{match.detail} leaves {label(match.node('map'))}"

@@ -178,7 +178,9 @@ class Separation:
         if any(each != found[0] for each in found[1:]):
             return None
         of_order = expr.fn in ("maximum", "minimum", "relu")
-        return None if of_order and may_be_negative(found[0], self.signs) else found[0]
+        odd = (base for base, power in found[0].powers.items() if power % 2)
+        negative = any(NEGATIVE in signs_of(base, self.signs) for base in odd)
+        return None if of_order and negative else found[0]
 
     def _to(self, factor: Factor, power: float) -> Factor:
         """A factor of what is raised to a power: if that is a number, so is the one of |A|."""
@@ -203,12 +205,6 @@ class Separation:
 
     def _lacks(self, expr: Expr, among: frozenset[int]) -> bool:
         return among.isdisjoint(arguments(expr))
-
-
-def may_be_negative(factor: Factor, signs: Signs) -> Expr | None:
-    """A base to an odd power that may be negative, if there is one."""
-    odd = (base for base, power in factor.powers.items() if power % 2)
-    return next((base for base in odd if NEGATIVE in signs_of(base, signs)), None)
 
 
 def _added(

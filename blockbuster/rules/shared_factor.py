@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from blockbuster.ir.builder import rebuild
 from blockbuster.ir.expr import Arg, Expr, call
 from blockbuster.ir.graph import Graph, Output, Value
-from blockbuster.ir.ops import Accumulate, Map
+from blockbuster.ir.ops import Accumulate, Map, Op
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.ports import results_at, select_results
 from blockbuster.rules.affine import Affine, Term
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.rules.base import LocalRule, Match, Note, label, name_of, unheard
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.legality import first_iteration_gone, leads_others, map_at
 from blockbuster.rules.linear_expressions import Parts
@@ -36,34 +36,50 @@ class Factor(NamedTuple):
     ports: tuple[int, ...]
 
 
-class LeavingFactor(LocalRule):
-    """A rule for maps with an operand whose factor can leave the sums that it goes into."""
+class MoveOut(LocalRule):
+    """A rule for what all iterations of a map share, and that can wait until after the map."""
 
     kind = "companion"
-    needs = (Map,)
+    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
+
+    def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
+        """What could leave the map at ``position``, in words, and why it stays, or ""."""
+        raise AssertionError(f"{self.name} finds nothing")
+
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+        """The first that can leave."""
+        if not isinstance(graph.nodes[position].op, Map):
+            return
+        for name, reason in self.sites(graph, position):
+            yield from self.judged(graph, {"map": position}, reason, note, name)
+            if not reason:
+                return
+
+    def describe(self, match: Match) -> str:
+        return f"{match.detail} leaves {label(match.node('map'))}"
+
+
+class LeavingFactor(MoveOut):
+    """A rule for maps with an operand whose factor can leave the sums that it goes into."""
 
     def followed(self, op: Map, port: int, origin: Origin) -> Factor:
         """The factor that a map's operand at a port gives."""
         raise AssertionError(f"{self.name} follows no factor")
 
-    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        op = graph.nodes[position].op
-        if not isinstance(op, Map) or all(result != Accumulate("+") for result in op.results):
+    def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
+        op, node = map_at(graph, position), graph.nodes[position]
+        if all(result != Accumulate("+") for result in op.results):
             return
         ports = [*made_here(graph, position)]
         if not ports or not shares_a_pass(graph, position):
             return
-        name = label(graph.nodes[position])
         for port in ports:
             reason = first_iteration_gone(graph, position) or why_it_stays(
                 graph, position, self.followed(op, port, Origin()).values
             )
-            if not reason:
-                source = name_of(graph, graph.nodes[position].operands[port])
-                yield Match(self, graph, {"map": position}, source)
-                return
             factor = name_of(op.body, Value(-1, port))
-            note(Refusal(self, (position,), f"{factor} stays in {name}: {reason}"))
+            stays = reason and f"{factor} stays in {label(node)}: {reason}"
+            yield name_of(graph, node.operands[port]), stays
 
     def apply(self, match: Match) -> Graph:
         graph, position = match.graph, match.nodes["map"]
@@ -72,9 +88,6 @@ class LeavingFactor(LocalRule):
         return _taken_out(
             match, next(f for f in tried if not why_it_stays(graph, position, f.values))
         )
-
-    def describe(self, match: Match) -> str:
-        return f"{match.detail} leaves {label(match.node('map'))}"
 
 
 # Conditions: which maps and operands, and why a factor stays ---------------------------

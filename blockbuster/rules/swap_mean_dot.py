@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blockbuster.ir.graph import Graph
-from blockbuster.rules.base import Match, Note, Refusal, UpstreamRule, unheard
+from blockbuster.rules.base import Match, Note, UpstreamRule, unheard
 from blockbuster.rules.mean_shifts import digits_would_cancel
 from blockbuster.rules.swap_scale_dot import found_at
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
@@ -31,7 +31,4 @@ class SwapMeanDot(SwapShiftDot, UpstreamRule):
         for match in super().matches_at(graph, position, note):
             row, _ = found_at(match, "row_shift")
             reason = digits_would_cancel(graph, row.source, row.vector, row.dim)
-            if reason:
-                note(Refusal(self, tuple(match.nodes.values()), reason))
-            else:
-                yield match
+            yield from self.judged(graph, match.nodes, reason, note)

@@ -34,7 +34,7 @@ def of_the_product() -> tuple[Mutant, ...]:
         Mutant("by magnitude: two powers", RULE, PRODUCTS,
                "if any(each != found[0] for each in found[1:]):", "if False:", "cases"),
         Mutant("by magnitude: a sum of elements", RULE, PATTERN,
-               "or not reads(inner, c):", "or c.index not in arguments(inner):", "cases"),
+               "or not reads(base, c):", "or c.index not in arguments(base):", "cases"),
         Mutant("by magnitude: powers cancel", RULE, PATTERN,
                "if not found.power or found.signed * found.unsigned < 0:", "if not found.power:",
                "cases"),
@@ -59,7 +59,7 @@ def of_the_scale() -> tuple[Mutant, ...]:
         Mutant("by magnitude: the scale is lost", RULE, PATTERN,
                'total = call("mul", total, to_power(base, power))', "pass"),
         Mutant("by magnitude: always divided by", RULE, PATTERN,
-               "return magnitude if degree.divides else", "return"),
+               "in_loop = least if degree.divides else", "in_loop ="),
         Mutant("by magnitude: zero by zero", RULE, PATTERN,
                'return call("maximum", magnitude, LEAST)', "return magnitude", "cases"),
     )  # fmt: skip
