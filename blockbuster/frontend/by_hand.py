@@ -4,9 +4,8 @@
     x * sigmoid(x)                                silu(x)
     x[:, 0::2] + x[:, 1::2]                       x.reshape(m, n // 2, 2).sum(2)
 
-Kernels compute the functions with fewer operations, and read an array once whose strided pieces
-they would read one by one. A softmax by hand stays as it is typed: it is
-what derivations and proofs start from.
+Kernels compute the functions with fewer operations, and read an array once instead of each of its
+strided pieces. A softmax by hand stays as it is typed: derivations and proofs start from it.
 """
 
 from __future__ import annotations
@@ -60,14 +59,15 @@ def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray |
 def _of_all_pieces(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray | None:
     """A chain of one operator over all pieces x[i::k], as the fold of x in groups of k."""
     terms = _terms(op, operands)
-    pieces = [equation_of(term) for term in terms]
-    if any(piece is None or piece.op != "strided" or piece.kind != FLOAT for piece in pieces):
+    made_by = [equation_of(term) for term in terms]
+    pieces = [p for p in made_by if p is not None and p.op == "strided" and p.kind == FLOAT]
+    if not pieces or len(pieces) < len(terms):
         return None
-    found = {(p.operands, p.param("axis"), p.param("step")) for p in pieces if p}
-    starts = {p.param("start").constant for p in pieces if p}
-    ((base,), axis, step) = next(iter(found))
-    assert isinstance(base, Value)
-    if len(found) > 1 or len(pieces) != step or starts != {*range(step)}:
+    (base,), step, axis = (pieces[0].operands, *map(pieces[0].param, ("step", "axis")))
+    starts = [p.param("start") for p in pieces if p.operands == (base,)
+              and (p.param("step"), p.param("axis")) == (step, axis)]  # fmt: skip
+    is_whole = len(starts) == len(pieces) == step and all(whole(n) in starts for n in range(step))
+    if not is_whole or not isinstance(base, Value):
         return None
     broadcast(trace.dims, [term.axes for term in terms])  # which says that they have one length
     x = array_at(trace, base)
@@ -79,7 +79,9 @@ def _of_all_pieces(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArra
 
 
 def _terms(op: str, operands: Sequence[Any]) -> list[Any]:
-    """The operands of a chain of one operator, in any order; 0 adds nothing."""
+    """The operands of a chain of one operator, in any order; 0 adds nothing. Empty for more than
+    ``MOST_PIECES``.
+    """
     found: list[Any] = []
     left = [*operands]
     while left and len(found) <= MOST_PIECES:
@@ -90,7 +92,7 @@ def _terms(op: str, operands: Sequence[Any]) -> list[Any]:
             left += [array_at(term.trace, o) if isinstance(o, Value) else o for o in parts]
         elif op != "add" or isinstance(term, TracedArray) or ZERO not in (term, scalar(term)):
             found.append(term)
-    return found
+    return [] if left else found
 
 
 def _is(x: Any, operand: Operand) -> bool:

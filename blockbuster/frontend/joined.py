@@ -62,7 +62,7 @@ def _rolled(recorder: Pieces, parts: Sequence[Parted], axis: int, dim: Dim) -> R
 def _filled(recorder: Pieces, refs: Sequence[Ref], axis: int, dim: Dim) -> Ref | None:
     """One array with the same number in front of it, behind it, or both."""
     numbers = [_number(recorder, ref) for ref in refs]
-    known = {number for number in numbers if number is not None}
+    known = dict.fromkeys(number for number in numbers if number is not None)
     arrays = [ref for ref, number in zip(refs, numbers, strict=True) if number is None]
     if len(arrays) != 1 or len(known) != 1 or recorder.own_dtype(arrays[0]) == TRUTH:
         return None

@@ -151,6 +151,8 @@ APART = {
     "one alone": lambda x: x[:, 0::2] + 0,
     "one twice": lambda x: x[:, 0::2] + x[:, 0::2],
     "two of three": lambda x: x[:, 0::3] + x[:, 1::3],
+    "all of many, and one more": lambda x: sum([x[:, 0::4]] * 14, x[:, 3::4])
+    + x[:, 0::4] + x[:, 1::4] + x[:, 2::4],
     "two operators": lambda x: np.maximum(x[:, 0::3] + x[:, 1::3], x[:, 2::3]),
     "of two arrays": lambda x: x[:, 0::2] + (x * 2)[:, 1::2],
     "integers": lambda x: (x.astype(int)[:, 0::2] + x.astype(int)[:, 1::2]) * 1.0,

@@ -258,6 +258,8 @@ PYTHON = (
 MORE = (
     Tried("NumPy arrays and torch tensors", lambda: bb.jit(lambda x: x + 1)(Foreign()),
           lambda: bb.jit(lambda x: x + 1)(np.ones(3))),
+    traced("give both one name", lambda x, y: x + y, fixed={"y": "M N"}, x="M N", y="M K"),
+    traced("None makes a new axis", lambda x: x[True, False], lambda x: x[None]),
     traced("the result of .squeeze", squeeze_in_place, lambda x: (x + 0).squeeze(0), x="1 N"),
     traced("read it before that line", read_after_change, read_before_change),
     traced("y = y + z", number_grows, lambda x: bb.sum(x) + 0.5, x="int64: M"),

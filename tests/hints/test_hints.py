@@ -5,11 +5,12 @@ from collections import Counter
 import pytest
 
 from blockbuster.errors import BlockbusterError
-from tests.hints import arrays, kernels, sizes, tensors
+from tests.hints import arrays, checks, kernels, programs, sizes, tensors
 from tests.hints.sites import lines_of, sites
 from tests.hints.untried import UNTRIED
 
-CASES = (*sizes.CASES, *arrays.CASES, *tensors.CASES, *kernels.CASES)
+MODULES = (sizes, arrays, tensors, kernels, checks, programs)
+CASES = tuple(case for module in MODULES for case in module.CASES)
 
 
 def error_of(work):

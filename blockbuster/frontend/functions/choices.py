@@ -165,6 +165,7 @@ def ranked(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Arra
 
 
 def _one_by_one(x: Array, k: int, at: int, largest: bool) -> tuple[Array, Array]:
+    """The same by a fold for each element, among those behind the one before."""
     places = counted("topk", x, (at,), times=2)
     extremum, is_whole = max if largest else min, x.kind in WHOLES
     keys, order = (x, places) if is_whole else _total_order(x, places, at, largest)

@@ -104,8 +104,8 @@ def _product(a: Lettered, b: Lettered, kept: str, output: str, taps: str) -> Let
 
     Where no letter is summed on matrix units, the axes keep the order of the array that has them
     all, so that a computed one is stored once. Letters that are summed together, and stand side by
-    side in both arrays, are one axis. ``taps`` stand in front: the last axes are blocks of
-    tiles, and windows have few elements.
+    side in both arrays, are one axis. ``taps`` stand in front: the last axes are blocks of tiles,
+    and windows have few elements.
     """
     a, b = a.summed(kept + b.letters), b.summed(kept + a.letters)
     shared = [letter for letter in a.letters if letter in b.letters]
@@ -206,9 +206,9 @@ def _path_of_three(
     """
 
     def cost(pair: tuple[int, ...]) -> tuple[int, int]:
-        (left,) = {0, 1, 2} - {*pair}
-        met = {*terms[pair[0]], *terms[pair[1]]}
-        last = met & {*output, *terms[left]} | {*terms[left]}
+        left = terms[3 - sum(pair)]
+        met = dict.fromkeys(terms[pair[0]] + terms[pair[1]])
+        last = dict.fromkeys((*left, *(c for c in met if c in output)))
         count = sum(math.prod(extents.get(c, _USUAL) for c in letters) for letters in (met, last))
         return count, len(output) - len(last)
 

@@ -303,8 +303,11 @@ def not_one_kernel(plan: Plan, sizes: Sizes) -> str:
             reasons += map(str, explain(graph, on_fault=said.keep))
             names = ", ".join(file.writes)
             reasons.append(f"{names}: {file.kernels} kernels, since one may not read what it wrote")
+    kernels, calls = plan.kernels, len(plan.calls)
+    counted = f"{kernels} kernel{'s' * (kernels != 1)}"
+    counted += f" and {calls} call{'s' * (calls != 1)} on whole arrays" if calls else ""
     return message(
-        f"{plan.name} is {plan.kernels} kernels for {plan.target}, not one",
+        f"{plan.name} is {counted} for {plan.target}, not one kernel",
         origin="\n".join(reasons),
         hint="leave out one_kernel=True, or rewrite what is named above",
     )
