@@ -69,7 +69,7 @@ class Divided:
 
     ``machine``: the one whose numbers price parts. ``found``: by the search for the parts; where
     there was none, ``why`` says why. ``optimal``: no plan of those that were searched takes less,
-    as ``why`` says. ``notes``: what fusers offered that is not right.
+    as ``why`` says. ``notes``: which forms of parts were left out, and why.
     """
 
     parts: tuple[Part, ...]
@@ -185,7 +185,8 @@ class Division:
     def part(self, units: Units, bits: int, stored: Sequence[int] | None = None) -> Part:
         """The units in ``bits`` as a part, which stores what others read, or the outputs show.
 
-        ``stored``: the equations of them whose values it stores, where that is not all of these.
+        ``stored``: the equations of them whose values it stores, where parts may overlap. Others
+        can then read these although the units that read them are in this part, too.
         """
         program = self._program
         own_values = dict.fromkeys(units.given(bits) if stored is None else stored)
@@ -194,7 +195,8 @@ class Division:
             for output in units.shown_by(bits)
             if all(base.node < 0 or base.node in own_values for base in units.bases[output.value])
         }
-        cut = {self._names[v]: v for v in map(Value, own_values) if units.crosses(v, bits)}
+        inside = bits if stored is None else 0
+        cut = {self._names[v]: v for v in map(Value, own_values) if units.crosses(v, inside)}
         outputs = {**{n: v for n, v in cut.items() if n not in shown}, **shown}
         equations = units.with_views(units.equations(bits), [*outputs.values()])
         key = equations, tuple(outputs.items())
@@ -330,15 +332,15 @@ class _Search:
                     found += [1 << at] * (len(self._division.forms.of(part, self._machine)) > 1)
         return found
 
-    def _price(self, bits: int, stored: tuple[int, ...] | None = None) -> Price:
-        """What a part takes that stores all that others read, or what the equations ``stored``
+    def _price(self, bits: int, chosen: tuple[int, ...] | None = None) -> Price:
+        """What a part takes that stores all that others read, or what the equations ``chosen``
         compute. Equal parts are priced once.
         """
         given = self._units.given(bits)
-        stored = given if stored is None else stored
+        stored = given if chosen is None else chosen
         try:
             whole = bits == self._all and stored == given
-            own = self._whole if whole else self._division.part(self._units, bits, stored)
+            own = self._whole if whole else self._division.part(self._units, bits, chosen)
             alone = (bits, stored) if self._division.forms.fusers else ()
             key = own.structure(self._sizes), alone  # fusers may offer other programs for equals
         except (EmitError, TraceError) as error:
