@@ -279,6 +279,7 @@ def test_with_all_parts_priced_the_gap_is_zero():
     )
 
 
+@pytest.mark.slow
 def test_what_one_kernel_cannot_share_is_computed_by_two():
     """Sums over both axes: the rectified rows are computed twice, and never stored."""
 
