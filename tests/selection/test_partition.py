@@ -129,7 +129,7 @@ def test_with_every_part_priced_the_plan_is_the_optimum_whatever_is_estimated():
 
         def priced(part, price=price, asked=asked):
             asked.append(part)
-            return Price(price(part), kernels=part.bit_count())
+            return Price(price(part))
 
         best = best_plan(
             before, beside, bound=lambda _: 0.1, estimate=lambda *_: 99.0, price=priced, budget=0,
@@ -207,8 +207,10 @@ def test_exponentials_that_overflow_count_before_time_and_weights_beside_it():
     assert best_plan(before, beside, price=prices.get, **asked).parts == (3,)
     for last in (Price(1.0, unsafe=1), Price(1.0, calls=1)):  # the same in every plan
         slow = last._replace(us=99.0)
-        prices = {1: Price(1.0), 2: last, 3: slow._replace(kernels=1)}
+        prices = {1: Price(1.0), 2: last, 3: slow}
         assert best_plan(before, beside, price=prices.get, **asked).parts == (1, 2)
+        prices[3] = Price(99.0)
+        assert best_plan(before, beside, price=prices.get, **asked).parts == (3,)
 
 
 def test_parts_equal_to_others_do_not_count_for_the_budget():

@@ -213,6 +213,8 @@ def test_plans_whose_parts_overlap_compute_the_program(name, monkeypatch):
 
         plan = family.at(program.bind(inputs))
 
+        written = [array for step in plan.steps for array in step.writes]
+        assert len(written) == len({*written})
         overlapped += "computed by several parts" in plan.explain()
         results = OnHost(plan, plan.sizes)([*inputs.values()])
         for shown, result in zip(plan.names, results, strict=True):

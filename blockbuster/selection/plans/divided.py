@@ -317,7 +317,8 @@ class _Search:
             raise next(iter(self._refused.values()))
         parts = tuple(self._made[one] for one in made)
         considered = tuple(one for own in parts for one in self._consider(own))
-        why = f"parts may overlap: {_again(units, chosen)}; {len(prices)} parts were priced"
+        number = "1 part was" if len(prices) == 1 else f"{len(prices)} parts were"
+        why = f"parts may overlap: {_again(units, chosen)}; {number} priced"
         return Divided(parts, considered, self._machine, why=why, optimal=True)
 
     @property
