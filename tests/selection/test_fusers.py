@@ -125,6 +125,12 @@ def test_the_program_of_a_fuser_has_to_be_just_faster(monkeypatch):
         assert plan.divided.parts[-1].by == chosen
 
 
+def test_a_part_is_equal_to_none_by_another_program():
+    (part,) = selected(program=ONE, sizes=dict(M=64, N=64)).divided.parts
+
+    assert part.offered(bb.lower(part.program), "mine").structure(SIZES) != part.structure(SIZES)
+
+
 def test_equal_parts_may_be_offered_other_programs():
     def chains(x, w, v, a, b, c):
         return (x @ w) @ v, (a @ b) @ c

@@ -66,6 +66,15 @@ def brute_force(before, beside, price):
     return least(0)
 
 
+def greedy(steps, price):
+    """The sum of prices of the way that always takes the part that is cheapest for a unit."""
+    state, total = 0, 0.0
+    while state != steps.all:
+        part = min(steps.steps[state], key=lambda part: price(part) / part.bit_count())
+        state, total = state | part, total + price(part)
+    return total
+
+
 def random_prices(rng):
     prices = {}
     return lambda part: prices.setdefault(part, rng.uniform(1.0, 2.0 + part.bit_count()))
@@ -78,10 +87,12 @@ def test_the_best_plan_is_the_best_of_all_partitions(seed):
     price = random_prices(rng)
     everything = (1 << len(before)) - 1
     expected = brute_force(before, beside, price)
+    steps = Steps(before, beside)
 
-    total, parts = Steps(before, beside).best(price)
+    total, parts = steps.best(price)
 
     assert total == pytest.approx(expected)
+    assert total <= greedy(steps, price) + 1e-9
     assert sum(parts) == everything
     assert sum(map(price, parts)) == pytest.approx(total)
 
