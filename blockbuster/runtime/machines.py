@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from blockbuster.emit.target.gpu import Gpu, current_gpu, gpu_target
 from blockbuster.emit.target.targets import TARGETS, decides
-from blockbuster.errors import LaunchError, a_kind, among, message
+from blockbuster.errors import LaunchError, among, message
 from blockbuster.machines import AUTO, CPU, GPUS, NAMES, Machine, built_in
 from blockbuster.runtime.tensors import Arrays
 
 
 def known_machine(machine: str) -> str:
-    """The target of a machine, empty for "auto"; ValueError for an unknown one, TypeError for what
-    is no name.
+    """The target of a machine, empty for "auto"; ValueError for an unknown one, and TypeError for
+    what is no name.
     """
     if not isinstance(machine, str):
-        known = f"pass one of the names {', '.join((AUTO, *NAMES, *TARGETS))}"
-        raise TypeError(message(f"machine is {a_kind(machine)}, not a name", hint=known))
+        what = f"machine is {machine!r}, which is no name of a machine"
+        raise TypeError(message(what, hint=f"known: {', '.join((AUTO, *NAMES, *TARGETS))}"))
     if machine == AUTO:
         return ""
     if machine in NAMES:

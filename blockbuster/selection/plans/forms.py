@@ -11,7 +11,7 @@ from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.library.program import library_program
 from blockbuster.selection.parts.partition import NEAR, Price
-from blockbuster.selection.plans.fusers import Fuser, Notes, offered
+from blockbuster.selection.plans.fusers import Fuser, Notes, check_fusers, offered
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
@@ -35,6 +35,7 @@ class Forms:
     """
 
     def __init__(self, *, on_cpu: bool, library: bool, fusers: Sequence[Fuser] = ()) -> None:
+        check_fusers(fusers)
         self._on_cpu, self._library, self.fusers = on_cpu, library, fusers
         self.notes = Notes()
         self._of: dict[Part, tuple[Part, ...]] = {}
