@@ -125,6 +125,16 @@ def test_the_program_of_a_fuser_has_to_be_just_faster(monkeypatch):
         assert plan.divided.parts[-1].by == chosen
 
 
+def test_the_bound_with_fusers_counts_what_any_algorithm_moves():
+    sizes = dict(M=512, K=512, N=512, L=4)
+    ours, theirs = selected(sizes=sizes), selected(lambda part: (), sizes=sizes)
+
+    assert theirs.total_us == ours.total_us
+    assert theirs.divided.found.best.bound <= ours.divided.found.best.bound
+    bounds = theirs.divided.found.bounds
+    assert bounds.least(1) < theirs.divided.found.estimates.bounds.least(1)
+
+
 def test_a_part_is_equal_to_none_by_another_program():
     (part,) = selected(program=ONE, sizes=dict(M=64, N=64)).divided.parts
 

@@ -300,6 +300,18 @@ def test_what_one_kernel_cannot_share_is_computed_by_two():
     assert "no such plan takes less" in told
 
 
+def test_a_function_of_whole_arrays_is_called_once_where_parts_overlap():
+    def ordered(x):
+        h = bb.custom(np.sort, x, shape=x.shape)
+        return (h * 2.0).sum(0), (h + 1.0).sum(1)
+
+    program = bb.trace(ordered, x="M N")
+
+    plan = bb.select(program, dict(M=64, N=64), "cpu", "float64", effort="overlapping")
+
+    assert len(plan.calls) == 1
+
+
 def test_programs_with_too_many_arrays_have_no_parts_that_overlap():
     program = bb.trace(lambda x: tuple((x * i).sum(i % 2) for i in range(1, 10)), x="M N")
 

@@ -243,14 +243,15 @@ class _Search:
         values = [Value(-1, port) for port in range(len(program.inputs))]
         values += [Value(at) for at in range(len(program.equations))]
         dtypes = {value: division.kept(value) for value in values}
-        self._bounds = Bounds(units, sizes, dtypes, machine)
-        self._estimates = Estimates(self._bounds)
+        usual = Bounds(units, sizes, dtypes, machine)
+        self._estimates = Estimates(usual)
+        self._bounds = replace(usual, any_work=bool(division.forms.fusers))
         self._together = better_together(program)
 
     @property
     def has_too_little(self) -> bool:
         """True if the program takes about as long as its launch, or as its statements."""
-        return self._bounds.least(self._all) < self._little
+        return self._estimates.bounds.least(self._all) < self._little
 
     @property
     def _little(self) -> float:
@@ -290,7 +291,7 @@ class _Search:
         considered = tuple(one for own in parts for one in self._consider(own))
         refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
         theirs = [bits for (bits, _), own in self._made.items() if own.by]
-        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET, theirs)
+        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET, bounds, theirs)
         return Divided(parts, considered, self._machine, found)
 
     def _overlapping(self) -> Divided:

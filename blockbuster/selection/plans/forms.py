@@ -31,11 +31,15 @@ Consider = Callable[[Part], list[Considered]]
 
 class Forms:
     """The forms of parts, each made once. ``library``: whether calls of a library may stand;
-    ``fusers`` offer programs. ``notes``: what they offered that is no form of a part.
+    ``fusers`` offer programs. ``overlap``: several parts may compute the same. ``notes``: which
+    forms were left out, and why.
     """
 
-    def __init__(self, *, on_cpu: bool, library: bool, fusers: Sequence[Fuser] = ()) -> None:
+    def __init__(
+        self, *, on_cpu: bool, library: bool, fusers: Sequence[Fuser] = (), overlap: bool = False
+    ) -> None:
         check_fusers(fusers)
+        self._calls_differ = overlap or bool(fusers)  # from plan to plan
         self._on_cpu, self._library, self.fusers = on_cpu, library, fusers
         self.notes = Notes()
         self._of: dict[Part, tuple[Part, ...]] = {}
@@ -77,7 +81,7 @@ class Forms:
                     reason = shown_lines(str(error))[0]
                     self.notes.add(f"{_named(form)} is left out: {reason}", part.program)
                 continue
-            if self.fusers:
+            if self._calls_differ:
                 steps = (step for step in form.pieces.steps if isinstance(step, Call))
                 users = sum(not (call.is_library or call.only_moves) for call in steps)
                 taken = taken._replace(calls=users)
