@@ -8,7 +8,7 @@ from blockbuster.errors import message
 from blockbuster.frontend import ArrayProgram
 from blockbuster.runtime.given import asked_for, family_of
 from blockbuster.selection.plans.effort import USUAL, check_effort
-from blockbuster.selection.plans.fusers import Fuser, check_fusers
+from blockbuster.selection.plans.fusers import Fuser
 from blockbuster.selection.plans.plan import Plan
 
 
@@ -48,7 +48,6 @@ def select(
     (1, True)
     """
     check_effort(effort)
-    check_fusers(fusers)
     device, bound = asked_for(program, sizes, dtype, machine)
     empty = [dim for dim, size in bound.items() if not size]
     if empty:

@@ -1,8 +1,7 @@
 """The whole path: from a function or an array program to something that runs.
 
 ``jit`` traces when it is called, ``compile`` works ahead of time. Both fuse, choose, emit and
-return a ``Compiled``: kernels in order, with functions of whole arrays between them. This module
-connects the packages.
+return a ``Compiled``: kernels in order, with functions of whole arrays between them.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ from blockbuster.runtime.machines import device_for, known_machine
 from blockbuster.runtime.merged_arrays import Regrouping
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
-from blockbuster.selection.plans.fusers import Fuser, check_fusers
+from blockbuster.selection.plans.fusers import Fuser
 from blockbuster.selection.plans.plan import Plan, Sizes
 from blockbuster.selection.plans.report import Report
 from blockbuster.tuning.entry import Entry
@@ -79,8 +78,7 @@ class Jitted:
         functools.update_wrapper(self, fn)
         self._fn = fn
         self._one_kernel, self._tune, self._machine = one_kernel, tune, machine
-        self._check, self._graph, self._constant = check, graph, constant
-        self._library = library
+        self._check, self._graph, self._constant, self._library = check, graph, constant, library
         self._ready: dict[Any, tuple[Ready, Reads]] = {}
         self._known: dict[Any, list[KnownCall[Traced]]] = {}
         self._traced: dict[Any, Traced] = {}
@@ -355,12 +353,10 @@ def compile(
     """An array program compiled ahead of time, for sizes of the class of ``sizes``.
 
     ``machine`` is "cpu", a GPU's name or architecture; "auto" is the GPU if there is one. Raises
-    ValueError for unknown or missing dims, dtypes, machines and arrays. ``tune``, ``check``,
-    ``graph``, ``constant`` and ``library`` have the meaning that they have in ``jit``, ``fusers``
-    that of ``select``.
+    ValueError for unknown or missing dims, dtypes, machines and arrays. ``fusers`` are those of
+    ``select``; all other options have the meaning that they have in ``jit``.
     """
     check_tune(tune)
-    check_fusers(fusers)
     device, bound = asked_for(program, sizes, dtype, machine)
     tuning = tuning_for(tune, machine, architecture(device))
     constants = known_names(constant, [one.name for one in program.inputs])

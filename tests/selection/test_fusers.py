@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.selection.parts.partition import Price
 
 CHAIN = bb.trace(lambda x, w, v: (x @ w) @ v, x="M K", w="K N", v="N L")
 SIZES = dict(M=256, K=256, N=256, L=4)
@@ -54,6 +55,8 @@ def test_a_better_program_wins_and_computes_the_same(fuser):
     assert f" by {fuser.__name__}: " in plan.explain()
     assert plan.notes == ours.notes == ()
     assert plan.lower_bound_us <= plan.total_us
+    (part,) = plan.divided.parts
+    assert bool(part.fused[0].derivation.steps) == (fuser is from_the_right)
     rng = np.random.default_rng(0)
     x, w, v = (rng.normal(size=shape) for shape in ((256, 256), (256, 256), (256, 4)))
     np.testing.assert_allclose(compiled(x, w, v), x @ w @ v)
@@ -110,6 +113,47 @@ def test_our_program_stays_where_another_is_no_faster():
     plan = selected(lambda part: [part], program=ONE, sizes=dict(M=64, N=64))
 
     assert [part.by for part in plan.divided.parts] == [""]
+
+
+def test_the_program_of_a_fuser_has_to_be_just_faster(monkeypatch):
+    for theirs, chosen in ((0.99, "<lambda>"), (1.0, "")):
+        taken = lambda form, *_, us=theirs: Price(us if form.by else 1.0)  # noqa: E731
+        monkeypatch.setattr("blockbuster.selection.plans.forms.price", taken)
+
+        plan = selected(lambda part: [part], program=ONE, sizes=dict(M=64, N=64))
+
+        assert plan.divided.parts[-1].by == chosen
+
+
+def test_the_bound_with_fusers_counts_what_any_algorithm_moves():
+    sizes = dict(M=512, K=512, N=512, L=4)
+    ours, theirs = selected(sizes=sizes), selected(lambda part: (), sizes=sizes)
+
+    assert theirs.total_us == ours.total_us
+    assert theirs.divided.found.best.bound <= ours.divided.found.best.bound
+    bounds = theirs.divided.found.bounds
+    assert bounds.least(1) < theirs.divided.found.estimates.bounds.least(1)
+
+
+def test_a_part_is_equal_to_none_by_another_program():
+    (part,) = selected(program=ONE, sizes=dict(M=64, N=64)).divided.parts
+
+    assert part.offered(bb.lower(part.program), "mine").structure(SIZES) != part.structure(SIZES)
+
+
+def test_equal_parts_may_be_offered_other_programs():
+    def chains(x, w, v, a, b, c):
+        return (x @ w) @ v, (a @ b) @ c
+
+    dims = dict(x="M K", w="K N", v="N L", a="M K", b="K N", c="N L")
+
+    def for_the_first(part):
+        return from_the_right(part) if [one.name for one in part.inputs] == [*"xwv"] else ()
+
+    plan = selected(for_the_first, program=bb.trace(chains, **dims), effort="exhaustive")
+
+    assert sorted(part.by for part in plan.divided.parts)[-1] == "for_the_first"
+    assert [part.by for part in plan.divided.parts].count("for_the_first") == 1
 
 
 def weights(x):

@@ -130,8 +130,11 @@ def test_a_value_is_made_again_where_storing_it_takes_longer():
 
 def test_what_a_part_computes_in_vain_is_no_part():
     values = Values([0, 1], [0, 1], 0b10)  # 1 reads 0
+    both = Values([0, 1], [0, 1], 0b11)
+    alone = [(0b01, 0b01, 0), (0b10, 0b10, 0b01)]
 
-    assert [*makings(values, [2, 1])] == [(0b01, 0b01, 0), (0b10, 0b10, 0b01), (0b11, 0b10, 0)]
+    assert [*makings(values, [2, 1])] == [*alone, (0b11, 0b10, 0)]
+    assert [*makings(both, [2, 1])] == [*alone, (0b11, 0b11, 0), (0b11, 0b10, 0)]
 
 
 def test_a_program_with_too_many_arrays_is_refused_in_words():

@@ -66,6 +66,15 @@ def brute_force(before, beside, price):
     return least(0)
 
 
+def greedy(steps, price):
+    """The sum of prices of the way that always takes the part that is cheapest for a unit."""
+    state, total = 0, 0.0
+    while state != steps.all:
+        part = min(steps.steps[state], key=lambda part: price(part) / part.bit_count())
+        state, total = state | part, total + price(part)
+    return total
+
+
 def random_prices(rng):
     prices = {}
     return lambda part: prices.setdefault(part, rng.uniform(1.0, 2.0 + part.bit_count()))
@@ -78,10 +87,12 @@ def test_the_best_plan_is_the_best_of_all_partitions(seed):
     price = random_prices(rng)
     everything = (1 << len(before)) - 1
     expected = brute_force(before, beside, price)
+    steps = Steps(before, beside)
 
-    total, parts = Steps(before, beside).best(price)
+    total, parts = steps.best(price)
 
     assert total == pytest.approx(expected)
+    assert total <= greedy(steps, price) + 1e-9
     assert sum(parts) == everything
     assert sum(map(price, parts)) == pytest.approx(total)
 
@@ -119,6 +130,27 @@ def test_bounds_for_estimates_find_the_optimum_and_estimates_a_plan_within_the_g
     assert steered.bound <= optimum + 1e-9 <= steered.total + 2e-9
     assert steered.gap == pytest.approx(steered.total / steered.bound - 1.0)
     assert sum(steered.parts) == (1 << len(before)) - 1
+
+
+def test_with_every_part_priced_the_plan_is_the_optimum_whatever_is_estimated():
+    for seed in range(40):
+        rng = random.Random(seed)
+        before, beside = drawn(rng, rng.randint(1, 6))
+        price, asked = random_prices(rng), []
+
+        def priced(part, price=price, asked=asked):
+            asked.append(part)
+            return Price(price(part))
+
+        best = best_plan(
+            before, beside, bound=lambda _: 0.1, estimate=lambda *_: 99.0, price=priced, budget=0,
+            every=True,
+        )  # fmt: skip
+
+        assert best.total == pytest.approx(brute_force(before, beside, price))
+        assert (best.gap, best.near, best.every) == (0.0, None, True)
+        parts = {part for parts in Steps(before, beside).steps.values() for part in parts}
+        assert sorted(asked) == sorted(parts)
 
 
 def test_a_part_without_kernels_is_no_part_of_a_plan():
@@ -184,6 +216,12 @@ def test_exponentials_that_overflow_count_before_time_and_weights_beside_it():
     assert best_plan(before, beside, price=prices.get, **asked).parts == (1, 2)
     prices = {1: Price(1.0, weight=3.0), 2: Price(1.0), 3: Price(3.0)}
     assert best_plan(before, beside, price=prices.get, **asked).parts == (3,)
+    for last in (Price(1.0, unsafe=1), Price(1.0, calls=1)):  # the same in every plan
+        slow = last._replace(us=99.0)
+        prices = {1: Price(1.0), 2: last, 3: slow}
+        assert best_plan(before, beside, price=prices.get, **asked).parts == (1, 2)
+        prices[3] = Price(99.0)
+        assert best_plan(before, beside, price=prices.get, **asked).parts == (3,)
 
 
 def test_parts_equal_to_others_do_not_count_for_the_budget():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import pytest
 import blockbuster as bb
 from blockbuster.runtime.given import family_of
 from blockbuster.runtime.run_plan import OnHost, run_in_interpreter
+from blockbuster.selection.parts.overlapping import best_way, makings
 from blockbuster.selection.parts.partition import Steps
+from tests.parameters import rest_slow
 
 
 def group_norm(x, w):
@@ -179,6 +182,46 @@ def test_every_plan_computes_the_program(name, seed, dtype):
         np.testing.assert_allclose(
             result.astype(float), expected[name_].astype(float), **close, err_msg=name_
         )
+
+
+def random_cover(values, beside, *, bound, price, rng):
+    """A plan whose parts may overlap: the best by random lengths, but for one part."""
+    lengths = {}
+
+    def length(one):
+        whole = one.units.bit_count() == len(beside)
+        return lengths.setdefault(one, rng.uniform(1.0, 2.0) + 9.0 * whole)
+
+    _, way = best_way(values, makings(values, beside), length)
+    return way, {one: price(one) for one in way}
+
+
+@pytest.mark.parametrize("name", rest_slow([*CASES], ["shared", "several"]))
+def test_plans_whose_parts_overlap_compute_the_program(name, monkeypatch):
+    program, inputs = traced(name)
+    others = {"n": "int64"} if "n" in inputs else {}
+    expected = program.numpy(inputs)
+    if name == "positions_returned":
+        with pytest.raises(ValueError, match="n is made of positions alone"):
+            bb.select(program, program.bind(inputs), "cpu", "float64", effort="overlapping")
+        return
+    overlapped = 0
+    for seed in range(3):
+        cover = partial(random_cover, rng=random.Random(f"{name} {seed}"))
+        monkeypatch.setattr("blockbuster.selection.plans.divided.best_cover", cover)
+        family = family_of(program, "float64", "cpu", others=others, effort="overlapping")
+
+        plan = family.at(program.bind(inputs))
+
+        written = [array for step in plan.steps for array in step.writes]
+        assert len(written) == len({*written})
+        overlapped += "computed by several parts" in plan.explain()
+        results = OnHost(plan, plan.sizes)([*inputs.values()])
+        for shown, result in zip(plan.names, results, strict=True):
+            np.testing.assert_allclose(
+                result.astype(float), expected[shown].astype(float), rtol=1e-9, atol=1e-9
+            )
+    assert overlapped or name not in ("shared", "several")
 
 
 def singles(units):

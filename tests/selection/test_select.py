@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.errors import EmitError
 from blockbuster.runtime.given import family_of
 from blockbuster.selection.parts.partition import NEAR, UNSAFE, Price, best_plan
+from blockbuster.selection.plans.divided import Division
 from blockbuster.selection.plans.explanation import _gap
 from blockbuster.selection.plans.stored import what_is_stored
 from tests.parameters import rest_slow
@@ -242,6 +244,7 @@ def test_a_loaded_plan_has_forgotten_why(tmp_path):
     ("sizes", "options", "error"),
     [
         (WIDE, {"machine": "h300"}, "unknown machine 'h300'\n  hint: did you mean 'h200'"),
+        (WIDE, {"effort": "exhaustiv"}, "unknown effort 'exhaustiv'\n  hint: did you mean 'exh"),
         (WIDE, {"dtype": "float12"}, "no kernel is written for dtype 'float12'"),
         (WIDE, {"dtype": "float64"}, "no kernel is written for dtype 'float64'"),
         ({"M": 8, "K": 8}, {}, "no size given for N\n"),
@@ -255,6 +258,107 @@ def test_a_loaded_plan_has_forgotten_why(tmp_path):
 def test_bad_input_is_named(sizes, options, error):
     with pytest.raises(ValueError, match=re.escape(error)):
         bb.select(bb.trace(group_norm, **PRODUCT), sizes, **options)
+
+
+@pytest.mark.parametrize("machine", [None, 90, bb.machine("a100")])
+def test_a_machine_is_asked_for_by_name(machine):
+    with pytest.raises(TypeError, match=r"which is no name of a machine\n  hint: known: .*h200"):
+        bb.select(bb.trace(group_norm, **PRODUCT), WIDE, machine)
+
+
+def test_with_all_parts_priced_the_gap_is_zero():
+    program, sizes = bb.trace(group_norm, **PRODUCT), dict(M=16, K=8, N=64)
+
+    usual = bb.select(program, sizes, "cpu", "float64")
+    plan = bb.select(program, sizes, "cpu", "float64", effort="exhaustive")
+
+    assert usual.total_us >= plan.total_us == plan.lower_bound_us
+    assert plan.gap == 0.0
+    assert "; all 15 parts were priced; no plan takes less than" in " ".join(
+        plan.explain().split()
+    )
+
+
+@pytest.mark.slow
+def test_what_one_kernel_cannot_share_is_computed_by_two():
+    """Sums over both axes: the rectified rows are computed twice, and never stored."""
+
+    def both(x, y):
+        h = bb.relu(x + y)
+        return h.sum(0), h.sum(1)
+
+    program, sizes = bb.trace(both, x="M N", y="N"), dict(M=8192, N=8192)
+
+    plan = bb.select(program, sizes, effort="overlapping")
+    apart = bb.select(program, sizes, effort="exhaustive")
+
+    assert plan.total_us < 0.8 * apart.total_us
+    assert plan.gap == 0.0
+    assert [name for step in plan.steps for name in step.writes] == ["out0", "out1"]
+    told = " ".join(plan.explain().split())
+    assert "computed by several parts, and not stored for them: add, relu (test_select" in told
+    assert "no such plan takes less" in told
+
+
+def test_a_function_of_whole_arrays_is_called_once_where_parts_overlap():
+    def ordered(x):
+        h = bb.custom(np.sort, x, shape=x.shape)
+        return (h * 2.0).sum(0), (h + 1.0).sum(1)
+
+    program = bb.trace(ordered, x="M N")
+
+    plan = bb.select(program, dict(M=64, N=64), "cpu", "float64", effort="overlapping")
+
+    assert len(plan.calls) == 1
+
+
+def test_programs_with_too_many_arrays_have_no_parts_that_overlap():
+    program = bb.trace(lambda x: tuple((x * i).sum(i % 2) for i in range(1, 10)), x="M N")
+
+    with pytest.raises(ValueError, match="at most 8 arrays that groups of operators give: here"):
+        bb.select(program, dict(M=4096, N=4096), effort="overlapping")
+
+
+def test_a_part_that_cannot_be_lowered_is_told_and_the_choice_goes_on(monkeypatch):
+    made = Division.part
+
+    def part(self, units, bits, stored=None):
+        if bits == 1:
+            raise EmitError("no loops for it")
+        return made(self, units, bits, stored)
+
+    monkeypatch.setattr(Division, "part", part)
+    program = bb.trace(group_norm, **PRODUCT)
+
+    plan = bb.select(program, dict(M=16, K=8, N=64), "cpu", "float64", effort="exhaustive")
+
+    assert re.search(r"\n  no kernel for matmul \(\S+\): no loops for it\n", plan.explain())
+    assert plan.total_us > 0.0
+
+
+@pytest.mark.parametrize("place", ["forms.library_program", "prices.library_us"])
+def test_a_library_call_that_fails_is_told_and_the_choice_goes_on(place, monkeypatch):
+    def fails(*args):
+        raise EmitError("no such call")
+
+    program, sizes = bb.trace(lambda x, w: x @ w, **PRODUCT), dict(M=4096, K=4096, N=4096)
+    monkeypatch.setattr(f"blockbuster.selection.plans.{place}", fails)
+
+    plan = bb.select(program, sizes, "h100")
+
+    (note,) = plan.notes
+    assert note.startswith("a library's call is left out: no such call; for matmul (test_select")
+    assert (plan.kernels, plan.calls) == (1, ())
+    assert note in " ".join(plan.explain().split())
+
+
+def test_a_function_alone_stores_nothing_between_kernels():
+    program = bb.trace(lambda x: bb.custom(np.sort, x, shape=x.shape), x="M N")
+
+    text = bb.select(program, dict(M=64, N=64)).explain()
+
+    assert "without sort" in text
+    assert "did not fuse" not in text
 
 
 def test_a_function_is_no_program():

@@ -51,7 +51,7 @@ def found(program, parts, prices, *, refused=None, cap=12):
     bounds = Bounds(units, sizes, dict.fromkeys(values, "float16"), machine("h200"))
     known = {part: Price(1.0) for part in parts} | prices
     best = Best(parts, float(len(parts)), 1.0, 1.0, cap, known)
-    return Found(units, sizes, Estimates(bounds), best, refused or {}, budget=24)
+    return Found(units, sizes, Estimates(bounds), best, refused or {}, 24, bounds)
 
 
 @pytest.fixture

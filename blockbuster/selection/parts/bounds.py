@@ -42,12 +42,14 @@ class Bounds:
     """Bounds for the parts of ``units``, in microseconds; parts are bits.
 
     ``dtypes``: those in which inputs and values that cross from part to part are kept.
+    ``any_work``: programs may be found that do less arithmetic, so that bytes alone bound a part.
     """
 
     units: Units
     sizes: Mapping[Dim, int]
     dtypes: Mapping[Value, str]
     machine: Machine
+    any_work: bool = False
     _known: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def least(self, part: int) -> float:
@@ -88,7 +90,7 @@ class Bounds:
         once = dict.fromkeys(self.units.own(part), 1)
         moved = self._read(part) + self._written(stored)
         moving = moved / self._bandwidth(moved)
-        matrix, other = self.work(part, once, {})
+        matrix, other = (0.0, 0.0) if self.any_work else self.work(part, once, {})
         if any(program.equations[at].op == "where" for at in once):
             matrix *= SEEN
         return self.launched(moving, matrix, other)

@@ -24,8 +24,8 @@ from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.parts.units import Units, numbers_in
 
 MOST = 8
-"""Values of a program at most. Eight, in eight units that all read each other, may be stored by
-some 2,000 parts, and the way over 256 sets of stored values takes a quarter of a second."""
+"""Values of a program at most. Eight, of units that read all before them, are stored by up to 3,280
+parts, and the way over the 256 sets of stored values takes 0.05 seconds; seven take 0.01."""
 
 
 class Making(NamedTuple):

@@ -41,8 +41,8 @@ Estimate = Callable[[Part, Mapping[Part, float]], float]
 class Price(NamedTuple):
     """What a part takes: microseconds, infinite if it has no kernels, in so many kernels, and how
     many exponentials in it can overflow. ``weight``: a factor on the microseconds. ``again``: an
-    equal part was priced before. ``calls``: functions of whole arrays that fusers can replace; what
-    they take is not known, and more than any kernel.
+    equal part was priced before. ``calls``: functions of whole arrays, where plans may differ in
+    them; what they take is not known, and counts as more than any kernel.
     """
 
     us: float

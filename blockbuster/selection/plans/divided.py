@@ -69,7 +69,7 @@ class Divided:
 
     ``machine``: the one whose numbers price parts. ``found``: by the search for the parts; where
     there was none, ``why`` says why. ``optimal``: no plan of those that were searched takes less,
-    as ``why`` says. ``notes``: what fusers offered that is not right.
+    as ``why`` says. ``notes``: which forms of parts were left out, and why.
     """
 
     parts: tuple[Part, ...]
@@ -185,7 +185,8 @@ class Division:
     def part(self, units: Units, bits: int, stored: Sequence[int] | None = None) -> Part:
         """The units in ``bits`` as a part, which stores what others read, or the outputs show.
 
-        ``stored``: the equations of them whose values it stores, where that is not all of these.
+        ``stored``: the equations of them whose values it stores, where parts may overlap. Others
+        can then read these although the units that read them are in this part, too.
         """
         program = self._program
         own_values = dict.fromkeys(units.given(bits) if stored is None else stored)
@@ -194,7 +195,8 @@ class Division:
             for output in units.shown_by(bits)
             if all(base.node < 0 or base.node in own_values for base in units.bases[output.value])
         }
-        cut = {self._names[v]: v for v in map(Value, own_values) if units.crosses(v, bits)}
+        inside = bits if stored is None else 0
+        cut = {self._names[v]: v for v in map(Value, own_values) if units.crosses(v, inside)}
         outputs = {**{n: v for n, v in cut.items() if n not in shown}, **shown}
         equations = units.with_views(units.equations(bits), [*outputs.values()])
         key = equations, tuple(outputs.items())
@@ -241,14 +243,15 @@ class _Search:
         values = [Value(-1, port) for port in range(len(program.inputs))]
         values += [Value(at) for at in range(len(program.equations))]
         dtypes = {value: division.kept(value) for value in values}
-        self._bounds = Bounds(units, sizes, dtypes, machine)
-        self._estimates = Estimates(self._bounds)
+        usual = Bounds(units, sizes, dtypes, machine)
+        self._estimates = Estimates(usual)
+        self._bounds = replace(usual, any_work=bool(division.forms.fusers))
         self._together = better_together(program)
 
     @property
     def has_too_little(self) -> bool:
         """True if the program takes about as long as its launch, or as its statements."""
-        return self._bounds.least(self._all) < self._little
+        return self._estimates.bounds.least(self._all) < self._little
 
     @property
     def _little(self) -> float:
@@ -288,7 +291,7 @@ class _Search:
         considered = tuple(one for own in parts for one in self._consider(own))
         refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
         theirs = [bits for (bits, _), own in self._made.items() if own.by]
-        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET, theirs)
+        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET, bounds, theirs)
         return Divided(parts, considered, self._machine, found)
 
     def _overlapping(self) -> Divided:
@@ -315,7 +318,8 @@ class _Search:
             raise next(iter(self._refused.values()))
         parts = tuple(self._made[one] for one in made)
         considered = tuple(one for own in parts for one in self._consider(own))
-        why = f"parts may overlap: {_again(units, chosen)}; {len(prices)} parts were priced"
+        number = "1 part was" if len(prices) == 1 else f"{len(prices)} parts were"
+        why = f"parts may overlap: {_again(units, chosen)}; {number} priced"
         return Divided(parts, considered, self._machine, why=why, optimal=True)
 
     @property
@@ -330,15 +334,15 @@ class _Search:
                     found += [1 << at] * (len(self._division.forms.of(part, self._machine)) > 1)
         return found
 
-    def _price(self, bits: int, stored: tuple[int, ...] | None = None) -> Price:
-        """What a part takes that stores all that others read, or what the equations ``stored``
+    def _price(self, bits: int, chosen: tuple[int, ...] | None = None) -> Price:
+        """What a part takes that stores all that others read, or what the equations ``chosen``
         compute. Equal parts are priced once.
         """
         given = self._units.given(bits)
-        stored = given if stored is None else stored
+        stored = given if chosen is None else chosen
         try:
             whole = bits == self._all and stored == given
-            own = self._whole if whole else self._division.part(self._units, bits, stored)
+            own = self._whole if whole else self._division.part(self._units, bits, chosen)
             alone = (bits, stored) if self._division.forms.fusers else ()
             key = own.structure(self._sizes), alone  # fusers may offer other programs for equals
         except (EmitError, TraceError) as error:

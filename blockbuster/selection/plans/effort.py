@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
-from blockbuster.errors import message
+from blockbuster.errors import among, message
 
 USUAL, EXHAUSTIVE, OVERLAPPING = "usual", "exhaustive", "overlapping"
 EFFORTS = {
@@ -18,6 +16,4 @@ EFFORTS = {
 def check_effort(effort: str) -> None:
     """Raise ValueError for an effort that there is not."""
     if effort not in EFFORTS:
-        near = get_close_matches(str(effort), EFFORTS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(EFFORTS)}"
-        raise ValueError(message(f"unknown effort {effort!r}", hint=hint))
+        raise ValueError(message(f"unknown effort {effort!r}", hint=among(str(effort), EFFORTS)))

@@ -192,7 +192,7 @@ def _search(plan: Plan, divided: Divided) -> Iterator[str]:
     yield from _refused(found)
     number = "1 part was" if len(best.prices) == 1 else f"{len(best.prices)} parts were"
     number = f"all {number}" if best.every else number
-    limit = "" if count <= best.cap else f", of at most {best.cap} groups"
+    limit = "" if count <= best.cap else f", of at most {best.cap} group{'s' * (best.cap > 1)}"
     bound = lower_bound(plan)
     least = f"no plan takes less than {in_us(bound)}" if isfinite(bound) else "no bound"
     gap = _gap(plan.total_us, bound)
@@ -212,6 +212,8 @@ def _gap(taken: float, bound: float) -> str:
 
 def _whole(best: Best) -> str:
     """Why a program that could be divided is one part."""
+    if best.smaller == inf:
+        return "no plan of several parts has kernels"
     if best.smaller >= best.total:
         return f"divided, it takes at least {in_us(best.smaller)}"
     if best.near is not None:

@@ -22,7 +22,7 @@ from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.units import Units
 from blockbuster.selection.plans.asked import Asked, Known, Subject
 from blockbuster.selection.plans.divided import Divided, Division
-from blockbuster.selection.plans.effort import USUAL
+from blockbuster.selection.plans.effort import OVERLAPPING, USUAL
 from blockbuster.selection.plans.forms import Consider, Forms
 from blockbuster.selection.plans.fusers import Fuser
 from blockbuster.selection.plans.part import Part, dtypes_of
@@ -66,7 +66,8 @@ class Family:
         dtypes = dtypes_of(dtype, target, input_dtypes, constants)
         self._whole = Part(program, dtypes)
         arithmetic = self._whole.arithmetic
-        forms = Forms(on_cpu=dtypes.on_cpu, library=library, fusers=fusers)
+        overlap = effort == OVERLAPPING
+        forms = Forms(on_cpu=dtypes.on_cpu, library=library, fusers=fusers, overlap=overlap)
         self._division = Division(program, dtypes, arithmetic, forms=forms, effort=effort)
         self.rules = tuple(dict.fromkeys((*program.rules, *self._whole.size_rules)))
         self._input_dtypes = dict(input_dtypes)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from blockbuster.errors import EmitError
+from blockbuster.errors import EmitError, TraceError, shown_lines
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
 from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.library.program import library_program
 from blockbuster.selection.parts.partition import NEAR, Price
-from blockbuster.selection.plans.fusers import Fuser, Notes, offered
+from blockbuster.selection.plans.fusers import Fuser, Notes, check_fusers, offered
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
@@ -23,16 +23,23 @@ MEASURED_NEAR = 1.03
 1024 x 8192 x 8192 takes an H100 183 microseconds as a kernel, 190 as torch's product and a kernel;
 the closed form says 221, and 218 with the call."""
 
+BY_LIBRARY = "a library's call"
+
 Consider = Callable[[Part], list[Considered]]
 """The choice for each piece of a part. Raises EmitError where a piece has none."""
 
 
 class Forms:
     """The forms of parts, each made once. ``library``: whether calls of a library may stand;
-    ``fusers`` offer programs. ``notes``: what they offered that is no form of a part.
+    ``fusers`` offer programs. ``overlap``: several parts may compute the same. ``notes``: which
+    forms were left out, and why.
     """
 
-    def __init__(self, *, on_cpu: bool, library: bool, fusers: Sequence[Fuser] = ()) -> None:
+    def __init__(
+        self, *, on_cpu: bool, library: bool, fusers: Sequence[Fuser] = (), overlap: bool = False
+    ) -> None:
+        check_fusers(fusers)
+        self._calls_differ = overlap or bool(fusers)  # from plan to plan
         self._on_cpu, self._library, self.fusers = on_cpu, library, fusers
         self.notes = Notes()
         self._of: dict[Part, tuple[Part, ...]] = {}
@@ -43,7 +50,7 @@ class Forms:
         """
         if part not in self._of:
             whole = _on_whole_arrays(part) if self._on_cpu else None
-            calls = _with_calls(part) if self._library and library_of(machine) else None
+            calls = self._with_calls(part) if self._library and library_of(machine) else None
             found = (part, whole, calls, *offered(part, self.fusers, self.notes))
             self._of[part] = tuple(form for form in found if form is not None)
         return self._of[part]
@@ -70,8 +77,11 @@ class Forms:
                 taken = price(form, consider(form), sizes, machine)
             except EmitError as error:
                 refused = refused or error
+                if number:
+                    reason = shown_lines(str(error))[0]
+                    self.notes.add(f"{_named(form)} is left out: {reason}", part.program)
                 continue
-            if self.fusers:
+            if self._calls_differ:
                 steps = (step for step in form.pieces.steps if isinstance(step, Call))
                 users = sum(not (call.is_library or call.only_moves) for call in steps)
                 taken = taken._replace(calls=users)
@@ -83,12 +93,23 @@ class Forms:
             raise refused
         return found
 
+    def _with_calls(self, part: Part) -> Part | None:
+        stored = stored_by_eager(part.program)
+        try:
+            program = library_program(part.program, part.dtype_given, part.dtype_kept, stored)
+            return part.as_program(program) if program else None
+        except (EmitError, TraceError) as error:
+            reason = shown_lines(str(error))[0]
+            self.notes.add(f"{BY_LIBRARY} is left out: {reason}", part.program)
+            return None
+
 
 def _on_whole_arrays(part: Part) -> WholePart | None:
     return None if why_not_whole(part.program) else WholePart(part)
 
 
-def _with_calls(part: Part) -> Part | None:
-    stored = stored_by_eager(part.program)
-    program = library_program(part.program, part.dtype_given, part.dtype_kept, stored)
-    return part.as_program(program) if program else None
+def _named(form: Part) -> str:
+    """A form beside that in blocks, in words."""
+    if form.by:
+        return f"fuser {form.by}"
+    return "NumPy on whole arrays" if isinstance(form, WholePart) else BY_LIBRARY

@@ -53,7 +53,7 @@ def name_of(fuser: Callable[..., object]) -> str:
 
 
 class Notes:
-    """What fusers offered that took no part in a choice, and why, with the parts in question."""
+    """What took no part in a choice, and why, with the parts of which it was to be a form."""
 
     def __init__(self) -> None:
         self._parts: dict[str, dict[str, None]] = {}
@@ -66,7 +66,7 @@ class Notes:
         for what, parts in self._parts.items():
             first, others = next(iter(parts)), len(parts) - 1
             more = f" and {others} other part{'s' * (others > 1)}" if others else ""
-            yield f"fuser {what}; for {first}{more}"
+            yield f"{what}; for {first}{more}"
 
 
 def offered(part: Part, fusers: Sequence[Fuser], notes: Notes) -> Iterator[Part]:
@@ -76,18 +76,19 @@ def offered(part: Part, fusers: Sequence[Fuser], notes: Notes) -> Iterator[Part]
         try:
             programs = [*fuser(part.program)]
         except Exception as error:  # it may be of any kind: the code is a user's
-            text = f"{name} raised {type(error).__name__}: {error}".rstrip(": ")
+            text = f"fuser {name} raised {type(error).__name__}: {error}".rstrip(": ")
             notes.add(text, part.program)
             continue
         for program in programs:
             try:
                 form, unproven = _form(part, program, name)
             except (BlockbusterError, TypeError, ValueError) as error:
-                text = f"{name} is left out: {shown_lines(str(error))[0]}"
+                text = f"fuser {name} is left out: {shown_lines(str(error))[0]}"
                 notes.add(text, part.program)
                 continue
             if unproven:
-                notes.add(f"{name} is not proven, since custom functions are not", part.program)
+                text = f"fuser {name} is not proven, since custom functions are not"
+                notes.add(text, part.program)
             yield form
 
 

@@ -143,9 +143,11 @@ def _around_calls(plan: Plan, shapes: Shapes) -> Iterator[Stored]:
     """The arrays that a user's functions of whole arrays read from kernels, or write for them."""
     for call in (call for call in plan.calls if not call.is_library):
         inner = [name for name in _beside(call, shapes) if name not in _shown(plan)]
+        if not inner:
+            continue
         total = sum(prod(shapes[n]) * width(plan.kept[n]) for n in inner)
         where = f" ({call.where})" if call.where else ""
-        shape = max((shapes[n] for n in inner), key=prod, default=())
+        shape = max((shapes[n] for n in inner), key=prod)
         reason = f"{call.name}{where} runs on whole arrays, and is not traced"
         written = Between(frozenset(), tuple(inner), shape, total)
         yield Stored(written, (reason,), WRITE if not call.only_moves else "")

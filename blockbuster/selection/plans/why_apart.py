@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from blockbuster.costs.report import in_us
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.operand_views import OPAQUE
 from blockbuster.selection.parts.partition import UNSAFE, Best, Steps
@@ -19,7 +20,7 @@ class Found:
     """What the search for the parts of a plan found at ``sizes``, by size class.
 
     ``refused``: why parts have no kernels. ``budget``: how many parts were priced at most.
-    ``by_fusers``: the parts whose programs fusers offered.
+    ``by_fusers``: the parts whose programs fusers offered. ``bounds``: what no part goes below.
     """
 
     units: Units
@@ -28,6 +29,7 @@ class Found:
     best: Best
     refused: Mapping[int, str]
     budget: int
+    bounds: Bounds
     by_fusers: Collection[int] = ()
 
     def bound_at(self, sizes: Mapping[Dim, int], prices: Sequence[float]) -> float:
@@ -37,7 +39,7 @@ class Found:
         """
         own = dict(zip(self.best.parts, prices, strict=True))
         known = {size_class(dim): size for dim, size in sizes.items()}
-        bounds = replace(self.estimates.bounds, sizes=known)
+        bounds = replace(self.bounds, sizes=known)
         steps = Steps(self.units.before, self.units.beside)
         return steps.best(lambda part: own[part] if part in own else bounds.least(part))[0]
 
