@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.uses import SWIZZLED, has_exact_dots
 from blockbuster.ir.types import Dim
-from blockbuster.selection.decisions.default_tiles import WARPS, padded_dims
+from blockbuster.selection.decisions.default_tiles import padded_dims
+from blockbuster.selection.priors import PRIORS
 
-MORE_WARPS = 2 * WARPS
+MORE_WARPS = 2 * PRIORS.usual_warps
 
 
 @dataclass(frozen=True)

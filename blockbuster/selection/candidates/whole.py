@@ -27,7 +27,7 @@ from blockbuster.rules.faults import all_sites
 from blockbuster.rules.one_block import tied, with_one_block
 from blockbuster.rules.whole_dim import fuse_with_dims
 from blockbuster.selection.candidates.repeating import repeating
-from blockbuster.selection.decisions.default_tiles import LINE
+from blockbuster.selection.priors import PRIORS
 
 LANES = 16384
 """The most elements of a tile along all whole dims: 128 for each thread of four warps, 16 of 32."""
@@ -144,7 +144,7 @@ class WholeDims:
         if any(sizes[size_class(dim)] <= 0 for dim in dims):
             return False
         together = self._sites.with_tied(dims)
-        least = 0 if any(dim in self._stored for dim in dims) else LINE
+        least = 0 if any(dim in self._stored for dim in dims) else PRIORS.longest_line
         return self._tiles.fit(together, sizes) and least < self._tiles.lanes(together, sizes)
 
     def _left_with(self, dims: tuple[Dim, ...]) -> Measure:

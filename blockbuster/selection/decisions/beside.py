@@ -45,24 +45,9 @@ from blockbuster.ir.types import size_class
 from blockbuster.selection.decisions.combining import programs as places_of
 from blockbuster.selection.decisions.combining import widest
 from blockbuster.selection.decisions.persistent import is_alone
+from blockbuster.selection.priors import PRIORS
 
 PERSIST = Persist()
-
-BESIDE = 2
-"""Programs to a processor that run beside a product."""
-
-DEPTH, ELEMENTS, RESULTS = 256, 4096, 128 * 128
-"""Lanes that the product sums over, at least, for each ``ELEMENTS`` that a program of the rows
-reads, if a program of the product has so many ``RESULTS``.
-"""
-
-FOLD, AHEAD = 96, 8
-"""The same for each sum, or maximum, of a row: the warps of a program meet there. Where loads run
-ahead, warps do not wait for them: that is this part of what the loads take.
-"""
-
-MEETINGS = 2
-"""Sums and maxima of a row from which on the next rows are loaded ahead."""
 
 
 def beside(scheduled: Scheduled) -> Scheduled:
@@ -80,8 +65,8 @@ def beside(scheduled: Scheduled) -> Scheduled:
 
 def _arguments(scheduled: Scheduled, at: int) -> Iterator[Args]:
     """How few programs may take the places of a nest, the best way first."""
-    count = BESIDE * scheduled.target.processors
-    if _folds(scheduled.draft.nests[at]) >= MEETINGS:
+    count = PRIORS.programs_beside * scheduled.target.processors
+    if _folds(scheduled.draft.nests[at]) >= PRIORS.meetings_ahead:
         yield {"programs": count, "stages": STAGES}
     yield {"programs": count}
 
@@ -93,8 +78,9 @@ def _by_few(
     or longer than it does before it waits.
     """
     site, places = Site(rows + 1), places_of(scheduled, scheduled.draft.nests[rows])
-    lanes = -(-places // programs) * _lanes(scheduled, rows, ahead=bool(ahead)) * RESULTS
-    if places <= programs or lanes > _work_before_it_waits(scheduled, product):
+    rounds, lanes = -(-places // programs), _lanes(scheduled, rows, ahead=bool(ahead))
+    terms = rounds * lanes * PRIORS.beside_results
+    if places <= programs or terms > _work_before_it_waits(scheduled, product):
         return None
     if PERSIST.why_not(scheduled, site, programs=programs, **ahead):
         return None
@@ -107,14 +93,15 @@ def _have_room(scheduled: Scheduled, rows: int, product: int) -> bool:
     program, target = scheduled.program, scheduled.target
     nests = (program.nests[at] for at in (rows, product))
     few, one = (footprint(layouts_of(program, nest, target.name)) for nest in nests)
-    return one.fits_beside(few, BESIDE, target.machine)
+    return one.fits_beside(few, PRIORS.programs_beside, target.machine)
 
 
 def _lanes(scheduled: Scheduled, at: int, *, ahead: bool) -> int:
     """The lanes of a product that take as long as a place of a nest of rows."""
     nest = scheduled.draft.nests[at]
-    loads = DEPTH * widest(scheduled.draft, nest) // ELEMENTS
-    return max(loads, FOLD * _folds(nest) - (loads // AHEAD if ahead else 0))
+    loads = PRIORS.beside_depth * widest(scheduled.draft, nest) // PRIORS.beside_elements
+    hidden = loads // PRIORS.beside_ahead_part if ahead else 0
+    return max(loads, PRIORS.beside_fold_lanes * _folds(nest) - hidden)
 
 
 def _folds(nest: Nest) -> int:

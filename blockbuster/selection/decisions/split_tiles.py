@@ -15,9 +15,7 @@ from blockbuster.emit.tile.program import Let, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
-
-TALL, NARROW = 128, 32
-"""Lanes of rows, and of the other dims."""
+from blockbuster.selection.priors import PRIORS
 
 
 def split_tiles(program: TileProgram, sizes: Mapping[Dim, int], processors: int) -> dict[Dim, int]:
@@ -32,7 +30,7 @@ def split_tiles(program: TileProgram, sizes: Mapping[Dim, int], processors: int)
     if len(dots) != 1 or not dots[0].split:
         return {}
     (dot,) = dots
-    narrow = {dim: NARROW for arg in dot.args for dim in tiling.lanes(arg)}
-    found = narrow | {tiling.lanes(dot.target)[0]: TALL}
+    narrow = {dim: PRIORS.split_columns for arg in dot.args for dim in tiling.lanes(arg)}
+    found = narrow | {tiling.lanes(dot.target)[0]: PRIORS.split_rows}
     blocks = (-(-sizes[size_class(dim)] // found[dim]) for dim in tiling.lanes(dot.target))
     return found if prod(blocks) >= processors else {}

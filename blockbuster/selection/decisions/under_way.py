@@ -19,16 +19,7 @@ from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.selection.decisions.combining import blocks, programs
 from blockbuster.selection.price import priced
-
-ENOUGH = 96 << 10
-"""Bytes that a processor has under way, at least, where its memory allows that."""
-
-MOST = 6
-"""Stages, at most."""
-
-WORSE = 1.05
-"""How many times the time of a schedule the same with one more stage may take, by a closed form
-that knows nothing of what is under way: it may lose the room beside it for the next kernel."""
+from blockbuster.selection.priors import PRIORS
 
 
 def under_way(scheduled: Scheduled) -> Scheduled:
@@ -50,13 +41,13 @@ def under_way(scheduled: Scheduled) -> Scheduled:
 def _is_short(scheduled: Scheduled, line: Line) -> bool:
     """True if the loop of a stage has too few bytes under way, and no other program helps."""
     number, stages = line.site.nest, line.args["stages"]
-    if stages >= MOST:
+    if stages >= PRIORS.most_stages:
         return False
     if programs(scheduled, scheduled.draft.nests[number - 1]) > scheduled.target.processors:
         return False
     if stages > iterations(scheduled, line):
         return False
-    return bool(bytes_ahead(scheduled, line) * (stages - 1) < ENOUGH)
+    return bool(bytes_ahead(scheduled, line) * (stages - 1) < PRIORS.bytes_under_way)
 
 
 def bytes_ahead(scheduled: Scheduled, line: Line) -> int:
@@ -87,7 +78,7 @@ def replayed_lines(scheduled: Scheduled, lines: list[Line]) -> Scheduled | None:
         made = after
     try:
         cost = priced(made)
-        worse = cost.microseconds > WORSE * priced(scheduled).microseconds
+        worse = cost.microseconds > PRIORS.stage_time_factor * priced(scheduled).microseconds
         return None if worse or cost.spills else made
     except ValueError:
         return None

@@ -17,14 +17,13 @@ from __future__ import annotations
 from blockbuster.emit.schedule.on_grid import loops_of_programs
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.warps import MOST
+from blockbuster.emit.tile.layouts import WARP
 from blockbuster.emit.tile.program import Let, Load, Nest, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.selection.decisions.combining import combining_warps, programs, widest
-from blockbuster.selection.decisions.default_tiles import THREADS, WARPS, choose_warps
-
-LANES = 16
-"""Lanes of a row to a thread, at least, where warps are doubled."""
+from blockbuster.selection.decisions.default_tiles import choose_warps
+from blockbuster.selection.priors import PRIORS
 
 
 def usual_warps(scheduled: Scheduled, nest: Nest) -> int:
@@ -36,7 +35,7 @@ def usual_warps(scheduled: Scheduled, nest: Nest) -> int:
     if any(is_matrix_dot(s, tiling) for s in statements(nest.body) if isinstance(s, Let)):
         return warps
     if _reads_across(nest, tiling):
-        return max(warps // 2, WARPS)
+        return max(warps // 2, PRIORS.usual_warps)
     return min(2 * warps, MOST) if _has_few_rows(scheduled, nest, 2 * warps) else warps
 
 
@@ -52,5 +51,5 @@ def _has_few_rows(scheduled: Scheduled, nest: Nest, warps: int) -> bool:
     """True if whole rows are enough for so many warps, and leave processors idle."""
     if len(scheduled.draft.nests) > 1 or loops_of_programs(nest):
         return False
-    wide = widest(scheduled.draft, nest) >= LANES * THREADS * warps
+    wide = widest(scheduled.draft, nest) >= PRIORS.row_lanes_of_more_warps * WARP * warps
     return wide and programs(scheduled, nest) <= scheduled.target.processors

@@ -13,9 +13,10 @@ from blockbuster.emit.tile.tiling import Tiling, power_of_two
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.decisions.default_tiles import WHOLE, repeated_dims
+from blockbuster.selection.decisions.default_tiles import repeated_dims
 from blockbuster.selection.decisions.split_floats import split_floats
 from blockbuster.selection.decisions.split_tiles import split_tiles
+from blockbuster.selection.priors import PRIORS
 
 WIDEST = 256
 """Lanes of a dim of dots, at most."""
@@ -94,7 +95,7 @@ class Roles:
         if dim not in self.dots:
             return 1
         if dim in self.again:
-            return min(WHOLE, self.most(dim))
+            return min(PRIORS.whole_lanes, self.most(dim))
         if dim in self.rows:
             return self.fewest[dim]
         return min(RUNNING if dim in self.running else NARROWEST, self.most(dim))

@@ -13,13 +13,15 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
+from blockbuster.emit.tile.layouts import ROWS, WARP
 from blockbuster.emit.tile.program import For, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.selection.decisions.combining import combining_warps
-from blockbuster.selection.decisions.default_tiles import ROWS, THREADS, WARPS, widest_computed
+from blockbuster.selection.decisions.default_tiles import widest_computed
 from blockbuster.selection.decisions.split_tiles import split_tiles
 from blockbuster.selection.decisions.usual_warps import usual_warps
+from blockbuster.selection.priors import PRIORS
 
 WARPS_MOVE, STAGE = Warps(), Stage()
 
@@ -63,8 +65,8 @@ def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
     for nest in draft.nests:
         tiling = tiling_of(draft, nest)
         warps = usual_warps(scheduled, nest)
-        if not split and Uses(nest, tiling).fewest_rows() >= 2 * WARPS * ROWS:
-            warps = max(warps, 2 * WARPS)
+        if not split and Uses(nest, tiling).fewest_rows() >= 2 * PRIORS.usual_warps * ROWS:
+            warps = max(warps, 2 * PRIORS.usual_warps)
         found.append(KernelSetting(warps, STAGES[0]))
     return tuple(found)
 
@@ -79,8 +81,8 @@ def others(setting: KernelSetting, program: TileProgram, nest: Nest) -> Iterator
         return
     tiling = tiling_of(program, nest)
     dots = Uses(nest, tiling).fewest_rows() > 0
-    busy = max(setting.warps, min(MANY, widest_computed(nest, tiling) // THREADS))
-    least, most = (WARPS, 2 * WARPS) if dots else (FEW, busy)
+    busy = max(setting.warps, min(MANY, widest_computed(nest, tiling) // WARP))
+    least, most = (PRIORS.usual_warps, 2 * PRIORS.usual_warps) if dots else (FEW, busy)
     counts = (setting.warps, 2 * setting.warps, setting.warps // 2)
     for warps in (count for count in counts if least <= count <= most):
         for stages in STAGES if dots else (setting.stages,):
@@ -136,6 +138,6 @@ def is_held(scheduled: Scheduled) -> bool:
         tiling = tiling_of(draft, nest)
         alone = Uses(nest, tiling).fewest_rows() == 0 and not combining_warps(draft, nest)
         held = HELD_ALONE if alone else HELD
-        if widest_computed(nest, tiling) > held * THREADS * nest.warps:
+        if widest_computed(nest, tiling) > held * WARP * nest.warps:
             return False
     return True

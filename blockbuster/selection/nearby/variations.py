@@ -23,7 +23,7 @@ from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
-from blockbuster.selection.decisions.persistent import TWO, may_run_in_pairs
+from blockbuster.selection.decisions.persistent import may_run_in_pairs
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.jams import jams_near, pays
@@ -45,6 +45,7 @@ from blockbuster.selection.nearby.settings import (
 )
 from blockbuster.selection.nearby.walked_grids import AHEAD, Walks, walks_near
 from blockbuster.selection.nearby.wider_chunks import wider_in_chunks
+from blockbuster.selection.priors import PRIORS
 
 MOST = 96
 """Schedules that are costed, at most."""
@@ -55,8 +56,6 @@ WALKED = 24
 OWN_WALKED, RECUT = 40, 16
 """And so many more with lanes of single kernels, and for each kernel of dots that is recut."""
 
-REFINED = 2
-"""Arrangements whose chunks, warps and stages are varied: the best ones."""
 
 HOPELESS = 1.6
 """How many times as long as another program the first schedules may take for more to be tried."""
@@ -112,7 +111,7 @@ def _limit(least: Cost) -> float:
 
 
 def _are_two_in_turn(work: Work, cost: Cost) -> bool:
-    return work.in_turn and work.footprint.resident(cost.machine) == TWO
+    return work.in_turn and work.footprint.resident(cost.machine) == PRIORS.most_in_turn
 
 
 def _preference(
@@ -210,7 +209,7 @@ class _Search:
         """Half and twice the chunks of the best, and none, with the settings of the best."""
         if self.default.chunks is not None:
             return
-        for one in self.ranked()[:REFINED]:
+        for one in self.ranked()[: PRIORS.refined_arrangements]:
             counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
             for chunks in _other_chunks(counts):
                 for settings in (one.settings, deeper(one.scheduled, one.settings)):
@@ -342,7 +341,8 @@ class _Search:
         best: dict[Arrangement, Variation] = {}
         for one in self.ranked():
             best.setdefault(one.arrangement, one)
-        first, others = list(best.values())[:REFINED], list(best.values())[REFINED:]
+        ranked, few = list(best.values()), PRIORS.refined_arrangements
+        first, others = ranked[:few], ranked[few:]
         together = (one for one in others if not _apart(one))
         pairs = (one for one in others if may_run_in_pairs(one.cost.works, one.cost.machine))
         return [*first, *islice(together, 1 if all(map(_apart, first)) else 0), *islice(pairs, 1)]
