@@ -35,7 +35,6 @@ from blockbuster.selection.candidates.apart import (
 from blockbuster.selection.candidates.beside import Beside, beside_snapshots
 from blockbuster.selection.candidates.candidate import (
     CPU,
-    LARGE,
     Candidate,
     Choice,
     Key,
@@ -51,6 +50,7 @@ from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, Refusals, as_noun
 from blockbuster.selection.contest import at_other_sizes, best_of, contest, on_equal_program
 from blockbuster.selection.decisions.default_tiles import halved_tiles
+from blockbuster.selection.priors import PRIORS
 
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
 
@@ -381,7 +381,7 @@ class Fused:
         """How many times the microseconds of a candidate count."""
         if found.scheduled is None or not self._again_whole:
             return 1.0
-        return LARGE if is_large(found.program, found.scheduled.sizes) else 1.0
+        return PRIORS.stored_large_factor if is_large(found.program, found.scheduled.sizes) else 1.0
 
     def _again(self, one: Again, found: Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written.

@@ -8,8 +8,8 @@
     case = "steps of 64 instead of 128 lanes gained and lost up to 4%"
 
 They are no numbers of a machine (those stand in machines/data): they say where one way to compute
-begins to be better than another, as far as the closed form does not know. No module of this package
-defines such a number of its own.
+begins to be better than another, as far as the closed form does not know, how much is looked at,
+and how much is told of it. No module of this package defines such a number of its own.
 """
 
 from __future__ import annotations
@@ -97,6 +97,46 @@ class Priors:
     numpy_small_product: int
     numpy_functions: Mapping[str, float]
     refined_arrangements: int
+    repeated_arithmetic: int
+    apart_forms: int
+    operands_apart_forms: int
+    over_ancestors_forms: int
+    stored_large_factor: float
+    glance_block: int
+    glance_far: float
+    lanes_along: int
+    whole_elements: int
+    whole_elements_beside_dots: int
+    whole_dims_tried: int
+    most_whole_dims: int
+    register_room: float
+    combining_us: float
+    cost_optimism: float
+    beam: int
+    remembered_products: int
+    window_extents: tuple[int, ...]
+    window_steps: int
+    priced_parts: int
+    few_us: float
+    few_us_on_cpu: float
+    little_to_do_factor: float
+    library_factor: float
+    elements_at_once: tuple[int, ...]
+    kept_classes: int
+    tried_sizes: int
+    sizes_of_each_dim: int
+    numpy_rows: Mapping[str, tuple[int, ...]]
+    report_width: int
+    kernel_line_width: int
+    named_arrays: int
+    named_characters: int
+    many_operators: int
+    shown_operators: int
+    told_gap: float
+    told_refusals: int
+    told_values: int
+    told_values_in_short: int
+    told_reasons: int
 
 
 def read_priors(text: str) -> Priors:
@@ -121,11 +161,17 @@ def _value(name: str, table: Mapping[str, Any], kind: Any) -> Any:
     if unknown := sorted(table.keys() - ENTRIES):
         raise ValueError(f"priors.toml: {name} has an unknown entry {unknown[0]}")
     value = table["value"]
-    value = tuple(value) if isinstance(value, list) else value
+    if isinstance(value, Mapping):
+        value = {key: _fixed(one) for key, one in value.items()}
+    value = _fixed(value)
     wanted = get_origin(kind) or kind
     if not isinstance(value, wanted) or isinstance(value, bool):
         raise ValueError(f"priors.toml: {name} is {value!r}, not of type {wanted.__name__}")
     return value
+
+
+def _fixed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 PRIORS = read_priors(Path(__file__).with_name("priors.toml").read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ PACKAGE = Path(blockbuster.selection.__file__).parent
 TEXT = (PACKAGE / "priors.toml").read_text(encoding="utf-8")
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TEXTS = {path: path.read_text(encoding="utf-8") for path in MODULES}
-TO_COME: tuple[str, ...] = ()
+TO_COME = ("choice.py", "considered.py", "contest.py", "nearby/", "parts/")
 
 
 def test_every_prior_is_used():
@@ -46,22 +46,45 @@ def test_what_is_wrong_is_told(before, after, reason):
         read_priors(TEXT.replace(before, after, 1))
 
 
+EXCEPTIONS = (
+    "candidates/in_range.py FEW",
+    "candidates/in_range.py LARGE",
+    "library/convolutions.py MOST_AXES",
+)
+"""The first two bound what float64 holds, the last what torch offers: they choose nothing."""
+
+LITERALS = (
+    ast.Constant,
+    ast.Tuple,
+    ast.List,
+    ast.Dict,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Load,
+    ast.operator,
+    ast.unaryop,
+)
+
+
 def numbers(text: str) -> list[str]:
     """The names in capitals that a module gives a number, or a tuple or table with one."""
     found = []
     for stmt in ast.parse(text).body:
         if isinstance(stmt, ast.Assign | ast.AnnAssign) and stmt.value is not None:
-            kinds = (node.value for node in ast.walk(stmt.value) if isinstance(node, ast.Constant))
-            if any(isinstance(value, int | float) for value in kinds):
-                targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
-                names = (node for target in targets for node in ast.walk(target))
-                found += [node.id for node in names if isinstance(node, ast.Name)]
+            nodes = list(ast.walk(stmt.value))
+            kinds = [type(node.value) for node in nodes if isinstance(node, ast.Constant)]
+            if {int, float}.isdisjoint(kinds) or not all(isinstance(n, LITERALS) for n in nodes):
+                continue
+            targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+            names = (node for target in targets for node in ast.walk(target))
+            found += [node.id for node in names if isinstance(node, ast.Name)]
     return [name for name in found if name.isupper()]
 
 
 def test_numbers_are_found():
-    text = "A = 1\nB, C = 2.0, 'x'\nD = {'a': (3,)}\nE: int = 1 << 3\nF = ('a', G)\nh = 1\n"
-    assert numbers(text) == ["A", "B", "C", "D", "E"]
+    text = "A = 1\nB, C = 2.0, 'x'\nD = {'a': (3,)}\nE: int = 1 << 3\n"
+    others = "F = ('a', G)\nh = 1\nI = (('a', True),)\nJ = axis(-1)\n"
+    assert numbers(text + others) == ["A", "B", "C", "D", "E"]
 
 
 def test_no_module_decides_by_a_number_of_its_own():
@@ -69,6 +92,6 @@ def test_no_module_decides_by_a_number_of_its_own():
         f"{path.relative_to(PACKAGE).as_posix()} {name}"
         for path, text in TEXTS.items()
         for name in numbers(text)
-        if path.parent.name == "decisions"
     ]
-    assert found == list(TO_COME)
+    found = [one for one in found if not one.startswith(TO_COME)]
+    assert found == list(EXCEPTIONS)

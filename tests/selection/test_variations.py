@@ -1,5 +1,6 @@
 """Schedules near the default one: all replay, fit, are the same each time, and few."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -16,6 +17,7 @@ from blockbuster.selection import cost
 from blockbuster.selection.nearby import variations as module
 from blockbuster.selection.nearby.variations import MOST, Variation, preferred, variations
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 
 
 def matmul(x, w):
@@ -73,7 +75,8 @@ def test_each_replays_from_its_text_and_fits(name):
         assert replayed(bare(name), one.scheduled.schedule) == one.scheduled
         assert not not_complete(one.scheduled)
         for work in one.cost.works:
-            assert work.footprint.registers <= cost.ROOM * work.footprint.available(device)
+            room = PRIORS.register_room * work.footprint.available(device)
+            assert work.footprint.registers <= room
             assert work.footprint.resident(device) >= 1
 
 
@@ -175,5 +178,5 @@ def test_few_are_costed(monkeypatch):
 
 
 def test_there_are_none_where_nothing_fits(monkeypatch):
-    monkeypatch.setattr(cost, "ROOM", 0.0)
+    monkeypatch.setattr(cost, "PRIORS", replace(PRIORS, register_room=0.0))
     assert variations(bare("softmax")) == ()

@@ -18,9 +18,9 @@ from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 from blockbuster.machines import CPU, Machine
-from blockbuster.selection.candidates.candidate import LARGE
 from blockbuster.selection.parts.operand_views import OPAQUE, PRODUCT, elements
 from blockbuster.selection.parts.units import Units, numbers_in
+from blockbuster.selection.priors import PRIORS
 
 OPERATIONS = {"softmax": 4, "logsumexp": 3, "log_softmax": 4, "rms_norm": 4, "layer_norm": 6}
 """Operations of each element of operators that are several; others are one."""
@@ -33,8 +33,8 @@ SEEN = 0.5
 
 MUCH = 4
 """How many times as large as every input and output an array between two parts is before it counts
-``LARGE`` times: scores of attention are, which grow with the product of two sizes until memory is
-full; hidden layers of networks, four times as wide as their rows, are not."""
+``stored_large_factor`` times: scores of attention are, which grow with the product of two sizes
+until memory is full; hidden layers of networks, four times as wide as their rows, are not."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Bounds:
         return self._known[part]
 
     def weight(self, part: int) -> float:
-        """``LARGE`` for a part that reads or gives an array far larger than all that the program
-        is given or gives; else 1.
+        """``stored_large_factor`` for a part that reads or gives an array far larger than all that
+        the program is given or gives; else 1.
         """
         program, units = self.units.program, self.units
         members = (units.units[number] for number in numbers_in(part))
@@ -66,7 +66,7 @@ class Bounds:
         outer -= {Value(at) for at in units.own(part)}
         outer |= {Value(at) for at in units.given(part)}
         many = any(elements(program.shape_of(v), self.sizes) > MUCH * self._largest for v in outer)
-        return LARGE if many else 1.0
+        return PRIORS.stored_large_factor if many else 1.0
 
     @cached_property
     def _largest(self) -> int:

@@ -38,22 +38,7 @@ from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from blockbuster.selection.plans.prices import predicted, price
 from blockbuster.selection.plans.why_apart import Found
-
-BUDGET = 12
-"""Parts that are priced for a plan, at most, beside single units and parts equal to others: a
-product takes a tenth of a second, attention one. A decoder block prices 7 to 11."""
-
-FEW, FEW_ON_CPU = 0.5, 20.0
-"""Microseconds of memory or units, beside a launch, from which on a program is worth dividing:
-smaller ones take as long as launches and latencies, which the closed form does not tell apart. On a
-CPU, that is the time of twenty statements."""
-
-TWICE = 2.0
-"""How many times as fast whole arrays have to be for programs with too little to do: of a few
-statements, the price tells no less apart, and blocks of few elements are computed in float64. And
-how many times such a program may take what little it has to do, as one part, before it is divided
-all the same: a mean of 4 columns behind a product of 128 x 1024 x 512 leaves each row to its own
-block, and takes 120 us as one kernel of an H100, and 15 us as two."""
+from blockbuster.selection.priors import PRIORS
 
 TOO_LITTLE = "it has too little to do to be worth dividing"
 ONE_UNIT = "its operators are one group that stays together"
@@ -148,7 +133,7 @@ class Division:
         search = _Search(self, units, known, machine, consider, whole)
         if len(units) > 1:
             return search.found()
-        times = TWICE if len(units) and search.has_too_little else NEAR
+        times = PRIORS.little_to_do_factor if len(units) and search.has_too_little else NEAR
         number, _ = self.forms.best(whole, consider, known, machine, times)
         part = self.forms.of(whole, machine)[number]
         why = ONE_UNIT if len(units) else NO_UNIT
@@ -232,7 +217,8 @@ class _Search:
     @property
     def _little(self) -> float:
         """Microseconds below which launches, latencies or statements are most of a time."""
-        return (FEW_ON_CPU if self._machine.kind == CPU else FEW) + self._bounds.launching
+        few = PRIORS.few_us_on_cpu if self._machine.kind == CPU else PRIORS.few_us
+        return few + self._bounds.launching
 
     def found(self) -> Divided:
         """The best plan."""
@@ -242,10 +228,11 @@ class _Search:
         """The program as one part, if that takes little."""
         sizes, machine, whole = self._sizes, self._machine, self._whole
         try:
-            number, taken = self._division.forms.best(whole, self._consider, sizes, machine, TWICE)
+            times = PRIORS.little_to_do_factor
+            number, taken = self._division.forms.best(whole, self._consider, sizes, machine, times)
         except EmitError:
             return None
-        if self._machine.kind != CPU and taken.us > TWICE * self._little:
+        if self._machine.kind != CPU and taken.us > PRIORS.little_to_do_factor * self._little:
             return None
         part = self._division.forms.of(whole, machine)[number]
         return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
@@ -253,7 +240,7 @@ class _Search:
     def _best(self) -> Divided:
         bounds, units = self._bounds, self._units
         best = best_plan(
-            units.before, units.beside, budget=BUDGET,
+            units.before, units.beside, budget=PRIORS.priced_parts,
             bound=bounds.least, estimate=self._estimates.of, price=self._price, first=self._calls,
         )  # fmt: skip
         if any(bits not in self._made for bits in best.parts):
@@ -261,7 +248,7 @@ class _Search:
         parts = tuple(self._made[bits] for bits in best.parts)
         considered = tuple(one for own in parts for one in self._consider(own))
         refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
-        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET)
+        found = Found(units, self._sizes, self._estimates, best, refused, PRIORS.priced_parts)
         return Divided(parts, considered, self._machine, found)
 
     @property

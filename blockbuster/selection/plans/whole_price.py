@@ -19,13 +19,6 @@ from blockbuster.selection.plans.whole_patterns import CONTRACT, PICK
 from blockbuster.selection.plans.whole_steps import FOLDS, Step, Steps, steps_of
 from blockbuster.selection.priors import PRIORS
 
-OF_ROWS: Mapping[str, tuple[int, int, int, int]] = {
-    "softmax": (11, 4, 1, 2), "log_softmax": (11, 5, 1, 2), "logsumexp": (12, 3, 1, 2),
-    "rms_norm": (6, 4, 0, 1), "layer_norm": (12, 7, 0, 3),
-}  # fmt: skip
-"""Of operators on rows (whole_functions.py): their statements, how often they walk through all
-elements, how many exponentials they take of each, and how often they fold them."""
-
 
 def price_of_whole(program: ArrayProgram, sizes: Mapping[Dim, int], machine: Machine) -> float:
     """Microseconds of the text of a program (whole_text.py); ``sizes`` by size class."""
@@ -62,7 +55,7 @@ class _Priced:
             return self._copied(step.equation.shape, inner=self._inner(step))
         if step.axes or step.equation.op in (*FOLDS, *SCANS):
             return self._fold(step)
-        if step.equation.op in OF_ROWS:
+        if step.equation.op in PRIORS.numpy_rows:
             return self._of_rows(step)
         return self._pointwise(step)
 
@@ -138,7 +131,7 @@ class _Priced:
         return folded + self._costs.rows(rows) + apart + self._moving(elements, elements)
 
     def _of_rows(self, step: Step) -> float:
-        statements, passes, special, folds = OF_ROWS[step.equation.op]
+        statements, passes, special, folds = PRIORS.numpy_rows[step.equation.op]
         extents = self._extents_of(step.reads[0])
         elements, axis = prod(extents), step.equation.param("axis", -1)
         time = self._moving(2 * passes * elements, 2 * elements)
