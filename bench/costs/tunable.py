@@ -22,7 +22,7 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.examples import GEMM_CHAINS, SELF_ATTENTIONS, Example
 from blockbuster.rules import safe
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from blockbuster.selection.nearby.settings import HELD
+from blockbuster.selection.priors import PRIORS
 from blockbuster.tiling import (
     Candidate,
     Chain,
@@ -109,7 +109,7 @@ def _is_moderate(chain: Chain, one: Candidate) -> bool:
 def _is_held(chain: Chain, config: Config) -> bool:
     """Whether threads can hold the results of its products."""
     results = (config.candidate.elements(op.result) for op in chain.operators)
-    return max(results) <= HELD * WARP * config.warps
+    return max(results) <= PRIORS.held_elements * WARP * config.warps
 
 
 # models ------------------------------------------------------------------------------

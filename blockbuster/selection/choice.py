@@ -52,8 +52,6 @@ from blockbuster.selection.contest import at_other_sizes, best_of, contest, on_e
 from blockbuster.selection.decisions.default_tiles import halved_tiles
 from blockbuster.selection.priors import PRIORS
 
-HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
-
 
 class Fused:
     """A block program, fused once; choices for any sizes, dtype and target.
@@ -272,7 +270,7 @@ class Fused:
         """
         unfused = len(self.snapshots) + 1
         for numbers in ((*range(1, unfused), *self._whole_for(setting)), (unfused,)):
-            for halved in range(HALVED + 1 if self._refused else 1):
+            for halved in range(PRIORS.tiles_halved + 1 if self._refused else 1):
                 found: list[Choice] = []
                 for number in numbers:
                     extended = (c for c in found if c.again and not self._is_alone(c.snapshot))

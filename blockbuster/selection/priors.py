@@ -96,7 +96,33 @@ class Priors:
     numpy_calls_of_statement: int
     numpy_small_product: int
     numpy_functions: Mapping[str, float]
+    most_schedules: int
     refined_arrangements: int
+    walked_schedules: int
+    own_walked_schedules: int
+    recut_schedules: int
+    hopeless_factor: float
+    near_schedules_factor: float
+    jammed_room: float
+    jammed_bytes_part: float
+    recut_lanes: int
+    widest_dot_lanes: int
+    narrowest_dot_lanes: int
+    running_lanes: int
+    widest_row_lanes: int
+    first_row_lanes: int
+    rows_cut_alone: int
+    stages_tried: tuple[int, ...]
+    deep_stages: int
+    held_elements: int
+    held_elements_without_dots: int
+    least_warps_without_dots: int
+    most_warps_without_dots: int
+    walking_programs: tuple[int, ...]
+    walking_stages: tuple[int, ...]
+    walking_room: float
+    shorter_steps: tuple[int, ...]
+    partial_results_part: int
     repeated_arithmetic: int
     apart_forms: int
     operands_apart_forms: int
@@ -137,6 +163,28 @@ class Priors:
     told_values: int
     told_values_in_short: int
     told_reasons: int
+    contenders: int
+    schedules_tried: int
+    few_bytes: int
+    few_operations: int
+    slow_factor: float
+    near_programs_factor: float
+    tiles_halved: int
+    operations_of_rows: Mapping[str, int]
+    masked_part: float
+    large_array_factor: int
+    usual_over_bound: float
+    part_rows: int
+    part_columns: int
+    part_row_elements: int
+    part_least_rows: int
+    shared_estimate_part: float
+    several_parts_factor: float
+    piece_elements: int
+    part_caps: tuple[int, ...]
+    plan_steps: int
+    whole_program_factor: float
+    unsafe_us: float
 
 
 def read_priors(text: str) -> Priors:

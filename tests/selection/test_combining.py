@@ -19,7 +19,7 @@ from blockbuster.selection.decisions.combining import (
     rows_spread,
     widest,
 )
-from blockbuster.selection.nearby.roles import NARROWEST, RUNNING, Roles
+from blockbuster.selection.nearby.roles import Roles
 from blockbuster.selection.nearby.settings import usual
 from blockbuster.selection.priors import PRIORS
 from tests.emit.cases import SAFE_ATTENTION, scheduled_of
@@ -141,8 +141,8 @@ def test_a_running_exponent_is_rescaled_for_64_lanes_at_least():
     roles = Roles.of(cut(SAFE_ATTENTION, M=64, N=4096, D=128, L=128))
     product = Roles.of(cut(TWO_LOOPS, M=64, N=4096, D=128, L=512))
 
-    assert (roles.running, roles.least("N")) == (("N",), RUNNING)
-    assert (product.running, product.least("N")) == ((), NARROWEST)
+    assert (roles.running, roles.least("N")) == (("N",), PRIORS.running_lanes)
+    assert (product.running, product.least("N")) == ((), PRIORS.narrowest_dot_lanes)
 
 
 LARGEST = """

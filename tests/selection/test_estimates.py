@@ -10,8 +10,11 @@ import blockbuster as bb
 from blockbuster.ir.graph import Value
 from blockbuster.machines import machine
 from blockbuster.selection.parts.bounds import Bounds
-from blockbuster.selection.parts.estimates import COLUMNS, ROWS, Estimates
+from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.units import units_of
+from blockbuster.selection.priors import PRIORS
+
+ROWS, COLUMNS = PRIORS.part_rows, PRIORS.part_columns
 
 
 def normed(x, w):

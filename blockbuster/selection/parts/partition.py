@@ -19,19 +19,7 @@ from operator import or_
 from typing import NamedTuple
 
 from blockbuster.selection.parts.units import numbers_in
-
-CAPS = (12, 8, 6, 4, 3, 2, 1)
-"""Units of a part at most: the first for which there are no more steps than ``STEPS``."""
-
-STEPS = 100_000
-"""Pairs of a state and a part that can come next, at most: about a second of enumeration."""
-
-NEAR = 1.1
-"""How many times the best plan the whole program as one part may take, if it has fewer kernels: of
-programs that differ, the closed form tells no less apart."""
-
-UNSAFE = 1e9
-"""Microseconds that an exponential counts that can overflow: no plan that has fewer is worse."""
+from blockbuster.selection.priors import PRIORS
 
 Part = int
 Length = Callable[[Part], float]
@@ -53,7 +41,7 @@ class Price(NamedTuple):
     @property
     def length(self) -> float:
         """All as one number, by which plans are compared."""
-        return self.us * self.weight + UNSAFE * self.unsafe
+        return self.us * self.weight + PRIORS.unsafe_us * self.unsafe
 
 
 @dataclass(frozen=True)
@@ -94,9 +82,9 @@ class Steps:
             needed = (self._behind[n] for n in numbers_in(own))
             self._behind.append(reduce(or_, needed, 1 << at))
         self.all = (1 << len(before)) - 1
-        for self.cap in CAPS:
+        for self.cap in PRIORS.part_caps:
             found = self._enumerated(self.cap)
-            if found is not None or self.cap == CAPS[-1]:
+            if found is not None or self.cap == PRIORS.part_caps[-1]:
                 break
         self.steps = found or self._singles()
         if self.cap >= len(before) and self.all not in self.steps[0]:
@@ -119,7 +107,7 @@ class Steps:
                     if behind not in ready:
                         ready[behind] = self._ready(now, part, behind)
                     count += 1
-                    if count > STEPS:
+                    if count > PRIORS.plan_steps:
                         return None
         return found
 
@@ -231,7 +219,7 @@ def _is_as_good(
     whole: Part, parts: Sequence[Part], prices: Mapping[Part, Price], total: float
 ) -> bool:
     """True if all units as one part take about as long as a plan, in fewer kernels."""
-    if whole not in prices or prices[whole].length > NEAR * total:
+    if whole not in prices or prices[whole].length > PRIORS.whole_program_factor * total:
         return False
     fewer = prices[whole].kernels < sum(prices[part].kernels for part in parts)
     return fewer or prices[whole].length <= total

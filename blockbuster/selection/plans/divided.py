@@ -29,7 +29,7 @@ from blockbuster.selection.parts.better_together import better_together
 from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.operand_views import PRODUCT
-from blockbuster.selection.parts.partition import NEAR, Price, best_plan
+from blockbuster.selection.parts.partition import Price, best_plan
 from blockbuster.selection.parts.units import Units, units_of
 from blockbuster.selection.plans.asked import Subject
 from blockbuster.selection.plans.forms import Consider, Forms
@@ -133,7 +133,8 @@ class Division:
         search = _Search(self, units, known, machine, consider, whole)
         if len(units) > 1:
             return search.found()
-        times = PRIORS.little_to_do_factor if len(units) and search.has_too_little else NEAR
+        has_little = len(units) and search.has_too_little
+        times = PRIORS.little_to_do_factor if has_little else PRIORS.whole_program_factor
         number, _ = self.forms.best(whole, consider, known, machine, times)
         part = self.forms.of(whole, machine)[number]
         why = ONE_UNIT if len(units) else NO_UNIT
@@ -291,7 +292,8 @@ class _Search:
     def _priced(self, own: Part) -> tuple[int, Price] | EmitError:
         try:
             forms = self._division.forms
-            return forms.best(own, self._consider, self._sizes, self._machine, NEAR)
+            times = PRIORS.whole_program_factor
+            return forms.best(own, self._consider, self._sizes, self._machine, times)
         except EmitError as error:
             return error
 

@@ -13,7 +13,7 @@ from blockbuster.errors import message, shown
 from blockbuster.ir.types import size_class
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.parts.partition import NEAR, Best
+from blockbuster.selection.parts.partition import Best
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.operators import computes
 from blockbuster.selection.plans.pieces import Call
@@ -205,7 +205,8 @@ def _whole(best: Best) -> str:
     if best.smaller >= best.total:
         return f"divided, it takes at least {in_us(best.smaller)}"
     if best.near is not None:
-        return f"divided, it takes {in_us(best.near)}, and {NEAR - 1.0:.0%} more counts as the same"
+        more = PRIORS.whole_program_factor - 1.0
+        return f"divided, it takes {in_us(best.near)}, and {more:.0%} more counts as the same"
     return "divided, it is not estimated to take less"
 
 

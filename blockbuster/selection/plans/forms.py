@@ -10,7 +10,7 @@ from blockbuster.machines import Machine
 from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.library.program import library_program
-from blockbuster.selection.parts.partition import NEAR, Price
+from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from blockbuster.selection.plans.prices import price
@@ -54,7 +54,8 @@ class Forms:
         """
         found: tuple[int, Price] | None = None
         refused: EmitError | None = None
-        times = times if self._on_cpu or times > NEAR else PRIORS.library_factor
+        is_kept = self._on_cpu or times > PRIORS.whole_program_factor
+        times = times if is_kept else PRIORS.library_factor
         for number, form in enumerate(self.of(part, machine)):
             try:
                 taken = price(form, consider(form), sizes, machine)
