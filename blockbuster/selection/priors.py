@@ -70,7 +70,6 @@ class Priors:
     descriptor_in_turn_us: float
     descriptor_tile_bytes: int
     bytes_under_way: int
-    most_stages: int
     stage_time_factor: float
     shortest_step: int
     large_step_bytes: int
@@ -78,7 +77,6 @@ class Priors:
     equal_time: float
     reads_worth_a_copy: int
     copied_elements: int
-    copying_warps: int
     most_in_turn: int
     in_turn_blocks: int
     in_turn_ahead: int
@@ -105,7 +103,6 @@ class Priors:
     near_schedules_factor: float
     jammed_room: float
     jammed_bytes_part: float
-    recut_lanes: int
     widest_dot_lanes: int
     narrowest_dot_lanes: int
     running_lanes: int
@@ -176,8 +173,6 @@ class Priors:
     usual_over_bound: float
     part_rows: int
     part_columns: int
-    part_row_elements: int
-    part_least_rows: int
     shared_estimate_part: float
     several_parts_factor: float
     piece_elements: int

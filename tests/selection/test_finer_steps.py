@@ -48,7 +48,7 @@ def test_where_processors_have_several_programs_steps_stay_long():
 
 def test_steps_stay_long_where_fewer_bytes_would_be_under_way(monkeypatch):
     before = scheduled(LONG, **SIZES)
-    monkeypatch.setattr(module, "PRIORS", replace(PRIORS, most_stages=3))
+    monkeypatch.setattr(module, "MOST", 3)
     assert finer_steps(before) is before
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -19,6 +20,12 @@ TEXTS = {path: path.read_text(encoding="utf-8") for path in MODULES}
 def test_every_prior_is_used():
     used = {name for text in TEXTS.values() for name in re.findall(r"PRIORS\.(\w+)", text)}
     assert used == {field.name for field in fields(Priors)}
+
+
+def test_the_file_is_in_the_wheel():
+    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    files = project["tool"]["setuptools"]["package-data"]["blockbuster.selection"]
+    assert files == ["priors.toml"]
 
 
 def test_priors_cannot_change():

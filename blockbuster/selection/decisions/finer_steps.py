@@ -19,7 +19,7 @@ from blockbuster.emit.schedule.block import BlockDims, Cut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import Line, parsed
 from blockbuster.emit.schedule.site import loop_at
-from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.stage import MOST, Stage
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
@@ -67,7 +67,7 @@ def _halved(scheduled: Scheduled, line: Line) -> Scheduled | None:
     nest, stages = line.site.nest, line.args["stages"]
     lanes = tiling_of(scheduled.draft, scheduled.draft.nests[nest - 1]).block(loop.dim) // 2
     left = 2 * iterations(scheduled, line)
-    more = min(2 * stages - 1, PRIORS.most_stages, left)
+    more = min(2 * stages - 1, MOST, left)
     step = bytes_ahead(scheduled, line)
     enough = min(PRIORS.bytes_under_way, step * (stages - 1))
     if more < left and step // 2 * (more - 1) < enough:

@@ -47,7 +47,7 @@ def _copied(scheduled: Scheduled, site: Site, view: View) -> Scheduled | None:
     made, copying = PACK.apply(scheduled, site), Site(site.nest)
     if BLOCK.why_not(made, copying, cuts=cuts):
         return None
-    made = WARPS.apply(BLOCK.apply(made, copying, cuts=cuts), copying, count=PRIORS.copying_warps)
+    made = WARPS.apply(BLOCK.apply(made, copying, cuts=cuts), copying, count=PRIORS.usual_warps)
     for early in (copying, Site(site.nest + 1)):
         if not OVERLAP.why_not(made, early):
             made = OVERLAP.apply(made, early)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import Line, parsed
 from blockbuster.emit.schedule.site import loop_at
-from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.stage import MOST, Stage
 from blockbuster.emit.tile.program import Issue, statements
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import tiling_of
@@ -41,7 +41,7 @@ def under_way(scheduled: Scheduled) -> Scheduled:
 def _is_short(scheduled: Scheduled, line: Line) -> bool:
     """True if the loop of a stage has too few bytes under way, and no other program helps."""
     number, stages = line.site.nest, line.args["stages"]
-    if stages >= PRIORS.most_stages:
+    if stages >= MOST:
         return False
     if programs(scheduled, scheduled.draft.nests[number - 1]) > scheduled.target.processors:
         return False

@@ -57,7 +57,7 @@ def near(scheduled: Scheduled, number: int) -> Iterator[Recuts]:
     dots = least_lanes(nest, scheduled.draft.units)
     lanes = {b.dim: b.lanes for b in nest.blocks if b.dim in dots and not b.whole}
     wide = {d: power_of_two(scheduled.sizes[size_class(d)], dots[d]) for d in lanes}
-    most = {d: min(PRIORS.recut_lanes, lanes) for d, lanes in wide.items()}
+    most = {d: min(PRIORS.widest_dot_lanes, lanes) for d, lanes in wide.items()}
     wider = {d: 2 * count for d, count in lanes.items() if 2 * count <= most[d]}
     fewer = {d: count // 2 for d, count in lanes.items() if count // 2 >= dots[d]}
     for changed in (wider, fewer):

@@ -101,7 +101,7 @@ def _summed(nest: Nest, scheduled: Scheduled) -> list[Dim]:
 def _can_widen(dim: Dim, scheduled: Scheduled, lanes: Mapping[Dim, int]) -> bool:
     if dim not in lanes:
         return False
-    most = min(PRIORS.recut_lanes, power_of_two(scheduled.sizes[size_class(dim)], LEAST))
+    most = min(PRIORS.widest_dot_lanes, power_of_two(scheduled.sizes[size_class(dim)], LEAST))
     return 2 * lanes[dim] <= most
 
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from math import inf, prod
 
 from blockbuster.costs.coefficients import FITTED
+from blockbuster.emit.schedule.block import LEAST
 from blockbuster.emit.tile.between import width
 from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.program import Equation, Shape
@@ -177,7 +178,7 @@ class Estimates:
         if equation.op == PRODUCT:
             _, rows, columns = self._grid(equation)
             return columns if place == 0 else rows
-        most = PRIORS.part_row_elements
+        most = PRIORS.whole_elements_beside_dots
         if equation.op in WHOLE_ROWS and self._count(equation.shape[-1:]) > most:
             return 1 if self._feeds_product(at, own) else 2
         return 1
@@ -218,7 +219,7 @@ class Estimates:
             steps = -(-self.bounds.inner(equation) // PRIORS.part_rows)
             return prod(self._grid(equation)) * steps or 1
         if equation.op in WHOLE_ROWS and not self._feeds_product(at, own):
-            return -(-self._count(equation.shape[:-1]) // PRIORS.part_least_rows) or 1
+            return -(-self._count(equation.shape[:-1]) // LEAST) or 1
         return inf
 
     def _feeds_product(self, at: int, own: Collection[int]) -> bool:
