@@ -5,23 +5,13 @@ begin with the kernel that makes them, if that takes a part of each processor: i
 at once, two to a processor, and take the rows in turn. Otherwise the product's programs begin where
 those of the rows have ended.
 
-On an H200 RMSNorm and a product of 2048 x 4096 x 1024 took 26.5 microseconds instead of 29.9 (the
-product alone: 24.1), of 8192 x 4096 x 1024 99.4 instead of 111 (91.9), of 4096 x 2048 x 2048 51.5
-instead of 56.0 (47.3), of 8192 x 1024 x 1024 32.4 instead of 34.3 (25.9), of 2048 x 4096 x 4096
-93.0 instead of 95.5 (90.2). With 132 programs LayerNorm and a product of 2048 x 4096 x 1024 took
-29.5 instead of 27.3, for the rows took longer than the product; with 528 27.6, with 1056 31.7.
-
 Warps that meet several times a row have the next rows on their way meanwhile, if that leaves the
-product its shared memory: LayerNorm and a product of 8192 x 4096 x 1024, 128 x 256 results to a
-program, took 102 instead of 112, and 115 without few programs (where sums of the weight's columns
-are kept). RMSNorm, one sum a row, took as long with as without.
+product its shared memory.
 
-Not where the rows take longer than the first round of the product: the same by 128 x 128 results to
-a program took 131 instead of 122. Nor where programs of the product share a processor: gated
-networks of 512 features and 8192 rows took 4 to 6% longer. Nor where the rows' programs meet more
-often than a short product takes: LayerNorm, three sums for each place, and a product of 2048 x 1024
-x 1024 took 11.9 instead of 11.4 (with the next rows on their way 11.8), RMSNorm, one sum, 10.3
-instead of 10.9.
+Not where the rows take longer than the first round of the product. Nor where programs of the
+product share a processor: gated networks of 512 features and 8192 rows took an H200 4 to 6% longer.
+Nor where the rows' programs meet more often than a short product takes. The times are in
+priors.toml.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Which arrays of the caller are copied first: those whose rows no wide copy takes, read often.
 
 Rows of 1365 float16 numbers begin at odd multiples of 2 bytes, so that each load of a tile takes
-its elements one by one, and none runs ahead. On an H200 the gate and the input products of a
-network of 512 features and 1365 hidden ones took 37.5 microseconds for 2048 rows and 109 for 8192,
-and 15.8 and 50.9 with weights whose rows are padded. Constants are copied once for all calls, so
-it does not count how often a call reads them.
+its elements one by one, and none runs ahead. Constants are copied once for all calls, so it does
+not count how often a call reads them.
 """
 
 from __future__ import annotations

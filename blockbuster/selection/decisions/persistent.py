@@ -3,9 +3,7 @@
 Of a product with large tiles, one program fills a processor's memory. While it stores its results
 and waits for its first loads, its matrix units stand still, unless the loads of the next place run
 ahead meanwhile. Two programs begin at once, so both store at once, and both wait. If they take
-their places in turn, one computes while the other stores: a product of 8192 x 256 x 4096 in tiles
-of 128 x 128 took an H200 37.3 microseconds by two programs to a processor in turn and 44.3 by one
-for each tile; with 128 x 256 results 39.7 by one to a processor in turn and 48.5 by one for each.
+their places in turn, one computes while the other stores.
 
 Not where a product waits behind its loop for the kernel before: Triton 3.9 lets no loads run ahead
 in a loop over places with a wait in it, Triton 3.6 did. The kernel before runs beside it then
