@@ -118,6 +118,10 @@ class Jitted:
         """The plan for these arguments: the kernels, and the calls between them."""
         return self.compiled_for(*args, **kwargs).plan
 
+    def sizes_for(self, *args: Any, **kwargs: Any) -> Sizes:
+        """The size of each dim for these arguments; the plan is made for sizes of their class."""
+        return self._compiled(leaves(self._fn, args, kwargs))[1]
+
     def source_for(self, *args: Any, **kwargs: Any) -> str:
         """The emitted text for these arguments."""
         return self.compiled_for(*args, **kwargs).source

@@ -34,9 +34,10 @@ settings.register_profile("thorough", max_examples=2000, **COMMON)
 settings.load_profile("dev")
 
 
+@pytest.hookimpl(tryfirst=True)  # what is left out is left out before marks choose
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that take long are marked, and those of Hypothesis, of which `make slow` runs more
-    examples.
+    examples. Of slow families one case in ``--one-in`` is kept.
 
     Raises UsageError if the list of the former names a test that is gone.
     """
@@ -53,6 +54,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if gone:
             what = f"{SLOW.name} names tests that are gone; delete these lines:"
             raise pytest.UsageError("\n".join([what, *gone]))
+    left = left_out(items, config.getoption("--one-in"))
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in {*left}]
+
+
+def left_out(items: list[pytest.Item], turns: int) -> list[pytest.Item]:
+    """Of families of slow tests all but one case in ``turns``, the first among those that stay.
+
+    Raises UsageError if ``turns`` is below 1.
+    """
+    if turns < 1:
+        raise pytest.UsageError(f"--one-in is {turns}; 1 runs all cases, 2 every second one")
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow"):
+            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return [item for family in families.values() for at, item in enumerate(family) if at % turns]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,6 +95,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden",
         action="store_true",
         help="rewrite the texts in tests/golden instead of comparing with them",
+    )
+    parser.addoption(
+        "--one-in",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of each slow test with several cases run one case in N",
     )
 
 

@@ -32,6 +32,7 @@ from bench.peers.pool import LOST, READY, Setting, Worker
 from bench.peers.report import families, geometric_mean, markdown
 from bench.peers.run import add_choice, chosen
 from bench.records import Log, Record
+from blockbuster.selection.plans.at_sizes import at_sizes
 
 CHOOSE = "choose"
 ACCEPTED, REFUSED, BROKEN = "accepted", "refused", "broken"
@@ -67,7 +68,8 @@ def predicted(case: Case, machine: str) -> Record:
     begun = time.process_time()
     try:
         with torch.no_grad():
-            plan = bb.jit(callable_for(case.fn, arrays), machine=machine).plan_for(*arrays)
+            jitted = bb.jit(callable_for(case.fn, arrays), machine=machine)
+            plan = at_sizes(jitted.plan_for(*arrays), jitted.sizes_for(*arrays))
     except bb.BlockbusterError as error:
         return {**about, "state": REFUSED, "reason": str(error)}
     except Exception as error:  # a fault of ours: it must not end the list

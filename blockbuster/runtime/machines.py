@@ -10,7 +10,12 @@ from blockbuster.runtime.tensors import Arrays
 
 
 def known_machine(machine: str) -> str:
-    """The target of a machine, empty for "auto"; ValueError for an unknown one."""
+    """The target of a machine, empty for "auto"; ValueError for an unknown one, and TypeError for
+    what is no name.
+    """
+    if not isinstance(machine, str):
+        what = f"machine is {machine!r}, which is no name of a machine"
+        raise TypeError(message(what, hint=f"known: {', '.join((AUTO, *NAMES, *TARGETS))}"))
     if machine == AUTO:
         return ""
     if machine in NAMES:

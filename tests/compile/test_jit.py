@@ -279,6 +279,8 @@ def test_decorator_forms():
         bb.jit(tune="fast")
     with pytest.raises(ValueError, match="unknown machine 'abacus'"):
         bb.jit(machine="abacus")
+    with pytest.raises(TypeError, match="machine is None, which is no name of a machine"):
+        bb.jit(machine=None)
 
 
 X = np.ones((4, 4), np.float32)

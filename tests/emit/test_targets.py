@@ -1,11 +1,13 @@
-"""Programs compiled for four targets without a GPU: two here, all with `make targets` and in CI."""
+"""Programs compiled for four targets without a GPU: two here, two targets a program in CI, all with
+`make targets`."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from bench.targets import CASES, TARGETS, compiled, failures
+from bench.targets import CASES, TARGETS, compiled, failures, in_turn
 from blockbuster.emit.target import targets
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "targets.json"
@@ -21,6 +23,15 @@ def fresh_cache(tmp_path, monkeypatch):
 @pytest.mark.parametrize("case", [c for c in CASES if c.name in FEW], ids=lambda c: c.name)
 def test_a_few_compile(case):
     assert list(failures(compiled(case, FEW[case.name]))) == []
+
+
+def test_the_targets_that_take_turns_have_as_many_programs_each():
+    jobs = in_turn(CASES)
+    count = Counter(target for _, target in jobs)
+
+    assert len({(case.name, target) for case, target in jobs}) == 2 * len(CASES)
+    assert count.pop("sm_90") == len(CASES)
+    assert max(count.values()) - min(count.values()) <= 1
 
 
 def test_the_record_is_complete_and_within_the_devices():

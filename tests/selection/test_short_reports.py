@@ -2,10 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import blockbuster as bb
 from bench.everyday import EVERYDAY
+from blockbuster.costs.report import in_us
+from blockbuster.selection.plans.at_sizes import at_sizes
 from blockbuster.selection.plans.kernel_lines import KernelLine, cut
 from blockbuster.selection.plans.operators import computes
 from blockbuster.selection.priors import PRIORS
@@ -70,7 +73,7 @@ def test_long_lists_of_operators_and_names_are_cut_to_a_line():
     text = line.text("  kernel 1: ")
 
     assert len(computes(equations)) > 40
-    assert computes(equations, 60).endswith("(test_short_reports.py:62)")
+    assert computes(equations, 60).endswith("(test_short_reports.py:65)")
     assert len(computes(equations, 60)) <= 60
     assert len(text) <= PRIORS.kernel_line_width
     assert text.endswith(", in 4 chunks of M; 12.0 us, limited by hbm")
@@ -79,3 +82,28 @@ def test_long_lists_of_operators_and_names_are_cut_to_a_line():
     assert len(other) == PRIORS.kernel_line_width
     assert other.endswith("...; 1.0 us, limited by hbm")
     assert cut("softmax", 7) == "softmax"
+
+
+def rows(x):
+    return bb.softmax(x, -1)
+
+
+@pytest.mark.parametrize("machine", ["h100", "cpu"])
+def test_times_are_those_at_the_sizes_of_the_call(machine):
+    """Not those of the class, for which the kernels were chosen: nearly twice as many elements."""
+    jitted = bb.jit(rows, machine=machine)
+    x = np.zeros((1040, 790), np.float32)
+
+    plan, sizes = jitted.plan_for(x), jitted.sizes_for(x)
+    here = at_sizes(plan, sizes)
+
+    assert dict(sizes) == {"A": 1040, "B": 790}
+    assert plan.sizes["A"] == 1536
+    assert f"; {in_us(here.total_us)} predicted on" in str(jitted.report_for(x))
+    assert at_sizes(plan, plan.sizes).total_us == plan.total_us > here.total_us
+    if machine == "h100":
+        (file,) = plan.files
+        text = file.considered.best.scheduled.schedule
+        program = bb.fuse(bb.lower(bb.trace(rows, x="A B")))
+        emitted = bb.emit(program, sizes, "float32", "h100", schedule=text)
+        assert f"; {in_us(here.total_us)} predicted on" in str(emitted.report)

@@ -20,6 +20,7 @@ from blockbuster.rules import explain
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.candidate import CPU, Choice
 from blockbuster.selection.considered import NO_CHOICE, in_words
+from blockbuster.selection.plans.at_sizes import at_sizes
 from blockbuster.selection.plans.call_times import calls_of
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.explanation import MEASURED, time_in_words
@@ -78,17 +79,17 @@ def report(
 ) -> Report:
     """The report on a plan; ``notes`` and ``assemblers`` are those of its use, for these ``sizes``.
 
-    Times are those at the sizes for which the plan was made. The details alone tell which programs
-    were no choice.
+    Times are those at these sizes; in the details, those at the sizes for which the plan was made,
+    by which programs were compared. The details alone tell which programs were no choice.
     """
     at_hand = sizes or plan.sizes
+    here = at_sizes(plan, at_hand)
     found = values_stored(plan, at_hand)
-    known = isinstance(plan.divided, Divided)
-    time = time_in_words(plan, plan.divided) if known else ""
+    time = time_in_words(here, here.divided) if isinstance(here.divided, Divided) else ""
     said = (*plan.notes, *notes)
     short = in_lines(
         head(plan.name, kernels_in_words(plan), plan.target, plan.dtype, time),
-        kernels=plan_lines(plan),
+        kernels=plan_lines(here),
         stored=found,
         alone=alone(plan.kernels) if all(file.considered for file in plan.files) else "",
         sizes=[at_hand, *_made_for(plan, at_hand)],
