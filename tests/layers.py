@@ -71,6 +71,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
 PARTS = {
     "emit": ("tile", "interpret", "target", "closing", "schedule", "print", "kernel"),
     "selection": (
+        "priors",
         "traffic",
         "cost",
         "price",

@@ -16,13 +16,13 @@ from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import checked_complete, replayed
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
+from blockbuster.emit.tile.layouts import WARP
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.examples import GEMM_CHAINS, SELF_ATTENTIONS, Example
 from blockbuster.rules import safe
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from blockbuster.selection.decisions.default_tiles import THREADS
-from blockbuster.selection.nearby.settings import HELD
+from blockbuster.selection.priors import PRIORS
 from blockbuster.tiling import (
     Candidate,
     Chain,
@@ -109,7 +109,7 @@ def _is_moderate(chain: Chain, one: Candidate) -> bool:
 def _is_held(chain: Chain, config: Config) -> bool:
     """Whether threads can hold the results of its products."""
     results = (config.candidate.elements(op.result) for op in chain.operators)
-    return max(results) <= HELD * THREADS * config.warps
+    return max(results) <= PRIORS.held_elements * WARP * config.warps
 
 
 # models ------------------------------------------------------------------------------

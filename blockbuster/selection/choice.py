@@ -35,7 +35,6 @@ from blockbuster.selection.candidates.apart import (
 from blockbuster.selection.candidates.beside import Beside, beside_snapshots
 from blockbuster.selection.candidates.candidate import (
     CPU,
-    LARGE,
     Candidate,
     Choice,
     Key,
@@ -51,8 +50,7 @@ from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, Refusals, as_noun
 from blockbuster.selection.contest import at_other_sizes, best_of, contest, on_equal_program
 from blockbuster.selection.decisions.default_tiles import halved_tiles
-
-HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
+from blockbuster.selection.priors import PRIORS
 
 
 class Fused:
@@ -272,7 +270,7 @@ class Fused:
         """
         unfused = len(self.snapshots) + 1
         for numbers in ((*range(1, unfused), *self._whole_for(setting)), (unfused,)):
-            for halved in range(HALVED + 1 if self._refused else 1):
+            for halved in range(PRIORS.tiles_halved + 1 if self._refused else 1):
                 found: list[Choice] = []
                 for number in numbers:
                     extended = (c for c in found if c.again and not self._is_alone(c.snapshot))
@@ -381,7 +379,7 @@ class Fused:
         """How many times the microseconds of a candidate count."""
         if found.scheduled is None or not self._again_whole:
             return 1.0
-        return LARGE if is_large(found.program, found.scheduled.sizes) else 1.0
+        return PRIORS.stored_large_factor if is_large(found.program, found.scheduled.sizes) else 1.0
 
     def _again(self, one: Again, found: Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written.

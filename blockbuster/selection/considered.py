@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from blockbuster.costs.report import CLOSED_FORM, in_us
 from blockbuster.errors import EmitError, shown_lines
+from blockbuster.selection.priors import PRIORS
 
 if TYPE_CHECKING:
     from blockbuster.selection.candidates.candidate import Choice
@@ -17,17 +18,11 @@ COMPARED = f"{CLOSED_FORM}, in a CUDA graph"
 
 NO_CHOICE = " is no choice: "
 
-NEAR = 1.05
-"""How many times the least microseconds count as equal: the closed form tells no less apart of
-programs that differ. Its first choice is up to 15% slower than the best of one program's schedules.
-Of two programs for a gated network of 128 rows it says 13.0 and 14.0; an H200 took 12.0 and 14.4.
-"""
-
 
 def is_tie(best: Choice, other: Choice) -> bool:
     """True if two choices can overflow in as many places, and cost about the same."""
     low, high = sorted((best.price, other.price))
-    return len(best.unsafe) == len(other.unsafe) and high <= NEAR * low
+    return len(best.unsafe) == len(other.unsafe) and high <= PRIORS.near_programs_factor * low
 
 
 def as_noun(name: str) -> str:

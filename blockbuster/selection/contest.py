@@ -33,27 +33,13 @@ from blockbuster.selection.decisions.persistent import persistent
 from blockbuster.selection.decisions.under_way import under_way
 from blockbuster.selection.nearby.variations import Variation, preferred, variations
 from blockbuster.selection.price import priced
-
-CONTENDERS = 3
-"""Candidates whose schedules are varied, at most."""
-
-TRIED = 3
-"""Schedules near a candidate's own that are tried where compilers refuse them, one by one."""
+from blockbuster.selection.priors import PRIORS
 
 MODELLED = ("sm_80", "sm_90")
 """Targets whose matrix units the closed form knows: others keep the default schedule."""
 
-FEW_BYTES, FEW_OPERATIONS = 1 << 20, 1 << 24
-"""Programs that move and compute less take as long as launches and latencies, however they are
-scheduled: less than a microsecond of an H200's bandwidth, a tenth of its matrix units'."""
 
 _DIM = re.compile(r"[^\s,;#]+")  # a word of a schedule that may be a dim
-
-SLOW = 4.0
-"""How many times as long as their launches such programs take at most, unless their schedule is a
-bad one. The default schedules of a product of 64 x 64 x 64, a norm and a softmax take 2.0 to 2.3
-times as long; a mean of 4 columns of 128 x 512, by programs of a row of 4 each, takes 7.8 times.
-"""
 
 
 def contest(
@@ -68,7 +54,7 @@ def contest(
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
     varied = list[Choice]()
-    for choice in sorted(choices, key=lambda one: one.rank)[:CONTENDERS]:
+    for choice in sorted(choices, key=lambda one: one.rank)[: PRIORS.contenders]:
         if best is not None and not _may_win(choice, best):
             continue
         if not refused and any(_do_the_same(choice, other) for other in varied):
@@ -129,8 +115,8 @@ def why_default(scheduled: Scheduled, cost: Cost | None) -> str:
     if scheduled.target.name not in MODELLED:
         return f"the closed form does not know the matrix units of {scheduled.target.name}"
     operations = sum(sum(work.operations.values()) for work in cost.works)
-    few = cost.moved < FEW_BYTES and operations < FEW_OPERATIONS
-    if few and cost.microseconds < SLOW * cost.launching:
+    few = cost.moved < PRIORS.few_bytes and operations < PRIORS.few_operations
+    if few and cost.microseconds < PRIORS.slow_factor * cost.launching:
         return "it has too little to do"
     if any(phase.dots and _exact(phase.operations) for work in cost.works for phase in work.phases):
         return "the closed form does not tell dots of float32 apart"
@@ -167,7 +153,7 @@ def _at_its_best(
     found = variations(choice.scheduled, in_chunks=setting.in_chunks, other=other)
     if not found:
         return _described(choice, refused)
-    for one in preferred(found)[:TRIED]:
+    for one in preferred(found)[: PRIORS.schedules_tried]:
         words = f"the best of {len(found)} schedules by the closed form"
         laid_out = _laid_out(one)
         made = replace(with_schedule(choice, laid_out, priced(laid_out)), schedules=words)

@@ -12,16 +12,12 @@ from blockbuster.costs.report import in_us
 from blockbuster.costs.work import running
 from blockbuster.emit.tile.traffic import Arithmetic
 from blockbuster.machines import Machine, choice_weights
+from blockbuster.selection.priors import PRIORS
 
 WEIGHTS = choice_weights()
 MATRIX, EXACT, VECTOR = WEIGHTS.matrix, WEIGHTS.exact, WEIGHTS.vector
 """Operations that take as long as moving one element: on matrix units, in dots of float32, which no
 matrix unit takes, and of other units. They bound how much work may be done again."""
-
-ROOM = 0.8
-"""The part of the registers that a thread can have and an estimate may want. Of 1,297 kernels that
-were compiled for an H200, 20 spilled that wanted less, and 126 of the 230 that wanted more.
-"""
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class Cost:
     @property
     def microseconds(self) -> float:
         """The time of the kernels, with launches and waits for partial results."""
-        return self.report.time_us + COMBINING * self.combined
+        return self.report.time_us + PRIORS.combining_us * self.combined
 
     @property
     def predicted(self) -> float:
@@ -61,7 +57,8 @@ class Cost:
         """The part of each running kernel in ``predicted``, and what limits the kernel."""
         host = launch_by_host(self.machine)
         pairs = zip(self.report.each, self.combining, strict=True)
-        return tuple((us + COMBINING * count + host, limit) for (us, limit), count in pairs)
+        each = PRIORS.combining_us
+        return tuple((us + each * count + host, limit) for (us, limit), count in pairs)
 
     @property
     def launching(self) -> float:
@@ -84,10 +81,11 @@ class Cost:
         return self.spills_beside({})
 
     def spills_beside(self, rooms: Mapping[int, float]) -> bool:
-        """The same where kernels have other ``rooms`` than ``ROOM``, by number."""
+        """The same where kernels have other ``rooms`` than ``register_room``, by number."""
         numbered = enumerate((one.footprint for one in self.works), start=1)
         return any(
-            f.registers > rooms.get(at, ROOM) * f.available(self.machine) for at, f in numbered
+            f.registers > rooms.get(at, PRIORS.register_room) * f.available(self.machine)
+            for at, f in numbered
         )
 
     @property
@@ -102,7 +100,7 @@ class Cost:
         for one in self.running:
             units = one.operations.items()
             matrix = sum(n / self.machine.rate(*unit) for unit, n in units if unit[0] == "matrix")
-            found += max(matrix, sum(one.unique.values()) / cache) / OPTIMISM
+            found += max(matrix, sum(one.unique.values()) / cache) / PRIORS.cost_optimism
         return found * 1e6
 
     def __str__(self) -> str:
@@ -112,17 +110,6 @@ class Cost:
 def launch_by_host(machine: Machine) -> float:
     """Microseconds by which a launch by the host takes longer than one in a graph."""
     return (machine.launch.plain - machine.launch.graph) * 1e6
-
-
-COMBINING = 2.0
-"""Microseconds that partial results of chunks cost beyond what the closed form knows: on an H200
-self-attention in 8 chunks took 7.5 by 7.1 of the closed form, and 5.5 by 7.5 in one kernel; a chain
-of products 7.7 by 8.0, and 5.1 by 7.5 in two kernels without chunks.
-"""
-
-OPTIMISM = 3.0
-"""How many times faster than a machine's rates the closed form lets matrix units and the cache be,
-at most (``matrix`` and ``cache`` of costs/coefficients.py)."""
 
 
 def in_elements(work: Arithmetic, *, exact: bool) -> int:

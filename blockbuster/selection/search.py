@@ -17,10 +17,8 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.selection.nearby.fitting import rooms
 from blockbuster.selection.nearby.settings import is_held
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 from blockbuster.selection.space import Space
-
-BEAM = 4
-"""Schedules whose neighbours are looked at in each step."""
 
 Price = Callable[[Scheduled], float]
 """The microseconds of a schedule; infinite if its programs do not fit."""
@@ -36,7 +34,7 @@ class Priced:
 
 
 def beam(
-    starts: Iterable[Scheduled], price: Price, *, budget: int, width: int = BEAM
+    starts: Iterable[Scheduled], price: Price, *, budget: int, width: int = PRIORS.beam
 ) -> tuple[Priced, ...]:
     """The schedules that a search from ``starts`` has priced, the cheapest first.
 

@@ -108,10 +108,6 @@ class Entry:
             "skipped": self.skipped,
         }
 
-    def to_bytes(self) -> bytes:
-        """The entry's file."""
-        return (json.dumps(self.to_json(), indent=1) + "\n").encode()
-
 
 def size_class_of(size: int, rounded: int) -> str:
     """The class of a size that rounds up to ``rounded``: which blocks divide it counts as well.

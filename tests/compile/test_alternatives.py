@@ -15,10 +15,12 @@ from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import SWIZZLED, Uses
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.considered import NEAR
-from blockbuster.selection.contest import TRIED, best_of
+from blockbuster.selection.contest import best_of
+from blockbuster.selection.priors import PRIORS
 from tests.compile.functions import normal
 from tests.compile.test_refusals import refusing  # noqa: F401  a fixture
+
+NEAR, TRIED = PRIORS.near_programs_factor, PRIORS.schedules_tried
 
 SIZES = {"M": 64, "K": 64, "N": 33, "L": 8}
 

@@ -10,7 +10,7 @@ from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.costs.steps import Rates
 from blockbuster.machines import machine
-from blockbuster.selection.decisions.by_descriptors import LONG
+from blockbuster.selection.priors import PRIORS
 
 H200 = machine("h200")
 SIZES = dict(M=8192, K=1024, N=4096)
@@ -115,7 +115,7 @@ def test_what_is_chosen_for_its_turns_gets_them():
     chosen = compiled.plan.files[0].considered.best.scheduled
     (one,) = work(chosen)
 
-    assert time_of(one, H200).seconds * 1e6 < LONG
+    assert time_of(one, H200).seconds * 1e6 < PRIORS.descriptor_us
     assert "block M 128, D 64, N 128\n" in chosen.schedule
     assert "persist nest 1 264\n" in chosen.schedule
 

@@ -24,14 +24,9 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from blockbuster.rules.safety import safe
 from blockbuster.runtime.launch import run_batch, run_interpreted
-from blockbuster.selection.decisions.chunk_sizes import (
-    FEWEST,
-    STREAMS,
-    WORTH,
-    ChunkSizes,
-    in_chunks,
-)
+from blockbuster.selection.decisions.chunk_sizes import ChunkSizes, in_chunks
 from blockbuster.selection.decisions.deferral import deferred
+from blockbuster.selection.priors import PRIORS
 from tests.emit.cases import (
     FOLDER,
     SAFE_ATTENTION,
@@ -172,7 +167,8 @@ def test_every_processor_gets_a_program(target, rows):
     sizes = {"M": 2 * rows, "N": 10**6}
     count = chunk_sizes(ROWS, sizes=sizes, processors=target.processors).chunks(loop, ("M",), 1)
 
-    assert STREAMS * target.processors <= rows * count < 2 * STREAMS * target.processors
+    busy = PRIORS.programs_per_processor * target.processors
+    assert busy <= rows * count < 2 * busy
 
 
 def test_a_dot_keeps_a_processor_busy_alone():
@@ -192,9 +188,9 @@ def test_chunks_keep_iterations_and_busy_devices_are_left_alone():
     assert count(264, 1000) == 2
     assert count(66, 1000) == 8
     for columns in range(200):
-        assert columns // max(count(1, columns), 1) >= min(FEWEST, columns)
-    assert count(1, WORTH) == 0
-    assert count(1, WORTH + 3) == 4
+        assert columns // max(count(1, columns), 1) >= min(PRIORS.chunk_iterations, columns)
+    assert count(1, PRIORS.chunk_saved_iterations) == 0
+    assert count(1, PRIORS.chunk_saved_iterations + 3) == 4
     assert count(1, 0) == 0
 
 

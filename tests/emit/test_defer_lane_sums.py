@@ -28,8 +28,9 @@ from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.parse import parse
 from blockbuster.runtime.launch import run_batch
 from blockbuster.selection.decisions.default_tiles import choose_warps
-from blockbuster.selection.decisions.deferral import BESIDE_DOTS, MOST, does_not_pay
 from blockbuster.selection.decisions.deferral import deferred as deferred_where_it_pays
+from blockbuster.selection.decisions.deferral import does_not_pay
+from blockbuster.selection.priors import PRIORS
 from tests.emit.cases import FOLDER, defer_lane_sums, graph_of, scheduled_of
 
 ROWS = """
@@ -210,7 +211,7 @@ def test_accumulators_that_are_not_the_loops_own_stay():
     [
         (ROWS, {"size": 2}, "the loop over N has one iteration"),
         (ROWS, {"block": 1}, "has one lane along its last axis"),
-        (ROWS, {"block": 128}, f"lanes, more than {MOST}"),
+        (ROWS, {"block": 128}, f"lanes, more than {PRIORS.deferred_lanes}"),
         (PRODUCTS, {"block": 64}, "the loop holds a dot"),
     ],
 )
@@ -230,7 +231,7 @@ def test_beside_a_dot_few_lanes_are_folded():
     program = lowered(PRODUCTS)
     made = defer_lane_sums(program, size=1000, block=16)
 
-    assert BESIDE_DOTS >= 16 * 16
+    assert PRIORS.deferred_lanes_beside_dots >= 16 * 16
     assert made != program
     assert prove_tiles(program, made, trials=3).equal
 
@@ -238,7 +239,7 @@ def test_beside_a_dot_few_lanes_are_folded():
 def test_accumulators_share_the_registers():
     program = lowered(EXTREMES)
     wide = []
-    for lanes in (MOST // 16, 3 * MOST // 16):
+    for lanes in (PRIORS.deferred_lanes // 16, 3 * PRIORS.deferred_lanes // 16):
         made = defer_lane_sums(program, size=10_000, blocks={"M": 4, "N": lanes})
         inits = (s for s in statements(made.nests[0].body) if isinstance(s, Init))
         wide.append([init.target.per_lane for init in inits])
@@ -276,7 +277,7 @@ def test_many_short_chains_round_less():
 
 def test_the_number_of_warps_stays():
     before = lowered(ROWS)
-    scheduled = scheduled_of(before, size=10_000, blocks={"M": 4, "N": MOST // 4})
+    scheduled = scheduled_of(before, size=10_000, blocks={"M": 4, "N": PRIORS.deferred_lanes // 4})
     made = deferred_where_it_pays(scheduled)
     nests = (scheduled.draft.nests[0], made.draft.nests[0])
 

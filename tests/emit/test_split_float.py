@@ -23,7 +23,9 @@ from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, VerifyError
 from blockbuster.runtime.launch import run_interpreted
-from blockbuster.selection.decisions.split_floats import LEAST
+from blockbuster.selection.priors import PRIORS
+
+LEAST = PRIORS.split_sum_elements
 
 MATMUL = dict(M=128, K=64, N=128)
 SPLIT = "block M 128, N 64, K 32; split-float; warps 8; stage nest 1 K 3"

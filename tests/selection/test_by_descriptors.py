@@ -4,8 +4,11 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.costs import time_of
-from blockbuster.selection.decisions.by_descriptors import IN_TURN, LONG, by_descriptors
+from blockbuster.selection.decisions.by_descriptors import by_descriptors
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
+
+LONG, IN_TURN = PRIORS.descriptor_us, PRIORS.descriptor_in_turn_us
 
 BLOCKS = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
 LARGE = dict(M=2048, K=4096, N=4096)

@@ -3,8 +3,8 @@
 import pytest
 
 import blockbuster as bb
-from blockbuster.selection.cost import COMBINING
 from blockbuster.selection.price import _looped, priced
+from blockbuster.selection.priors import PRIORS
 
 
 def combined(fn, text, dims, sizes):
@@ -57,7 +57,7 @@ def test_chunks_count_unless_a_loop_of_the_combining_kernel_hides_them(
     cost = combined(fn, text, dims, sizes)
 
     assert cost.combined == count
-    assert cost.microseconds == pytest.approx(cost.report.time_us + COMBINING * count)
+    assert cost.microseconds == pytest.approx(cost.report.time_us + PRIORS.combining_us * count)
 
 
 def test_blocks_count_though_a_loop_follows():

@@ -13,15 +13,15 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.parse import parse
 from blockbuster.selection.decisions.combining import (
     CHUNK,
-    WIDEST,
     combining_warps,
     in_one_tile,
     programs,
     rows_spread,
     widest,
 )
-from blockbuster.selection.nearby.roles import NARROWEST, RUNNING, Roles
+from blockbuster.selection.nearby.roles import Roles
 from blockbuster.selection.nearby.settings import usual
+from blockbuster.selection.priors import PRIORS
 from tests.emit.cases import SAFE_ATTENTION, scheduled_of
 from tests.emit.test_defer_lane_sums import ROWS
 
@@ -75,13 +75,13 @@ def test_more_programs_than_processors_where_a_tile_would_be_too_wide():
     made = in_one_tile(start, Site(1, "N"), 16)
 
     assert lanes_of(made, 2, "M") == 4
-    assert widest(made.draft, made.draft.nests[1]) == WIDEST
+    assert widest(made.draft, made.draft.nests[1]) == PRIORS.combined_lanes
 
 
 def test_what_is_too_wide_in_single_rows_is_combined_one_by_one():
     start = cut(SAFE_ATTENTION, M=64, N=1 << 16, D=128, L=128)
 
-    assert WIDEST // 128 == 64
+    assert PRIORS.combined_lanes // 128 == 64
     assert in_one_tile(start, Site(1, "N"), 64) is not None
     assert in_one_tile(start, Site(1, "N"), 128) is None
 
@@ -141,8 +141,8 @@ def test_a_running_exponent_is_rescaled_for_64_lanes_at_least():
     roles = Roles.of(cut(SAFE_ATTENTION, M=64, N=4096, D=128, L=128))
     product = Roles.of(cut(TWO_LOOPS, M=64, N=4096, D=128, L=512))
 
-    assert (roles.running, roles.least("N")) == (("N",), RUNNING)
-    assert (product.running, product.least("N")) == ((), NARROWEST)
+    assert (roles.running, roles.least("N")) == (("N",), PRIORS.running_lanes)
+    assert (product.running, product.least("N")) == ((), PRIORS.narrowest_dot_lanes)
 
 
 LARGEST = """

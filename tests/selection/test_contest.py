@@ -9,11 +9,13 @@ import pytest
 import blockbuster as bb
 from blockbuster.selection import contest
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.considered import NEAR
-from blockbuster.selection.contest import SLOW, TRIED, at_other_sizes, best_of
+from blockbuster.selection.contest import at_other_sizes, best_of
 from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 from tests.selection.test_variations import PROGRAMS, bare
+
+NEAR, TRIED = PRIORS.near_programs_factor, PRIORS.schedules_tried
 
 SIZES = dict(M=2048, K=1024, N=1024)
 
@@ -67,7 +69,7 @@ def test_a_slow_default_schedule_is_not_kept_for_having_little_to_do():
     best = Fused(bb.lower(program)).consider(dict(A=128, C=128, D=4), "float16", "sm_90").best
 
     assert "schedules by the closed form" in best.schedules
-    assert best.price < SLOW * best.cost.launching
+    assert best.price < PRIORS.slow_factor * best.cost.launching
 
 
 def test_a_plan_says_how_its_schedule_was_found():

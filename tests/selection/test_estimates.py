@@ -10,8 +10,11 @@ import blockbuster as bb
 from blockbuster.ir.graph import Value
 from blockbuster.machines import machine
 from blockbuster.selection.parts.bounds import Bounds
-from blockbuster.selection.parts.estimates import COLUMNS, ROWS, Estimates
+from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.units import units_of
+from blockbuster.selection.priors import PRIORS
+
+ROWS, COLUMNS = PRIORS.part_rows, PRIORS.part_columns
 
 
 def normed(x, w):
@@ -122,7 +125,7 @@ def test_a_part_takes_as_much_longer_as_a_part_in_it_did():
 
 
 def test_a_part_takes_as_much_longer_as_one_that_differs_in_sizes_alone():
-    """Two norms behind a product each, of which one was priced; they share no unit but that of x."""
+    """Two norms behind a product each, one of them priced: they share no unit but that of x."""
 
     def normed_twice(x, w, u):
         x = bb.rms_norm(x)

@@ -1,12 +1,15 @@
 """Steps half as long, with more stages, for kernels of few programs."""
 
+from dataclasses import replace
+
 import pytest
 
 import blockbuster as bb
 from blockbuster.emit.schedule.script import parsed
 from blockbuster.selection.decisions import finer_steps as module
-from blockbuster.selection.decisions.finer_steps import SHORTEST, finer_steps
-from blockbuster.selection.decisions.under_way import ENOUGH, bytes_ahead
+from blockbuster.selection.decisions.finer_steps import finer_steps
+from blockbuster.selection.decisions.under_way import bytes_ahead
+from blockbuster.selection.priors import PRIORS
 from tests.selection.test_products import scheduled
 
 LONG = "block M 64, K 256, N 64; warps 4; stage nest 1 K 3"
@@ -25,7 +28,7 @@ def test_a_long_step_becomes_two_with_as_many_bytes_under_way():
     assert (cut(before), cut(after)) == ((256, 3), (128, 5))
     assert "block M 64, K 128, N 64" in after.schedule
     (line,) = (line for line in parsed(after.schedule) if line.move.name == "stage")
-    assert bytes_ahead(after, line) * 4 == bytes_ahead(before, line) * 2 >= ENOUGH
+    assert bytes_ahead(after, line) * 4 == bytes_ahead(before, line) * 2 >= PRIORS.bytes_under_way
 
 
 def test_two_steps_are_four_whose_loads_are_all_under_way():
@@ -34,7 +37,7 @@ def test_two_steps_are_four_whose_loads_are_all_under_way():
 
 def test_steps_are_cut_once():
     once = finer_steps(scheduled(LONG, **SIZES))
-    assert SHORTEST == 128
+    assert PRIORS.shortest_step == 128
     assert finer_steps(once) is once
 
 
@@ -51,7 +54,7 @@ def test_steps_stay_long_where_fewer_bytes_would_be_under_way(monkeypatch):
 
 def test_steps_stay_long_where_the_closed_form_says_that_shorter_ones_cost_more(monkeypatch):
     before = scheduled(LONG, **SIZES)
-    monkeypatch.setattr(module, "EQUAL", 0.9)
+    monkeypatch.setattr(module, "PRIORS", replace(PRIORS, equal_time=0.9))
     assert finer_steps(before) is before
 
 
@@ -90,7 +93,7 @@ def test_a_large_step_with_two_dots_is_not():
     sizes = dict(M=16, K=4096, N=8192)  # 68 kB a step
     before = bb.emit(graph, sizes, "float16", schedule=text).derivation.final
     (line,) = (line for line in parsed(before.schedule) if line.move.name == "stage")
-    assert bytes_ahead(before, line) >= module.LARGE
+    assert bytes_ahead(before, line) >= PRIORS.large_step_bytes
     assert finer_steps(before) is before
 
 

@@ -13,7 +13,8 @@ from blockbuster.emit.tile.extents import extents_of
 from blockbuster.emit.tile.grid_order import walked
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.layouts import layouts_of
-from blockbuster.selection.decisions.grouped_grid import GROUP, SIZES, _walked, grouped
+from blockbuster.selection.decisions.grouped_grid import GROUP, _walked, grouped
+from blockbuster.selection.priors import PRIORS
 
 BLOCKS = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
 
@@ -65,7 +66,7 @@ def test_default_schedules_say_it(product):
     assert "group nest 1 M" in bb.emit(product, dict(M=16384, K=8192, N=16384), "float16").schedule
 
 
-@pytest.mark.parametrize("blocks", SIZES)
+@pytest.mark.parametrize("blocks", PRIORS.group_sizes)
 def test_the_work_of_a_grid_in_groups_is_that_of_the_schedule(product, blocks):
     """It is known without the schedule: only the order of the grid is another."""
     start = scheduled(product, BLOCKS, M=8192, K=8192, N=2048)

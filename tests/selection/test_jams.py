@@ -15,8 +15,9 @@ from blockbuster.machines import machine
 from blockbuster.rules import safe
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from blockbuster.selection.nearby.jams import JAMMED_ROOM, jams_near, pairs_in, pays, with_jams
+from blockbuster.selection.nearby.jams import jams_near, pairs_in, pays, with_jams
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 
 BLOCKS = "block M 128, D' 128 whole, N 64, D 128 whole\nfactor nest 1"
 MATMUL = "block M 128, K 64, N 128"
@@ -87,7 +88,7 @@ def test_their_room_is_what_compilers_make_do_with():
     made = replayed(heads(4096), f"{BLOCKS}\njam nest 1 M\nwarps 8\nstage nest 1 N 3")
     (footprint,) = (work.footprint for work in priced(made).works)
     wanted = footprint.registers / footprint.available(machine("h200"))
-    assert 1.0 < wanted < JAMMED_ROOM
+    assert 1.0 < wanted < PRIORS.jammed_room
 
 
 def test_a_class_of_sizes_has_pairs_or_not():

@@ -8,7 +8,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.print.numpy.own_functions import HELPERS
 from blockbuster.runtime.given import asked_for, family_of
-from blockbuster.selection.decisions.numpy_tiles import MOST
+from blockbuster.selection.priors import PRIORS
 
 ROWS = {"x": "M N", "w": "N"}
 
@@ -35,14 +35,14 @@ def test_rows_stay_whole(function, inputs):
     found = blocks(function, inputs, M=4096, N=1024)
 
     assert [*found] == ["M"]
-    assert found["M"] * 1024 <= MOST
+    assert found["M"] * 1024 <= PRIORS.numpy_tile_elements
 
 
 def test_rows_that_alone_outgrow_the_cache_are_cut():
     found = blocks(lambda x: bb.softmax(x), {"x": "M N"}, M=2, N=1 << 20)
 
     assert "N" in found
-    assert found["N"] * found.get("M", 2) <= MOST
+    assert found["N"] * found.get("M", 2) <= PRIORS.numpy_tile_elements
 
 
 def test_columns_of_a_sum_over_rows_stay_whole():

@@ -3,7 +3,8 @@
 import pytest
 
 import blockbuster as bb
-from blockbuster.selection.candidates.operands_apart import MOST, operands_apart
+from blockbuster.selection.candidates.operands_apart import operands_apart
+from blockbuster.selection.priors import PRIORS
 
 
 def normed(x, w):
@@ -33,7 +34,7 @@ def test_a_normalized_row_is_stored_for_plain_dots(fn):
     derivation = fused(fn, **inputs)
     found = operands_apart(derivation)
 
-    assert 1 <= len(found) <= MOST
+    assert 1 <= len(found) <= PRIORS.operands_apart_forms
     for one in found:
         assert bb.prove_equal(bb.safe(derivation.snapshots[one.number - 1]), one.graph).equal
         assert one.derivation.replay() == one.graph

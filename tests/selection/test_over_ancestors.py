@@ -1,5 +1,6 @@
 """Programs whose maps take in ancestors alone: what extending over whole graphs leaves out."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -10,6 +11,7 @@ from blockbuster.rules import ExtendMap
 from blockbuster.selection.candidates import over_ancestors as module
 from blockbuster.selection.candidates.over_ancestors import over_ancestors
 from blockbuster.selection.choice import Fused
+from blockbuster.selection.priors import PRIORS
 from tests.parameters import rest_slow
 
 FOUND = ("residual-block", "rmsnorm-swiglu")
@@ -44,7 +46,7 @@ def test_they_compute_the_same_with_the_norm_in_the_first_product_alone(name):
 
 
 def test_few_are_looked_at(monkeypatch):
-    monkeypatch.setattr(module, "MOST", 0)
+    monkeypatch.setattr(module, "PRIORS", replace(PRIORS, over_ancestors_forms=0))
 
     assert over_ancestors(fused("residual-block").derivation) == ()
 

@@ -5,7 +5,8 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.runtime.given import family_of
-from blockbuster.selection.decisions.packed import OFTEN, told_apart
+from blockbuster.selection.decisions.packed import told_apart
+from blockbuster.selection.priors import PRIORS
 
 PRODUCT = dict(x="M K", w="K N")
 
@@ -71,4 +72,4 @@ def test_copies_overlap_what_is_before_them():
 
 
 def test_it_is_worth_it_only_for_several_reads():
-    assert OFTEN > 2  # a copy reads and writes the array once
+    assert PRIORS.reads_worth_a_copy > 2  # a copy reads and writes the array once

@@ -8,7 +8,8 @@ from math import inf
 
 import pytest
 
-from blockbuster.selection.parts.partition import NEAR, STEPS, Price, Steps, best_plan
+from blockbuster.selection.parts.partition import Price, Steps, best_plan
+from blockbuster.selection.priors import PRIORS
 
 
 def drawn(rng, count):
@@ -121,7 +122,7 @@ def test_bounds_for_estimates_find_the_optimum_and_estimates_a_plan_within_the_g
     assert len(asked) == len({*asked}) == len(proven.prices)
     several = len(proven.parts) > 1 or proven.near is None
     assert proven.total == pytest.approx(optimum) if several else proven.near <= proven.total
-    assert proven.total <= NEAR * optimum + 1e-9
+    assert proven.total <= PRIORS.whole_program_factor * optimum + 1e-9
 
     steered = best_plan(
         before, beside, bound=bound, estimate=lambda part, _: 1.4 * bound(part),
@@ -187,7 +188,7 @@ def test_the_cap_falls_where_there_are_many_plans():
     steps = Steps(before, beside)
 
     assert steps.cap == 1
-    assert sum(map(len, steps.steps.values())) <= STEPS
+    assert sum(map(len, steps.steps.values())) <= PRIORS.plan_steps
     total, parts = steps.best(lambda part: 1.0)
     assert (total, len(parts)) == (count, count)
 

@@ -13,11 +13,14 @@ import pytest
 import blockbuster as bb
 from blockbuster.errors import EmitError
 from blockbuster.runtime.given import family_of
-from blockbuster.selection.parts.partition import NEAR, UNSAFE, Price, best_plan
+from blockbuster.selection.parts.partition import Price, best_plan
 from blockbuster.selection.plans.divided import Division
 from blockbuster.selection.plans.explanation import _gap
 from blockbuster.selection.plans.stored import what_is_stored
+from blockbuster.selection.priors import PRIORS
 from tests.parameters import rest_slow
+
+NEAR = PRIORS.whole_program_factor
 
 
 def group_norm(x, w):
@@ -390,4 +393,4 @@ def test_an_overflow_is_worse_than_any_time_and_counts_as_none():
 
     best = chain({**prices, 7: Price(inf)})
     assert len(best.parts) == 2
-    assert best.bound <= best.total == 20.0 < UNSAFE
+    assert best.bound <= best.total == 20.0 < PRIORS.unsafe_us

@@ -5,7 +5,10 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.target.targets import target_of
-from blockbuster.selection.decisions.split_floats import LEAST, split_floats
+from blockbuster.selection.decisions.split_floats import split_floats
+from blockbuster.selection.priors import PRIORS
+
+LEAST = PRIORS.split_sum_elements
 
 
 def start(fn, dims, sizes, dtype="float32", target="sm_90"):

@@ -1,5 +1,6 @@
 """Schedules near the default one: all replay, fit, are the same each time, and few."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -14,8 +15,9 @@ from blockbuster.machines import machine
 from blockbuster.rules import safe
 from blockbuster.selection import cost
 from blockbuster.selection.nearby import variations as module
-from blockbuster.selection.nearby.variations import MOST, Variation, preferred, variations
+from blockbuster.selection.nearby.variations import Variation, preferred, variations
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 
 
 def matmul(x, w):
@@ -65,7 +67,7 @@ def best(ranked):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_replays_from_its_text_and_fits(name):
-    assert 1 < len(found(name)) <= MOST
+    assert 1 < len(found(name)) <= PRIORS.most_schedules
     device = machine("h200")
     texts = [one.scheduled.schedule for one in found(name)]
     assert len(set(texts)) == len(texts)
@@ -73,7 +75,8 @@ def test_each_replays_from_its_text_and_fits(name):
         assert replayed(bare(name), one.scheduled.schedule) == one.scheduled
         assert not not_complete(one.scheduled)
         for work in one.cost.works:
-            assert work.footprint.registers <= cost.ROOM * work.footprint.available(device)
+            room = PRIORS.register_room * work.footprint.available(device)
+            assert work.footprint.registers <= room
             assert work.footprint.resident(device) >= 1
 
 
@@ -103,7 +106,7 @@ def test_what_is_known_to_win_is_chosen():
 
 def test_of_equal_costs_the_one_that_moves_least_is_chosen():
     first, *_ = found("matmul")
-    limit = module.NEAR * first.microseconds
+    limit = PRIORS.near_schedules_factor * first.microseconds
     near = [one for one in found("matmul") if one.microseconds <= limit]
     moved = [sum(work.moved for work in one.cost.works) for one in near]
     taken = best(found("matmul"))
@@ -115,9 +118,10 @@ def test_launches_do_not_hide_what_is_slower():
     """Measured on an H200: 2.0 microseconds with two rows to a program, 1.8 with one."""
     taken, *others = preferred(found("layer norm"))
     slower = [one for one in others if "block M 2," in one.scheduled.schedule]
+    near = PRIORS.near_schedules_factor
 
     assert taken.scheduled.schedule.startswith("block M 1, N 1024 whole\n")
-    assert any(one.microseconds <= module.NEAR * taken.microseconds for one in slower)
+    assert any(one.microseconds <= near * taken.microseconds for one in slower)
 
 
 def multiplies_apart(one):
@@ -170,10 +174,10 @@ def test_a_product_costs_what_it_does_once_it_takes_its_grid_in_turn():
 
 
 def test_few_are_costed(monkeypatch):
-    monkeypatch.setattr(module, "MOST", 5)
+    monkeypatch.setattr(module, "PRIORS", replace(PRIORS, most_schedules=5))
     assert len(variations(bare("matmul"))) <= 5
 
 
 def test_there_are_none_where_nothing_fits(monkeypatch):
-    monkeypatch.setattr(cost, "ROOM", 0.0)
+    monkeypatch.setattr(cost, "PRIORS", replace(PRIORS, register_room=0.0))
     assert variations(bare("softmax")) == ()

@@ -13,8 +13,9 @@ from blockbuster.ir.types import size_class
 from blockbuster.ir.whole_dims import whole_dims
 from blockbuster.rules import safe
 from blockbuster.selection.candidates.repeating import repeating
-from blockbuster.selection.candidates.whole import LANES, Tiles, WholeDims, measure
+from blockbuster.selection.candidates.whole import Tiles, WholeDims, measure
 from blockbuster.selection.choice import Fused
+from blockbuster.selection.priors import PRIORS
 from tests.rules.test_whole_dim import UNLOCKED, lowered
 
 ROWS = ("residual", "softmax and log", "layer norm twice", "chain")
@@ -38,7 +39,8 @@ def test_a_residual_and_its_norm_are_one_kernel(d):
 
 
 def test_a_row_that_is_wider_than_a_tile_is_not():
-    found = Fused(lowered("residual")).consider(sizes(2 * LANES), "float16", "sm_90")
+    wide = sizes(2 * PRIORS.whole_elements)
+    found = Fused(lowered("residual")).consider(wide, "float16", "sm_90")
 
     assert [c.name for c in (found.best, *found.others)] == ["snapshot 1"]
 

@@ -9,7 +9,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import size_class
-from blockbuster.selection.considered import NEAR
+from blockbuster.selection.priors import PRIORS
 from blockbuster.testing.sayings import WAYS, everyday
 from tests.parameters import one_in, rest_slow
 
@@ -127,7 +127,7 @@ def test_three_ways_are_the_same_kernels(seed):
         assert known[0] == kernels, f"everyday({seed})"
     times = [microseconds for _, microseconds in found.values()]
     same = len({repr(kernels) for kernels, _ in found.values()}) == 1
-    assert same or max(times) <= NEAR * min(times), f"everyday({seed})"
+    assert same or max(times) <= PRIORS.near_programs_factor * min(times), f"everyday({seed})"
 
 
 @pytest.mark.parametrize("seed", range(0, PROGRAMS, 5))

@@ -31,8 +31,9 @@ from blockbuster.rules import (
     made_again,
 )
 from blockbuster.selection.candidates.repeating import repeating
-from blockbuster.selection.candidates.whole import BESIDE_DOTS, Sites
+from blockbuster.selection.candidates.whole import Sites
 from blockbuster.selection.cost import in_elements
+from blockbuster.selection.priors import PRIORS
 
 EXTENDING: tuple[Rule, ...] = (*RULES, ExtendMapOverCopies())
 ALONE: tuple[Rule, ...] = (
@@ -40,10 +41,6 @@ ALONE: tuple[Rule, ...] = (
     ExtendMapOverCopies(),
 )
 """Without the extensions that take in what is not copied."""
-
-MOST_TIMES = 4
-"""How often the arithmetic of a program may be done over: attention's backward pass as array code
-does it 2.2 times, with statistics, dq, dk and dv each in a loop of its own."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,8 @@ class AgainWhole:
 
     def for_sizes(self, sizes: Mapping[Dim, int]) -> dict[int, Again]:
         """The program for these sizes (by size class), by a number that its dims have."""
-        fitting = tuple(d for d in self._dims if 0 < sizes[size_class(d)] <= BESIDE_DOTS)
+        most = PRIORS.whole_elements_beside_dots
+        fitting = tuple(d for d in self._dims if 0 < sizes[size_class(d)] <= most)
         dims = tuple(dim for dim in self._extended if dim in fitting)
         if self._again.alone:
             dims = self._not_repeating(fitting)
@@ -161,9 +159,9 @@ class Repeated:
 
     @property
     def too_much(self) -> bool:
-        """True if the work is done more than ``MOST_TIMES`` over."""
+        """True if the work is done more than ``repeated_arithmetic`` over."""
         now, once = (in_elements(work, exact=self.exact) for work in (self.now, self.once))
-        return now > MOST_TIMES * once
+        return now > PRIORS.repeated_arithmetic * once
 
     @property
     def words(self) -> str:

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.uses import SWIZZLED, has_exact_dots
 from blockbuster.ir.types import Dim
-from blockbuster.selection.decisions.default_tiles import WARPS, padded_dims
-
-MORE_WARPS = 2 * WARPS
+from blockbuster.selection.decisions.default_tiles import padded_dims
+from blockbuster.selection.priors import PRIORS
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,9 @@ class Form:
 
 def alternatives(scheduled: Scheduled) -> Iterator[Form]:
     """The forms beside the usual one, which gave ``scheduled``; only those that differ from it."""
-    if all(nest.warps < MORE_WARPS for nest in scheduled.draft.nests):
-        yield Form(warps=MORE_WARPS, words=f" with {MORE_WARPS} warps")
+    more = 2 * PRIORS.usual_warps
+    if all(nest.warps < more for nest in scheduled.draft.nests):
+        yield Form(warps=more, words=f" with {more} warps")
     if has_exact_dots(scheduled.program):
         return  # no matrix unit takes them
     for padded in dict.fromkeys(_padded(scheduled, summed) for summed in (False, True)):

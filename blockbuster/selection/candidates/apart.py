@@ -20,15 +20,12 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
 from blockbuster.rules import Derivation, Match, Materialize, made_safe, safe
 from blockbuster.selection.candidates.operands_apart import with_operands_stored
+from blockbuster.selection.priors import PRIORS
 
 LOSES = (
     "statistics are computed apart: rows times columns, less mean times sums of columns, loses "
     "digits where the mean is more than a hundred deviations"
 )
-
-MOST = 4
-"""Forms after which no other snapshot is looked at: each is lowered and scheduled for every choice,
-and later snapshots of long programs differ in what else they fuse."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
     before: list[Apart] = []
     snapshots = Snapshots(derivation)
     for number in range(1, len(derivation.snapshots_after) + 1):
-        if len(found) >= MOST:
+        if len(found) >= PRIORS.apart_forms:
             break
         whole = derivation.at_snapshot(number)
         one = Apart(number, _without_statistics(whole), snapshots)

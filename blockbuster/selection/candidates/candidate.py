@@ -36,12 +36,6 @@ from blockbuster.selection.price import priced
 CPU = "cpu"
 Key = tuple[Any, ...]
 
-LARGE = 2.0
-"""How many times faster a program has to be that stores more between its kernels than it is given,
-if another makes those values again: such arrays grow with the product of two sizes, and before long
-the memory is full. By the closed form, an H200 takes 0.6 to 0.8 of the time for attention's
-backward pass with scores stored, where none are masked.
-"""
 
 STORED = "what it stores between kernels is larger than all that it is given"
 

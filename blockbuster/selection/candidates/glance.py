@@ -13,13 +13,8 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
+from blockbuster.selection.priors import PRIORS
 from blockbuster.selection.traffic.closed import closed_traffic
-
-BLOCK = 128
-"""Elements of a block of every dim, as of the larger tiles of default schedules."""
-
-FAR = 3.0
-"""How many times the least time is too much for any schedule to make good."""
 
 UNITS = {"matrix": "float16", "vector": "float32"}
 
@@ -30,7 +25,7 @@ def promising(graphs: Mapping[int, Graph], sizes: Mapping[Dim, int], machine: Ma
     ``sizes``: by size class.
     """
     times = {number: least_time(graph, sizes, machine) for number, graph in graphs.items()}
-    limit = FAR * min(times.values())
+    limit = PRIORS.glance_far * min(times.values())
     return [number for number, time in times.items() if time <= limit]
 
 
@@ -39,7 +34,8 @@ def least_time(graph: Graph, sizes: Mapping[Dim, int], machine: Machine) -> floa
     dims = dict.fromkeys(map(size_class, dims_of(graph)))
     known = {dim: sizes[dim] for dim in dims if dim in sizes}
     whole = list_only(graph)
-    cut = {dim: max(1, min(BLOCK, size)) for dim, size in known.items() if dim not in whole}
+    most = PRIORS.glance_block
+    cut = {dim: max(1, min(most, size)) for dim, size in known.items() if dim not in whole}
     found = closed_traffic(graph).at(known, block_sizes=cut, item_bytes=2)
     rates = {unit: machine.rate(unit, dtype) for unit, dtype in UNITS.items()}
     computing = sum(count / rates[unit] for unit, count in found.flops.items())

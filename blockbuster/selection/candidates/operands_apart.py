@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Functional
 from blockbuster.rules import Derivation, Match, Materialize, made_safe
-
-MOST = 2
-"""Such programs that are looked at: each is lowered and scheduled for every choice."""
+from blockbuster.selection.priors import PRIORS
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ def operands_apart(derivation: Derivation) -> tuple[OperandsApart, ...]:
         one = stored_from(derivation, number)
         if one is not None:
             found.setdefault(one.graph, one)
-        if len(found) == MOST:
+        if len(found) == PRIORS.operands_apart_forms:
             break
     return tuple(found.values())
 

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import RULES, Derivation, ExtendMap, ExtendMapOverAncestors, fuse
-
-MOST = 2
-"""Such programs that are looked at: each is lowered and scheduled for every choice."""
+from blockbuster.selection.priors import PRIORS
 
 
 @dataclass(frozen=True)
@@ -59,4 +57,4 @@ def over_ancestors(derivation: Derivation) -> tuple[OverAncestors, ...]:
     known = dict.fromkeys(derivation.snapshots)
     found = (whole.at_snapshot(at) for at in range(2, len(whole.snapshots_after) + 1))
     new = [made for made in found if made.final not in known]
-    return tuple(OverAncestors(number, made) for made in new[:MOST])
+    return tuple(OverAncestors(number, made) for made in new[: PRIORS.over_ancestors_forms])

@@ -7,8 +7,7 @@ from dataclasses import replace
 from blockbuster.emit.tile.program import Load, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.selection.decisions.default_tiles import wide_lanes
-
-ALONG = 16  # lanes along the rows of memory, at least
+from blockbuster.selection.priors import PRIORS
 
 
 def rows_too_wide(program: TileProgram) -> str:
@@ -17,7 +16,7 @@ def rows_too_wide(program: TileProgram) -> str:
         tiling = tiling_of(program, nest)
         for load in (s for s in statements(nest.body) if isinstance(s, Load)):
             for dim in load.view.sliced(load.target)[-1:]:
-                few = not tiling.is_unit(dim) and tiling.blocks[dim] < ALONG
+                few = not tiling.is_unit(dim) and tiling.blocks[dim] < PRIORS.lanes_along
                 if few and dim not in tiling.whole and len(tiling.lanes(load.target)) > 1:
                     name = load.view.buffer.name
                     return f"{name} would be read {tiling.blocks[dim]} elements of {dim} at a time"

@@ -27,22 +27,9 @@ from blockbuster.rules.faults import all_sites
 from blockbuster.rules.one_block import tied, with_one_block
 from blockbuster.rules.whole_dim import fuse_with_dims
 from blockbuster.selection.candidates.repeating import repeating
-from blockbuster.selection.decisions.default_tiles import LINE
-
-LANES = 16384
-"""The most elements of a tile along all whole dims: 128 for each thread of four warps, 16 of 32."""
-
-BESIDE_DOTS = 512
-"""The same of a dim that dots have: they take 16 rows at least, and 64 elements to a thread of four
-warps are as many as leave room for others."""
+from blockbuster.selection.priors import PRIORS
 
 Measure = tuple[int, int]
-
-TRIED = 3
-"""Dims that are tried: what is fused already is fused on with each of them in one block."""
-
-MOST = 3
-"""Dims that are whole together: each leaves less than those before it."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +82,7 @@ class WholeDims:
         Several dims are whole only if fewer do not make all edges go. ``sizes`` are by size class.
         """
         dims = self._best([(dim,) for dim in self._rows], sizes)
-        while dims and self._left[dims][0] and len(dims) < MOST:
+        while dims and self._left[dims][0] and len(dims) < PRIORS.most_whole_dims:
             more = self._best([self._with(dims, d) for d in self._stored if d not in dims], sizes)
             if not more or self._left[more] >= self._left[dims]:
                 break
@@ -127,7 +114,7 @@ class WholeDims:
 
         Of equals, one whose dims lie along memory, then the smallest.
         """
-        tried = [dims for dims in sets if self._fit(dims, sizes)][:TRIED]
+        tried = [dims for dims in sets if self._fit(dims, sizes)][: PRIORS.whole_dims_tried]
         for dims in tried:
             if dims not in self._left:
                 self._left[dims] = self._left_with(dims)
@@ -144,7 +131,7 @@ class WholeDims:
         if any(sizes[size_class(dim)] <= 0 for dim in dims):
             return False
         together = self._sites.with_tied(dims)
-        least = 0 if any(dim in self._stored for dim in dims) else LINE
+        least = 0 if any(dim in self._stored for dim in dims) else PRIORS.longest_line
         return self._tiles.fit(together, sizes) and least < self._tiles.lanes(together, sizes)
 
     def _left_with(self, dims: tuple[Dim, ...]) -> Measure:
@@ -203,9 +190,10 @@ class Tiles:
             whole = [dim for dim in own if dim in dims]
             lanes = _lanes(own, dims, sizes)
             if any(dim in self._dots for dim in whole):
-                if lanes * LEAST ** (len(own) - len(whole)) > BESIDE_DOTS * LEAST:
+                others = LEAST ** (len(own) - len(whole))
+                if lanes * others > PRIORS.whole_elements_beside_dots * LEAST:
                     return False
-            elif lanes > LANES:
+            elif lanes > PRIORS.whole_elements:
                 return False
         return True
 

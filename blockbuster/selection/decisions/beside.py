@@ -5,23 +5,13 @@ begin with the kernel that makes them, if that takes a part of each processor: i
 at once, two to a processor, and take the rows in turn. Otherwise the product's programs begin where
 those of the rows have ended.
 
-On an H200 RMSNorm and a product of 2048 x 4096 x 1024 took 26.5 microseconds instead of 29.9 (the
-product alone: 24.1), of 8192 x 4096 x 1024 99.4 instead of 111 (91.9), of 4096 x 2048 x 2048 51.5
-instead of 56.0 (47.3), of 8192 x 1024 x 1024 32.4 instead of 34.3 (25.9), of 2048 x 4096 x 4096
-93.0 instead of 95.5 (90.2). With 132 programs LayerNorm and a product of 2048 x 4096 x 1024 took
-29.5 instead of 27.3, for the rows took longer than the product; with 528 27.6, with 1056 31.7.
-
 Warps that meet several times a row have the next rows on their way meanwhile, if that leaves the
-product its shared memory: LayerNorm and a product of 8192 x 4096 x 1024, 128 x 256 results to a
-program, took 102 instead of 112, and 115 without few programs (where sums of the weight's columns
-are kept). RMSNorm, one sum a row, took as long with as without.
+product its shared memory.
 
-Not where the rows take longer than the first round of the product: the same by 128 x 128 results to
-a program took 131 instead of 122. Nor where programs of the product share a processor: gated
-networks of 512 features and 8192 rows took 4 to 6% longer. Nor where the rows' programs meet more
-often than a short product takes: LayerNorm, three sums for each place, and a product of 2048 x 1024
-x 1024 took 11.9 instead of 11.4 (with the next rows on their way 11.8), RMSNorm, one sum, 10.3
-instead of 10.9.
+Not where the rows take longer than the first round of the product. Nor where programs of the
+product share a processor: gated networks of 512 features and 8192 rows took an H200 4 to 6% longer.
+Nor where the rows' programs meet more often than a short product takes. The times are in
+priors.toml.
 """
 
 from __future__ import annotations
@@ -45,24 +35,9 @@ from blockbuster.ir.types import size_class
 from blockbuster.selection.decisions.combining import programs as places_of
 from blockbuster.selection.decisions.combining import widest
 from blockbuster.selection.decisions.persistent import is_alone
+from blockbuster.selection.priors import PRIORS
 
 PERSIST = Persist()
-
-BESIDE = 2
-"""Programs to a processor that run beside a product."""
-
-DEPTH, ELEMENTS, RESULTS = 256, 4096, 128 * 128
-"""Lanes that the product sums over, at least, for each ``ELEMENTS`` that a program of the rows
-reads, if a program of the product has so many ``RESULTS``.
-"""
-
-FOLD, AHEAD = 96, 8
-"""The same for each sum, or maximum, of a row: the warps of a program meet there. Where loads run
-ahead, warps do not wait for them: that is this part of what the loads take.
-"""
-
-MEETINGS = 2
-"""Sums and maxima of a row from which on the next rows are loaded ahead."""
 
 
 def beside(scheduled: Scheduled) -> Scheduled:
@@ -80,8 +55,8 @@ def beside(scheduled: Scheduled) -> Scheduled:
 
 def _arguments(scheduled: Scheduled, at: int) -> Iterator[Args]:
     """How few programs may take the places of a nest, the best way first."""
-    count = BESIDE * scheduled.target.processors
-    if _folds(scheduled.draft.nests[at]) >= MEETINGS:
+    count = PRIORS.programs_beside * scheduled.target.processors
+    if _folds(scheduled.draft.nests[at]) >= PRIORS.meetings_ahead:
         yield {"programs": count, "stages": STAGES}
     yield {"programs": count}
 
@@ -93,8 +68,9 @@ def _by_few(
     or longer than it does before it waits.
     """
     site, places = Site(rows + 1), places_of(scheduled, scheduled.draft.nests[rows])
-    lanes = -(-places // programs) * _lanes(scheduled, rows, ahead=bool(ahead)) * RESULTS
-    if places <= programs or lanes > _work_before_it_waits(scheduled, product):
+    rounds, lanes = -(-places // programs), _lanes(scheduled, rows, ahead=bool(ahead))
+    terms = rounds * lanes * PRIORS.beside_results
+    if places <= programs or terms > _work_before_it_waits(scheduled, product):
         return None
     if PERSIST.why_not(scheduled, site, programs=programs, **ahead):
         return None
@@ -107,14 +83,15 @@ def _have_room(scheduled: Scheduled, rows: int, product: int) -> bool:
     program, target = scheduled.program, scheduled.target
     nests = (program.nests[at] for at in (rows, product))
     few, one = (footprint(layouts_of(program, nest, target.name)) for nest in nests)
-    return one.fits_beside(few, BESIDE, target.machine)
+    return one.fits_beside(few, PRIORS.programs_beside, target.machine)
 
 
 def _lanes(scheduled: Scheduled, at: int, *, ahead: bool) -> int:
     """The lanes of a product that take as long as a place of a nest of rows."""
     nest = scheduled.draft.nests[at]
-    loads = DEPTH * widest(scheduled.draft, nest) // ELEMENTS
-    return max(loads, FOLD * _folds(nest) - (loads // AHEAD if ahead else 0))
+    loads = PRIORS.beside_depth * widest(scheduled.draft, nest) // PRIORS.beside_elements
+    hidden = loads // PRIORS.beside_ahead_part if ahead else 0
+    return max(loads, PRIORS.beside_fold_lanes * _folds(nest) - hidden)
 
 
 def _folds(nest: Nest) -> int:

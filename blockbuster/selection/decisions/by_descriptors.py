@@ -1,9 +1,6 @@
 """Which kernels load the operands of dots by descriptors: those that run long enough to pay.
 
-On an H200 descriptors took attention of 4096 positions from 298 to 265 microseconds, a product of
-2048 x 4096 x 4096 from 99.5 to 95.1, and two products of one operand from 245 to 236
-(bench/results/2026-11-22-h200-kernels). But the host makes one descriptor for each array and
-launch.
+One instruction loads a tile then, but the host makes one descriptor for each array and launch.
 """
 
 from __future__ import annotations
@@ -22,22 +19,7 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.persistent import may_take_turns, persistent
-
-LONG = 20.0
-"""Microseconds of a kernel from which on the host is ready before the kernel before it has ended:
-a launch of three arrays takes it 6.7, as many more as descriptors take it longer."""
-
-IN_TURN = 12.0
-"""The same for a product that would take its places in turn, which only descriptors allow. An H200
-took 15.9 microseconds for 64 x 512 x 128 x 512 so, with nothing in the cache 19.6, and 21.0 and
-24.4 by pointers.
-"""
-
-WIDE = 1 << 14
-"""Bytes of a tile from which on descriptors help: attention of depth 64 in steps of 64 keys, 8 kB
-each, took 160 microseconds by pointers and 176 by descriptors. Of float8 half as many bytes count:
-a product of 4096^3 with tiles of 8 kB took 149 by pointers and 143 by descriptors, and 454 and 279
-where operands become float16 first."""
+from blockbuster.selection.priors import PRIORS
 
 
 def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
@@ -46,11 +28,12 @@ def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
     Loops of which no descriptor takes an array keep their pointers.
     """
     times = [time_of(work, cost.machine).seconds * 1e6 for work in cost.works]
-    long = [number for number, time in enumerate(times, start=1) if time >= LONG]
+    long = [number for number, time in enumerate(times, start=1) if time >= PRIORS.descriptor_us]
     shorter = [
         number
         for number, (time, work) in enumerate(zip(times, cost.works, strict=True), start=1)
-        if IN_TURN <= time < LONG and may_take_turns(work, cost.machine)
+        if PRIORS.descriptor_in_turn_us <= time < PRIORS.descriptor_us
+        and may_take_turns(work, cost.machine)
     ]
     if shorter:
         turned = persistent(_described(scheduled, [*long, *shorter])).draft.nests
@@ -83,4 +66,5 @@ def _are_wide(scheduled: Scheduled, line: Line) -> bool:
     tiling = tiling_of(scheduled.draft, scheduled.draft.nests[line.site.nest - 1])
     loads = staged_loads(loop, tiling)
     taken = (load.target for load in loads if not not_described(load, tiling, scheduled.target))
-    return all(tile_bytes(t, tiling) >= (WIDE // 2 if t.dtype == FLOAT8 else WIDE) for t in taken)
+    wide = PRIORS.descriptor_tile_bytes
+    return all(tile_bytes(t, tiling) >= (wide // 2 if t.dtype == FLOAT8 else wide) for t in taken)

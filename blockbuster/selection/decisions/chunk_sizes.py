@@ -29,12 +29,9 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.combining import in_one_tile, rows_spread
-from blockbuster.selection.decisions.deferral import MOST
 from blockbuster.selection.decisions.sunk import sunk
+from blockbuster.selection.priors import PRIORS
 
-FEWEST = 2  # iterations of a chunk: less would be one block, and no loop
-STREAMS = 4  # programs per processor where no dot is: each waits for memory most of the time
-WORTH = 8  # iterations saved one after the other; about as long as another launch
 CHUNK = ChunkLoop()
 
 
@@ -73,7 +70,7 @@ def _refusal(scheduled: Scheduled, dim: Dim) -> str:
         site for site, loop in loops_of(scheduled.draft) if dim in (loop.dim, size_class(loop.dim))
     ]
     inner = [site for site in sites if not _is_on_grid(scheduled, site)]
-    reasons = [CHUNK.why_not(scheduled, site, count=FEWEST) for site in inner]
+    reasons = [CHUNK.why_not(scheduled, site, count=PRIORS.chunk_iterations) for site in inner]
     return (*reasons, "no nest has such a loop")[0]
 
 
@@ -161,23 +158,25 @@ class ChunkSizes:
     def chunks(self, loop: For, path: tuple[Dim, ...], around: int) -> int:
         """The number of chunks for a loop in a grid over ``path``, or 0 to leave it whole.
 
-        A power of two: at least one program per processor, ``STREAMS`` where the loop only waits
-        for memory, if there are not half as many without, and if that leaves every chunk
-        ``FEWEST`` iterations, and saves ``WORTH``. A parallel loop hands nothing on, so its chunks
-        are free, however short. ``around``: iterations of loops around it that are serial now.
+        A power of two: at least one program per processor, ``programs_per_processor`` where the
+        loop only waits for memory, if there are not half as many without, and if that leaves every
+        chunk ``chunk_iterations`` iterations, and saves ``chunk_saved_iterations``. A parallel loop
+        hands nothing on, so its chunks are free, however short. ``around``: iterations of loops
+        around it that are serial now.
         """
         if self.asked is not None:
             return self.asked.get(loop.dim, self.asked.get(size_class(loop.dim), 0))
         programs, trips = max(self.programs(path), 1), self.left(loop)
         dots = any(is_matrix_dot(stmt, self.tiling) for stmt in statements(loop.body))
-        busy = self.processors * (1 if dots else STREAMS)
+        busy = self.processors * (1 if dots else PRIORS.programs_per_processor)
         if 2 * programs > busy:
             return 0
         wanted = power_of_two(-(-busy // programs))
-        most = power_of_two(trips // (1 if loop.parallel else FEWEST) + 1) // 2
+        most = power_of_two(trips // (1 if loop.parallel else PRIORS.chunk_iterations) + 1) // 2
         count = min(wanted, most)
         saved = max(around, 1) * self._depth(loop) * (trips - -(-trips // max(count, 1)))
-        return count if count > 1 and saved >= (1 if loop.parallel else WORTH) else 0
+        worth = 1 if loop.parallel else PRIORS.chunk_saved_iterations
+        return count if count > 1 and saved >= worth else 0
 
     def _depth(self, loop: For) -> int:
         """How many iterations one of ``loop`` is in the loops inside it, all in a row."""
@@ -189,4 +188,5 @@ class ChunkSizes:
         everything = tuple(statements(self.of.body))
         rows = [fold for fold in totals_of(loop, everything) if not no_rows(fold)]
         tiles = [tile for fold in rows for tile in folded(fold)]
-        return bool(tiles) and max(map(self.tiling.elements, tiles)) * count <= MOST
+        widest = max(map(self.tiling.elements, tiles), default=0)
+        return bool(tiles) and widest * count <= PRIORS.deferred_lanes

@@ -19,6 +19,7 @@ from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.dataflow import folded
+from blockbuster.emit.tile.layouts import WARP
 from blockbuster.emit.tile.program import (
     For,
     Init,
@@ -33,25 +34,9 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.tiling import power_of_two, tiling_of
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.decisions.default_tiles import THREADS
+from blockbuster.selection.priors import PRIORS
 
 CHUNK, RECUT = ChunkLoop(), Recut()
-
-WIDEST = 1 << 13
-"""Lanes of a tile in which chunks are combined, at most."""
-
-HELD = 128
-"""Of these, to a thread. One warp adds up 4096 lanes in its registers, in 1.8 microseconds; more
-warps that share results meet once more: two took 0.5, eight 0.8 to 1.8 microseconds longer (H200).
-"""
-
-OWN, MOST_OWN = 8, 4
-"""Results to a thread, at least, of warps that share none, and the most such warps. Each has all
-chunks of its results, so they never meet. With four warps instead of one or two, Performer of 2048
-rows took an H200 27.4 microseconds instead of 28.1, of 8192 rows 75.0 instead of 76.8, gated
-networks of 128 rows 38.7 instead of 39.5 and 100.8 instead of 101.8. With results for fewer warps
-some took 2 to 4% longer, decoding attention up to a fifth.
-"""
 
 
 def in_one_tile(scheduled: Scheduled, site: Site, count: int) -> Scheduled | None:
@@ -73,7 +58,7 @@ def in_one_tile(scheduled: Scheduled, site: Site, count: int) -> Scheduled | Non
     if loops_of_programs(made.draft.nests[last - 1]):
         return None
     made = _spread(made, Site(last), rows_of(made.draft.nests[last - 1]))
-    return made if widest(made.draft, made.draft.nests[last - 1]) <= WIDEST else None
+    return made if widest(made.draft, made.draft.nests[last - 1]) <= PRIORS.combined_lanes else None
 
 
 def rows_spread(scheduled: Scheduled, made: Scheduled, site: Site) -> Scheduled:
@@ -125,7 +110,7 @@ def _spread(scheduled: Scheduled, site: Site, rows: tuple[Dim, ...]) -> Schedule
         nest = scheduled.draft.nests[site.nest - 1]
         lanes = tiling_of(scheduled.draft, nest).block(dim)
         idle = -(-processors // max(programs(scheduled, nest), 1))
-        left = max(idle, -(-widest(scheduled.draft, nest) // WIDEST))
+        left = max(idle, -(-widest(scheduled.draft, nest) // PRIORS.combined_lanes))
         spread = max(lanes >> max(left - 1, 0).bit_length(), 1)
         fewer = min(spread, power_of_two(scheduled.sizes[size_class(dim)]))
         if fewer < lanes and not RECUT.why_not(scheduled, site, dim=dim, lanes=fewer):
@@ -141,8 +126,9 @@ def combining_warps(program: TileProgram, nest: Nest) -> int:
         return 0
     tiling = tiling_of(program, nest)
     results = max(map(tiling.elements, made_by(nest)))
-    needed = power_of_two(-(-widest(program, nest) // (THREADS * HELD)))
-    return max(needed, min(MOST_OWN, results // (THREADS * OWN)))
+    needed = power_of_two(-(-widest(program, nest) // (WARP * PRIORS.combined_lanes_per_thread)))
+    own = results // (WARP * PRIORS.own_results_per_thread)
+    return max(needed, min(PRIORS.most_own_warps, own))
 
 
 def widest(program: TileProgram, nest: Nest) -> int:

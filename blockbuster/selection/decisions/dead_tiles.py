@@ -6,10 +6,9 @@ from blockbuster.emit.schedule.fill import Fill
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at
 from blockbuster.emit.tile.extents import extents_of
+from blockbuster.selection.priors import PRIORS
 
 FILL = Fill()
-EACH = 2
-"""Programs for each processor that are enough: rows of tiles differ in what they have to do."""
 
 
 def filled(scheduled: Scheduled) -> Scheduled:
@@ -29,6 +28,6 @@ def does_not_pay(scheduled: Scheduled, site: Site) -> str:
     after = FILL.apply(scheduled, site)
     extents = extents_of(after.program, after.sizes)[site.nest - 1]
     programs = extents.tiles(extents.grid)
-    if programs < EACH * scheduled.target.processors:
+    if programs < PRIORS.filled_programs_per_processor * scheduled.target.processors:
         return f"without the loop over {loop.dim} on the grid there are {programs} programs"
     return ""

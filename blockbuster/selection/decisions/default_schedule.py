@@ -45,14 +45,10 @@ from blockbuster.selection.decisions.own_blocks import Own, cut_apart, wholes_cu
 from blockbuster.selection.decisions.split_floats import split_floats
 from blockbuster.selection.decisions.turned import turned
 from blockbuster.selection.decisions.usual_settings import with_usual_settings
+from blockbuster.selection.priors import PRIORS
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD = Split(), Spread()
-
-SCANNED = 16
-"""Blocks of a loop from which on a kernel before that looks for its range is worth the launch: it
-saves at most as many iterations, each about as long as a few microseconds by a full device.
-"""
 
 
 def default_schedule(
@@ -219,7 +215,7 @@ def _narrowing(scheduled: Scheduled, site: Site, dim: Dim) -> Args | None:
     nests = NARROW.rewritten(scheduled, site).nests
     scans = len(nests) > len(scheduled.draft.nests)
     nest = scheduled.draft.nests[site.nest - 1]
-    if not scans or blocks(scheduled, nest, dim) >= SCANNED:
+    if not scans or blocks(scheduled, nest, dim) >= PRIORS.scanned_blocks:
         return {}
     return None if NARROW.why_not(scheduled, site, alone=True) else {"alone": True}
 

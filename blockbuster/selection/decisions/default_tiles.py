@@ -13,6 +13,7 @@ from blockbuster.emit.schedule.block import one_dim
 from blockbuster.emit.schedule.warps import MOST as MOST_WARPS
 from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.dtypes import Dtype
+from blockbuster.emit.tile.layouts import ROWS, WARP
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -30,19 +31,7 @@ from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.roles_of_dims import Shape, shape_of
 from blockbuster.selection.decisions.split_tiles import split_tiles
-
-STAGES = 2  # one iteration computes while the loads of the next are on their way
-USUAL = 64
-UNROLLED = 32  # the same for float32, whose exact products are multiply-adds, all unrolled
-SUMMED = 16  # and of dims that these sum over, beside which the others get as many as usual
-WHOLE = 128  # the most lanes a dim gets for being worth one block
-WARPS, THREADS, REGISTERS = 4, 32, 128  # threads of a warp, registers of a thread to fill
-WIDEST = 64  # lanes of a tile to a thread: LayerNorm of 8192 in 4 warps has 168 registers
-ROWS = 16  # of a matrix instruction: warps with fewer rows each issue as much as with so many
-HELD = 32  # lanes of a tile to a thread: norms keep three such tiles, 60 to 100 of 255 registers
-COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
-LINE = 4096  # the most lanes of a row that is read once, instead of once per loop over it
-ACROSS = 128  # lanes across the rows of memory: leaves 16 along them, 32 bytes at least
+from blockbuster.selection.priors import PRIORS
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,7 @@ def choose_tiling(
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
     lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
     exact = has_exact_dots(program) and not any(let.split for let in lets)
-    usual = _usual(shape, start, device.processors) if exact else lambda _: USUAL
+    usual = _usual(shape, start, device.processors) if exact else lambda _: PRIORS.usual_lanes
     tall = split_tiles(program, start.sizes, device.processors)
     blocks = {
         d: lanes or _default(d, shape, start, tall.get(d) or usual(d))
@@ -92,7 +81,7 @@ def choose_tiling(
     tiling = _with_whole(start, blocks, shape, chosen)
     while True:
         free = [d for d in blocks if not chosen[d] and blocks[d] > shape.least(d) > 1]
-        if footprint(program, tiling, dtype, STAGES) <= device.shared:
+        if footprint(program, tiling, dtype, PRIORS.usual_stages) <= device.shared:
             wide = wide_lanes(program, tiling) if shape.unlooped else ()
             free = [d for d in free if d in wide and d not in shape.unlooped]
         if not free:
@@ -106,9 +95,9 @@ def choose_tiling(
 def wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
     """The dims of the first tile that is computed and leaves others no room in the registers."""
     for nest in program.nests:
-        threads = THREADS * choose_warps(nest, tiling)
+        most = PRIORS.widest_lanes_per_thread * WARP * choose_warps(nest, tiling)
         for stmt in statements(nest.body):
-            if isinstance(stmt, Let) and tiling.elements(stmt.target) > WIDEST * threads:
+            if isinstance(stmt, Let) and tiling.elements(stmt.target) > most:
                 return tiling.lanes(stmt.target)
     return ()
 
@@ -159,14 +148,16 @@ def choose_warps(nest: Nest, tiling: Tiling) -> int:
 
     Warps that share the rows of a matrix instruction issue nearly all of it each: they are taken
     only where the accumulators fill twice as many registers, all that a thread can have.
-    Rows that are whole have more warps, the wider they are: ``HELD`` lanes to a thread.
+    Rows that are whole have more warps, the wider they are: ``row_lanes_per_thread``.
     """
+    warps = PRIORS.usual_warps
     if not any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body)):
-        wanted = power_of_two(-(-widest_computed(nest, tiling) // (THREADS * HELD)))
-        return min(max(wanted, WARPS), MOST_WARPS)
-    share = Uses(nest, tiling).fewest_rows() < 2 * WARPS * ROWS
-    most = WARPS * THREADS * REGISTERS * (2 if share else 1)
-    return 2 * WARPS if _live_lanes(nest, tiling) > most else WARPS
+        lanes = WARP * PRIORS.row_lanes_per_thread
+        wanted = power_of_two(-(-widest_computed(nest, tiling) // lanes))
+        return min(max(wanted, warps), MOST_WARPS)
+    share = Uses(nest, tiling).fewest_rows() < 2 * warps * ROWS
+    most = warps * WARP * PRIORS.filled_registers * (2 if share else 1)
+    return 2 * warps if _live_lanes(nest, tiling) > most else warps
 
 
 def widest_computed(nest: Nest, tiling: Tiling) -> int:
@@ -179,7 +170,7 @@ def _live_lanes(nest: Nest, tiling: Tiling) -> int:
     """Lanes of the accumulators at one time, twice those that are rescaled, and of the widest tile.
 
     Loops that follow each other have the same registers. An entry per lane does not count: it dies
-    behind its loop, and there are few (``MOST`` of deferral.py).
+    behind its loop, and there are few (``deferred_lanes``).
     """
 
     def accumulated(body: tuple[Stmt, ...]) -> int:
@@ -226,11 +217,11 @@ def _usual(shape: Shape, start: _Start, processors: int) -> Callable[[Dim], int]
     Those of a product alone get more: not where a dot is in another's loop, so that it may sum over
     a whole dim, nor where one reads what another made.
     """
-    programs = math.prod(-(-start.size(d) // USUAL) for d in shape.kept)
+    programs = math.prod(-(-start.size(d) // PRIORS.usual_lanes) for d in shape.kept)
     chained = shape.summed.keys() & shape.kept.keys()
     if shape.repeated or chained or programs < processors:
-        return lambda _: UNROLLED
-    return lambda dim: SUMMED if dim in shape.summed else USUAL
+        return lambda _: PRIORS.float32_lanes
+    return lambda dim: PRIORS.float32_summed_lanes if dim in shape.summed else PRIORS.usual_lanes
 
 
 def _default(dim: Dim, shape: Shape, start: _Start, usual: int) -> int:
@@ -240,20 +231,20 @@ def _default(dim: Dim, shape: Shape, start: _Start, usual: int) -> int:
     if dim in shape.unlooped:
         return lanes
     if dim in shape.dots:
-        return lanes if lanes <= (WHOLE if dim in shape.repeated else usual) else usual
+        return lanes if lanes <= (PRIORS.whole_lanes if dim in shape.repeated else usual) else usual
     if dim in shape.read_again:
-        return min(lanes, WHOLE)
+        return min(lanes, PRIORS.whole_lanes)
     if dim in shape.columns:
         return _columns(dim, shape, start)
     if dim in shape.rows:
         return _rows(dim, shape, start)
-    return min(lanes, VECTOR)
+    return min(lanes, PRIORS.usual_vector)
 
 
 def _rows(dim: Dim, shape: Shape, start: _Start) -> int:
     """Rows of a tile of usual size; no more rows that are whole than leave no processor idle."""
     size, widest = start.size(dim), max(_columns(d, shape, start) for d in shape.columns)
-    most = max(ELEMENTS // widest, 1)
+    most = max(PRIORS.usual_elements // widest, 1)
     whole = (d for d in shape.columns if widest >= start.size(d))
     if any(d in shape.unlooped or shape.is_line(d) for d in whole):
         most = min(most, power_of_two(max(size // start.processors, 1)))
@@ -265,8 +256,9 @@ def _columns(dim: Dim, shape: Shape, start: _Start) -> int:
     if dim in shape.unlooped:
         return lanes
     if dim in shape.across:
-        return min(lanes, ACROSS)
-    return lanes if lanes <= LINE and shape.is_line(dim) else min(lanes, COLUMNS)
+        return min(lanes, PRIORS.lanes_across)
+    is_whole = lanes <= PRIORS.longest_line and shape.is_line(dim)
+    return lanes if is_whole else min(lanes, PRIORS.usual_columns)
 
 
 def _of_deep_tiles(program: TileProgram) -> Iterator[Dim]:
@@ -292,7 +284,7 @@ def _narrow(
             lanes = start.tiling.lanes(stmt.target) if isinstance(stmt, Let | Load) else ()
             if not set(lanes) <= {*free, *fixed}:
                 continue
-            while _product(lanes, blocks) > ELEMENTS:
+            while _product(lanes, blocks) > PRIORS.usual_elements:
                 wide = [dim for dim in lanes if dim in free and blocks[dim] > 1]
                 if not wide:
                     break

@@ -12,14 +12,7 @@ from blockbuster.emit.tile.program import Fold, For, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
-
-MOST = 4096  # lanes that a loop folds into: 32 registers of each thread of four warps
-
-BESIDE_DOTS = 256
-"""Lanes that a loop with dots folds into, at most: two registers of each thread of four warps. An
-H200 took 11.9 microseconds for the largest of 16 x 8192 x 256 scores with a reduction of each block
-of rows to one number, 10.5 with one entry for each row.
-"""
+from blockbuster.selection.priors import PRIORS
 
 DEFER = DeferLaneSums()
 
@@ -51,7 +44,7 @@ def does_not_pay(fold: Fold, loop: For, tiling: Tiling, sizes: Mapping[Dim, int]
     assert let is not None
     wide, narrow = tiling.elements(let.args[0]), tiling.elements(fold.target)
     dots = any(is_matrix_dot(stmt, tiling) for stmt in statements(loop.body))
-    if dots and wide > BESIDE_DOTS:
+    if dots and wide > PRIORS.deferred_lanes_beside_dots:
         return "the loop holds a dot, whose operands and sum need the registers"
     if wide == narrow:
         return f"{let.args[0].name} has one lane along its last axis"
@@ -59,6 +52,6 @@ def does_not_pay(fold: Fold, loop: For, tiling: Tiling, sizes: Mapping[Dim, int]
         t for s in statements(loop.body) for t in folded(s) if t.per_lane and t != fold.target
     )
     held = wide + sum(map(tiling.elements, others))
-    if held > MOST:
-        return f"the loop would fold into {held} lanes, more than {MOST}"
+    if held > PRIORS.deferred_lanes:
+        return f"the loop would fold into {held} lanes, more than {PRIORS.deferred_lanes}"
     return ""

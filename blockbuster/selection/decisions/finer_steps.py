@@ -1,13 +1,10 @@
 """Which loops of dots take shorter steps with more stages: those of kernels of few programs.
 
 A program computes nothing until its first step has been loaded, and a processor with one program
-has nothing else to do meanwhile. Half as long steps begin sooner, with as many bytes under way. On
-an H200 chains of products took 5.1 microseconds instead of 5.5 and 6.3 instead of 6.5, LayerNorm
-and a product of 16 x 4096 x 4096 9.0 instead of 9.8, and a gated network of 128 rows and 512
-features 9.2 instead of 11.7: its first product left too little shared memory for the next kernel.
-That is so where the kernel before leaves room (emit/tile/room.py), or there is none: the product of
-16 rows took 12.7 otherwise, and a chain whose first product runs ahead, too, 5.7 instead of 4.7.
-Steps of 64 instead of 128 lanes gained and lost up to 4%.
+has nothing else to do meanwhile. Half as long steps begin sooner, with as many bytes under way, and
+leave the next kernel more shared memory. That is so where the kernel before leaves room
+(emit/tile/room.py), or there is none: else LayerNorm and a product of 16 x 4096 x 4096 took an H200
+12.7 microseconds instead of 9.8, a chain whose first product runs ahead, too, 5.7 instead of 4.7.
 """
 
 from __future__ import annotations
@@ -19,34 +16,15 @@ from blockbuster.emit.schedule.block import BlockDims, Cut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import Line, parsed
 from blockbuster.emit.schedule.site import loop_at
-from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.stage import MOST, Stage
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.combining import programs
-from blockbuster.selection.decisions.under_way import (
-    ENOUGH,
-    MOST,
-    bytes_ahead,
-    iterations,
-    replayed_lines,
-)
+from blockbuster.selection.decisions.under_way import bytes_ahead, iterations, replayed_lines
 from blockbuster.selection.price import priced
-
-SHORTEST = 128
-"""Lanes of a step, at least, unless steps are large."""
-
-LARGE, FEWEST = 64 << 10, 32
-"""Bytes of a step with one dot from which on it has fewer lanes than that, and how many then. A
-processor's share of memory's bandwidth brings so many in two microseconds. On an H200 LayerNorm and
-a product of 2048 x 4096 x 1024 took 33.0 microseconds instead of 34.4, SiLU and RMSNorm of a
-product of 1024 x 256 x 512 6.8 instead of 7.4. Steps with two dots took up to 4% longer by half as
-many lanes: two products one after the other, or of the same rows.
-"""
-
-EQUAL = 1.001
-"""How many times the time of a schedule counts as no more than that."""
+from blockbuster.selection.priors import PRIORS
 
 
 def finer_steps(scheduled: Scheduled) -> Scheduled:
@@ -73,9 +51,10 @@ def _is_long(scheduled: Scheduled, line: Line) -> bool:
     tiling = tiling_of(draft, nest)
     lanes = tiling.block(loop.dim)
     dots = sum(is_matrix_dot(stmt, tiling) for stmt in loop.body)
-    large = dots == 1 and bytes_ahead(scheduled, line) >= LARGE
+    large = dots == 1 and bytes_ahead(scheduled, line) >= PRIORS.large_step_bytes
     alone = programs(scheduled, nest) <= scheduled.target.processors
-    return alone and lanes >= 2 * (FEWEST if large else SHORTEST) and loop.span is None
+    least = PRIORS.shortest_large_step if large else PRIORS.shortest_step
+    return alone and lanes >= 2 * least and loop.span is None
 
 
 def _halved(scheduled: Scheduled, line: Line) -> Scheduled | None:
@@ -86,8 +65,9 @@ def _halved(scheduled: Scheduled, line: Line) -> Scheduled | None:
     lanes = tiling_of(scheduled.draft, scheduled.draft.nests[nest - 1]).block(loop.dim) // 2
     left = 2 * iterations(scheduled, line)
     more = min(2 * stages - 1, MOST, left)
-    held = bytes_ahead(scheduled, line) // 2 * (more - 1)
-    if more < left and held < min(ENOUGH, bytes_ahead(scheduled, line) * (stages - 1)):
+    step = bytes_ahead(scheduled, line)
+    enough = min(PRIORS.bytes_under_way, step * (stages - 1))
+    if more < left and step // 2 * (more - 1) < enough:
         return None
     lines = list(parsed(scheduled.schedule))
     lines[lines.index(line)] = replace(line, args={**line.args, "stages": more})
@@ -95,7 +75,7 @@ def _halved(scheduled: Scheduled, line: Line) -> Scheduled | None:
         made = replayed_lines(scheduled, near)
         if made and _cut(scheduled, made) == {(nest, loop.dim): lanes}:
             cost = priced(made).microseconds
-            return made if cost <= EQUAL * priced(scheduled).microseconds else None
+            return made if cost <= PRIORS.equal_time * priced(scheduled).microseconds else None
     return None
 
 

@@ -18,20 +18,9 @@ from blockbuster.emit.tile.spanned import parts_of
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.selection.priors import PRIORS
 
 PART = Part()
-
-FEWEST = 3
-"""Whole blocks, on average over what is around the loop, from which on a loop of their own is worth
-its code. Causal attention of depth 64 took an H200 109 microseconds instead of 116 with 15.5 such
-blocks, 14.5 instead of 17.7 with 7.5, and 13.8 instead of 15.7 with 3.5.
-"""
-
-GUARDED = 16
-"""The same where no mask is in the way, only lanes past the end of the last block. On an H200 such
-guards take little of an iteration; fewer blocks were not measured, and twice the text is twice
-as much to read.
-"""
 
 
 def parted(scheduled: Scheduled) -> Scheduled:
@@ -65,7 +54,7 @@ def does_not_pay(scheduled: Scheduled, site: Site) -> str:
         return f"a mask is left in every part of the loop over {loop.dim}"
     blocks = blocks_in(nest, bound_blocks(draft, scheduled.sizes))
     trips = KnownBounds(nest, scheduled.sizes, blocks).trips(whole[0])
-    fewest = FEWEST if masked else GUARDED
+    fewest = PRIORS.whole_blocks_of_masks if masked else PRIORS.whole_blocks_of_guards
     if trips < fewest:
         return f"the mask leaves {trips:.3g} blocks of {loop.dim} whole, fewer than {fewest}"
     return ""

@@ -5,9 +5,7 @@ few rows and most of the columns; in groups, as many rows as columns. This matte
 fit in the cache and more programs are started than run at a time. The counts of ``costs`` decide.
 
 Where masks leave some programs less to do, the order decides, too, which of them share a processor:
-heads in groups bring programs of equal length next to each other. Causal attention of 16 heads of
-2048 positions, depth 64, took an H100 35.0 microseconds with all heads in one group, and 42.2 head
-by head (bench/results/2026-11-26-h100-space). There the price decides.
+heads in groups bring programs of equal length next to each other. There the price decides.
 """
 
 from __future__ import annotations
@@ -26,24 +24,9 @@ from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.program import Nest
 from blockbuster.machines import Machine
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 
 GROUP = GroupBlocks()
-
-SIZES = (8, 4, 16)
-"""Blocks of a group that are looked at; of equally good ones the first."""
-
-ORDERS = (16, 8, 4, 2)
-"""The same where programs differ in length."""
-
-SHORTER = 0.95
-"""The part of the price row by row up to which such groups are taken."""
-
-ENOUGH = 0.9
-"""The bytes to and from memory, of those row by row, up to which groups are worth their divisions:
-the counts know no better which programs run at a time. What is stored counts, since groups save
-nothing of it: 4 x 4096 x 256 x 4096 took an H200 80.8 microseconds in groups and 77.3 row by row,
-4096 x 4096 x 4096 203 and 207.
-"""
 
 
 def grouped(scheduled: Scheduled) -> Scheduled:
@@ -57,11 +40,13 @@ def grouped(scheduled: Scheduled) -> Scheduled:
     machine, nests = scheduled.target.machine, scheduled.program.nests
     for at, (alone, nest) in enumerate(zip(work(scheduled), nests, strict=True), start=1):
         before = _loaded(alone, machine)
-        here = [(site, size) for site in sites if site.nest == at for size in SIZES if before]
+        own = [site for site in sites if site.nest == at and before]
+        here = [(site, size) for site in own for size in PRIORS.group_sizes]
         loaded = [_loaded(_walked(alone, nest, *one), machine) for one in here]
         least = min(range(len(here)), key=loaded.__getitem__, default=None)
         stored = sum(alone.stored.values())
-        if least is not None and loaded[least] + stored <= ENOUGH * (before + stored):
+        most = PRIORS.group_bytes_part * (before + stored)
+        if least is not None and loaded[least] + stored <= most:
             site, size = here[least]
             scheduled = GROUP.apply(scheduled, site, blocks=size)
         elif any(phase.each for phase in alone.phases):
@@ -71,11 +56,12 @@ def grouped(scheduled: Scheduled) -> Scheduled:
 
 def _balanced(scheduled: Scheduled, sites: Sequence[Site]) -> Scheduled:
     """``scheduled`` with the groups at one of these sites for which its price is least."""
-    tried = [GROUP.apply(scheduled, site, blocks=size) for site in sites for size in ORDERS]
+    sizes = PRIORS.group_sizes_by_length
+    tried = [GROUP.apply(scheduled, site, blocks=size) for site in sites for size in sizes]
     prices = [_price(one) for one in tried]
     best = min(range(len(tried)), key=prices.__getitem__, default=None)
     before = _price(scheduled)
-    if best is None or before == inf or prices[best] > SHORTER * before:
+    if best is None or before == inf or prices[best] > PRIORS.group_time_part * before:
         return scheduled
     return tried[best]
 

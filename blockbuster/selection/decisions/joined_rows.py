@@ -16,13 +16,9 @@ from blockbuster.emit.schedule.site import Site, loop_at
 from blockbuster.emit.tile.program import ACCESSES, Nest, statements
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
+from blockbuster.selection.priors import PRIORS
 
 JOIN = Join()
-ROWS = 128
-"""Rows of a tile whose products keep matrix units busy."""
-
-SPARED = 1.05
-"""How many times fewer rows of tiles a joined dim has at least, to be worth its addresses."""
 
 
 def rows_joined(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
@@ -41,7 +37,8 @@ def _sites(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Iterator[Site]:
         nest, pair = _pair(scheduled, site)
         asked = any(dim in tiles or size_class(dim) in tiles for dim in pair.dims)
         rows = pair.inner in dims_of_dots(nest, scheduled.draft.units)
-        if rows and not asked and _has_windows(nest, pair) and _saving(scheduled, pair) > SPARED:
+        saves = rows and not asked and _has_windows(nest, pair)
+        if saves and _saving(scheduled, pair) > PRIORS.joined_rows_factor:
             yield site
 
 
@@ -61,5 +58,5 @@ def _has_windows(nest: Nest, pair: Pair) -> bool:
 def _saving(scheduled: Scheduled, pair: Pair) -> float:
     """How many times fewer rows the tiles of both dims have together."""
     outer, inner = (scheduled.sizes[size_class(dim)] for dim in (pair.outer, pair.inner))
-    apart, together = outer * -(-inner // ROWS), -(-outer * inner // ROWS)
+    apart, together = outer * -(-inner // PRIORS.busy_rows), -(-outer * inner // PRIORS.busy_rows)
     return apart / max(together, 1)

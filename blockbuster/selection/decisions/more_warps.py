@@ -3,8 +3,7 @@
 Warps that multiply 16 rows share their columns. Where one program fills a processor's memory and
 there are no more programs than processors, four warps are one for each scheduler: behind the loop,
 where each thread has 64 results or more to finish, nothing runs while a warp waits. Eight warps
-have half as many each, and hide one another's waits. SiLU and RMSNorm of a product of 1024 x 256 x
-512, 16 rows to a program, took an H200 7.46 microseconds instead of 7.63.
+have half as many each, and hide one another's waits.
 """
 
 from __future__ import annotations
@@ -19,26 +18,21 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.selection.decisions.combining import programs
 from blockbuster.selection.decisions.persistent import is_alone
-from blockbuster.selection.decisions.under_way import WORSE
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 
 WARPS = Warps()
-
-SCHEDULERS = 4
-"""Of a processor; each issues instructions of its own warps."""
-
-RESULTS = 64
-"""Results of a dot to a thread, at least, where warps are doubled."""
 
 
 def more_warps(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with eight warps where four have many results each, and nothing runs beside."""
     for number, nest in enumerate(scheduled.draft.nests, start=1):
         few = programs(scheduled, nest) <= scheduled.target.processors
-        if nest.warps != SCHEDULERS or not few or not is_alone(scheduled, number):
+        if nest.warps != PRIORS.schedulers or not few or not is_alone(scheduled, number):
             continue
-        if _results(scheduled.program, scheduled.program.nests[number - 1]) >= RESULTS:
-            made = WARPS.apply(scheduled, Site(number), count=2 * SCHEDULERS)
+        results = _results(scheduled.program, scheduled.program.nests[number - 1])
+        if results >= PRIORS.results_of_more_warps:
+            made = WARPS.apply(scheduled, Site(number), count=2 * PRIORS.schedulers)
             scheduled = _unless_much_worse(scheduled, made)
     return scheduled
 
@@ -55,7 +49,8 @@ def _results(program: TileProgram, nest: Nest) -> int:
 
 def _unless_much_worse(scheduled: Scheduled, made: Scheduled) -> Scheduled:
     try:
-        worse = priced(made).microseconds > WORSE * priced(scheduled).microseconds
+        most = PRIORS.stage_time_factor * priced(scheduled).microseconds
+        worse = priced(made).microseconds > most
     except ValueError:  # a program does not fit
         return scheduled
     return scheduled if worse else made

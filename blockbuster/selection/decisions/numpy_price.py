@@ -16,24 +16,14 @@ from math import prod
 from blockbuster.emit.print.numpy.places import lies_at_positions
 from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.extents import Extents, Loops, extents_of
+from blockbuster.emit.tile.layouts import WORD
 from blockbuster.emit.tile.program import Fold, For, Init, Let, Load, Stmt, Store, Tile, TileProgram
 from blockbuster.ir.expr import Call, Expr, arguments
 from blockbuster.ir.ops import Functional, Pointwise, Scan
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import Strided
 from blockbuster.machines import Machine
-
-WIDTH = 4
-"""Bytes of an element of most arrays and tiles."""
-
-STEPS = 3
-"""Calls of a statement: of its function, of the slices that it reads, and of Python around it."""
-
-SPECIAL = {
-    "exp": 1.0, "log": 1.0, "tanh": 1.0, "sin": 1.0, "cos": 1.0, "log1p": 1.0, "expm1": 1.0,
-    "sigmoid": 1.5, "silu": 1.5, "pow": 3.0, "erf": 8.0, "gelu": 9.0,
-}  # fmt: skip
-"""How many times as long as an exponential each function takes, in float64."""
+from blockbuster.selection.priors import PRIORS
 
 
 @dataclass(frozen=True)
@@ -45,13 +35,13 @@ class NumpyCosts:
     @property
     def statement(self) -> float:
         """A statement, whatever its operands."""
-        return STEPS * self.machine.launch.plain
+        return PRIORS.numpy_calls_of_statement * self.machine.launch.plain
 
     def moving(self, elements: float, held: float) -> float:
         """Elements read or written of arrays that take ``held`` elements of memory in all."""
-        tiers = [t for t in self.machine.tiers if t.bytes >= held * WIDTH]
+        tiers = [t for t in self.machine.tiers if t.bytes >= held * WORD]
         tier = min(tiers or [self.machine.memory], key=lambda t: t.bytes)
-        return elements * WIDTH / min(tier.bandwidth, self.machine.tier("l2").bandwidth)
+        return elements * WORD / min(tier.bandwidth, self.machine.tier("l2").bandwidth)
 
     def rows(self, count: float) -> float:
         """Starts of inner loops."""
@@ -59,7 +49,8 @@ class NumpyCosts:
 
     def special(self, function: str, elements: float) -> float:
         """A function of elements beyond what moving them takes; 0 for simple ones."""
-        return SPECIAL.get(function, 0.0) * elements / self.machine.rate("special", "float64")
+        times = PRIORS.numpy_functions.get(function, 0.0)
+        return times * elements / self.machine.rate("special", "float64")
 
     def folding(self, elements: float, *, summed: bool) -> float:
         """Sums of elements, in float64, or their largest."""
@@ -78,10 +69,6 @@ class NumpyCosts:
     def multiplying(self, terms: float, *, small: bool) -> float:
         """A product of so many multiplications; small ones are computed in float64."""
         return 2.0 * terms / self.machine.rate("matrix", "float64" if small else "float32")
-
-
-SMALL = 262144
-"""Multiplications of a product up to which it is computed in float64 (own_functions.py)."""
 
 
 def price_of_text(
@@ -117,7 +104,8 @@ class _Nest:
             case Let(_, Functional("dot"), args):
                 terms = self._elements(args, loops)
                 runs = self.extents.tiles(loops)
-                return self.costs.multiplying(terms, small=terms <= SMALL * runs)
+                small = terms <= PRIORS.numpy_small_product * runs
+                return self.costs.multiplying(terms, small=small)
             case Let(_, Functional(name), args):
                 elements = self._elements(args, loops)
                 rows = elements / max(self._extent(args[0].axes[-1]), 1)
@@ -169,9 +157,7 @@ def _is_gathered(stmt: Load | Store) -> bool:
     """True if a tile lies along an axis of the array in no slice."""
     tile = accessed(stmt)
     return any(
-        lies_at_positions(axis, tile.axes)
-        for axis in stmt.view.dims
-        if isinstance(axis, Strided)
+        lies_at_positions(axis, tile.axes) for axis in stmt.view.dims if isinstance(axis, Strided)
     )
 
 

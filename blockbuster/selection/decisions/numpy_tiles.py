@@ -23,13 +23,7 @@ from blockbuster.emit.tile.extents import Extents, extents_of
 from blockbuster.emit.tile.program import For, Load, Stmt, Store, Tile, TileProgram, View
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.ir.types import Dim, size_class
-
-MOST = 1 << 18  # elements of a tile
-FEW = 1 << 12  # elements of a tile that take less time to compute than a function to call
-
-# in the time that NumPy takes for an element: some 0.1 ns
-STATEMENT = 8192  # a statement, whatever the sizes of its operands
-PIECE = 64  # a piece of memory without gaps that a tile covers
+from blockbuster.selection.priors import PRIORS
 
 Blocks = dict[Dim, int]
 
@@ -53,7 +47,7 @@ def numpy_tiling(program: TileProgram, sizes: Mapping[Dim, int]) -> Blocks:
         largest = max(tiles, key=lambda tile: elements(tile, blocks), default=Tile("", ()))
         classes = dict.fromkeys(map(size_class, largest.axes))
         free = [d for d in classes if blocks[d] > 1 and d not in fixed]
-        if elements(largest, blocks) <= MOST or not free:
+        if elements(largest, blocks) <= PRIORS.numpy_tile_elements or not free:
             return blocks
         cuts = [{**blocks, dim: -(-blocks[dim] // 2)} for dim in free]
         blocks = min(cuts, key=lambda cut: (_cost(program, sizes, cut), max(cut.values())))
@@ -72,7 +66,7 @@ def numpy_schedule(
     program = all_narrowed(finish_rows(program, program.units))
     program = wide_sums(lead_first(merge_repeats(hoist(program))))
     tiles = (tile for nest in program.nests for tile, _ in _tiles(nest.body, ()))
-    few = all(elements(tile, blocks) <= FEW for tile in tiles)
+    few = all(elements(tile, blocks) <= PRIORS.numpy_few_elements for tile in tiles)
     return wide_tiles(program) if few else program
 
 
@@ -93,12 +87,13 @@ def _cost(program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, i
             if isinstance(stmt, For):
                 continue
             made = defined(stmt)
-            total += STATEMENT * extents.tiles(loops)
+            total += PRIORS.numpy_statement_elements * extents.tiles(loops)
             total += extents.elements(made.axes, loops) if made else 0
             if isinstance(stmt, Load | Store):
                 tile = accessed(stmt)
                 moved = extents.elements(stmt.view.sliced(tile), loops)
-                total += moved + PIECE * (moved // _piece(stmt.view, tile, extents))
+                pieces = moved // _piece(stmt.view, tile, extents)
+                total += moved + PRIORS.numpy_piece_elements * pieces
     return total
 
 

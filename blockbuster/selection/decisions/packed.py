@@ -1,10 +1,8 @@
 """Which arrays of the caller are copied first: those whose rows no wide copy takes, read often.
 
 Rows of 1365 float16 numbers begin at odd multiples of 2 bytes, so that each load of a tile takes
-its elements one by one, and none runs ahead. On an H200 the gate and the input products of a
-network of 512 features and 1365 hidden ones took 37.5 microseconds for 2048 rows and 109 for 8192,
-and 15.8 and 50.9 with weights whose rows are padded. Constants are copied once for all calls, so
-it does not count how often a call reads them.
+its elements one by one, and none runs ahead. Constants are copied once for all calls, so it does
+not count how often a call reads them.
 """
 
 from __future__ import annotations
@@ -20,22 +18,15 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statements_of
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.layouts import VECTOR
 from blockbuster.emit.tile.program import Issue, Load, Nest, View
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.priors import PRIORS
 
 BLOCK, OVERLAP, PACK, WARPS = BlockDims(), Overlap(), Pack(), Warps()
-
-WIDE = 16
-"""Bytes that are copied at once, from addresses that are multiples of that."""
-
-OFTEN = 8
-"""Times that programs read an array, from which on a copy is worth its kernel."""
-
-COPIED, COPYING = 1 << 13, 4
-"""Elements of a tile that is copied, at most, and the warps that copy it."""
 
 
 def packed(scheduled: Scheduled) -> Scheduled:
@@ -54,7 +45,7 @@ def _copied(scheduled: Scheduled, site: Site, view: View) -> Scheduled | None:
     made, copying = PACK.apply(scheduled, site), Site(site.nest)
     if BLOCK.why_not(made, copying, cuts=cuts):
         return None
-    made = WARPS.apply(BLOCK.apply(made, copying, cuts=cuts), copying, count=COPYING)
+    made = WARPS.apply(BLOCK.apply(made, copying, cuts=cuts), copying, count=PRIORS.usual_warps)
     for early in (copying, Site(site.nest + 1)):
         if not OVERLAP.why_not(made, early):
             made = OVERLAP.apply(made, early)
@@ -66,7 +57,7 @@ def told_apart(scheduled: Scheduled) -> Iterator[tuple[Dim, int]]:
     elements they must be divisible for that.
     """
     for _, view in _read_often(scheduled):
-        yield size_class(_last(view)), WIDE // MEMORY[view.buffer.dtype].bytes
+        yield size_class(_last(view)), VECTOR // MEMORY[view.buffer.dtype].bytes
 
 
 def _read_often(scheduled: Scheduled) -> Iterator[tuple[Site, View]]:
@@ -77,7 +68,7 @@ def _read_often(scheduled: Scheduled) -> Iterator[tuple[Site, View]]:
                 continue
             nest = scheduled.draft.nests[site.nest - 1]
             once = stmt.view.buffer.name in scheduled.draft.constants
-            often = once or _reads(nest, stmt.view, scheduled) >= OFTEN
+            often = once or _reads(nest, stmt.view, scheduled) >= PRIORS.reads_worth_a_copy
             if often and _feeds_a_dot(nest, stmt.view, scheduled):
                 yield site, stmt.view
 
@@ -92,14 +83,14 @@ def _blocks(scheduled: Scheduled, view: View) -> dict[Dim, int]:
             known.setdefault(size_class(block.dim), set()).add(block.lanes)
     rows, columns = view.runs
     fewest = min(known[size_class(rows)])
-    fits = [n for n in known[size_class(columns)] if n * fewest <= COPIED]
+    fits = [n for n in known[size_class(columns)] if n * fewest <= PRIORS.copied_elements]
     return {rows: fewest, columns: max(fits, default=min(known[size_class(columns)]))}
 
 
 def _is_odd(scheduled: Scheduled, view: View) -> bool:
     """True if not all rows of an array begin where wide copies can."""
     columns = scheduled.sizes[size_class(_last(view))]
-    return columns * MEMORY[view.buffer.dtype].bytes % WIDE != 0
+    return columns * MEMORY[view.buffer.dtype].bytes % VECTOR != 0
 
 
 def _last(view: View) -> Dim:

@@ -3,9 +3,7 @@
 Of a product with large tiles, one program fills a processor's memory. While it stores its results
 and waits for its first loads, its matrix units stand still, unless the loads of the next place run
 ahead meanwhile. Two programs begin at once, so both store at once, and both wait. If they take
-their places in turn, one computes while the other stores: a product of 8192 x 256 x 4096 in tiles
-of 128 x 128 took an H200 37.3 microseconds by two programs to a processor in turn and 44.3 by one
-for each tile; with 128 x 256 results 39.7 by one to a processor in turn and 48.5 by one for each.
+their places in turn, one computes while the other stores.
 
 Not where a product waits behind its loop for the kernel before: Triton 3.9 lets no loads run ahead
 in a loop over places with a wait in it, Triton 3.6 did. The kernel before runs beside it then
@@ -21,29 +19,15 @@ from blockbuster.costs.work import Work, is_product, loops_before_it_waits
 from blockbuster.emit.schedule.persist import Persist
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
-from blockbuster.emit.tile.layouts import layouts_of
+from blockbuster.emit.tile.layouts import ROWS, layouts_of
 from blockbuster.emit.tile.program import For, Issue, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.machines import Machine
 from blockbuster.selection.decisions.combining import blocks, programs
-from blockbuster.selection.decisions.default_tiles import ROWS
+from blockbuster.selection.priors import PRIORS
 
 PERSIST = Persist()
-
-TWO = 2
-"""Programs on a processor, at most: none was measured with more."""
-
-MOST_BLOCKS = 32
-"""Iterations of a loop up to which two programs to a processor take their places in turn. Of 32
-they took 98.8 instead of 101.0 microseconds; of 128, where it matters little, with tiles of 128 x
-64 2780 instead of 2544.
-"""
-
-FEWEST_AHEAD = 2
-"""Iterations that loads run ahead, at least, where they do. A product of 64 x 512 x 128 x 512 took
-19.4 microseconds with one and 15.9 with two, by one program to a processor 20.9 and 18.3.
-"""
 
 
 def persistent(scheduled: Scheduled) -> Scheduled:
@@ -60,13 +44,14 @@ def persistent(scheduled: Scheduled) -> Scheduled:
 def may_take_turns(work: Work, machine: Machine) -> bool:
     """True if a kernel may get a fixed number of programs, as far as its work tells."""
     side = work.footprint.resident(machine)
-    several = side <= TWO and work.programs > side * machine.processors
+    several = side <= PRIORS.most_in_turn and work.programs > side * machine.processors
     return several and any(phase.ahead and phase.dots == 1 for phase in work.phases)
 
 
 def may_run_in_pairs(works: Sequence[Work], machine: Machine) -> bool:
     """True if two programs of one of these kernels share a processor, and may take turns."""
-    return any(w.footprint.resident(machine) == TWO and may_take_turns(w, machine) for w in works)
+    pairs = (w for w in works if w.footprint.resident(machine) == PRIORS.most_in_turn)
+    return any(may_take_turns(work, machine) for work in pairs)
 
 
 def _takes_turns(scheduled: Scheduled, number: int, side: int) -> bool:
@@ -74,7 +59,9 @@ def _takes_turns(scheduled: Scheduled, number: int, side: int) -> bool:
     ``side`` on a processor.
     """
     nest, count = scheduled.draft.nests[number - 1], side * scheduled.target.processors
-    if not 1 <= side <= TWO or PERSIST.why_not(scheduled, Site(number), programs=count):
+    if not 1 <= side <= PRIORS.most_in_turn:
+        return False
+    if PERSIST.why_not(scheduled, Site(number), programs=count):
         return False
     if programs(scheduled, nest) <= count:
         return False
@@ -82,10 +69,10 @@ def _takes_turns(scheduled: Scheduled, number: int, side: int) -> bool:
     closed = program.nests[number - 1]
     if not is_product(program, closed) or loops_before_it_waits(closed):
         return False
-    if side == TWO:
+    if side == PRIORS.most_in_turn:
         (loop,) = (stmt for stmt in statements(closed.body) if isinstance(stmt, For))
-        short = blocks(scheduled, nest, loop.dim) <= MOST_BLOCKS
-        return short and _ahead(closed) >= FEWEST_AHEAD
+        short = blocks(scheduled, nest, loop.dim) <= PRIORS.in_turn_blocks
+        return short and _ahead(closed) >= PRIORS.in_turn_ahead
     return _has_rows_at_once(program, closed)
 
 

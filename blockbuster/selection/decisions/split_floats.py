@@ -1,9 +1,9 @@
 """Which dots of float32 are split for the matrix units by default: those with long enough sums.
 
 A split product is rounded to fewer digits than float32 has, but a long sum of split products is
-rounded less often (emit/schedule/split_float.py). From ``LEAST`` summands on, the error is about
-that of one float32 sum if summands are alike in magnitude; for shorter sums it may be several times
-as large.
+rounded less often (emit/schedule/split_float.py). From ``split_sum_elements`` summands on, the
+error is about that of one float32 sum if summands are alike in magnitude; for shorter sums it may
+be several times as large.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split_float import SplitFloat, is_whole
 from blockbuster.emit.tile.program import Let, Nest, TileProgram, statements
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.priors import PRIORS
 
 SPLIT_FLOAT = SplitFloat()
-
-LEAST = 64
-"""Elements that each dot of a kernel sums, at least."""
 
 
 def split_floats(scheduled: Scheduled) -> Scheduled:
@@ -27,7 +25,8 @@ def split_floats(scheduled: Scheduled) -> Scheduled:
     program = scheduled.draft
     for number, nest in enumerate(program.nests, start=1):
         sums = list(_summands(program, nest, scheduled))
-        if sums and min(sums) >= LEAST and not SPLIT_FLOAT.why_not(scheduled, Site(number)):
+        are_long = sums and min(sums) >= PRIORS.split_sum_elements
+        if are_long and not SPLIT_FLOAT.why_not(scheduled, Site(number)):
             scheduled = SPLIT_FLOAT.apply(scheduled, Site(number))
     return scheduled
 

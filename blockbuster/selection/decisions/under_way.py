@@ -2,8 +2,6 @@
 
 A processor with one program has only that one's loads under way, and gets no more from memory than
 these in the time that one takes. The closed form knows how long loads take on an idle device only.
-On an H200 a gated network of 128 rows took 49.5 microseconds with 64 kB under way in its first
-product and in its second, 45.4 with 96 kB in the first, 38.2 with 96 and more in both.
 """
 
 from __future__ import annotations
@@ -13,22 +11,13 @@ from dataclasses import replace
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import Line, parsed
 from blockbuster.emit.schedule.site import loop_at
-from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.stage import MOST, Stage
 from blockbuster.emit.tile.program import Issue, statements
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.selection.decisions.combining import blocks, programs
 from blockbuster.selection.price import priced
-
-ENOUGH = 96 << 10
-"""Bytes that a processor has under way, at least, where its memory allows that."""
-
-MOST = 6
-"""Stages, at most."""
-
-WORSE = 1.05
-"""How many times the time of a schedule the same with one more stage may take, by a closed form
-that knows nothing of what is under way: it may lose the room beside it for the next kernel."""
+from blockbuster.selection.priors import PRIORS
 
 
 def under_way(scheduled: Scheduled) -> Scheduled:
@@ -56,7 +45,7 @@ def _is_short(scheduled: Scheduled, line: Line) -> bool:
         return False
     if stages > iterations(scheduled, line):
         return False
-    return bool(bytes_ahead(scheduled, line) * (stages - 1) < ENOUGH)
+    return bool(bytes_ahead(scheduled, line) * (stages - 1) < PRIORS.bytes_under_way)
 
 
 def bytes_ahead(scheduled: Scheduled, line: Line) -> int:
@@ -87,7 +76,7 @@ def replayed_lines(scheduled: Scheduled, lines: list[Line]) -> Scheduled | None:
         made = after
     try:
         cost = priced(made)
-        worse = cost.microseconds > WORSE * priced(scheduled).microseconds
+        worse = cost.microseconds > PRIORS.stage_time_factor * priced(scheduled).microseconds
         return None if worse or cost.spills else made
     except ValueError:
         return None

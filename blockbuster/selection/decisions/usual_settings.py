@@ -8,10 +8,10 @@ from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
-from blockbuster.selection.decisions.default_tiles import STAGES
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.usual_warps import usual_warps
+from blockbuster.selection.priors import PRIORS
 
 STAGE, WARPS = Stage(), Warps()
 
@@ -31,7 +31,7 @@ def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
     return scheduled
 
 
-def staged(scheduled: Scheduled, stages: int = STAGES) -> Scheduled:
+def staged(scheduled: Scheduled, stages: int = PRIORS.usual_stages) -> Scheduled:
     """``scheduled`` with the loads of dots running ahead, wherever they can."""
     for site in list(STAGE.sites(scheduled)):
         loop = loop_at(scheduled.draft, site)

@@ -1,11 +1,9 @@
 """How many warps a kernel usually has: by what it computes, and by how many programs run it.
 
 Whole rows that leave processors idle have twice as many warps as others: more loads are under way,
-and nothing else fills the waits. Of 32 rows of 4096, RMSNorm took an H200 1.37 microseconds instead
-of 1.60, the largest normed element 1.44 instead of 1.62, LayerNorm 1.68 instead of 1.81, softmax
-1.66 instead of 1.69. With rows for twice as many programs as processors some were 5% slower, others
-3% faster. Not where another kernel follows, which finds less room beside such programs: RMSNorm and
-a product of 128 x 4096 x 4096 took 14.2 microseconds instead of 13.3.
+and nothing else fills the waits. With rows for twice as many programs as processors some were 5%
+slower, others 3% faster. Not where another kernel follows, which finds less room beside such
+programs: RMSNorm and a product of 128 x 4096 x 4096 took an H200 14.2 microseconds instead of 13.3.
 
 Blocks of columns, read across the rows of memory, have half as many: their warps meet more often
 than they wait. Sums of 4096 columns of 4096 took 8.8 microseconds with 16 warps instead of 12.2
@@ -17,14 +15,13 @@ from __future__ import annotations
 from blockbuster.emit.schedule.on_grid import loops_of_programs
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.warps import MOST
+from blockbuster.emit.tile.layouts import WARP
 from blockbuster.emit.tile.program import Let, Load, Nest, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.selection.decisions.combining import combining_warps, programs, widest
-from blockbuster.selection.decisions.default_tiles import THREADS, WARPS, choose_warps
-
-LANES = 16
-"""Lanes of a row to a thread, at least, where warps are doubled."""
+from blockbuster.selection.decisions.default_tiles import choose_warps
+from blockbuster.selection.priors import PRIORS
 
 
 def usual_warps(scheduled: Scheduled, nest: Nest) -> int:
@@ -36,7 +33,7 @@ def usual_warps(scheduled: Scheduled, nest: Nest) -> int:
     if any(is_matrix_dot(s, tiling) for s in statements(nest.body) if isinstance(s, Let)):
         return warps
     if _reads_across(nest, tiling):
-        return max(warps // 2, WARPS)
+        return max(warps // 2, PRIORS.usual_warps)
     return min(2 * warps, MOST) if _has_few_rows(scheduled, nest, 2 * warps) else warps
 
 
@@ -52,5 +49,5 @@ def _has_few_rows(scheduled: Scheduled, nest: Nest, warps: int) -> bool:
     """True if whole rows are enough for so many warps, and leave processors idle."""
     if len(scheduled.draft.nests) > 1 or loops_of_programs(nest):
         return False
-    wide = widest(scheduled.draft, nest) >= LANES * THREADS * warps
+    wide = widest(scheduled.draft, nest) >= PRIORS.row_lanes_of_more_warps * WARP * warps
     return wide and programs(scheduled, nest) <= scheduled.target.processors

@@ -5,10 +5,7 @@ from __future__ import annotations
 from blockbuster.frontend.program import ArrayProgram, Axis, Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, size, whole
-
-LONG, MORE = (1 << 12, 1 << 13), 64
-"""Extents of axes from which on windows are counted, for so many steps each: by then, quotients of
-an axis that was itself cut into windows repeat."""
+from blockbuster.selection.priors import PRIORS
 
 
 def is_even(program: ArrayProgram, windows: Equation) -> bool:
@@ -30,7 +27,7 @@ def is_even(program: ArrayProgram, windows: Equation) -> bool:
         return 0 <= left.constant < step
     if len(left.dims) != 1:
         return False
-    rows = (range(begin, begin + MORE * step) for begin in LONG)
+    rows = (range(begin, begin + PRIORS.window_steps * step) for begin in PRIORS.window_extents)
     try:
         return all(0 <= left.value({left.dims[0]: extent}) < step for row in rows for extent in row)
     except ValueError:  # an axis that is a share of another one: not all extents are possible

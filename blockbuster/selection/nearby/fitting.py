@@ -19,10 +19,9 @@ from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
 from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.persistent import may_take_turns, persistent
-from blockbuster.selection.nearby.jams import JAMMED_ROOM
 from blockbuster.selection.nearby.settings import is_held
-from blockbuster.selection.nearby.walked_grids import WALKED_ROOM
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 
 
 def fitting(scheduled: Scheduled) -> Cost | None:
@@ -46,6 +45,6 @@ def fitting(scheduled: Scheduled) -> Cost | None:
 
 def rooms(scheduled: Scheduled) -> dict[int, float]:
     """The part of the registers that an estimate of each nest may want, where it is not usual."""
-    known = {Walk.name: WALKED_ROOM, Jam.name: JAMMED_ROOM}
+    known = {Walk.name: PRIORS.walking_room, Jam.name: PRIORS.jammed_room}
     lines = (line for line in scheduled.moves if line.move in known)
     return {line.site.nest: known[line.move] for line in lines}

@@ -21,16 +21,10 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.lengths import share_of, size
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost
+from blockbuster.selection.priors import PRIORS
 
 JAM = Jam()
 
-JAMMED_ROOM = 1.1
-"""The part of the registers that a thread can have and an estimate of such a kernel may want.
-"""
-
-FEWER = 0.9
-"""The part of the bytes between memory and processors that two blocks to a program move, at most.
-"""
 
 Jams = tuple[tuple[int, Dim], ...]
 """Kernels by number, from 1, with a dim of their grid of which programs take two blocks."""
@@ -72,7 +66,7 @@ def pays(two: Cost, one: Cost, near: float) -> bool:
     4096 positions instead of 154.
     """
     faster = near * two.microseconds < one.microseconds
-    return faster and two.moved < FEWER * one.moved
+    return faster and two.moved < PRIORS.jammed_bytes_part * one.moved
 
 
 def pairs_in(scheduled: Scheduled) -> Iterator[tuple[Dim, int]]:

@@ -14,11 +14,10 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.tiling import power_of_two
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.priors import PRIORS
 
 RECUT = Recut()
 
-WIDEST = 256
-"""Lanes of a dim, at most."""
 
 Recuts = tuple[tuple[int, Dim, int], ...]
 """Kernels by number, from 1, with the lanes of a dim."""
@@ -57,7 +56,8 @@ def near(scheduled: Scheduled, number: int) -> Iterator[Recuts]:
     nest = scheduled.draft.nests[number - 1]
     dots = least_lanes(nest, scheduled.draft.units)
     lanes = {b.dim: b.lanes for b in nest.blocks if b.dim in dots and not b.whole}
-    most = {d: min(WIDEST, power_of_two(scheduled.sizes[size_class(d)], dots[d])) for d in lanes}
+    wide = {d: power_of_two(scheduled.sizes[size_class(d)], dots[d]) for d in lanes}
+    most = {d: min(PRIORS.widest_dot_lanes, lanes) for d, lanes in wide.items()}
     wider = {d: 2 * count for d, count in lanes.items() if 2 * count <= most[d]}
     fewer = {d: count // 2 for d, count in lanes.items() if count // 2 >= dots[d]}
     for changed in (wider, fewer):

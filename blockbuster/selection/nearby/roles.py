@@ -13,34 +13,10 @@ from blockbuster.emit.tile.tiling import Tiling, power_of_two
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.decisions.default_tiles import WHOLE, repeated_dims
+from blockbuster.selection.decisions.default_tiles import repeated_dims
 from blockbuster.selection.decisions.split_floats import split_floats
 from blockbuster.selection.decisions.split_tiles import split_tiles
-
-WIDEST = 256
-"""Lanes of a dim of dots, at most."""
-
-NARROWEST = 32
-"""Lanes of a dim of dots, at least, but of their rows: matrix units take half as many slowly."""
-
-RUNNING = 64
-"""Lanes of a dim that is walked under a running exponent, at least: each step rescales, and takes
-two reductions. Decoding attention in steps of 32 keys took an H200 39.0, 14.8 and 41.9 microseconds
-where steps of 64 took 37.2, 14.0 and 38.8; by the closed form they take as long.
-"""
-
-LINE, STARTED = 1 << 15, 1 << 14
-"""Lanes of other dims, at most, and to start from. 32 to a thread of the largest program leave a
-processor no room for another, so rows of 256 kB that are read twice stay in the cache: RMSNorm of
-256 rows of 131072 takes an H200 48.5 microseconds in such blocks, 54.5 with twice as many rows at
-once; LayerNorm, which reads them three times, 57.7 and 71.6.
-"""
-
-ROWS = 64
-"""Rows below which no kernel is cut by itself: as many as an instruction of Hopper's matrix units
-takes. By the closed form fewer are as good; on an H200 a chain of products took 5.6 microseconds
-with 32 rows in its second kernel, 4.8 and 5.3 with 64.
-"""
+from blockbuster.selection.priors import PRIORS
 
 
 @dataclass(frozen=True)
@@ -94,14 +70,15 @@ class Roles:
         if dim not in self.dots:
             return 1
         if dim in self.again:
-            return min(WHOLE, self.most(dim))
+            return min(PRIORS.whole_lanes, self.most(dim))
         if dim in self.rows:
             return self.fewest[dim]
-        return min(RUNNING if dim in self.running else NARROWEST, self.most(dim))
+        running, narrowest = PRIORS.running_lanes, PRIORS.narrowest_dot_lanes
+        return min(running if dim in self.running else narrowest, self.most(dim))
 
     def least_alone(self, dim: Dim, now: int) -> int:
         """The same where a single kernel is cut by itself, and has ``now``."""
-        return min(ROWS, now) if dim in self.rows else self.least(dim)
+        return min(PRIORS.rows_cut_alone, now) if dim in self.rows else self.least(dim)
 
     def alone(self, nest: Nest) -> Iterator[dict[Dim, int]]:
         """Other lanes of one dim of a kernel that is cut by itself: twice, half, or all."""
@@ -126,7 +103,7 @@ class Roles:
         """Lanes of a dim, at most."""
         dot = dim in self.dots
         size = power_of_two(self.sizes[size_class(dim)], self.fewest.get(dim, 1))
-        return min(size, WIDEST if dot else LINE)
+        return min(size, PRIORS.widest_dot_lanes if dot else PRIORS.widest_row_lanes)
 
     def wide(self, lanes: Sequence[tuple[Dim, int]]) -> tuple[tuple[Dim, int], ...]:
         """The lanes of a second start; the first ones where no dim would have more than one."""
@@ -137,7 +114,7 @@ class Roles:
         """Lanes to start from, too: of dots, twice those of results; else single rows, whole."""
         if dim in self.dots:
             return min(2 * lanes, self.most(dim)) if dim in self.kept else lanes
-        return min(self.most(dim), STARTED) if dim in self.kept else 1
+        return min(self.most(dim), PRIORS.first_row_lanes) if dim in self.kept else 1
 
 
 def _running(program: TileProgram) -> tuple[Dim, ...]:

@@ -13,34 +13,17 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
+from blockbuster.emit.tile.layouts import ROWS, WARP
 from blockbuster.emit.tile.program import For, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.selection.decisions.combining import combining_warps
-from blockbuster.selection.decisions.default_tiles import ROWS, THREADS, WARPS, widest_computed
+from blockbuster.selection.decisions.default_tiles import widest_computed
 from blockbuster.selection.decisions.split_tiles import split_tiles
 from blockbuster.selection.decisions.usual_warps import usual_warps
+from blockbuster.selection.priors import PRIORS
 
 WARPS_MOVE, STAGE = Warps(), Stage()
-
-STAGES = (3, 4, 2, 0)
-"""Stages of loops of dots, the usual number first; 0: their loads do not run ahead."""
-
-DEEP = 4
-"""Stages of loops in fewer chunks than usual."""
-
-HELD = 128
-"""Elements of a tile to a thread, at most: what has more spills, whatever else there is."""
-
-HELD_ALONE = 64
-"""The same where no dot is, whose loads are what keeps memory busy: by the closed form warps with
-twice as many take as long. What combines chunks has warps of its own (combining.py). The largest
-element of 256 normed rows of 131072 took an H200 39.3 microseconds with 128 elements to a thread,
-27.0 with 64, LayerNorm of such rows 64.5 and 59.8.
-"""
-
-FEW, MANY = 1, 16
-"""Warps of a kernel without dots, at least and at most."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +46,9 @@ def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
     for nest in draft.nests:
         tiling = tiling_of(draft, nest)
         warps = usual_warps(scheduled, nest)
-        if not split and Uses(nest, tiling).fewest_rows() >= 2 * WARPS * ROWS:
-            warps = max(warps, 2 * WARPS)
-        found.append(KernelSetting(warps, STAGES[0]))
+        if not split and Uses(nest, tiling).fewest_rows() >= 2 * PRIORS.usual_warps * ROWS:
+            warps = max(warps, 2 * PRIORS.usual_warps)
+        found.append(KernelSetting(warps, PRIORS.stages_tried[0]))
     return tuple(found)
 
 
@@ -79,11 +62,13 @@ def others(setting: KernelSetting, program: TileProgram, nest: Nest) -> Iterator
         return
     tiling = tiling_of(program, nest)
     dots = Uses(nest, tiling).fewest_rows() > 0
-    busy = max(setting.warps, min(MANY, widest_computed(nest, tiling) // THREADS))
-    least, most = (WARPS, 2 * WARPS) if dots else (FEW, busy)
+    wanted = min(PRIORS.most_warps_without_dots, widest_computed(nest, tiling) // WARP)
+    least, most = PRIORS.least_warps_without_dots, max(setting.warps, wanted)
+    if dots:
+        least, most = PRIORS.usual_warps, 2 * PRIORS.usual_warps
     counts = (setting.warps, 2 * setting.warps, setting.warps // 2)
     for warps in (count for count in counts if least <= count <= most):
-        for stages in STAGES if dots else (setting.stages,):
+        for stages in PRIORS.stages_tried if dots else (setting.stages,):
             if (found := KernelSetting(warps, stages)) != setting:
                 yield found
 
@@ -100,7 +85,7 @@ def deeper(scheduled: Scheduled, settings: Sequence[KernelSetting]) -> tuple[Ker
         for nest in scheduled.draft.nests
     ]
     return tuple(
-        replace(setting, stages=DEEP) if long and setting.stages else setting
+        replace(setting, stages=PRIORS.deep_stages) if long and setting.stages else setting
         for setting, long in zip(settings, chunked, strict=True)
     )
 
@@ -135,7 +120,7 @@ def is_held(scheduled: Scheduled) -> bool:
     for nest in draft.nests:
         tiling = tiling_of(draft, nest)
         alone = Uses(nest, tiling).fewest_rows() == 0 and not combining_warps(draft, nest)
-        held = HELD_ALONE if alone else HELD
-        if widest_computed(nest, tiling) > held * THREADS * nest.warps:
+        held = PRIORS.held_elements_without_dots if alone else PRIORS.held_elements
+        if widest_computed(nest, tiling) > held * WARP * nest.warps:
             return False
     return True

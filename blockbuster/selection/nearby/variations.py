@@ -23,7 +23,7 @@ from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
-from blockbuster.selection.decisions.persistent import TWO, may_run_in_pairs
+from blockbuster.selection.decisions.persistent import may_run_in_pairs
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.jams import jams_near, pays
@@ -35,7 +35,6 @@ from blockbuster.selection.nearby.recut_blocks import (
 )
 from blockbuster.selection.nearby.roles import Roles
 from blockbuster.selection.nearby.settings import (
-    STAGES,
     KernelSetting,
     deeper,
     others,
@@ -43,23 +42,10 @@ from blockbuster.selection.nearby.settings import (
     with_settings,
     with_stages,
 )
-from blockbuster.selection.nearby.walked_grids import AHEAD, Walks, walks_near
+from blockbuster.selection.nearby.walked_grids import Walks, walks_near
 from blockbuster.selection.nearby.wider_chunks import wider_in_chunks
+from blockbuster.selection.priors import PRIORS
 
-MOST = 96
-"""Schedules that are costed, at most."""
-
-WALKED = 24
-"""Of these, at most so many before chunks, warps and stages are varied."""
-
-OWN_WALKED, RECUT = 40, 16
-"""And so many more with lanes of single kernels, and for each kernel of dots that is recut."""
-
-REFINED = 2
-"""Arrangements whose chunks, warps and stages are varied: the best ones."""
-
-HOPELESS = 1.6
-"""How many times as long as another program the first schedules may take for more to be tried."""
 
 @dataclass(frozen=True)
 class Variation:
@@ -76,15 +62,6 @@ class Variation:
     def microseconds(self) -> float:
         """The cost in microseconds."""
         return self.cost.microseconds
-
-
-NEAR = 1.05
-"""How many times the least cost counts as equal: the closed form tells no less apart, except that
-it was fitted to products whose programs take places in turn, two to a processor or one.
-Without dots launches do not count, which are most of a short kernel's time and the same for all:
-LayerNorm of 256 rows of 1024 takes 3.7 by the closed form with two rows to a program and 3.5 with
-one, and 2.0 and 1.8 microseconds on an H200.
-"""
 
 
 def preferred(found: Sequence[Variation]) -> list[Variation]:
@@ -107,12 +84,13 @@ def _limit(least: Cost) -> float:
     """The most microseconds that count as equal to those of ``least``."""
     dots = any(phase.dots for work in least.works for phase in work.phases)
     began = 0.0 if dots else least.launching
-    near = 1.0 if any(_are_two_in_turn(work, least) for work in least.works) else NEAR
+    in_turn = any(_are_two_in_turn(work, least) for work in least.works)
+    near = 1.0 if in_turn else PRIORS.near_schedules_factor
     return began + near * (least.microseconds - began)
 
 
 def _are_two_in_turn(work: Work, cost: Cost) -> bool:
-    return work.in_turn and work.footprint.resident(cost.machine) == TWO
+    return work.in_turn and work.footprint.resident(cost.machine) == PRIORS.most_in_turn
 
 
 def _preference(
@@ -122,7 +100,7 @@ def _preference(
     least = max(min(other.cost.moved for other in near), 1)
     fewest = max(min(map(_read, near)), 1)
     like = one if _programs(one) == _programs(near[0]) else max(one, near[0], key=_read)
-    stages = sum(STAGES.index(setting.stages) for setting in one.settings)
+    stages = sum(PRIORS.stages_tried.index(setting.stages) for setting in one.settings)
     moved, tenths = 10 * one.cost.moved // least, 10 * _read(like) // fewest
     return _apart(one), moved, one.unusual, tenths, one.microseconds, _read(one), stages
 
@@ -145,7 +123,7 @@ def _apart(one: Variation) -> bool:
 def variations(
     scheduled: Scheduled, *, in_chunks: bool = True, other: float = inf
 ) -> tuple[Variation, ...]:
-    """At most ``MOST`` schedules of the program of ``scheduled``, the cheapest first.
+    """At most ``most_schedules`` schedules of the program of ``scheduled``, the cheapest first.
 
     ``in_chunks``: loops may be run in chunks. ``other``: the microseconds of another program, which
     is the better one if the first schedules are much slower: then these are all. None of the
@@ -155,7 +133,7 @@ def variations(
     bare = rows_joined(replace(scheduled, draft=scheduled.start, moves=()), {})
     search = _Search(bare, in_chunks)
     starts = search.starts()
-    if min((one.microseconds for one in starts), default=0.0) > HOPELESS * other:
+    if min((one.microseconds for one in starts), default=0.0) > PRIORS.hopeless_factor * other:
         return search.ranked()
     for start in starts:
         search.walk(start)
@@ -179,7 +157,7 @@ class _Search:
     def __init__(self, bare: Scheduled, in_chunks: bool) -> None:
         self.bare = bare
         self.default = Arrangement(chunks=None if in_chunks else ())
-        self.roles, self.most = Roles.of(bare), MOST
+        self.roles, self.most = Roles.of(bare), PRIORS.most_schedules
         self.arranged = Arrangements(bare, self.roles)
         self.texts: dict[tuple[str, tuple[KernelSetting, ...], bool], str] = {}
         self.found: dict[str, Variation | None] = {}
@@ -198,7 +176,7 @@ class _Search:
 
     def walk(self, here: Variation | None) -> None:
         """From a start to better lanes, as long as a way to change them helps."""
-        while here is not None and len(self.found) < WALKED:
+        while here is not None and len(self.found) < PRIORS.walked_schedules:
             here = next(filter(None, (self._better(here, w) for w in self.arranged.ways)), None)
 
     def _better(self, here: Variation, way: Way) -> Variation | None:
@@ -210,7 +188,7 @@ class _Search:
         """Half and twice the chunks of the best, and none, with the settings of the best."""
         if self.default.chunks is not None:
             return
-        for one in self.ranked()[:REFINED]:
+        for one in self.ranked()[: PRIORS.refined_arrangements]:
             counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
             for chunks in _other_chunks(counts):
                 for settings in (one.settings, deeper(one.scheduled, one.settings)):
@@ -224,7 +202,7 @@ class _Search:
             self._vary_kernels(near)
 
     def _vary_kernels(self, near: Near) -> None:
-        here, limit = next(iter(self.ranked()), None), len(self.found) + OWN_WALKED
+        here, limit = next(iter(self.ranked()), None), len(self.found) + PRIORS.own_walked_schedules
         while here is not None and len(self.found) < limit:
             better: dict[int, Variation] = {}
             for number, arrangement in self.arranged.with_own(here.arrangement, near):
@@ -242,7 +220,7 @@ class _Search:
         best = next(iter(self.ranked()), None)
         several = best is not None and len(self.bare.draft.nests) > 1
         for number in kernels_of_dots(best.scheduled) if best and several else ():
-            self.most += RECUT
+            self.most += PRIORS.recut_schedules
             assert best is not None
             stages = best.settings
             here = self._costed(best.arrangement, stages, in_groups=True)
@@ -299,12 +277,12 @@ class _Search:
             tried = [
                 self._walked(here, recuts, walks, stages)
                 for recuts, walks in walks_near(here.scheduled)
-                for stages in AHEAD
+                for stages in PRIORS.walking_stages
             ]
             better = [one for one in tried if one and one.microseconds < here.microseconds]
             here = min(better, key=_microseconds, default=None)
         found = next(iter(self.ranked()), None) is not first
-        self.most += OWN_WALKED if found else 0
+        self.most += PRIORS.own_walked_schedules if found else 0
         return found
 
     def jam_kernels(self) -> None:
@@ -318,7 +296,7 @@ class _Search:
             for jams in jams_near(made) if made else ():
                 self.most += 1
                 one = self._costed(replace(arrangement, jams=jams))
-                if one and not pays(one.cost, here.cost, NEAR):
+                if one and not pays(one.cost, here.cost, PRIORS.near_schedules_factor):
                     self.found[one.scheduled.schedule] = None
 
     def _walked(
@@ -342,7 +320,8 @@ class _Search:
         best: dict[Arrangement, Variation] = {}
         for one in self.ranked():
             best.setdefault(one.arrangement, one)
-        first, others = list(best.values())[:REFINED], list(best.values())[REFINED:]
+        ranked, few = list(best.values()), PRIORS.refined_arrangements
+        first, others = ranked[:few], ranked[few:]
         together = (one for one in others if not _apart(one))
         pairs = (one for one in others if may_run_in_pairs(one.cost.works, one.cost.machine))
         return [*first, *islice(together, 1 if all(map(_apart, first)) else 0), *islice(pairs, 1)]
@@ -354,7 +333,7 @@ class _Search:
         *,
         in_groups: bool = False,
     ) -> Variation | None:
-        """The schedule, costed unless it was before, or ``MOST`` were. ``in_groups``: its grids
+        """The schedule, costed unless it was before, or ``most_schedules`` were. ``in_groups``: its
         are in groups where that saves loads, and only the stages of ``settings`` are taken."""
         made = self.arranged.at(arrangement)
         if made is None:

@@ -21,20 +21,10 @@ from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.nearby.recut_blocks import Recuts
-from blockbuster.selection.nearby.roles import ROWS
+from blockbuster.selection.priors import PRIORS
 
 WALK = Walk()
 
-TO_A_PROCESSOR = (2, 1)
-"""How many programs a processor has, about."""
-
-AHEAD = (3, 2)
-"""Stages of a loop over blocks of the grid."""
-
-WALKED_ROOM = 1.0
-"""The part of the registers that a thread can have and an estimate of a walking kernel may want: it
-has no totals, and of the kernels that ``ROOM`` was fitted to, all that came near it had totals.
-"""
 
 Walks = tuple[tuple[int, Dim, int], ...]
 """Kernels by number, from 1, with a dim of their grid and how many programs walk it."""
@@ -55,7 +45,7 @@ def walks_near(scheduled: Scheduled) -> Iterator[tuple[Recuts, Walks]]:
         tiling = tiling_of(scheduled.draft, nest)
         for dim in _shared_along(nest, tiling):
             lanes = tiling.block(dim)
-            for each in (lanes, lanes // 2) if lanes >= 2 * ROWS else (lanes,):
+            for each in (lanes, lanes // 2) if lanes >= 2 * PRIORS.rows_cut_alone else (lanes,):
                 recuts = ((number, dim, each),) if each != lanes else ()
                 for count in _counts(scheduled, nest, tiling, dim, each):
                     yield recuts, ((number, dim, count),)
@@ -83,7 +73,7 @@ def _counts(
     sizes = scheduled.sizes
     around = prod(-(-sizes[size_class(d)] // tiling.block(d)) for d in (*nest.grid, *others))
     blocks = -(-sizes[size_class(dim)] // lanes)
-    for programs in TO_A_PROCESSOR:
+    for programs in PRIORS.walking_programs:
         most = programs * scheduled.target.processors // max(around, 1)
         count = 1 << (most.bit_length() - 1) if most else 0
         if 2 <= count <= blocks // 2:

@@ -22,16 +22,8 @@ from blockbuster.emit.tile.program import Buffer, For, Issue, Load, Nest, statem
 from blockbuster.emit.tile.tiling import power_of_two
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.combining import programs
-from blockbuster.selection.nearby.recut_blocks import WIDEST, Recuts, joined, kernels_of_dots
-
-FEWER = (1, 2, 4)
-"""By how much the steps of the loop may be shorter, so that the wider blocks fit."""
-
-PART = 4
-"""Partial results, which are written and read again, take at most this part of the bytes of the
-largest array that a kernel loads. On an H200 a product of 128 rows with 14336 x 4096 weights took
-42.7 microseconds in 2 chunks, 34.9 in 4 of 128 columns (14% of the weights), and 39.3 in 8 of 256
-(28%); with 8192 x 2048 weights 11.1 in 4 chunks (25%) and 13.3 in 8 (50%)."""
+from blockbuster.selection.nearby.recut_blocks import Recuts, joined, kernels_of_dots
+from blockbuster.selection.priors import PRIORS
 
 Wider = tuple[Mapping[Dim, int], Mapping[Dim, int], Recuts]
 """Chunks by dim, lanes of dims in all nests, and blocks of single kernels."""
@@ -53,7 +45,7 @@ def wider_in_chunks(scheduled: Scheduled, recuts: Recuts) -> Iterator[Wider]:
         for walked in _summed(nest, scheduled):
             if not _parts_are_small(nest, scheduled, 2 * counts.get(walked, 1)):
                 continue
-            for step in (lanes[walked] // fewer for fewer in FEWER):
+            for step in (lanes[walked] // fewer for fewer in PRIORS.shorter_steps):
                 if step < LEAST:
                     continue
                 others = _as_they_are(scheduled, number, walked, step)
@@ -72,7 +64,7 @@ def _parts_are_small(nest: Nest, scheduled: Scheduled, chunks: int) -> bool:
         parts += chunks * results * MEMORY["float32"].bytes
     loads = (stmt for stmt in statements(nest.body) if isinstance(stmt, Load | Issue))
     largest = max(_bytes(load.view.buffer, scheduled) for load in loads)
-    return 2 * PART * parts <= largest
+    return 2 * PRIORS.partial_results_part * parts <= largest
 
 
 def _read_again(nest: Nest, scheduled: Scheduled) -> Dim | None:
@@ -109,7 +101,7 @@ def _summed(nest: Nest, scheduled: Scheduled) -> list[Dim]:
 def _can_widen(dim: Dim, scheduled: Scheduled, lanes: Mapping[Dim, int]) -> bool:
     if dim not in lanes:
         return False
-    most = min(WIDEST, power_of_two(scheduled.sizes[size_class(dim)], LEAST))
+    most = min(PRIORS.widest_dot_lanes, power_of_two(scheduled.sizes[size_class(dim)], LEAST))
     return 2 * lanes[dim] <= most
 
 

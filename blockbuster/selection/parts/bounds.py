@@ -18,23 +18,12 @@ from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 from blockbuster.machines import CPU, Machine
-from blockbuster.selection.candidates.candidate import LARGE
 from blockbuster.selection.parts.operand_views import OPAQUE, PRODUCT, elements
 from blockbuster.selection.parts.units import Units, numbers_in
-
-OPERATIONS = {"softmax": 4, "logsumexp": 3, "log_softmax": 4, "rms_norm": 4, "layer_norm": 6}
-"""Operations of each element of operators that are several; others are one."""
+from blockbuster.selection.priors import PRIORS
 
 WHOLE_ROWS = ("softmax", "log_softmax", "rms_norm", "layer_norm")
 """Operators whose results need all of a row first."""
-
-SEEN = 0.5
-"""The part of a product that a mask of positions leaves to compute at least: one triangle."""
-
-MUCH = 4
-"""How many times as large as every input and output an array between two parts is before it counts
-``LARGE`` times: scores of attention are, which grow with the product of two sizes until memory is
-full; hidden layers of networks, four times as wide as their rows, are not."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +52,18 @@ class Bounds:
         return self._least(part, stored)
 
     def weight(self, part: int, stored: Sequence[int] | None = None) -> float:
-        """``LARGE`` for a part that reads or writes an array far larger than all that the program
-        is given or gives; else 1. ``stored``: the equations whose results it writes, if not all
-        that others read.
+        """``stored_large_factor`` for a part that reads or writes an array far larger than all that
+        the program is given or gives; else 1. ``stored``: the equations whose results it writes, if
+        not all that others read.
         """
         program, units = self.units.program, self.units
         members = (units.units[number] for number in numbers_in(part))
         outer = {v for unit in members for v in unit.reads if v.node >= 0}
         outer -= {Value(at) for at in units.own(part)}
         outer |= {Value(at) for at in (units.given(part) if stored is None else stored)}
-        many = any(elements(program.shape_of(v), self.sizes) > MUCH * self._largest for v in outer)
-        return LARGE if many else 1.0
+        most = PRIORS.large_array_factor * self._largest
+        many = any(elements(program.shape_of(v), self.sizes) > most for v in outer)
+        return PRIORS.stored_large_factor if many else 1.0
 
     @cached_property
     def _largest(self) -> int:
@@ -92,7 +82,7 @@ class Bounds:
         moving = moved / self._bandwidth(moved)
         matrix, other = (0.0, 0.0) if self.any_work else self.work(part, once, {})
         if any(program.equations[at].op == "where" for at in once):
-            matrix *= SEEN
+            matrix *= PRIORS.masked_part
         return self.launched(moving, matrix, other)
 
     def _bandwidth(self, moved: float) -> float:
@@ -126,7 +116,7 @@ class Bounds:
             if one.op == PRODUCT:
                 products += 2.0 * count * self.inner(one) * self.idle(programs.get(at, inf))
             else:
-                other += OPERATIONS.get(one.op, 1) * count
+                other += PRIORS.operations_of_rows.get(one.op, 1) * count
         return products / self._rate, other / self.machine.rate("vector", "float32")
 
     def idle(self, programs: float) -> float:

@@ -16,6 +16,7 @@ from math import inf, prod
 from typing import Any
 
 from blockbuster.costs.coefficients import FITTED
+from blockbuster.emit.schedule.block import LEAST
 from blockbuster.emit.tile.between import width
 from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.program import Equation, Shape
@@ -23,27 +24,7 @@ from blockbuster.ir.graph import Value
 from blockbuster.selection.parts.bounds import WHOLE_ROWS, Bounds
 from blockbuster.selection.parts.operand_views import PRODUCT, elements
 from blockbuster.selection.parts.units import Units, numbers_in
-
-USUAL = 1.1
-"""How many times its bound a unit by itself is expected to take, until it has a price: products of
-1024 x 4096 x 4096 take 1.08 times theirs, and a unit is priced in a quarter of a second. By 1.4
-times, a linear layer behind which a norm folds whole rows was never tried as two kernels."""
-
-ROWS, COLUMNS, HELD = 128, 256, 512
-"""Rows and columns of a block of a product, and elements of a row that a program can hold: what a
-kernel computes of its operands it computes again for each other block, or each time that it reads
-a longer row."""
-
-LEAST_ROWS = 16
-"""Rows of a block at least, where all columns of a product stay in one program."""
-
-SHARED = 0.3
-"""Of its own estimate, what a part takes longer at most for units that took longer in another: a
-part may be slow for what that one left out."""
-
-TIE = 1.0 + 1e-9
-"""How many times what its kernels take a part counts that falls into several: they go first."""
-
+from blockbuster.selection.priors import PRIORS
 
 Kind = tuple[tuple[Any, ...], ...]
 
@@ -78,7 +59,7 @@ class Estimates:
                 continue
             excess = self._excess(own, priced)
             if own & ~part:
-                excess = min(excess * shared / own.bit_count(), SHARED * usual)
+                excess = min(excess * shared / own.bit_count(), PRIORS.shared_estimate_part * usual)
             longer = max(longer, excess)
         return usual * weight(part) + longer
 
@@ -177,13 +158,14 @@ class Estimates:
         """What the part takes by its bound and its units, whatever other parts took."""
         kernels = self.kernels(part)
         found = sum(self._in_one_kernel(own, priced) for own in kernels)
-        return found * TIE if len(kernels) > 1 else found
+        return found * PRIORS.several_parts_factor if len(kernels) > 1 else found
 
     def _in_one_kernel(self, part: int, priced: Mapping[int, float]) -> float:
         least, beyond = self.bounds.least, 0.0
         for unit in (1 << number for number in numbers_in(part)):
             known = priced.get(unit, inf)
-            beyond += known - least(unit) if known < inf else (USUAL - 1.0) * least(unit)
+            usual = (PRIORS.usual_over_bound - 1.0) * least(unit)
+            beyond += known - least(unit) if known < inf else usual
         if part not in self._busy:
             times, programs = self.again(part), self.programs(part)
             work = self.bounds.work(part, times, programs)
@@ -224,7 +206,8 @@ class Estimates:
         if equation.op == PRODUCT:
             _, rows, columns = self._grid(equation)
             return columns if place == 0 else rows
-        if equation.op in WHOLE_ROWS and self._count(equation.shape[-1:]) > HELD:
+        most = PRIORS.whole_elements_beside_dots
+        if equation.op in WHOLE_ROWS and self._count(equation.shape[-1:]) > most:
             return 1 if self._feeds_product(at, own) else 2
         return 1
 
@@ -253,16 +236,18 @@ class Estimates:
         )
         shape = (*(() if left else (1,)), *product.shape)
         *batch, rows, columns = shape if right else (*shape, 1)
-        blocks = -(-self._count((rows,)) // ROWS), -(-self._count((columns,)) // COLUMNS)
+        dims = (rows, PRIORS.part_rows), (columns, PRIORS.part_columns)
+        blocks = tuple(-(-self._count((dim,)) // lanes) for dim, lanes in dims)
         return self._count(tuple(batch)), blocks[0] or 1, blocks[1] or 1
 
     def _programs(self, at: int, own: Collection[int]) -> float:
         """How many programs can share what an equation needs of its kernel, at most."""
         equation = self.units.program.equations[at]
         if equation.op == PRODUCT:
-            return prod(self._grid(equation)) * -(-self.bounds.inner(equation) // ROWS) or 1
+            steps = -(-self.bounds.inner(equation) // PRIORS.part_rows)
+            return prod(self._grid(equation)) * steps or 1
         if equation.op in WHOLE_ROWS and not self._feeds_product(at, own):
-            return -(-self._count(equation.shape[:-1]) // LEAST_ROWS) or 1
+            return -(-self._count(equation.shape[:-1]) // LEAST) or 1
         return inf
 
     def _feeds_product(self, at: int, own: Collection[int]) -> bool:

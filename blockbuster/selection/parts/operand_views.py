@@ -17,15 +17,11 @@ from blockbuster.frontend.kinds import FLOAT, MOVES
 from blockbuster.frontend.program import ArrayProgram, Equation, Shape
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
+from blockbuster.selection.priors import PRIORS
 
 PRODUCT = "matmul"
 OPAQUE = "custom"
 FOLLOWED = ("transpose", "expand", "windows")
-
-PIECE = 64
-"""Elements of a piece of an axis from which on a product may as well read the pieces one by one: a
-head's are 64 or more. Patches of 16 x 16 pixels took an H100 81 microseconds where their product
-alone takes 20, and a copy 8."""
 
 
 def elements(shape: Shape, sizes: Mapping[Dim, int]) -> int:
@@ -81,7 +77,7 @@ def copied_for_products(program: ArrayProgram, sizes: Mapping[Dim, int]) -> set[
     found = turned_for_products(program)
     for chain, base in _joined(program, sizes):
         piece = program.shape_of(operands_of(program, chain[0])[0])[-1:]
-        if base.node < 0 and elements(piece, sizes) < PIECE:
+        if base.node < 0 and elements(piece, sizes) < PRIORS.piece_elements:
             found.add(chain[0])
     return found
 

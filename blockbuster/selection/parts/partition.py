@@ -19,19 +19,7 @@ from operator import or_
 from typing import NamedTuple
 
 from blockbuster.selection.parts.units import numbers_in
-
-CAPS = (12, 8, 6, 4, 3, 2, 1)
-"""Units of a part at most: the first for which there are no more steps than ``STEPS``."""
-
-STEPS = 100_000
-"""Pairs of a state and a part that can come next, at most: about a second of enumeration."""
-
-NEAR = 1.1
-"""How many times the best plan the whole program as one part may take, if it has fewer kernels: of
-programs that differ, the closed form tells no less apart."""
-
-UNSAFE = 1e9
-"""Microseconds that an exponential counts that can overflow: no plan that has fewer is worse."""
+from blockbuster.selection.priors import PRIORS
 
 Part = int
 Length = Callable[[Part], float]
@@ -55,7 +43,7 @@ class Price(NamedTuple):
     @property
     def length(self) -> float:
         """All as one number, by which plans are compared."""
-        return self.us * self.weight + UNSAFE * (self.unsafe + self.calls)
+        return self.us * self.weight + PRIORS.unsafe_us * (self.unsafe + self.calls)
 
 
 @dataclass(frozen=True)
@@ -98,9 +86,9 @@ class Steps:
             needed = (self._behind[n] for n in numbers_in(own))
             self._behind.append(reduce(or_, needed, 1 << at))
         self.all = (1 << len(before)) - 1
-        for self.cap in CAPS:
+        for self.cap in PRIORS.part_caps:
             found = self._enumerated(self.cap)
-            if found is not None or self.cap == CAPS[-1]:
+            if found is not None or self.cap == PRIORS.part_caps[-1]:
                 break
         self.steps = found or self._singles()
         if self.cap >= len(before) and self.all not in self.steps[0]:
@@ -123,7 +111,7 @@ class Steps:
                     if behind not in ready:
                         ready[behind] = self._ready(now, part, behind)
                     count += 1
-                    if count > STEPS:
+                    if count > PRIORS.plan_steps:
                         return None
         return found
 
@@ -242,8 +230,8 @@ def _is_as_good(
     """True if all units as one part take about as long as a plan, in fewer kernels."""
     if whole not in prices:
         return False
-    more = (NEAR - 1.0) * sum(prices[part].us * prices[part].weight for part in parts)
-    if prices[whole].length > total + more:
+    apart = sum(prices[part].us * prices[part].weight for part in parts)
+    if prices[whole].length > total + (PRIORS.whole_program_factor - 1.0) * apart:
         return False
     fewer = prices[whole].kernels < sum(prices[part].kernels for part in parts)
     return fewer or prices[whole].length <= total

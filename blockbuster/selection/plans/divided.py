@@ -30,7 +30,7 @@ from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.parts.overlapping import Making, best_cover, values_of
-from blockbuster.selection.parts.partition import NEAR, Price, best_plan
+from blockbuster.selection.parts.partition import Price, best_plan
 from blockbuster.selection.parts.units import Units, numbers_in, units_of
 from blockbuster.selection.plans.array_names import arrays_of, names_of
 from blockbuster.selection.plans.asked import Subject
@@ -42,22 +42,7 @@ from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from blockbuster.selection.plans.prices import predicted, price
 from blockbuster.selection.plans.why_apart import Found
-
-BUDGET = 12
-"""Parts that are priced for a plan, at most, beside single units and parts equal to others: a
-product takes a tenth of a second, attention one. A decoder block prices 7 to 11."""
-
-FEW, FEW_ON_CPU = 0.5, 20.0
-"""Microseconds of memory or units, beside a launch, from which on a program is worth dividing:
-smaller ones take as long as launches and latencies, which the closed form does not tell apart. On a
-CPU, that is the time of twenty statements."""
-
-TWICE = 2.0
-"""How many times as fast whole arrays have to be for programs with too little to do: of a few
-statements, the price tells no less apart, and blocks of few elements are computed in float64. And
-how many times such a program may take what little it has to do, as one part, before it is divided
-all the same: a mean of 4 columns behind a product of 128 x 1024 x 512 leaves each row to its own
-block, and takes 120 us as one kernel of an H100, and 15 us as two."""
+from blockbuster.selection.priors import PRIORS
 
 TOO_LITTLE = "it has too little to do to be worth dividing"
 ONE_UNIT = "its operators are one group that stays together"
@@ -161,7 +146,8 @@ class Division:
         search = _Search(self, units, known, machine, consider, whole)
         if len(units) > 1:
             return search.found()
-        times = TWICE if len(units) and search.has_too_little else NEAR
+        has_little = len(units) and search.has_too_little
+        times = PRIORS.little_to_do_factor if has_little else PRIORS.whole_program_factor
         number, _ = self.forms.best(whole, consider, known, machine, times)
         part = self.forms.of(whole, machine)[number]
         why = ONE_UNIT if len(units) else NO_UNIT
@@ -256,7 +242,8 @@ class _Search:
     @property
     def _little(self) -> float:
         """Microseconds below which launches, latencies or statements are most of a time."""
-        return (FEW_ON_CPU if self._machine.kind == CPU else FEW) + self._bounds.launching
+        few = PRIORS.few_us_on_cpu if self._machine.kind == CPU else PRIORS.few_us
+        return few + self._bounds.launching
 
     def found(self) -> Divided:
         """The best plan."""
@@ -269,10 +256,12 @@ class _Search:
         """The program as one part, if that takes little."""
         sizes, machine, whole = self._sizes, self._machine, self._whole
         try:
-            number, taken = self._division.forms.best(whole, self._consider, sizes, machine, TWICE)
+            times = PRIORS.little_to_do_factor
+            number, taken = self._division.forms.best(whole, self._consider, sizes, machine, times)
         except EmitError:
             return None
-        if taken.calls or (self._machine.kind != CPU and taken.us > TWICE * self._little):
+        much = PRIORS.little_to_do_factor * self._little
+        if taken.calls or (self._machine.kind != CPU and taken.us > much):
             return None
         part = self._division.forms.of(whole, machine)[number]
         return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
@@ -280,7 +269,7 @@ class _Search:
     def _best(self) -> Divided:
         bounds, units = self._bounds, self._units
         best = best_plan(
-            units.before, units.beside, budget=BUDGET,
+            units.before, units.beside, budget=PRIORS.priced_parts,
             bound=bounds.least, estimate=self._estimates.of, price=self._price, first=self._calls,
             every=self._division.effort == EXHAUSTIVE,
         )  # fmt: skip
@@ -291,7 +280,8 @@ class _Search:
         considered = tuple(one for own in parts for one in self._consider(own))
         refused = {bits: shown_lines(str(error))[0] for bits, error in self._refused.items()}
         theirs = [bits for (bits, _), own in self._made.items() if own.by]
-        found = Found(units, self._sizes, self._estimates, best, refused, BUDGET, bounds, theirs)
+        budget = PRIORS.priced_parts
+        found = Found(units, self._sizes, self._estimates, best, refused, budget, bounds, theirs)
         return Divided(parts, considered, self._machine, found)
 
     def _overlapping(self) -> Divided:
@@ -365,7 +355,8 @@ class _Search:
     def _priced(self, own: Part) -> tuple[int, Price] | EmitError:
         try:
             forms = self._division.forms
-            return forms.best(own, self._consider, self._sizes, self._machine, NEAR)
+            times = PRIORS.whole_program_factor
+            return forms.best(own, self._consider, self._sizes, self._machine, times)
         except EmitError as error:
             return error
 

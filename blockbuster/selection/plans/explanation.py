@@ -13,7 +13,7 @@ from blockbuster.errors import message, shown
 from blockbuster.ir.types import size_class
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.parts.partition import NEAR, Best
+from blockbuster.selection.parts.partition import Best
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.operators import computes
 from blockbuster.selection.plans.pieces import Call
@@ -26,14 +26,12 @@ from blockbuster.selection.plans.stored import (
 )
 from blockbuster.selection.plans.whole_part import WholePart
 from blockbuster.selection.plans.why_apart import Found
+from blockbuster.selection.priors import PRIORS
 
 if TYPE_CHECKING:
     from blockbuster.selection.plans.plan import Plan
 
-WIDTH = 118
-SMALL = 0.0005  # a gap that is not worth telling
 MEASURED = "as measured"  # of calls of a library: by tables (machines/library.py)
-MOST = 4  # refused parts that are told one by one
 
 
 @dataclass(frozen=True)
@@ -202,7 +200,7 @@ def _search(plan: Plan, divided: Divided) -> Iterator[str]:
 
 def _gap(taken: float, bound: float) -> str:
     """How far a plan may be above the best one, in words; empty if that is not worth telling."""
-    if not 0.0 < bound < inf or taken / bound - 1.0 < SMALL:
+    if not 0.0 < bound < inf or taken / bound - 1.0 < PRIORS.told_gap:
         return ""
     if taken < 2.0 * bound:
         return f": this one is at most {taken / bound - 1.0:.1%} above"
@@ -217,18 +215,19 @@ def _whole(best: Best) -> str:
     if best.smaller >= best.total:
         return f"divided, it takes at least {in_us(best.smaller)}"
     if best.near is not None:
-        return f"divided, it takes {in_us(best.near)}, and {NEAR - 1.0:.0%} more counts as the same"
+        more = PRIORS.whole_program_factor - 1.0
+        return f"divided, it takes {in_us(best.near)}, and {more:.0%} more counts as the same"
     return "divided, it is not estimated to take less"
 
 
 def _refused(found: Found) -> Iterator[str]:
     """The parts that have no kernels, and why."""
     refused = [*found.refused.items()]
-    for bits, reason in refused[:MOST]:
+    for bits, reason in refused[: PRIORS.told_refusals]:
         equations = found.units.program.equations
         own = [equations[at] for at in found.units.equations(bits)]
         yield f"no kernel for {computes(own)}: {reason}"
-    left = len(refused) - MOST
+    left = len(refused) - PRIORS.told_refusals
     if left > 0:
         yield f"no kernel for {left} other part{'s' * (left > 1)}"
 
@@ -236,5 +235,9 @@ def _refused(found: Found) -> Iterator[str]:
 def _wrapped(mark: str, text: str) -> list[str]:
     behind = " " * len(mark) + ("  " if mark else "")
     return wrap(
-        shown(text), WIDTH, initial_indent=mark, subsequent_indent=behind, break_on_hyphens=False
+        shown(text),
+        PRIORS.report_width,
+        initial_indent=mark,
+        subsequent_indent=behind,
+        break_on_hyphens=False,
     )

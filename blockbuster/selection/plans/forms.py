@@ -10,18 +10,14 @@ from blockbuster.machines import Machine
 from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.library.program import library_program
-from blockbuster.selection.parts.partition import NEAR, Price
+from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.fusers import Fuser, Notes, check_fusers, offered
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from blockbuster.selection.plans.prices import price
 from blockbuster.selection.plans.whole_part import WholePart, why_not_whole
-
-MEASURED_NEAR = 1.03
-"""How many times as fast calls of a library have to be: their times were measured. A leaky relu of
-1024 x 8192 x 8192 takes an H100 183 microseconds as a kernel, 190 as torch's product and a kernel;
-the closed form says 221, and 218 with the call."""
+from blockbuster.selection.priors import PRIORS
 
 BY_LIBRARY = "a library's call"
 
@@ -71,7 +67,8 @@ class Forms:
         """
         found: tuple[int, Price] | None = None
         refused: EmitError | None = None
-        times = times if self._on_cpu or times > NEAR else MEASURED_NEAR
+        is_kept = self._on_cpu or times > PRIORS.whole_program_factor
+        times = times if is_kept else PRIORS.library_factor
         for number, form in enumerate(self.of(part, machine)):
             try:
                 taken = price(form, consider(form), sizes, machine)

@@ -28,9 +28,8 @@ from blockbuster.ir.ops import Functional
 from blockbuster.ir.origin import SourceLine
 from blockbuster.selection.parts.operand_views import PRODUCT
 from blockbuster.selection.plans.operators import computes
+from blockbuster.selection.priors import PRIORS
 
-WIDTH = 120
-FEW, NAMES = 2, 40  # arrays of a kernel that are named, and the characters of their names
 DOT = "dot"
 
 
@@ -51,16 +50,17 @@ class KernelLine:
     writes: tuple[str, ...] = ()
 
     def text(self, mark: str) -> str:
-        """The line, of at most ``WIDTH`` characters; ``mark`` stands in front."""
+        """The line, of at most ``kernel_line_width`` characters; ``mark`` stands in front."""
         time = f"{in_us(self.us)}" if isfinite(self.us) else ""
         limit = f"limited by {self.limit}" if self.limit else ""
         end = ", ".join(filter(None, (time, limit)))
         behind = "".join(f", {one}" for one in self.more) + (f"; {end}" if end else "")
-        names = (*self.writes[:FEW], "...") if len(self.writes) > FEW else self.writes
-        mark += f"{cut(shown(', '.join(names)), NAMES)} = " if names else ""
-        room = WIDTH - len(mark) - len(behind)
+        few = PRIORS.named_arrays
+        names = (*self.writes[:few], "...") if len(self.writes) > few else self.writes
+        mark += f"{cut(shown(', '.join(names)), PRIORS.named_characters)} = " if names else ""
+        room = PRIORS.kernel_line_width - len(mark) - len(behind)
         what = computes(self.equations, room) if self.equations else self.otherwise
-        return cut(mark + cut(shown(what), room) + behind, WIDTH)
+        return cut(mark + cut(shown(what), room) + behind, PRIORS.kernel_line_width)
 
     def renamed(self, names: Mapping[str, str]) -> KernelLine:
         """The same line, with other names of arrays."""

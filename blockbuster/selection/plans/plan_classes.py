@@ -18,6 +18,7 @@ from blockbuster.selection.plans.size_classes import (
     representative,
     rounded_up,
 )
+from blockbuster.selection.priors import PRIORS
 
 if TYPE_CHECKING:
     from blockbuster.selection.candidates.candidate import Choice
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key")
 _Entry = TypeVar("_Entry")
 
-AT_ONCE = 2, 4, 8
-"""Elements that lanes move at once, where rows are a multiple of them."""
-
-KEPT = 4096  # classes, and sizes that stand for themselves, that a family remembers
 
 Consider = Callable[[Sizes, bool], "Divided"]
 Again = Callable[["Divided", Sizes, bool], "Divided | None"]
@@ -82,7 +79,7 @@ class PlanClasses:
         along_rows: Sequence[Dim] = (),
     ) -> None:
         self._consider, self._again, self._make, self._rules = consider, again, make, rules
-        self._rows: Blocks = dict.fromkeys(along_rows, AT_ONCE)
+        self._rows: Blocks = dict.fromkeys(along_rows, PRIORS.elements_at_once)
         self._groups: dict[tuple[bool, tuple[int, ...], int], _Group] = {}
         self._exact: dict[tuple[bool, tuple[int, ...]], Plan] = {}
 
@@ -100,7 +97,7 @@ class PlanClasses:
         return group.plans[key] or self._alone(sizes, one_kernel)
 
     def _group(self, sizes: Sizes, one_kernel: bool) -> _Group:
-        aligned = 0  # the largest of 1 and AT_ONCE that divides each, without a call
+        aligned = 0  # the largest of 1 and elements_at_once that divides each, without a call
         for dim in self._rows:
             aligned = 16 * aligned + ((sizes[dim] | 8) & -(sizes[dim] | 8))
         key = one_kernel, tuple(map(rounded_up, sizes.values())), aligned
@@ -188,6 +185,6 @@ def not_served(choice: Choice, sizes: Mapping[Dim, int]) -> str:
 
 
 def _keep(memory: dict[_Key, _Entry], key: _Key, value: _Entry) -> None:
-    if len(memory) >= KEPT:
+    if len(memory) >= PRIORS.kept_classes:
         del memory[next(iter(memory))]
     memory[key] = value

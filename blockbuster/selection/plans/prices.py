@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from blockbuster.costs.coefficients import FITTED
+from blockbuster.emit.tile.layouts import WORD
 from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
@@ -17,9 +18,6 @@ from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Axes, Call
 from blockbuster.selection.plans.whole_part import WholePart
-
-WIDTH = 4
-"""Bytes of an element that a copy reads and writes: values between kernels are mostly float32."""
 
 
 def price(
@@ -94,5 +92,5 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
 def copy_us(call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:
     """Microseconds of a copy. Other functions of whole arrays take the same in every plan."""
     elements = sum(prod(sizes[size_class(dim)] for dim in axes if dim) for axes in call.axes)
-    moving = 2 * WIDTH * elements / machine.memory.bandwidth
+    moving = 2 * WORD * elements / machine.memory.bandwidth
     return (machine.launch.plain + FITTED.start + moving) * 1e6

@@ -37,8 +37,8 @@ from blockbuster.selection.plans.stored import (
     what_is_stored,
 )
 from blockbuster.selection.plans.whole_part import WholePart
+from blockbuster.selection.priors import PRIORS
 
-WIDTH = 118
 WHOLE = "on whole arrays, operator by operator"
 
 
@@ -148,7 +148,11 @@ def wrapped(mark: str, text: str) -> list[str]:
     """A sentence in lines of a report, ``mark`` in front of the first."""
     behind = " " * len(mark) + "  "
     return wrap(
-        shown(text), WIDTH, initial_indent=mark, subsequent_indent=behind, break_on_hyphens=False
+        shown(text),
+        PRIORS.report_width,
+        initial_indent=mark,
+        subsequent_indent=behind,
+        break_on_hyphens=False,
     )
 
 

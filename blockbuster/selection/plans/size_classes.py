@@ -23,6 +23,7 @@ from itertools import islice, product
 
 from blockbuster.ir.lengths import Rule, completed
 from blockbuster.ir.types import Dim
+from blockbuster.selection.priors import PRIORS
 
 Sizes = Mapping[Dim, int]
 Blocks = Mapping[Dim, tuple[int, ...]]
@@ -30,9 +31,6 @@ Blocks = Mapping[Dim, tuple[int, ...]]
 
 Class = tuple[tuple[int, ...], ...]
 """For each dim the size that it rounds up to, and then whether each of its blocks divides it."""
-
-TRIED = 2000  # sets of sizes that are tried as what stands for a class
-EACH = 260  # sizes of each dim: twice the usual blocks, for what follows at a distance from it
 
 
 @lru_cache(1 << 13)
@@ -68,11 +66,12 @@ def representative(sizes: Sizes, rules: Sequence[Rule], blocks: Blocks) -> dict[
     follow = {rule.dim for rule in rules if rule.exact}
     free = [dim for dim in sizes if dim not in follow]
     behind = {dim for rule in rules for dim in (rule.dim, *rule.length.dims)}
+    each = PRIORS.sizes_of_each_dim
     members = [
-        list(islice(_members(sizes[d], blocks.get(d, ())), EACH if d in behind else 1))
+        list(islice(_members(sizes[d], blocks.get(d, ())), each if d in behind else 1))
         for d in free
     ]
-    for tried in islice(_nearest_first(members), TRIED):
+    for tried in islice(_nearest_first(members), PRIORS.tried_sizes):
         try:
             found = completed(dict(zip(free, tried, strict=True)), rules)
         except ValueError:  # a length would not be whole
@@ -100,7 +99,7 @@ def _nearest_first(members: Sequence[Sequence[int]]) -> Iterable[tuple[int, ...]
     """All combinations, those of first entries before the others."""
     return (
         tuple(of[at] for of, at in zip(members, places, strict=True))
-        for depth in range(EACH)
+        for depth in range(PRIORS.sizes_of_each_dim)
         for places in product(*(range(min(len(of), depth + 1)) for of in members))
         if max(places, default=0) == depth
     )

@@ -18,15 +18,14 @@ from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.rules import overflowing
-from blockbuster.selection.candidates.candidate import LARGE
 from blockbuster.selection.parts.better_together import cancelling
-from blockbuster.selection.parts.bounds import MUCH
 from blockbuster.selection.parts.operand_views import OPAQUE, elements
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Axes, Pieces, Seen, Whole
 from blockbuster.selection.plans.whole_price import price_of_whole
 from blockbuster.selection.plans.whole_text import whole_text
+from blockbuster.selection.priors import PRIORS
 
 TWO_TEXTS = ("sigmoid", "silu", "gelu", "erf", "sub0", "recip0")
 """Functions that a text would define twice under one name, for floats and for integers."""
@@ -70,7 +69,8 @@ class WholePart(Part):
         It counts more if it makes an array far larger than all that it is given or gives.
         """
         taken = price_of_whole(self.program, sizes, machine)
-        return Price(taken, len(self.notes), weight=LARGE if self._is_large(sizes) else 1.0)
+        weight = PRIORS.stored_large_factor if self._is_large(sizes) else 1.0
+        return Price(taken, len(self.notes), weight=weight)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class WholePart(Part):
         known = {dim: sizes[size_class(dim)] for dim in self.program.dims}
         shapes = [one.shape for one in self.program.inputs]
         shapes += [self.program.shape_of(output.value) for output in self.program.outputs]
-        most = MUCH * max(elements(shape, known) for shape in shapes)
+        most = PRIORS.large_array_factor * max(elements(shape, known) for shape in shapes)
         return any(elements(one.shape, known) > most for one in self.program.equations)
 
 

@@ -14,16 +14,10 @@ from blockbuster.frontend.shapes import SCANS
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
-from blockbuster.selection.decisions.numpy_price import SMALL, NumpyCosts
+from blockbuster.selection.decisions.numpy_price import NumpyCosts
 from blockbuster.selection.plans.whole_patterns import CONTRACT, PICK
 from blockbuster.selection.plans.whole_steps import FOLDS, Step, Steps, steps_of
-
-OF_ROWS: Mapping[str, tuple[int, int, int, int]] = {
-    "softmax": (11, 4, 1, 2), "log_softmax": (11, 5, 1, 2), "logsumexp": (12, 3, 1, 2),
-    "rms_norm": (6, 4, 0, 1), "layer_norm": (12, 7, 0, 3),
-}  # fmt: skip
-"""Of operators on rows (whole_functions.py): their statements, how often they walk through all
-elements, how many exponentials they take of each, and how often they fold them."""
+from blockbuster.selection.priors import PRIORS
 
 
 def price_of_whole(program: ArrayProgram, sizes: Mapping[Dim, int], machine: Machine) -> float:
@@ -61,7 +55,7 @@ class _Priced:
             return self._copied(step.equation.shape, inner=self._inner(step))
         if step.axes or step.equation.op in (*FOLDS, *SCANS):
             return self._fold(step)
-        if step.equation.op in OF_ROWS:
+        if step.equation.op in PRIORS.numpy_rows:
             return self._of_rows(step)
         return self._pointwise(step)
 
@@ -109,15 +103,15 @@ class _Priced:
         depth, elements = left[-1], prod(self._extents(step.equation.shape))
         right = (1, *self._extents_of(step.reads[1]))
         one = depth * (1, *left)[-2] * (right[-1] if len(right) > 2 else 1)
-        time = self._costs.multiplying(depth * elements, small=one <= SMALL)
+        time = self._costs.multiplying(depth * elements, small=one <= PRIORS.numpy_small_product)
         read = sum(prod(self._extents_of(value)) for value in step.reads)
-        parts = 1 if one <= SMALL else -(-depth // 256)
+        parts = 1 if one <= PRIORS.numpy_small_product else -(-depth // 256)
         return time + self._moving(read + parts * elements, elements)
 
     def _contracted(self, step: Step) -> float:
         x, row = (self._extents_of(value) for value in step.reads)
         elements, one = prod(x), prod(x[-2:])
-        time = self._costs.multiplying(elements, small=one <= SMALL)
+        time = self._costs.multiplying(elements, small=one <= PRIORS.numpy_small_product)
         apart = 0.0 if self._in_order(step.reads[0]) else self._costs.copied(elements)
         return time + self._moving(2 * elements + prod(row), elements) + apart
 
@@ -137,7 +131,7 @@ class _Priced:
         return folded + self._costs.rows(rows) + apart + self._moving(elements, elements)
 
     def _of_rows(self, step: Step) -> float:
-        statements, passes, special, folds = OF_ROWS[step.equation.op]
+        statements, passes, special, folds = PRIORS.numpy_rows[step.equation.op]
         extents = self._extents_of(step.reads[0])
         elements, axis = prod(extents), step.equation.param("axis", -1)
         time = self._moving(2 * passes * elements, 2 * elements)

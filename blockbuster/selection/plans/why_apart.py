@@ -11,8 +11,9 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.parts.bounds import Bounds
 from blockbuster.selection.parts.estimates import Estimates
 from blockbuster.selection.parts.operand_views import OPAQUE
-from blockbuster.selection.parts.partition import UNSAFE, Best, Steps
+from blockbuster.selection.parts.partition import Best, Steps
 from blockbuster.selection.parts.units import Units
+from blockbuster.selection.priors import PRIORS
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ class Found:
             limit = f"more than {self.best.cap} were not tried"
             return f"one kernel for {both} would be {count} groups of operators; {limit}"
         lengths = {part: price.length for part, price in prices.items()}
-        if self.estimates.of(together, lengths) - lengths[one] - lengths[other] >= UNSAFE / 2:
+        more = self.estimates.of(together, lengths) - lengths[one] - lengths[other]
+        if more >= PRIORS.unsafe_us / 2:
             return f"one kernel for {both} would hold a part in which exponentials could overflow"
         estimate = self.estimates.of(together, {part: own.us for part, own in prices.items()})
         apart = prices[one].us + prices[other].us

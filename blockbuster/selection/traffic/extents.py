@@ -14,10 +14,8 @@ from typing import NamedTuple
 
 import blockbuster.selection.traffic.closed_forms as closed_forms
 from blockbuster.ir.types import Dim, Type
+from blockbuster.selection.priors import PRIORS
 from blockbuster.selection.traffic.closed_forms import ONE, ClosedForm, first_block, product, size
-
-KNOWN = 4096
-"""Products that are remembered: one program has few, and those between steps have the same."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def folded(extents: Sequence[Extent], depth: int, dim: Dim) -> tuple[Extent, ...
     return tuple(first_block(dim) if e == OfLoop(depth) else e for e in extents)
 
 
-@lru_cache(maxsize=KNOWN)
+@lru_cache(maxsize=PRIORS.remembered_products)
 def elements(extents: tuple[Extent, ...], loops: tuple[Loop, ...]) -> ClosedForm:
     """The elements of an item of these extents, over all iterations of the loops together."""
     own = product(e for e in extents if isinstance(e, ClosedForm))
@@ -84,7 +82,7 @@ def elements(extents: tuple[Extent, ...], loops: tuple[Loop, ...]) -> ClosedForm
     )
 
 
-@lru_cache(maxsize=KNOWN)
+@lru_cache(maxsize=PRIORS.remembered_products)
 def sum_of_extents(loop: Loop, power: int) -> ClosedForm:
     """The sum of the extents of a loop's blocks, each to ``power``.
 
@@ -102,7 +100,7 @@ def sum_of_extents(loop: Loop, power: int) -> ClosedForm:
     return full * product([first] * power) + product([last] * power) - skipped
 
 
-@lru_cache(maxsize=KNOWN)
+@lru_cache(maxsize=PRIORS.remembered_products)
 def largest(extents: tuple[Extent, ...], loops: tuple[Loop, ...]) -> ClosedForm:
     """The elements of the largest item of these extents: that of first blocks."""
     return product(
