@@ -30,7 +30,8 @@ class Flip:
 
 @dataclass(frozen=True)
 class Ranked:
-    """The ``count`` ``largest`` or smallest elements of an axis in order, or their ``places``.
+    """The ``count`` elements of an axis that come first ``from_end``, "largest" or "smallest", in
+    order; ``gives`` "values" or their "places".
 
     NaN counts as larger than infinity. Of equal elements NumPy's come in the order of their places;
     torch does not say which come first.
@@ -38,23 +39,23 @@ class Ranked:
 
     axis: int
     count: int
-    largest: bool
-    places: bool
+    from_end: str
+    gives: str
 
     def __str__(self) -> str:
-        which = "places of the " * self.places + ("largest" if self.largest else "smallest")
-        return f"{self.count} {which}[{self.axis}]"
+        return f"{self.gives} of the {self.count} {self.from_end}[{self.axis}]"
 
     def __call__(self, array: Any) -> Any:
+        largest, places = self.from_end == "largest", self.gives == "places"
         if is_tensor(array):
-            found = array.topk(self.count, self.axis, self.largest)
-            return found.indices if self.places else found.values
-        seen = np.flip(array, self.axis) if self.largest else array
+            found = array.topk(self.count, self.axis, largest)
+            return found.indices if places else found.values
+        seen = np.flip(array, self.axis) if largest else array
         order = np.argsort(seen, self.axis, "stable")
-        if self.largest:
+        if largest:
             order = array.shape[self.axis] - 1 - np.flip(order, self.axis)
         order = order.take(np.arange(self.count), self.axis)
-        return order if self.places else np.take_along_axis(array, order, self.axis)
+        return order if places else np.take_along_axis(array, order, self.axis)
 
 
 @dataclass(frozen=True)

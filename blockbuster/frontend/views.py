@@ -335,7 +335,8 @@ class ViewRecorder(Pieces):
         at = across + len(other.axes) - rank  # negative where the other lacks the axis
         is_join = isinstance(self.primitives[value].op, Join)
         result: Ref
-        of_both = summed or (place < rank - 2 and at >= 0 and other.axes[at] is not None)
+        few = is_join and len(self.parts(value)) <= MOST_PARTS
+        of_both = summed or (few and place < rank - 2 and at >= 0 and other.axes[at] is not None)
         whole = is_join and not (of_both or self._apart(value, other, index, place, rank))
         if whole or not self._alike(value, [other], [at]):
             result = yield self._product(*_ordered(index, self.copied(mine), other))

@@ -89,6 +89,20 @@ def test_the_largest_and_their_positions(torch, k):
         np.testing.assert_array_equal(found[0].numpy(), sign * np.take_along_axis(x, order, 1))
 
 
+def test_many_of_the_largest_are_saved_and_too_many_refused(torch, tmp_path):
+    fn = lambda x: torch.topk(x * 2, 9, dim=0, largest=False)  # noqa: E731
+    x = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
+    program = bb.trace(fn, x="M N")
+    bb.compile(program, {"M": 12, "N": 3}, "float32", "cpu").save(tmp_path / "program.json")
+
+    values, places = bb.load(tmp_path / "program.json")(x)
+    right = fn(torch.from_numpy(x))
+    np.testing.assert_array_equal(values, right.values.numpy())
+    np.testing.assert_array_equal(places, right.indices.numpy())
+    with pytest.raises(bb.TraceError, match="at most the elements of the axis"):
+        bb.jit(fn)(torch.ones(8, 3))
+
+
 NUMBERS = {
     "float": (np.nan, np.inf, -np.inf, 1.0, 2.0, -3.0, 0.5), "uint": (0, 1, 2, 200, 255),
     "int": (0, 1, 2, 100, -3, -128),

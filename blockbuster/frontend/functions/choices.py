@@ -154,13 +154,10 @@ def ranked(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Arra
     if k > MOST_CHOSEN:
         dims.assume(spare)
         shape = (*x.axes[:at], dims.derived(whole(k), "ranked", k), *x.axes[at + 1 :])
-        moves = [Ranked(at, k, largest, places) for places in (False, True)]
-        kinds = (x.kind, POSITION)
-        values, found = (
-            x.trace.custom(move, (x,), shape, str(move), kind)
-            for move, kind in zip(moves, kinds, strict=True)
-        )
-        return values, found
+        end = "largest" if largest else "smallest"
+        values, found = Ranked(at, k, end, "values"), Ranked(at, k, end, "places")
+        return (x.trace.custom(values, (x,), shape, str(values), x.kind),
+                x.trace.custom(found, (x,), shape, str(found), POSITION))  # fmt: skip
     return _one_by_one(x, k, at, largest)
 
 
