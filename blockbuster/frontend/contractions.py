@@ -128,6 +128,15 @@ def equation_of(x: Any) -> Equation | None:
     return x.trace.recorded[1][x.value.node] if made else None
 
 
+def shows_windows(x: Any) -> bool:
+    """True if a traced array is a view of windows, which may overlap."""
+    equation = equation_of(x)
+    while equation is not None and equation.op in MOVES and equation.op != "windows":
+        (shown,) = equation.operands
+        equation = equation_of(array_at(x.trace, shown)) if isinstance(shown, Value) else None
+    return equation is not None and equation.op == "windows"
+
+
 def _before_views(seen: Shown) -> Shown:
     """The array that transposes and new axes show, with the letters that are shown of it."""
     equation = equation_of(seen.array)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, reduce_axes
-from blockbuster.frontend.contractions import LETTERS
+from blockbuster.frontend.contractions import LETTERS, shows_windows
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.functions.shapes import is_unit
 from blockbuster.frontend.kinds import FLOAT, dtype_of_kind
@@ -104,8 +104,8 @@ def _product(a: Lettered, b: Lettered, kept: str, output: str, taps: str) -> Let
 
     Where no letter is summed on matrix units, the axes keep the order of the array that has them
     all, so that a computed one is stored once. Letters that are summed together, and stand side by
-    side in both arrays, are one axis. ``taps`` stand in front: the last axes are blocks of tiles,
-    and windows have few elements.
+    side in both arrays, are one axis, but for windows, which would be copied for it. ``taps`` stand
+    in front: the last axes are blocks of tiles, and windows have few elements.
     """
     a, b = a.summed(kept + b.letters), b.summed(kept + a.letters)
     shared = [letter for letter in a.letters if letter in b.letters]
@@ -123,7 +123,8 @@ def _product(a: Lettered, b: Lettered, kept: str, output: str, taps: str) -> Let
         product = Lettered(a.arranged(every) * b.arranged(every), every)
         return product.summed(kept)
     run = "".join(folded)
-    if len(run) > 1 and not taps and run in a.letters and run in b.letters:
+    together = all(run in x.letters and not shows_windows(x.array) for x in (a, b))
+    if len(run) > 1 and together and not taps:
         return _product(a.with_one_axis(run), b.with_one_axis(run), kept, output, taps)
     inner = folded[-1]  # the others count as batches until they are summed
     over = "".join((*folded[:-1], *batch, *rows[:-1], *columns[:-1]))
