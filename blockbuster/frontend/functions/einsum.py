@@ -213,7 +213,8 @@ def _path_of_three(
         count = sum(math.prod(extents.get(c, _USUAL) for c in letters) for letters in (met, last))
         return count, len(output) - len(last)
 
-    return [min(((0, 1), (0, 2), (1, 2)), key=cost), (0, 1)]
+    first = min(((0, 1), (0, 2), (1, 2)), key=cost)
+    return [first, (1, 0) if 0 in first else (0, 1)]  # the product stands behind what is left
 
 
 def _refused(subscripts: str, reason: str) -> Exception:
