@@ -50,7 +50,7 @@ Wait = tuple[tuple[int, ...], Waiting | str]
 
 
 class RunBeside(LocalRule):
-    """A rule for maps that fold leads and folds that wait for those, of one kind.
+    """A rule for maps that fold leads, and for folds of one kind that wait for these.
 
     ``roles`` are the names of both in a match, ``words`` those of the leads in a description.
     """
@@ -77,12 +77,8 @@ class RunBeside(LocalRule):
 
     def apply(self, match: Match) -> Graph:
         first, fold = (match.nodes[role] for role in self.roles)
-        sites = (found for _, found in self.waiting(match.graph, fold))
-        return _run_beside(
-            match,
-            next(each for each in sites if isinstance(each, Waiting) and each.first == first),
-            *self.roles,
-        )
+        sites = (each for _, each in self.waiting(match.graph, fold) if isinstance(each, Waiting))
+        return _run_beside(match, next(each for each in sites if each.first == first), *self.roles)
 
     def describe(self, match: Match) -> str:
         return f"{match.detail} beside {self.words} in {label(match.node(self.roles[0]))}"

@@ -164,9 +164,7 @@ def _takes_root_of_sign(expr: Expr, c: Arg) -> bool:
 
 
 def repaired_by(degree: Degree, lead: Value, port: int, alone: Node, scale: Value) -> Waiting:
-    """The sum in the loop of its magnitude, by which it is scaled there; behind the loop the scale
-    takes the place of that of all blocks.
-    """
+    """The sum in the loop of its magnitude m, where 1 / m stands for the scale."""
     least, of_all = at_least(Arg(0)), at_least(Arg(1))
     in_loop = least if degree.divides else call("reciprocal", least)
     whole = call("div", of_all, Arg(2)) if degree.divides else call("mul", Arg(2), of_all)

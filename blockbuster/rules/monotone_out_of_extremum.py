@@ -118,13 +118,16 @@ def _judged(graph: Graph, port: int, alone: Node, waits: list[Value]) -> _Found 
     assert isinstance(op, Map)
     leaves = [formulas.leaf(("input", at)) for at in range(len(op.iterated))]
     known = formulas.of(op.body, leaves)
+    kept = {*alone.types[0].axes} - {op.dim}
     shared = {
         leaf.index: value
         for leaf, value, walks in zip(leaves, alone.operands, op.iterated, strict=True)
-        if not walks
-        and not graph.type_of(value).buffered
-        and op.dim not in graph.type_of(value).axes
+        if not walks and not graph.type_of(value).buffered and {*graph.type_of(value).axes} <= kept
     }
+    for value in waits:
+        if value in alone.operands and value not in shared.values():
+            name = name_of(graph, value)
+            raise NotMonotoneError(f"waits for {name}, which changes along what is folded")
     signs = {index: signs_of_value(graph, value) for index, value in shared.items()}
     late = frozenset(index for index, value in shared.items() if value in waits)
     whole = frozenset(index for index, value in shared.items())

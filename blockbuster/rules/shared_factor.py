@@ -85,9 +85,8 @@ class LeavingFactor(MoveOut):
         graph, position = match.graph, match.nodes["map"]
         ports = made_here(graph, position)
         tried = (self.followed(match.map("map"), port, match.origin()) for port in ports)
-        return _taken_out(
-            match, next(f for f in tried if not why_it_stays(graph, position, f.values))
-        )
+        found = next(f for f in tried if not why_it_stays(graph, position, f.values))
+        return _taken_out(match, found)
 
 
 # Conditions: which maps and operands, and why a factor stays ---------------------------

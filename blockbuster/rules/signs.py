@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from blockbuster.ir.expr import arguments
@@ -66,14 +67,19 @@ def signs_of_value(
     expr = scalar_of(node)
     if expr is not None:
         return signs_of(expr, {at: of(at) for at in arguments(expr)}, trusted)
+    if not isinstance(node.op, Map):
+        return _of_operator(node, of)
+    result, end = node.op.results[value.port], node.op.body.outputs[value.port].value
+    if node.op.start or isinstance(result, Rescale):
+        return ANY
+    inner = Around(graph, node, around)
+    signs = signs_of_value(node.op.body, end, inner, left=left - 1, trusted=trusted)
+    return signs_of_fold(result.monoid, signs) if isinstance(result, Accumulate) else signs
+
+
+def _of_operator(node: Node, of: Callable[[int], str]) -> str:
+    """The signs of what an operator makes of operands with the signs ``of(0)``, ``of(1)``."""
     match node.op:
-        case Map(body=body, results=results, start=0):
-            result, end = results[value.port], body.outputs[value.port].value
-            if isinstance(result, Rescale):
-                return ANY
-            inner = Around(graph, node, around)
-            signs = signs_of_value(body, end, inner, left=left - 1, trusted=trusted)
-            return signs_of_fold(result.monoid, signs) if isinstance(result, Accumulate) else signs
         case Functional("dot"):
             return signs_of_fold("+", product_of_signs(of(0), of(1)))
         case Functional(name) if name in MONOID_OF:
