@@ -125,7 +125,7 @@ def test_a_part_takes_as_much_longer_as_a_part_in_it_did():
 
 
 def test_a_part_takes_as_much_longer_as_one_that_differs_in_sizes_alone():
-    """Two norms behind a product each, one of them priced: they share no unit but that of x."""
+    """A norm before three products, one of which was priced with it."""
 
     def normed_twice(x, w, u):
         x = bb.rms_norm(x)
@@ -143,3 +143,6 @@ def test_a_part_takes_as_much_longer_as_one_that_differs_in_sizes_alone():
     assert excess(norm | wide) == 0.0  # no tanh
     assert excess(norm | other | wide) == pytest.approx(5.0)
     assert excess(other) == excess(norm) == 0.0
+
+    quick = {norm | narrow: found.of(norm | narrow, {}) - 5.0}
+    assert found.of(norm | other, quick) == found.of(norm | other, {})

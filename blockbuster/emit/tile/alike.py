@@ -21,10 +21,10 @@ from blockbuster.emit.tile.program import Buffer, Stmt
 from blockbuster.ir.expr import Arg, Call, Const, Size
 from blockbuster.ir.origin import Origin
 
-Body: TypeAlias = tuple[Stmt, ...]
+Written: TypeAlias = tuple[Stmt, ...]
 Inputs: TypeAlias = tuple[Buffer, ...]
 
-KEPT = 4096
+KEPT = 1024
 """Bodies that are remembered."""
 
 TOLD_BY_EQUALITY = (str, int, bool, NoneType, Origin, Arg, Call, Const, Size)
@@ -32,29 +32,30 @@ TOLD_BY_EQUALITY = (str, int, bool, NoneType, Origin, Arg, Call, Const, Size)
 them: 0.0 equals -0.0. ``Origin`` and ``Call`` compare large graphs without recursion."""
 
 
-class _Written:
+class _Key:
     """The key of a body of a program: equal to those of bodies that are written alike."""
 
     __slots__ = ("body", "inputs")
 
-    def __init__(self, body: Body, inputs: Inputs) -> None:
+    def __init__(self, body: Written, inputs: Inputs) -> None:
         self.body, self.inputs = body, inputs
 
     def __eq__(self, other: object) -> bool:
-        here = isinstance(other, _Written) and self.inputs is other.inputs
-        return here and are_alike(self.body, other.body)
+        if not isinstance(other, _Key) or self.inputs is not other.inputs:
+            return False
+        return are_alike(self.body, other.body)
 
     def __hash__(self) -> int:
         return hash(self.body)
 
 
-def first_alike(body: Body, inputs: Inputs) -> Body:
+def first_alike(body: Written, inputs: Inputs) -> Written:
     """The first body that was written as ``body`` is, in a program with these very ``inputs``."""
-    return _first(_Written(body, inputs))
+    return _first(_Key(body, inputs))
 
 
 @lru_cache(maxsize=KEPT)
-def _first(key: _Written) -> Body:
+def _first(key: _Key) -> Written:
     return key.body
 
 

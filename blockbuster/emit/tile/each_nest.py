@@ -17,10 +17,10 @@ from dataclasses import fields as fields_of
 from functools import lru_cache, wraps
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from blockbuster.emit.tile.alike import Body, Inputs, first_alike
+from blockbuster.emit.tile.alike import Inputs, first_alike
 from blockbuster.emit.tile.dataflow import defined, names_beside, with_parts
 from blockbuster.emit.tile.hashed import HashedOnce
-from blockbuster.emit.tile.program import Buffer, Nest, TileProgram, statements
+from blockbuster.emit.tile.program import Buffer, Nest, Stmt, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.ir.types import Dim
 
@@ -31,6 +31,7 @@ BESIDE = tuple(each.name for each in fields_of(Nest) if each.name != "body")
 """The fields of a nest besides its body."""
 
 Kind = TypeVar("Kind")
+Body: TypeAlias = tuple[Stmt, ...]
 ProgramPass: TypeAlias = Callable[[TileProgram], TileProgram]
 
 

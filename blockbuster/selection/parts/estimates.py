@@ -70,8 +70,9 @@ class Estimates:
     def _like(self, kernel: int, priced: Mapping[int, float]) -> float:
         """How much longer a part of several units took that is like one in all but sizes."""
         kind = self._kind(kernel)
-        alike = (own for own, taken in priced.items() if taken < inf and self._kind(own) == kind)
-        return max((self._excess(own, priced) for own in alike if kind), default=0.0)
+        known = priced.items() if kind else ()
+        alike = (own for own, taken in known if taken < inf and self._kind(own) == kind)
+        return max((0.0, *(self._excess(own, priced) for own in alike)))
 
     def _kind(self, part: int) -> Kind:
         """The operators of a part, and which of them read one another; none of a single unit."""
