@@ -8,8 +8,8 @@
     case = "steps of 64 instead of 128 lanes gained and lost up to 4%"
 
 They are no numbers of a machine (those stand in machines/data): they say where one way to compute
-begins to be better than another, as far as the closed form does not know, how much is looked at,
-and how much is told of it. No module of this package defines such a number of its own.
+begins to be better than another, as far as the closed form does not know, and how much is looked
+at. No module of this package defines such a number of its own.
 """
 
 from __future__ import annotations
@@ -149,17 +149,6 @@ class Priors:
     tried_sizes: int
     sizes_of_each_dim: int
     numpy_rows: Mapping[str, tuple[int, ...]]
-    report_width: int
-    kernel_line_width: int
-    named_arrays: int
-    named_characters: int
-    many_operators: int
-    shown_operators: int
-    told_gap: float
-    told_refusals: int
-    told_values: int
-    told_values_in_short: int
-    told_reasons: int
     contenders: int
     schedules_tried: int
     few_bytes: int
@@ -179,6 +168,7 @@ class Priors:
     part_caps: tuple[int, ...]
     plan_steps: int
     whole_program_factor: float
+    overlapping_values: int
     unsafe_us: float
 
 

@@ -8,7 +8,6 @@ from itertools import chain, combinations
 import pytest
 
 from blockbuster.selection.parts.overlapping import (
-    MOST,
     Making,
     Values,
     best_cover,
@@ -16,6 +15,7 @@ from blockbuster.selection.parts.overlapping import (
     makings,
 )
 from blockbuster.selection.parts.partition import Price, Steps
+from blockbuster.selection.priors import PRIORS
 from tests.selection.integer_program import solved, those_that_cannot_run
 from tests.selection.test_partition import drawn
 
@@ -138,10 +138,11 @@ def test_what_a_part_computes_in_vain_is_no_part():
 
 
 def test_a_program_with_too_many_arrays_is_refused_in_words():
-    values = Values(range(MOST + 1), [0] * (MOST + 1), 1)
+    most = PRIORS.overlapping_values
+    values = Values(range(most + 1), [0] * (most + 1), 1)
 
     with pytest.raises(ValueError, match=r"programs of at most 8 arrays .* give: here are 9"):
-        best_cover(values, [0] * (MOST + 1), bound=lambda one: 1.0, price=lambda one: Price(1.0))
+        best_cover(values, [0] * (most + 1), bound=lambda one: 1.0, price=lambda one: Price(1.0))
 
 
 def test_without_kernels_there_is_no_plan():

@@ -22,10 +22,7 @@ from typing import NamedTuple
 from blockbuster.errors import message
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.parts.units import Units, numbers_in
-
-MOST = 8
-"""Values of a program at most. Eight, of units that read all before them, are stored by up to 3,280
-parts, and the way over the 256 sets of stored values takes 0.05 seconds; seven take 0.01."""
+from blockbuster.selection.priors import PRIORS
 
 
 class Making(NamedTuple):
@@ -132,10 +129,11 @@ def best_cover(
     """The parts of the best plan in the order in which they run, none if it would take infinitely
     long, and the prices of all parts that were priced. ``bound``: what a part does not go below.
 
-    Raises ValueError for more than ``MOST`` values.
+    Raises ValueError for more than ``overlapping_values`` values (priors.toml).
     """
-    if (count := len(values.makers)) > MOST:
-        what = f"parts may overlap in programs of at most {MOST} arrays that groups of operators "
+    most = PRIORS.overlapping_values
+    if (count := len(values.makers)) > most:
+        what = f"parts may overlap in programs of at most {most} arrays that groups of operators "
         hint = 'effort="exhaustive" prices all parts that do not overlap'
         raise ValueError(message(f"{what}give: here are {count}", hint=hint))
     prices: dict[Making, Price] = {}

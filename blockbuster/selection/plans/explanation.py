@@ -14,6 +14,7 @@ from blockbuster.ir.types import size_class
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.partition import Best
+from blockbuster.selection.plans import layout
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.operators import computes
 from blockbuster.selection.plans.pieces import Call
@@ -200,7 +201,7 @@ def _search(plan: Plan, divided: Divided) -> Iterator[str]:
 
 def _gap(taken: float, bound: float) -> str:
     """How far a plan may be above the best one, in words; empty if that is not worth telling."""
-    if not 0.0 < bound < inf or taken / bound - 1.0 < PRIORS.told_gap:
+    if not 0.0 < bound < inf or taken / bound - 1.0 < layout.GAP:
         return ""
     if taken < 2.0 * bound:
         return f": this one is at most {taken / bound - 1.0:.1%} above"
@@ -223,11 +224,11 @@ def _whole(best: Best) -> str:
 def _refused(found: Found) -> Iterator[str]:
     """The parts that have no kernels, and why."""
     refused = [*found.refused.items()]
-    for bits, reason in refused[: PRIORS.told_refusals]:
+    for bits, reason in refused[: layout.REFUSALS]:
         equations = found.units.program.equations
         own = [equations[at] for at in found.units.equations(bits)]
         yield f"no kernel for {computes(own)}: {reason}"
-    left = len(refused) - PRIORS.told_refusals
+    left = len(refused) - layout.REFUSALS
     if left > 0:
         yield f"no kernel for {left} other part{'s' * (left > 1)}"
 
@@ -236,7 +237,7 @@ def _wrapped(mark: str, text: str) -> list[str]:
     behind = " " * len(mark) + ("  " if mark else "")
     return wrap(
         shown(text),
-        PRIORS.report_width,
+        layout.WIDTH,
         initial_indent=mark,
         subsequent_indent=behind,
         break_on_hyphens=False,

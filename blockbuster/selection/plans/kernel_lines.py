@@ -27,8 +27,8 @@ from blockbuster.frontend.program import Equation
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.origin import SourceLine
 from blockbuster.selection.parts.operand_views import PRODUCT
+from blockbuster.selection.plans import layout
 from blockbuster.selection.plans.operators import computes
-from blockbuster.selection.priors import PRIORS
 
 DOT = "dot"
 
@@ -55,12 +55,12 @@ class KernelLine:
         limit = f"limited by {self.limit}" if self.limit else ""
         end = ", ".join(filter(None, (time, limit)))
         behind = "".join(f", {one}" for one in self.more) + (f"; {end}" if end else "")
-        few = PRIORS.named_arrays
+        few = layout.ARRAYS
         names = (*self.writes[:few], "...") if len(self.writes) > few else self.writes
-        mark += f"{cut(shown(', '.join(names)), PRIORS.named_characters)} = " if names else ""
-        room = PRIORS.kernel_line_width - len(mark) - len(behind)
+        mark += f"{cut(shown(', '.join(names)), layout.NAMES)} = " if names else ""
+        room = layout.KERNEL_WIDTH - len(mark) - len(behind)
         what = computes(self.equations, room) if self.equations else self.otherwise
-        return cut(mark + cut(shown(what), room) + behind, PRIORS.kernel_line_width)
+        return cut(mark + cut(shown(what), room) + behind, layout.KERNEL_WIDTH)
 
     def renamed(self, names: Mapping[str, str]) -> KernelLine:
         """The same line, with other names of arrays."""

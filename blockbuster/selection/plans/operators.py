@@ -8,7 +8,7 @@ from itertools import groupby
 from blockbuster.errors import shown
 from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.program import Equation
-from blockbuster.selection.priors import PRIORS
+from blockbuster.selection.plans import layout
 
 
 def computes(equations: Sequence[Equation], room: int | None = None) -> str:
@@ -19,7 +19,7 @@ def computes(equations: Sequence[Equation], room: int | None = None) -> str:
     own = [one for one in equations if one.op not in MOVES] or equations
     words = (str(one.param("name")) if one.op == "custom" else one.op for one in own)
     counted = [(word, len([*same])) for word, same in groupby(words)]
-    number = len(counted) if len(counted) <= PRIORS.many_operators else PRIORS.shown_operators
+    number = len(counted) if len(counted) <= layout.MANY_OPERATORS else layout.SHOWN_OPERATORS
     where = _where(own)
     text = _named(counted, number) + where
     while room is not None and len(text) > room and number > 1:

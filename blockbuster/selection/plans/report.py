@@ -20,6 +20,7 @@ from blockbuster.rules import explain
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.candidate import CPU, Choice
 from blockbuster.selection.considered import NO_CHOICE, in_words
+from blockbuster.selection.plans import layout
 from blockbuster.selection.plans.at_sizes import at_sizes
 from blockbuster.selection.plans.call_times import calls_of
 from blockbuster.selection.plans.divided import Divided
@@ -37,7 +38,6 @@ from blockbuster.selection.plans.stored import (
     what_is_stored,
 )
 from blockbuster.selection.plans.whole_part import WholePart
-from blockbuster.selection.priors import PRIORS
 
 WHOLE = "on whole arrays, operator by operator"
 
@@ -149,7 +149,7 @@ def wrapped(mark: str, text: str) -> list[str]:
     behind = " " * len(mark) + "  "
     return wrap(
         shown(text),
-        PRIORS.report_width,
+        layout.WIDTH,
         initial_indent=mark,
         subsequent_indent=behind,
         break_on_hyphens=False,

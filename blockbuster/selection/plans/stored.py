@@ -23,9 +23,9 @@ from blockbuster.rules.explain import APPLIES, Explanation
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.candidate import Choice
 from blockbuster.selection.considered import Considered, in_words
+from blockbuster.selection.plans import layout
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
-from blockbuster.selection.priors import PRIORS
 
 if TYPE_CHECKING:
     from blockbuster.selection.plans.plan import Plan
@@ -71,7 +71,7 @@ class Stored:
         if self.written.chunks is not None:
             return f"stored: {self.written.partial} ({in_bytes(self.written.bytes)})"
         names = [name.split("[")[0].split(":")[0] for name in self.written.names]
-        few = PRIORS.told_reasons
+        few = layout.REASONS
         said = ", ".join([*names[:few], "..."] if len(names) > few else names)
         size = f"{said} ({in_bytes(self.written.bytes)})" if names else "no array"
         if not self.reasons:
@@ -86,7 +86,7 @@ def what_is_stored(plan: Plan, sizes: Mapping[Dim, int]) -> tuple[str, ...]:
     Of a plan from a file only functions of whole arrays are known.
     """
     found = values_stored(plan, sizes)
-    few = PRIORS.told_values
+    few = layout.VALUES
     lines, left = [*map(str, found[:few])], found[few:]
     if not left:
         return (*lines,)
@@ -105,7 +105,7 @@ def in_short(found: Sequence[Stored]) -> Iterator[str]:
         key = at if chunks is None else (chunks.dim, chunks.count, chunks.number)
         merged[key] = _together(merged[key], one) if key in merged else one
     ordered = sorted(merged.values(), key=lambda one: (not one.failed, -one.written.bytes))
-    few = PRIORS.told_values_in_short
+    few = layout.VALUES_IN_SHORT
     for one in ordered[:few]:
         yield one.short
         if one.unlock:
@@ -184,7 +184,7 @@ def _from_part_to_part(plan: Plan, shapes: Shapes) -> Iterator[Stored]:
                 alike.setdefault((at, readers, shapes[name], plan.kept[name]), []).append(name)
     first = [own[0] for own in writes]
     for (at, readers, shape, dtype), names in alike.items():
-        found, told_of = divided.found, readers[: PRIORS.told_reasons]
+        found, told_of = divided.found, readers[: layout.REASONS]
         why = [found.why_apart(at, n, first) for n in told_of] if found else []
         chosen = found is not None and not any(found.must_be_apart(at, n) for n in told_of)
         words = (*names[:-1], f"{names[-1]}: {dtype}")
@@ -255,7 +255,7 @@ def _stored(
     near = _nearest(edges, written.dims)
     reasons = dict.fromkeys(f"{one.reader} reads {one.producer}: {_reason(one)}" for one in near)
     unlock = next((one.unlock for one in near if one.unlock), "")
-    return Stored(_named(written, near), tuple(reasons)[: PRIORS.told_reasons], unlock)
+    return Stored(_named(written, near), tuple(reasons)[: layout.REASONS], unlock)
 
 
 def _reason(one: Explanation) -> str:
