@@ -1,6 +1,6 @@
 """Programs that other fusion algorithms offer for parts, checked before they take part in a choice.
 
-A fuser is a function: it is given a part, an array program, and gives programs that compute the
+A fuser is a function that is given a part, an array program, and gives programs that compute the
 same. Ours is ``bb.fuse(bb.lower(part))``, and always takes part. What a user's fuser offers becomes
 a form of the part, if it is proven equal: the price decides. A fuser that raises, or offers
 something else, is left out for that part, and the plan's notes say so.
@@ -24,10 +24,10 @@ from blockbuster.selection.plans.part import Part
 class Fuser(Protocol):
     """A fusion algorithm that takes part in the choice of kernels: any function like this.
 
-    ``part`` is an array program: what a kernel is looked for, with its ``equations``, ``inputs``
-    and ``outputs``. It gives programs that read the same arrays by name and compute the same
-    outputs in the same order. A block program is taken as it is, each as one candidate; an array
-    program is lowered and fused by our rules. What cannot be one, is not offered: ``()``.
+    ``part`` is an array program, with its ``equations``, ``inputs`` and ``outputs``. A fuser gives
+    programs that read the same arrays by name and compute the same outputs in the same order, and
+    none, ``()``, for a part that it does not know. A block program is one candidate, as it is; an
+    array program is lowered and fused by our rules.
     """
 
     def __call__(self, part: ArrayProgram, /) -> Iterable[ArrayProgram | Graph]:
