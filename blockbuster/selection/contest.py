@@ -64,20 +64,34 @@ def contest(
     What a compiler ``refused`` stays out and is noted in ``refusals``, and with one kernel asked
     for, loops in chunks stay out too. Of choices whose default kernels do the same work the first
     alone is varied, until a compiler refuses something: the closed form does not tell them apart.
+    The others take its schedule where that gives the same kernels, and keep their own elsewhere.
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
-    varied = list[Choice]()
+    varied = list[tuple[Choice, Choice]]()  # with the default schedule, and at its best
     for choice in sorted(choices, key=lambda one: one.rank)[:CONTENDERS]:
         if best is not None and not _may_win(choice, best):
             continue
-        if not refused and any(_do_the_same(choice, other) for other in varied):
-            continue
-        varied.append(choice)
-        made = _at_its_best(choice, setting, refused, best, refusals)
+        alike = (made for one, made in varied if not refused and _do_the_same(choice, one))
+        twin = next(alike, None)
+        if twin is not None:
+            made = _scheduled_like(choice, twin)
+        else:
+            made = _at_its_best(choice, setting, refused, best, refusals)
+            varied.append((choice, made))
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
+
+
+def _scheduled_like(choice: Choice, other: Choice) -> Choice:
+    """``choice`` with the schedule of another; as it is where that gives other kernels here."""
+    if choice.scheduled is None or not (choice.usual and other.usual):
+        return choice
+    twin = on_equal_program(other, choice.scheduled.start)
+    if twin is None or twin.scheduled is None or twin.cost is None:
+        return choice
+    return replace(with_schedule(choice, twin.scheduled, twin.cost), schedules=other.schedules)
 
 
 def _do_the_same(one: Choice, other: Choice) -> bool:
