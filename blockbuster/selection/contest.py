@@ -12,10 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import inf, isclose
 
-from blockbuster.costs.footprint import Footprint
-from blockbuster.costs.work import Work
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.tile.fingerprint import numbered_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.errors import EmitError, ParseError
@@ -48,38 +47,34 @@ def contest(
     """``choices``, the best of them with the best schedules near their own.
 
     What a compiler ``refused`` stays out and is noted in ``refusals``, and with one kernel asked
-    for, loops in chunks stay out too. Of choices whose default kernels do the same work the first
-    alone is varied, until a compiler refuses something: the closed form does not tell them apart.
+    for, loops in chunks stay out too.
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
-    varied = list[Choice]()
+    varied: dict[str, Choice] = {}  # by the text of their default kernels
     for choice in sorted(choices, key=lambda one: one.rank)[: PRIORS.contenders]:
         if best is not None and not _may_win(choice, best):
             continue
-        if not refused and any(_do_the_same(choice, other) for other in varied):
-            continue
-        varied.append(choice)
-        made = _at_its_best(choice, setting, refused, best, refusals)
+        text = numbered_tiles(choice.scheduled.draft) if choice.scheduled else ""
+        made = _scheduled_like(choice, varied[text]) if text in varied else None
+        if made is None or made.key in refused:
+            made = _at_its_best(choice, setting, refused, best, refusals)
+        varied.setdefault(text, made)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
 
 
-def _do_the_same(one: Choice, other: Choice) -> bool:
-    """True if the default kernels of two choices do the same work in the same time, and overflow
-    alike. Their statements may come in another order, by which estimates of registers differ.
+def _scheduled_like(choice: Choice, other: Choice) -> Choice | None:
+    """``choice`` with the schedule of another, whose default kernels are the same; None if that
+    gives other kernels here.
     """
-    if one.cost is None or other.cost is None or one.price != other.price:
-        return False
-    same = (one.unsafe, one.weight, one.usual) == (other.unsafe, other.weight, other.usual)
-    return same and _counted(one.cost.works) == _counted(other.cost.works)
-
-
-def _counted(works: Sequence[Work]) -> list[tuple[Work, int]]:
-    """What is counted of works, and what they take of shared memory."""
-    nothing = Footprint(0, 0, 0)
-    return [(replace(work, footprint=nothing), work.footprint.shared) for work in works]
+    if choice.scheduled is None or not (choice.usual and other.usual):
+        return None
+    twin = on_equal_program(other, choice.scheduled.start)
+    if twin is None or twin.scheduled is None or twin.cost is None:
+        return None
+    return replace(with_schedule(choice, twin.scheduled, twin.cost), schedules=other.schedules)
 
 
 def best_of(choices: Sequence[Choice]) -> Choice:

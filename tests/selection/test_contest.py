@@ -7,11 +7,8 @@ from math import inf
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.tile.array_dtypes import given_by
 from blockbuster.selection import contest
-from blockbuster.selection.candidates.candidate import Setting
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.considered import Refusals
 from blockbuster.selection.contest import at_other_sizes, best_of
 from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.price import priced
@@ -122,32 +119,6 @@ def test_of_equals_the_more_fused_is_best():
     assert best_of([one, slow]) is one
     assert best_of([one, replace(slower, kernels=2)]) is one
     assert best_of([one, unsafe]) is one
-
-
-@pytest.mark.parametrize(
-    ("own", "counted", "refused", "searches"),
-    [
-        ({}, {}, {}, 1),
-        ({}, {}, {("a key",): "it is wrong"}, 2),
-        ({"weight": 1.01}, {}, {}, 2),
-        ({"price": 99.0}, {}, {}, 2),
-        ({}, {"programs": 1}, {}, 2),
-    ],
-)
-def test_choices_whose_default_kernels_do_the_same_share_a_search(
-    monkeypatch, own, counted, refused, searches
-):
-    asked = []
-    monkeypatch.setattr(contest, "variations", lambda *args, **named: asked.append(args) or ())
-    one = fused().glance(SIZES, "float16", "sm_90").best
-    (work,) = one.cost.works
-    seen = work.footprint.registers + 4  # an estimate: statements in another order change it
-    works = (replace(work, footprint=replace(work.footprint, registers=seen), **counted),)
-    twin = replace(one, cost=replace(one.cost, works=works), key=("twin",), **own)
-    setting = Setting(SIZES, given_by("float16"), "sm_90", in_chunks=True)
-
-    contest.contest([one, twin], setting, refused, Refusals())
-    assert len(asked) == searches
 
 
 def test_no_more_is_tried_of_what_is_much_slower_than_another_program():

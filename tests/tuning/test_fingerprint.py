@@ -4,7 +4,8 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.tile.array_dtypes import given_by
-from blockbuster.emit.tile.fingerprint import Fingerprint
+from blockbuster.emit.tile.fingerprint import Fingerprint, numbered_tiles
+from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.examples import ALL
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.plans.asked import Subject
@@ -99,3 +100,18 @@ tiles {
   }
 }
 """
+
+
+def test_names_of_tiles_do_not_count_and_operators_do():
+    one = numbered_tiles(parse_tiles(TILES))
+
+    assert numbered_tiles(parse_tiles(TILES.replace("x_1", "other_7"))) == one
+    assert numbered_tiles(parse_tiles(TILES.replace("exp(", "neg("))) != one
+    assert (
+        numbered_tiles(
+            parse_tiles(
+                TILES.replace("store out", "store out2").replace("outputs out", "outputs out2")
+            )
+        )
+        != one
+    )
