@@ -43,9 +43,9 @@ def _asked(rule: type[Rule], name: str) -> Iterator[FunctionType]:
 
 
 def _mentioned(function: FunctionType, owner: type[Rule]) -> Iterator[FunctionType]:
-    """The functions of rules, and the owner's own methods, that a function mentions, in order."""
+    """The functions of rules, and the owner's methods, that a function mentions, in order."""
     for name in _names(function.__code__):
-        value = function.__globals__.get(name, vars(owner).get(name))
+        value = function.__globals__.get(name, getattr(owner, name, None))
         if isinstance(value, FunctionType) and _is_of_rules(value, function.__module__):
             yield value
 
