@@ -71,6 +71,9 @@ def _of_all_pieces(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArra
         return None
     broadcast(trace.dims, [term.axes for term in terms])  # which says that they have one length
     x = array_at(trace, base)
+    above = equation_of(x)
+    if above is not None and above.op == "strided":  # some of the pieces of a window of two axes
+        return None
     if trace.dims.length(terms[0].axes[axis]) * whole(step) != trace.dims.length(x.axes[axis]):
         return None
     groups = x.reshape((*x.shape[:axis], x.shape[axis] // step, step, *x.shape[axis + 1 :]))

@@ -155,6 +155,9 @@ APART = {
     + x[:, 0::4] + x[:, 1::4] + x[:, 2::4],
     "two operators": lambda x: np.maximum(x[:, 0::3] + x[:, 1::3], x[:, 2::3]),
     "of two arrays": lambda x: x[:, 0::2] + (x * 2)[:, 1::2],
+    "windows of two axes": lambda x: np.maximum(
+        np.maximum((y := x[:2])[::2, ::2], y[::2, 1::2]), np.maximum(y[1::2, ::2], y[1::2, 1::2])
+    ),
     "integers": lambda x: (x.astype(int)[:, 0::2] + x.astype(int)[:, 1::2]) * 1.0,
 }
 
