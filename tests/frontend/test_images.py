@@ -188,7 +188,51 @@ def test_zeros_outside_are_terms_where_programs_compare_positions():
     assert bb.prove_equal(graph, bb.fuse(graph).final)
 
 
+PATCHES = {
+    "two axes": (F.conv2d, (2, 3, 8, 12), (5, 3, 4, 4), dict(stride=4)),
+    "more than the patches fill": (F.conv2d, (2, 3, 11, 9), (5, 3, 4, 4), dict(stride=4)),
+    "one axis, in groups": (F.conv1d, (2, 4, 17), (6, 2, 8), dict(stride=8, groups=2)),
+    "three axes, no batch": (F.conv3d, (2, 4, 6, 9), (3, 2, 2, 3, 3), dict(stride=(2, 3, 3))),
+}
+WINDOWS = {
+    "that overlap": (F.conv2d, (2, 3, 8, 12), (5, 3, 4, 4), dict(stride=(4, 3))),
+    "with zeros around": (F.conv2d, (2, 3, 8, 12), (5, 3, 4, 4), dict(stride=4, padding=(0, 1))),
+    "with gaps": (F.conv2d, (2, 3, 8, 12), (5, 3, 4, 2), dict(stride=(4, 2), dilation=(1, 2))),
+    "shorter than the channels": (F.conv2d, (2, 4, 8, 12), (5, 4, 4, 4), dict(stride=4)),
+}
+
+
+@pytest.mark.parametrize("name", [*PATCHES, *WINDOWS])
+def test_patches_of_few_channels_are_a_reshape(name):
+    """Then their rows are the inner axis of a product, and what is left over is not read."""
+    function, *shapes, options = {**PATCHES, **WINDOWS}[name]
+    rng = np.random.default_rng(0)
+    x, w = (torch.from_numpy(rng.integers(-4, 5, shape).astype(float)) for shape in shapes)
+
+    def patches(x, w):
+        return function(x, w, **options)
+
+    program = bb.trace(patches, x=x, w=w)
+    assert ("windows" in [one.op for one in program.equations]) == (name in WINDOWS)
+    wanted = patches(x, w).numpy()
+    np.testing.assert_array_equal(program.numpy({"x": x.numpy(), "w": w.numpy()})["out"], wanted)
+    np.testing.assert_array_equal(bb.jit(patches)(x, w).numpy(), wanted)
+
+
+def test_patches_of_other_sizes_are_right():
+    jitted = bb.jit(lambda x, w: F.conv2d(x, w, stride=4))
+    w = torch.arange(96.0).reshape(2, 3, 4, 4)
+    for rows in (8, 11, 4, 40, 9):
+        x = torch.arange(3.0 * rows * 8).reshape(1, 3, rows, 8)
+        np.testing.assert_array_equal(jitted(x, w), F.conv2d(x, w, stride=4))
+    with pytest.raises(bb.TraceError, match="no window of 4 elements fits in 3 elements"):
+        jitted(torch.ones(1, 3, 3, 8), w)
+    program = bb.trace(lambda x, w: F.conv2d(x, w, stride=4), x="N 3 H W", w="K 3 4 4")
+    assert "windows" in [one.op for one in program.equations]  # H may be no multiple of 4
+
+
 FILES = [
+    (lambda x, w: F.conv2d(x, w, stride=4), dict(x="N C=3 H=9 W=8", w="K=5 C=3 4 4")),
     (lambda x, w, b: F.conv2d(x, w, b, padding=1), dict(x="N C=5 H W", w="K=4 C=5 3 3", b="K=4")),
     (lambda x, w: F.conv2d(x, w, stride=2, groups=2), dict(x="N C=6 H W", w="K=4 3 3 2")),
     (lambda x, w: F.conv2d(x, w, padding=1, groups=2), dict(x="N C=2 H W", w="C=2 1 3 2")),

@@ -2,8 +2,8 @@
 
 n are batches, g groups, c the channels of an input, k those of a result, and below stand the
 letters of places. The channels are the last letter that is summed, so they are the inner axis of a
-dot, and the elements of a kernel, its *taps*, are loops around it. A group of one channel has no
-c: then there is no dot.
+dot, and the elements of a kernel, its *taps*, are loops around it, but for patches of few channels
+(torch_convolutions.py). A group of one channel has no c: then there is no dot.
 """
 
 from __future__ import annotations
@@ -41,6 +41,15 @@ class Images:
         """With windows of an axis, the elements of each along a new last axis ``tap``."""
         made = windowed(self.array, self.at(place), size, step, dilation, pads)
         return Images(made, self.letters + tap)
+
+    def patches(self, place: str, tap: str, size: int) -> Images:
+        """With windows side by side, the elements of each along a new last axis ``tap``: a reshape
+        of the part of the axis that they fill.
+        """
+        at, count = self.at(place), self.array.shape[self.at(place)] // size
+        filled = self.array[(*(slice(None),) * at, slice(None, count * size))]
+        letters = self.letters.replace(place, f"{place}{tap}")
+        return Images(unflatten(filled, at, (count, size)), letters).ordered(self.letters + tap)
 
     def channels_last(self) -> Images:
         """With the channels behind all other axes, where there are any.
@@ -80,10 +89,13 @@ class Images:
         return Images(self.array.transpose(tuple(map(self.at, own))), own)
 
 
-def contracted(x: Images, w: Images, result: str) -> Array:
-    """The products of two images, summed over all their letters that ``result`` lacks."""
+def contracted(x: Images, w: Images, result: str, order: str = f"{TAPS}c") -> Array:
+    """The products of two images, summed over all their letters that ``result`` lacks.
+
+    ``order``: of these letters; the last that there is becomes the inner axis of a dot.
+    """
     both = x.letters + w.letters
-    folded = "".join(letter for letter in f"{TAPS}c" if letter in both)
+    folded = "".join(letter for letter in order if letter in both)
     wanted = "".join(letter for letter in result if letter in both)
     if "c" in folded:
         x, w = x.ordered(f"ng{PLACES}{folded}"), w.ordered(f"g{PHASES}k{folded}")

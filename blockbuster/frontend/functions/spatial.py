@@ -31,11 +31,21 @@ def numbers(name: str, what: str, given: Any, count: int, least: int) -> tuple[i
 
 def known(size: Any) -> Any:
     """A size of an example as a number: the program is for this size alone. Other sizes stay."""
-    if isinstance(size, SizeExpr):
-        length, dims = length_of(size.expr), size.trace.dims
-        if length is None or any(dims.extent(dim) is None for dim in length.dims):
-            return size
-    return fixed(size)
+    return fixed(size) if _has_extent(size) else size
+
+
+def is_at_least(size: Any, least: int) -> bool:
+    """True for a number, or a size of an example, that is at least ``least``: the program is for
+    such sizes alone. Other sizes may have any extent.
+    """
+    return _has_extent(size) and bool(size >= least)
+
+
+def _has_extent(size: Any) -> bool:
+    if not isinstance(size, SizeExpr):
+        return True
+    length, dims = length_of(size.expr), size.trace.dims
+    return length is not None and all(dims.extent(dim) is not None for dim in length.dims)
 
 
 def number(name: str, what: str, size: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.frontend.functions.images import (
@@ -15,7 +16,8 @@ from blockbuster.frontend.functions.images import (
 )
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.shapes import reshape
-from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
+from blockbuster.frontend.functions.spatial import in_batches, is_at_least, known, number, numbers
+from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
 
 
@@ -58,17 +60,36 @@ def _convolved(x: Array, w: Array, padding: Any, of: Geometry) -> Array:
     weights = Images(w, f"kc{TAPS[: of.count]}").grouped("k", groups)
     if groups > 1 and known(w.shape[1]) == 1:
         images, weights = images.without("c"), weights.without("c").without_unit("k")
-    images = images.channels_last()
+    patches = _are_patches(x, w, pads, of)
+    images = images if patches else images.channels_last()
     for at, (place, tap) in enumerate(zip(places, TAPS, strict=False)):
         size, step, dilation = known(w.shape[at + 2]), of.strides[at], of.dilations[at]
         if isinstance(size, int) and size == 1 and pads[at] == (0, 0):
             images, weights = images.every(step, place), weights.without(tap)
+        elif patches:
+            images = images.patches(place, tap, size)
         else:
             images = images.windows(place, tap, size, step, dilation, pads[at])
-    made = contracted(images, weights, f"ngk{places}")
+    order = f"c{TAPS}" if patches else f"{TAPS}c"
+    made = contracted(images, weights, f"ngk{places}", order)
     if len(made.shape) == of.count + 2:
         return made
     return reshape(made, (made.shape[0], w.shape[0], *made.shape[3:]))
+
+
+def _are_patches(x: Array, w: Array, pads: Sequence[tuple[int, int]], of: Geometry) -> bool:
+    """True for windows side by side, of sizes that are known, whose rows are longer than there are
+    channels.
+
+    A row of such a window lies in memory as it stands, so it is the inner axis of the dot: patches
+    of 3 x 16 x 16 are predicted to take an H100 16 microseconds of 32 images, and with the channels
+    inside, which are stored once in front of the library's call, 50.
+    """
+    channels, *sizes = (known(size) for size in w.shape[1:])
+    if any(isinstance(size, SizeExpr) for size in (channels, *sizes)) or channels >= sizes[-1]:
+        return False
+    beside = tuple(sizes) == of.strides and {*of.dilations} == {1} and {*pads} == {(0, 0)}
+    return beside and all(map(is_at_least, x.shape[2:], sizes))
 
 
 def _pads(padding: Any, w: Array, of: Geometry) -> list[tuple[int, int]]:
