@@ -86,10 +86,12 @@ def as_tensors(arrays: Sequence[Any]) -> list[Tensor]:
 
 
 def multiplied(x: Tensor, w: Tensor, *row: Tensor) -> Tensor:
-    """``x @ w``, and a row added to each of its rows; ``x`` is a matrix then."""
+    """``x @ w``, and a row added to each of its rows; ``w`` is a matrix then."""
     import torch
 
-    return torch.addmm(*row, x, w) if row else x @ w
+    if not row:
+        return x @ w
+    return torch.addmm(*row, x, w) if x.ndim == 2 else torch.nn.functional.linear(x, w.mT, *row)
 
 
 def convolved(x: Tensor, w: Tensor, **given: tuple[int, ...]) -> Tensor:

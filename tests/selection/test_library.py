@@ -114,9 +114,13 @@ def test_products_are_calls_that_compute_the_same(turned, row):
     assert call == LibraryProduct((0, 1), (1, 0) if turned else (0, 1))
 
 
-def test_rows_of_several_axes():
-    (call,) = checked(lambda x, w: x @ w, drawn(2, 5, 7), drawn(7, 3, seed=1))
+@pytest.mark.parametrize("row", [False, True])
+def test_rows_of_several_axes(row):
+    x, w, b = drawn(2, 5, 7), drawn(7, 3, seed=1), drawn(3, seed=2)
+    program, _ = traced(lambda x, w, b: x @ w + b if row else x @ w, x, w, b)
+    (call,) = checked(lambda x, w, b: x @ w + b if row else x @ w, x, w, b)
     assert call.extents((2, 5, 7), (7, 3)) == (10, 3, 7)
+    assert len(with_calls(program).equations) == 1
 
 
 def computed(x, w):

@@ -33,7 +33,7 @@ def matched_product(program: ArrayProgram, at: int) -> Match | None:
 def _row(program: ArrayProgram, at: int) -> tuple[int, int] | None:
     """The equation that alone reads a product and adds an input, one number a column, to it."""
     product, place = program.equations[at], only_reader(program, at)
-    if place is None or len(product.shape) != 2:
+    if place is None:
         return None
     added = program.equations[place]
     rows = [o for o in added.operands if isinstance(o, Value) and o.node < 0]
