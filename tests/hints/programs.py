@@ -1,7 +1,7 @@
 """Hints about rules, texts of programs, machines and choices: names and forms that are known."""
 
 import tempfile
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 
 import numpy as np
@@ -90,8 +90,13 @@ def cast_to(dtype):
     return bb.lower(bb.trace(lambda x: x.astype(dtype), x="M N"))
 
 
-def select(program=SOFTMAX, **sizes):
-    return lambda: bb.select(program, SIZES | sizes, "h200")
+def select(program=SOFTMAX, sizes=SIZES, machine="h200", **options):
+    return lambda: bb.select(program, sizes, machine, **options)
+
+
+def nine_arrays(effort):
+    program = bb.trace(lambda x: reduce(lambda y, k: bb.softmax(y, k % 2), range(9), x), x="M N")
+    return select(program, machine="cpu", dtype="float32", effort=effort)
 
 
 RULES = (
@@ -128,7 +133,11 @@ TEXTS = (
 )  # fmt: skip
 
 CHOICES = (
-    Tried("bb.compile compiles for such sizes", select(M=0),
+    Tried("did you mean 'exhaustive'?", select(effort="exhaust"), select(effort="exhaustive")),
+    Tried('effort="exhaustive"', nine_arrays("overlapping"), nine_arrays("exhaustive")),
+    Tried("a function of a part", select(fusers=[bb.RULES]), select(fusers=[lambda part: ()])),
+    Tried("known: auto, ", lambda: bb.jit(machine=None), lambda: bb.jit(machine="auto")),
+    Tried("bb.compile compiles for such sizes", select(sizes=SIZES | {"M": 0}),
           lambda: bb.compile(SOFTMAX, SIZES | {"M": 0}, "float32", "cpu")),
     Tried("known: ", lambda: bb.machine("h200").rate("matrix", "int3"),
           lambda: bb.machine("h200").rate("matrix", "float16")),

@@ -299,8 +299,10 @@ def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
 
 
 def not_one_kernel(plan: Plan, sizes: Sizes) -> str:
-    """Why a plan is not one kernel, in words: every array between kernels and its reason."""
-    reasons = [*what_is_stored(plan, sizes)]
+    """Why a plan is not one kernel, in words: every call, and every array between kernels and its
+    reason.
+    """
+    reasons = [*map(_call, plan.calls), *what_is_stored(plan, sizes)]
     for file in plan.files:
         if file.considered is not None and file.kernels > 1:
             graph, said = file.considered.best.graph, FaultNotes()  # as the plan's notes say
