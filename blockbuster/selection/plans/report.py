@@ -299,10 +299,12 @@ def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
 
 
 def not_one_kernel(plan: Plan, sizes: Sizes) -> str:
-    """Why a plan is not one kernel, in words: every call, and every array between kernels and its
-    reason.
+    """Why a plan is not one kernel, in words: every array between kernels and its reason, and calls
+    that no such array tells of, whose arrays are all outputs.
     """
-    reasons = [*map(_call, plan.calls), *what_is_stored(plan, sizes)]
+    stored = what_is_stored(plan, sizes)
+    untold = [call for call in plan.calls if not any(call.name in line for line in stored)]
+    reasons = [*map(_call, untold), *stored]
     for file in plan.files:
         if file.considered is not None and file.kernels > 1:
             graph, said = file.considered.best.graph, FaultNotes()  # as the plan's notes say
