@@ -3,7 +3,7 @@
     python -m pytest -n auto --junitxml=build/times.xml
     python -m bench.slow_tests build/times.xml [MORE.xml ...]
 
-A test that took longer than 0.4 seconds is written to the list; `make test` leaves those to `make
+A test that took longer than 0.3 seconds is written to the list; `make test` leaves those to `make
 slow`. Tests that were not run keep their lines, unless they are gone (tests/conftest.py says so).
 """
 
@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-LONG = 0.4  # seconds, with a worker on each of two cores: so `make test` takes five minutes
+LONG = 0.3  # seconds, with a worker on each of two cores: so `make test` takes five minutes
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "slow.txt"
 

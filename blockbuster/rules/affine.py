@@ -24,7 +24,7 @@ from blockbuster.ir.types import Dim, Type
 from blockbuster.rules.base import label
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.element_formulas import scalar_of
-from blockbuster.rules.linear_expressions import BOTH, NotAffine, Parts, split
+from blockbuster.rules.linear_expressions import BOTH, ONE, NotAffine, Parts, split
 
 Term = Value | Expr
 """A value of the edited body, or an expression without arguments (one number)."""
@@ -61,6 +61,14 @@ class Affine:
     parts: dict[Value, Parts[Term]] = field(default_factory=dict)
     own: Own | None = None
     refused: dict[Value, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, body: Graph, factor: Value, origin: Origin) -> Affine:
+        """What depends on one value of ``body``, which is a part of itself, followed to the end."""
+        found = cls(body, Builder(body), body.type_of(factor).axes, origin)
+        found.parts[factor] = Parts(None, ONE)
+        found.follow()
+        return found
 
     def follow(self) -> None:
         """Find the parts of every value that has some."""

@@ -17,13 +17,11 @@ Source: ours; local-linearity with more than dots between the factor and the sum
 
 from __future__ import annotations
 
-from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg
 from blockbuster.ir.graph import Value
 from blockbuster.ir.ops import Map
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.affine import Affine
-from blockbuster.rules.linear_expressions import ONE, Parts
 from blockbuster.rules.shared_factor import Factor, LeavingFactor
 
 
@@ -34,8 +32,4 @@ class FactorOut(LeavingFactor):
     in_place = True
 
     def followed(self, op: Map, port: int, origin: Origin) -> Factor:
-        factor = Value(-1, port)
-        found = Affine(op.body, Builder(op.body), op.body.type_of(factor).axes, origin)
-        found.parts[factor] = Parts(None, ONE)
-        found.follow()
-        return Factor(found, Arg(0), (port,))
+        return Factor(Affine.of(op.body, Value(-1, port), origin), Arg(0), (port,))

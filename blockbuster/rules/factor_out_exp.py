@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call, rewrite
 from blockbuster.ir.graph import Node, Value
 from blockbuster.ir.ops import Map
@@ -40,11 +39,7 @@ class FactorOutExp(LeavingFactor):
     in_place = True
 
     def followed(self, op: Map, port: int, origin: Origin) -> Factor:
-        shared = Value(-1, port)
-        exponents = Affine(op.body, Builder(op.body), op.body.type_of(shared).axes, origin)
-        exponents.parts[shared] = Parts(None, ONE)
-        exponents.follow()
-        powers = _Powers(op, exponents)
+        powers = _Powers(op, Affine.of(op.body, Value(-1, port), origin))
         powers.values.follow()
         by, operands = powers.by
         ports = (port, *(value.port for value in operands))

@@ -20,7 +20,7 @@ from blockbuster.rules.base import maker_of, name_of
 from blockbuster.rules.element_formulas import before_rows, scalar_of
 from blockbuster.rules.laws import OUT_OF_MAGNITUDES
 from blockbuster.rules.legality import first_iteration_gone, map_at
-from blockbuster.rules.linear_expressions import ONE, NotAffine, Parts
+from blockbuster.rules.linear_expressions import NotAffine
 from blockbuster.rules.shared_factor import made_here, sharing
 
 MAGNITUDE = call("abs", Arg(0))
@@ -129,9 +129,7 @@ def _followed(op: Map, port: int, origin: Origin) -> tuple[Builder, Value]:
     """
     folded, factor = largest(op), Value(-1, port)
     assert folded is not None
-    found = Affine(op.body, Builder(op.body), op.body.type_of(factor).axes, origin)
-    found.parts[factor] = Parts(None, ONE)
-    found.follow()
+    found = Affine.of(op.body, factor, origin)
     if any(_selects(node, found) for node in op.body.nodes):
         raise NotAffine("where can hide it, and it may be infinite")
     parts = found.of_expression(folded.expr, folded.node)
