@@ -106,12 +106,14 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
     """How many pieces of ``size`` bytes a tile of an access touches, in an array without gaps.
 
     From the innermost axis outwards: elements that lie no further apart than a piece make one
-    region; others are regions of their own. Where no elements of the tile are neighbours, lanes of
-    a warp run along its first axis (as Triton 3.6 lays them; later versions take the last), and ask
-    for a piece each.
+    region; others are regions of their own. Rows of an odd length begin anywhere in a piece, so a
+    region touches more pieces than it would fill: rows of 16 float16 numbers 1.9 sectors each.
+    Where no elements of the tile are neighbours, lanes of a warp run along its first axis (as
+    Triton 3.6 lays them; later versions take the last), and ask for a piece each.
     """
     width = stride = MEMORY[view.buffer.dtype].bytes
     region, regions = float(width), 1.0
+    begins = gcd(size, width * _begins(view, tile, extents))
     strides = dict[Dim, int]()
     for axis, buffer_axis in zip(reversed(view.dims), reversed(view.buffer.axes), strict=True):
         whole = array_dim(axis)
@@ -125,12 +127,13 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
             region += (lanes - 1) * stride
         else:
             regions *= lanes
+            begins = gcd(begins, stride)
         stride *= extents.trips(whole) if buffer_axis.per_block else extents.size(whole)
     long = [dim for dim in tile.axes if dim in strides and _lanes(dim, extents) > 1]
     if long and min(strides[dim] for dim in long) > width:
         elements = prod(_lanes(dim, extents) for dim in long)
         return -(-elements * min(strides[long[0]], size) // size)
-    return ceil(regions * ceil(region / size))
+    return ceil(regions * (begins * ceil(region / begins) + size - begins) / size)
 
 
 def _lanes_along(run: Run, extents: Extents) -> float:

@@ -13,10 +13,11 @@ from typing import Any
 from blockbuster.ir.formula import function_of, sum_of
 from blockbuster.ir.types import Dim
 
-SIZE, STEP, NUMBER, TIMES, BLOCKS, LEAST = range(6)
+SIZE, STEP, NUMBER, TIMES, OVER, BLOCKS, LEAST = range(7)
 Note = tuple[int, Any, Any]
 """How a number is made: SIZE of a dim; STEP, a stride (array, axis); NUMBER, a constant; TIMES, the
-product of two earlier numbers; BLOCKS, their quotient, rounded up; LEAST, the lesser of them.
+product of two earlier numbers; OVER, their quotient, rounded down, and BLOCKS, rounded up; LEAST,
+the lesser of them.
 """
 
 Pairs = Sequence[tuple[int, int]]
@@ -99,6 +100,8 @@ class _Texts:
                 yield f"(n{at} := s[{one:d}][{other:d}])"
             elif kind == TIMES:
                 yield f"(n{at} := {self.name(one)} * {self.name(other)})"
+            elif kind == OVER:
+                yield f"(n{at} := {self.name(one)} // {self.name(other)})"
             elif kind == BLOCKS:
                 yield f"(n{at} := -(-{self.name(one)} // {self.name(other)}))"
             elif kind == LEAST:

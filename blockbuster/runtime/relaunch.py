@@ -25,6 +25,7 @@ from blockbuster.runtime.numbers import (
     BLOCKS,
     LEAST,
     NUMBER,
+    OVER,
     SIZE,
     STEP,
     TIMES,
@@ -148,6 +149,9 @@ class _Term:
         return self if right.constant == 1 else self.notes.of(TIMES, self.at, right.at)
 
     __rmul__ = __mul__
+
+    def __floordiv__(self, other: int) -> _Term:
+        return self.notes.of(OVER, self.at, self.notes.term(other).at)
 
     def blocks(self, lanes: int) -> _Term:
         """The number of blocks of so many lanes."""

@@ -1,15 +1,20 @@
-"""The text by which rows that are multiples of 2, 4 or 8 apart are known to be.
+"""The text by which numbers that are multiples of 2, 4, 8 or 16 are known to be.
 
 A launch says which power of two divides the size and the strides of rows, ``EVEN_N`` for rows along
 N, and the kernel begins with ``N = N // EVEN_N * EVEN_N``, which is N, and which the compiler can
 read. On an H200, log-softmax of 4096 rows of 1000 float16 numbers took 6.6 microseconds without and
 4.7 with that.
+
+Quotients of sizes, at which pieces of an axis begin, are told in the same way: of ``D // 24`` the
+compiler knows nothing, whatever it knows of D. Attention that reads queries, keys and values from
+one array of 2 x 77 x 3072 took an H100 24.9 microseconds without that, predicted were 7.1.
 """
 
 from __future__ import annotations
 
-from blockbuster.emit.print.triton.file import File, Parameters
+from blockbuster.emit.print.triton.file import EVEN_PARTS, File, Parameters
 from blockbuster.emit.tile.program import Buffer
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
 
 
@@ -28,6 +33,11 @@ def even_numbers(parameters: Parameters, dim: Dim, strides: list[str]) -> list[s
     return [*([parameters.sizes[dim]] if dim in parameters.sizes else []), *strides]
 
 
+def quotient(length: Length, file: File) -> str:
+    """The text of a quotient of sizes."""
+    return length.python(file.size).removeprefix("(").removesuffix(")")
+
+
 def even_lines(parameters: Parameters, file: File) -> list[str]:
     """The head of a kernel: its numbers as multiples of what divides them."""
     lines, known = list[str](), dict[str, None]()
@@ -38,6 +48,10 @@ def even_lines(parameters: Parameters, file: File) -> list[str]:
         new = [number for number in numbers if number not in known]
         lines += [f"    {number} = {number} // {even} * {even}" for number in new]
         known.update(dict.fromkeys(new))
+    lines += [
+        f"    {name} = {quotient(length, file)} // {EVEN_PARTS} * {EVEN_PARTS}"
+        for length, name in parameters.parts.items()
+    ]
     if lines:
-        lines[0] += "  # no other number, but one that is known to be even"
+        lines[0] += "  # the same number, known to be even"
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,12 +10,15 @@ from blockbuster.emit.tile.dtypes import Dtype
 from blockbuster.emit.tile.names import Names, comment, dim_word
 from blockbuster.emit.tile.program import Buffer
 from blockbuster.errors import quoted
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 
 WIDTH = 100
 OVERLAPS = "OVERLAPS"
 """The parameter of kernels that says whether the device has dependent launches."""
+EVEN_PARTS = "EVEN_PARTS"
+"""The compile-time number that divides all quotients of sizes at which pieces of axes begin."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,11 @@ class File:
         """The compile-time number that divides the size and the strides of rows along ``dim``."""
         return self.names.of(("even", size_class(dim)), f"EVEN_{dim_word(size_class(dim)).upper()}")
 
+    def part(self, length: Length) -> str:
+        """The kernel's variable for a quotient of sizes."""
+        word = re.sub(r"\W+", "_", length.python(self.size)).strip("_")
+        return self.names.of(("part", length), f"part_{word}".lower())
+
     def buffer(self, buffer: Buffer) -> str:
         """The variable that holds an array."""
         return self.names.of(("buffer", buffer.name), buffer.name)
@@ -66,7 +75,7 @@ class Parameters:
     """The parameters that a kernel needs, collected while it is printed, in order of first need.
 
     ``overlaps``: to know whether the device has dependent launches. ``rows``: by size class, arrays
-    whose rows along it are told to be even (even.py).
+    whose rows along it are told to be even (even.py). ``parts``: quotients of sizes, told as well.
     """
 
     buffers: dict[Buffer, None] = field(default_factory=dict)
@@ -75,6 +84,7 @@ class Parameters:
     blocks: dict[Dim, str] = field(default_factory=dict)
     overlaps: bool = False
     rows: dict[Dim, dict[Buffer, None]] = field(default_factory=dict)
+    parts: dict[Length, str] = field(default_factory=dict)
     descriptors: dict[tuple[Buffer, tuple[int, ...]], str] = field(default_factory=dict)
 
 

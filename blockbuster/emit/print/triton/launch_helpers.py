@@ -86,7 +86,7 @@ def launch_helpers(program: TileProgram, kernels: Sequence[Kernel]) -> list[str]
     """The functions that the launcher of a program with these kernels calls."""
     return [
         *([EARLY] if waits(program) else []),
-        *([EVEN] if any(kernel.parameters.rows for kernel in kernels) else []),
+        *([EVEN] if any(k.parameters.rows or k.parameters.parts for k in kernels) else []),
         *([PREPARED] if kept_nests(program) else []),
         *([ROOM] if leaves_room(program) else []),
         *([DESCRIPTORS] if any(kernel.parameters.descriptors for kernel in kernels) else []),

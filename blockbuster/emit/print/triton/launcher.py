@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from blockbuster.emit.print.triton.even import even_numbers, even_strides
-from blockbuster.emit.print.triton.file import OVERLAPS, File, Parameters, literal, wrapped
+from blockbuster.emit.print.triton.even import even_numbers, even_strides, quotient
+from blockbuster.emit.print.triton.file import (
+    EVEN_PARTS,
+    OVERLAPS,
+    File,
+    Parameters,
+    literal,
+    wrapped,
+)
 from blockbuster.emit.tile.constants import kept_arrays, kept_nests
 from blockbuster.emit.tile.dataflow import dim_along
 from blockbuster.emit.tile.dtypes import MEMORY
@@ -255,6 +262,9 @@ class _Launcher:
             for (b, tile), name in p.descriptors.items()
         ]
         constants += [f"{self._file.even(dim)}={self._even(p, dim)}" for dim in p.rows]
+        if p.parts:
+            parts = ", ".join(quotient(length, self._file) for length in p.parts)
+            constants.append(f"{EVEN_PARTS}=even({parts})")
         constants += ["INDEX=index", *([f"{OVERLAPS}=overlaps"] if p.overlaps else [])]
         options = [*(f"{name}={value}" for name, value in kernel.options.items()), *options]
         blocks, most = " * ".join(counts) or "1", kernel.nest.programs

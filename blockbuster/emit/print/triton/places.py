@@ -29,6 +29,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, Share, Strided, is_padded, shares_of
 
@@ -57,14 +58,17 @@ class Places:
         self._pitches: dict[AxisView, dict[int, None]] = {}  # of the rows of accesses along a dim
         self._shares: dict[Dim, dict[Share, None]] = {}  # what joined dims say of their axes
         self._wide: dict[Dim, None] = {}  # of which loops begin at positions, perhaps of 64 bits
-        self._strided = StridedPlaces(self.size, self.offsets, self._indices)
         self.parameters = Parameters()
+        self._strided = StridedPlaces(self.size, self._part, self.offsets, self._indices)
 
     # parameters ------------------------------------------------------------------
 
     def size(self, dim: Dim) -> str:
         """The parameter that holds the size of ``dim``."""
         return self.parameters.sizes.setdefault(size_class(dim), self._file.size(dim))
+
+    def _part(self, length: Length) -> str:
+        return self.parameters.parts.setdefault(length, self._file.part(length))
 
     def block(self, dim: Dim) -> str:
         """The parameter that holds the number of lanes along ``dim``."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.print.triton.even import even_numbers, even_strides
-from blockbuster.emit.print.triton.file import File, literal, wrapped
+from blockbuster.emit.print.triton.file import EVEN_PARTS, File, literal, wrapped
 from blockbuster.emit.print.triton.launcher import Kernel
 from blockbuster.emit.tile.dataflow import dim_along
 from blockbuster.emit.tile.dtypes import MEMORY
@@ -53,6 +53,8 @@ def _constants(file: File, kernel: Kernel, numbers: Mapping[str, int]) -> Iterat
         strides = [p.strides[key] for key in even_strides(p, dim)]
         found = [numbers[name] for name in even_numbers(p, dim, strides)]
         yield file.even(dim), math.gcd(KNOWN, *found)
+    if p.parts:
+        yield EVEN_PARTS, math.gcd(KNOWN, *(length.value(file.sizes) for length in p.parts))
 
 
 def _numbers(file: File, kernel: Kernel) -> Iterator[tuple[str, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from blockbuster.emit.print.triton.checking import DRAWS, JUDGEMENT
-from blockbuster.emit.print.triton.file import OVERLAPS, File, literal, wrapped
+from blockbuster.emit.print.triton.file import EVEN_PARTS, OVERLAPS, File, literal, wrapped
 from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_sources
 from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, START
 from blockbuster.emit.print.triton.kernel import kernel_body
@@ -353,7 +353,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     def function(self, kernel: Kernel) -> str:
         p = kernel.parameters
         runtime = [self.file.pointer(b) for b in p.buffers]
-        even = map(self.file.even, p.rows)
+        even = (*map(self.file.even, p.rows), *([EVEN_PARTS] if p.parts else []))
         names = (*p.blocks.values(), *even, "INDEX", *([OVERLAPS] if p.overlaps else []))
         constants = [f"{name}: tl.constexpr" for name in names]
         lines = ["@triton.jit", f"def {kernel.name}("]
