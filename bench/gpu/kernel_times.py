@@ -1,11 +1,12 @@
-"""What each kernel of a case takes on a GPU, beside what its plan predicts and beside the peers.
+"""What each kernel of a case takes on a GPU, beside those of its peers.
 
     python3 -m bench.gpu.kernel_times --out $OUT --only outside/inception-32x256x14x14,...
-    python3 -m bench.gpu.kernel_times --out $OUT --only KEYS --tune     also the measured best schedules
+    python3 -m bench.gpu.kernel_times --out $OUT --only KEYS --tune    measured schedules, too
 
-Each case of bench/peers is run by every contestant under the profiler of torch, and the times of the
-kernels of one call are written, in order, to kernel_times.jsonl. ``--tune`` runs the same program with
-``bb.jit(tune="measure")`` too: where it is faster, the space holds what the price does not choose.
+Each case of bench/peers is run by every contestant under the profiler of torch; the times of the
+kernels of one call are written, in order, to kernel_times.jsonl, with the report of ours, which has
+what was predicted. ``--tune`` runs the same program with ``bb.jit(tune="measure")``: where that is
+faster, the space of schedules holds what the price does not choose.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 from bench.peers.case import Case, Run
 from bench.peers.cases import BY_KEY
+from bench.peers.contestants import Jitted
 from bench.records import Record, machine
 
 CALLS = 12
@@ -39,11 +41,18 @@ def kernels(run: Run) -> list[tuple[str, float]]:
         for _ in range(CALLS):
             run()
         torch.cuda.synchronize()
-    events = [e for e in seen.events() if e.device_time_total > 0 and "DeviceType.CUDA" in str(e.device_type)]
+    events = [
+        e
+        for e in seen.events()
+        if e.device_time_total > 0 and "DeviceType.CUDA" in str(e.device_type)
+    ]
     events.sort(key=lambda e: e.time_range.start)
     count = len(events) // CALLS
     rows = [events[at::count] for at in range(count)] if count else []
-    return [(row[0].name[:120], round(statistics.median(e.device_time_total for e in row), 2)) for row in rows]
+    return [
+        (row[0].name[:120], round(statistics.median(e.device_time_total for e in row), 2))
+        for row in rows
+    ]
 
 
 def makers(case: Case, *, tune: bool) -> Iterator[tuple[str, Callable[[Any], Run]]]:
@@ -59,21 +68,7 @@ def _tuned(case: Case, inputs: Any) -> Run:
 
     fast, arrays = bb.jit(tune="measure")(case.fn), tuple(inputs.values())
     fast(*arrays)
-    return _Tuned(fast, arrays)
-
-
-class _Tuned:
-    """A call of a tuned function, which knows its report."""
-
-    def __init__(self, fast: Any, arrays: tuple[Any, ...]) -> None:
-        self._fast, self._arrays = fast, arrays
-
-    def __call__(self) -> Any:
-        return self._fast(*self._arrays)
-
-    def report(self) -> str:
-        report = self._fast.report_for(*self._arrays)
-        return str(getattr(report, "details", report))
+    return Jitted(fast, arrays)
 
 
 def record(key: str, alone: Any, *, tune: bool) -> Record:
@@ -95,8 +90,22 @@ def record(key: str, alone: Any, *, tune: bool) -> Record:
     return found
 
 
+def text(found: Record) -> str:
+    """A record for people: a line for each contestant, and one for each of its kernels."""
+    lines = [found["key"]]
+    for name, rows in found["kernels"].items():
+        if isinstance(rows, str):
+            lines.append(f"  {name}: {rows}")
+        else:
+            lines.append(f"  {name}: {sum(us for _, us in rows):.1f}")
+            lines += [f"    {us:8.1f}  {kernel[:80]}" for kernel, us in rows]
+    return "\n".join(lines)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", required=True, help="keys of cases, with commas")
     parser.add_argument("--tune", action="store_true", help="ours with tune='measure', too")
@@ -107,22 +116,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for key in keys:
         if key not in BY_KEY:
             parser.error(f"no case {key!r}")
-    with (options.out / "kernel_times.jsonl").open("a") as file, ProcessPoolExecutor(
-        options.workers, mp_context=get_context("spawn")
-    ) as pool:
+    with (
+        (options.out / "kernel_times.jsonl").open("a") as file,
+        ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool,
+    ):
         alone = get_context("spawn").Manager().Lock()
         asked = [pool.submit(partial(record, tune=options.tune), key, alone) for key in keys]
         for done in as_completed(asked):
-            made = done.result()
-            print(made["key"])
-            for name, rows in made["kernels"].items():
-                if isinstance(rows, str):
-                    print(f"  {name}: {rows}")
-                    continue
-                print(f"  {name}: {sum(us for _, us in rows):.1f}")
-                for kernel, us in rows:
-                    print(f"    {us:8.1f}  {kernel[:80]}")
-            file.write(json.dumps(made | {"about": machine()}) + "\n")
+            print(text(done.result()), flush=True)
+            file.write(json.dumps(done.result() | {"about": machine()}) + "\n")
             file.flush()
 
 

@@ -212,3 +212,21 @@ def test_a_stride_alone_makes_rows_uneven(torch):
 
     assert pattern(1000) == pattern(1032)
     assert pattern(1000) != pattern(1004)
+
+
+def test_quotients_of_sizes_follow_from_the_sizes_of_the_call(stage, torch):
+    """Thirds of a row begin at multiples of 16 or of less, which kernels are told."""
+
+    def thirds(x):
+        n = x.shape[1] // 3
+        return bb.softmax(x[:, :n] * x[:, n : 2 * n], axis=-1) + x[:, 2 * n :]
+
+    def rows(n):
+        return [torch.from_numpy(normal((20, 3 * n))[0])]
+
+    staged = stage(thirds, *rows(48))
+    assert any("EVEN_PARTS=even(" in file.text for file in staged.plan.files)
+    on_gpu = staged.on_gpu()
+
+    for n in (48, 40, 33, 64, 36, 47):
+        assert replayed(staged, rows(n), on_gpu) == replayed(staged, rows(n)), n

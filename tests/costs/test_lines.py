@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.costs.lines import LINE, copied_at_once, pieces
+from blockbuster.costs.lines import LINE, SECTOR, copied_at_once, pieces
 from blockbuster.costs.work import work
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.program import Buffer, BufferAxis, Nest, Tile, View
@@ -173,3 +173,16 @@ def test_windows_begin_anywhere():
     assert width(Strided("V", (Run("A"), Run("S", step=whole(2))))) == 4
     assert width(Strided("V", (Run("A"),), whole(8))) == 16
     assert width(Strided("V", (Run("A"),), whole(-1))) == 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.sampled_from([16, 64]), columns=st.sampled_from([8, 16, 32, 64, 128]),
+    width=st.integers(200, 330), size=st.sampled_from([SECTOR, LINE]),
+)  # fmt: skip
+def test_rows_of_odd_lengths_touch_more_pieces_than_they_fill(rows, columns, width, size):
+    """On average over all rows of an array, by looking; its rows begin anywhere in a piece."""
+    address = 2 * (np.arange(4096)[:, None] * width + np.arange(columns))
+    each = np.mean([len(set(row)) for row in (address // size).tolist()])
+
+    assert counted((rows, width), (rows, columns), size=size) == pytest.approx(rows * each, abs=1.5)

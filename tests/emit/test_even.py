@@ -120,3 +120,22 @@ def test_a_launcher_that_says_too_much_is_wrong():
 
 def _with(kernel, source):
     return replace(kernel, source=source)
+
+
+def quotients(x):
+    n = x.shape[1] // 3
+    return x[:, n : 2 * n] * 2
+
+
+@pytest.mark.parametrize(("n", "even", "bits"), [(1536, 16, 128), (1512, 8, 128), (1509, 1, 16)])
+def test_pieces_that_begin_at_quotients_are_loaded_by_as_much_as_divides_them(n, even, bits):
+    kernel = kernel_of(quotients, dict(M=64, N=n), "block M 4, A 256\nwarps 1", x="M N")
+    (entry,) = module_of(kernel).KERNELS
+
+    assert "EVEN_PARTS=even(N // 3)" in kernel.source
+    assert "    part_n_3 = N // 3 // EVEN_PARTS * EVEN_PARTS" in kernel.source
+    assert entry["constants"]["EVEN_PARTS"] == even
+    compiled, _ = compiled_entry(entry, target_of("sm_90"))
+    loads = LOADED.findall(compiled.asm["ptx"])
+    widest = max((int(count) * int(width) for count, width in loads), default=16)
+    assert widest == bits

@@ -43,11 +43,16 @@ def uneven_rows(nest: Nest, tiling: Tiling) -> Rows:
 def rows_along(axis: AxisView) -> tuple[Dim, ...]:
     """The dim of rows along an axis; if it joins several, also the axis's own: rows end there, too.
 
-    None for slices and windows, whose rows may begin anywhere.
+    None for windows, and for slices from a number on, whose rows may begin anywhere; pieces of an
+    axis begin at sizes or at quotients of them.
     """
     match axis:
         case str():
             return (axis,)
         case Strided(runs=(Run(step=step, share=Share()) as run,), start=start):
             return (run.dim, run.own) if step == ONE and not start.terms else ()
+        case Strided(runs=(*others, Run(step=step, share=None) as run), padded=False, start=start):
+            begins = [other.step for other in others] + [start] * bool(start.terms)
+            pieces = bool(begins) and all(length.constant is None for length in begins)
+            return (run.dim,) if step == ONE and pieces else ()
     return ()
