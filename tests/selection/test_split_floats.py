@@ -51,3 +51,26 @@ def test_narrow_dtypes_rows_and_other_targets_stay():
         start(lambda x: bb.softmax(x, axis=-1), dict(x="M N"), dict(M=64, N=256)),
     ):
         assert split_floats(given) == given
+
+
+def convolution(x, w):
+    return bb.einsum("n(h+r)(v+s)c, rsck -> nhvk", x, w)
+
+
+TAPS = dict(x="N A B C", w="R S C K")
+
+
+@pytest.mark.parametrize(("taps", "is_split"), [(3, True), (1, False)])
+def test_the_sum_of_a_convolution_goes_on_from_tap_to_tap(taps, is_split):
+    sizes = dict(N=2, A=18, B=18, C=LEAST // 2, K=64, R=taps, S=taps)
+    made = split_floats(start(convolution, TAPS, sizes))
+    assert bool(made.moves) is is_split
+
+
+def test_loops_over_results_make_no_sum_longer():
+    def batches(x, w):
+        return x @ w
+
+    sizes = dict(B=64, M=64, K=LEAST // 2, N=64)
+    made = split_floats(start(batches, dict(x="B M K", w="B K N"), sizes))
+    assert not made.moves
