@@ -59,7 +59,7 @@ def cost(
             message(f"unknown launch {launch!r}", hint=f"known: {', '.join(LAUNCHES)}")
         )
     times, held = list[NestTime](), dict[str, int]()
-    timed = [*zip(works, timers or (_known_time,) * len(works), strict=True)]
+    timed = [*zip(works, timers or (known_time,) * len(works), strict=True)]
     timed = [(work, timer) for work, timer in timed if not work.kept]
     works = [work for work, _ in timed]
     if warm:
@@ -76,11 +76,12 @@ def cost(
     return replace(found, by="closed form, warm cache") if warm else found
 
 
-def _known_time(work: Work, machine: Machine, *, held: Collection[str] = ()) -> NestTime:
-    return _time_of(Same(work), Same(machine), tuple(held))
+def known_time(work: Work, machine: Machine, *, held: Collection[str] = ()) -> NestTime:
+    """``time_of``, remembered: schedules of several kernels differ in some of them."""
+    return _time_of(Same(work), Same(machine), tuple(name for name in work.loaded if name in held))
 
 
-@lru_cache(maxsize=KEPT)  # schedules of several kernels differ in some of them
+@lru_cache(maxsize=4 * KEPT)
 def _time_of(work: Same[Work], machine: Same[Machine], held: tuple[str, ...]) -> NestTime:
     return time_of(work.one, machine.one, held=held)
 

@@ -10,7 +10,7 @@ only changes the program; runtime/merged_arrays.py views the arrays of a call ac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -100,29 +100,30 @@ def _pairs(program: ArrayProgram) -> tuple[tuple[Dim, Dim], ...]:
 
 def _named(program: ArrayProgram, first: Dim, second: Dim) -> Pair:
     """A pair with the name of the merged dim: that of a dim that is as long, or a new one."""
-    length = _length(program, first) * _length(program, second)
-    for dim in program.dims:
-        if dim not in (first, second) and _length(program, dim) == length:
+    length_of, dims = _lengths(program), program.dims
+    length = length_of(first) * length_of(second)
+    for dim in dims:
+        if dim not in (first, second) and length_of(dim) == length:
             return Pair(first, second, dim)
     name = f"{first}{second}"
-    while name in program.dims:
+    while name in dims:
         name += "_"
     return Pair(first, second, name)
 
 
-def _length(program: ArrayProgram, dim: Dim) -> Length:
-    """The size of a dim, in terms of those that follow from no others."""
+def _lengths(program: ArrayProgram) -> Callable[[Dim], Length]:
+    """The function from a dim to its size, in terms of those that follow from no others."""
     fixed = program.sizes
     rules = {rule.dim: rule.length for rule in program.definitions}
 
-    def of(dim: Dim, waiting: tuple[Dim, ...]) -> Length:
+    def of(dim: Dim, waiting: tuple[Dim, ...] = ()) -> Length:
         if dim in fixed:
             return whole(fixed[dim])
         if dim not in rules or dim in waiting:
             return size(dim)
         return rules[dim].replaced(lambda d: of(d, (*waiting, dim)))
 
-    return of(dim, ())
+    return of
 
 
 def _with_pair(found: Merged, pair: Pair) -> Merged:
@@ -179,7 +180,8 @@ def _rules(program: ArrayProgram, pair: Pair) -> tuple[Rule, ...]:
         found[replace(rule, length=pair.length(rule.length))] = None
     defined = {rule.dim for rule in program.definitions}
     if pair.name not in program.dims and defined.issuperset(both):
-        length = _length(program, pair.first) * _length(program, pair.second)
+        length_of = _lengths(program)
+        length = length_of(pair.first) * length_of(pair.second)
         if not set(both) & set(length.dims):
             found[Rule(pair.name, length)] = None
     return tuple(found)

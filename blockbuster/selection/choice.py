@@ -9,9 +9,10 @@ kernels, then more fusion, break a tie. If a compiler refuses a snapshot, its ot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from math import inf
 
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -48,7 +49,7 @@ from blockbuster.selection.candidates.named import UNFUSED, unfused
 from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
 from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, Refusals, as_noun
-from blockbuster.selection.contest import at_other_sizes, best_of, contest, on_equal_program
+from blockbuster.selection.contest import at_other_sizes, contest, on_equal_program, recorded
 from blockbuster.selection.decisions.default_tiles import halved_tiles
 from blockbuster.selection.priors import PRIORS
 
@@ -188,9 +189,11 @@ class Fused:
         target: str | Machine,
         *,
         one_kernel: bool = False,
+        limit: float = inf,
     ) -> Considered:
         """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
-        Then no loop is run in chunks, since another kernel would have to combine them.
+        Then no loop is run in chunks, since another kernel would have to combine them. ``limit``:
+        the microseconds above which it does not matter how long the choice takes.
 
         ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name. ``target``:
         "cpu", or what ``target_of`` takes: the numbers of its machine decide. Where a compiler
@@ -201,9 +204,9 @@ class Fused:
         assert target == CPU or not self._on_cpu
         setting = Setting(sizes, given_by(dtype), target, in_chunks=not one_kernel)
         with collection_paused():
-            return self._considered(setting, one_kernel)
+            return self._considered(setting, one_kernel, limit)
 
-    def _considered(self, setting: Setting, one_kernel: bool) -> Considered:
+    def _considered(self, setting: Setting, one_kernel: bool, limit: float) -> Considered:
         refusals, found = Refusals(), list[Choice]()
         for choices in self._rounds(setting, refusals):
             found = found or choices
@@ -218,15 +221,19 @@ class Fused:
             origin = "\n".join(refusals.errors)
             raise EmitError(message("no kernel compiles and is right", origin=origin))
         single = [choice for choice in found if choice.kernels == 1] if one_kernel else []
-        contested = contest(single or found, setting, self._refused, refusals)
-        best = best_of(contested)
-        others = tuple(choice for choice in contested if choice is not best)
-        instead = best.name if refusals.by_compiler else ""
-        return Considered(best, others, (*self.faults, *refusals.errors), instead)
+        rest = partial(self._contested, single or found, setting, refusals)
+        if any(choice.least <= limit for choice in single or found):
+            return rest()
+        return replace(recorded(single or found, refusals, self.faults), rest=rest)
 
-    def glance(
-        self, sizes: Mapping[Dim, int], dtype: str, target: str | Machine
+    def _contested(
+        self, found: Sequence[Choice], setting: Setting, refusals: Refusals
     ) -> Considered:
+        with collection_paused():
+            best = contest(found, setting, self._refused, refusals)
+            return recorded(best, refusals, self.faults)
+
+    def glance(self, sizes: Mapping[Dim, int], dtype: str, target: str | Machine) -> Considered:
         """The choice among default schedules, in a fraction of the time that ``consider`` takes.
 
         Candidates that move or compute several times as much as another are left out (glance.py).
@@ -239,9 +246,7 @@ class Fused:
         found = [c for number in near for c in self._usable(setting, number, 0, refusals)]
         if not found:
             return self.consider(sizes, dtype, target)
-        best = best_of(found)
-        others = tuple(choice for choice in found if choice is not best)
-        return Considered(best, others, (*self.faults, *refusals.errors))
+        return recorded(found, refusals, self.faults)
 
     def _graph(self, number: int) -> Graph:
         if number <= len(self.derivation.snapshots):  # those beside them need not be made

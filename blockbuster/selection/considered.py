@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -53,13 +54,15 @@ class Considered:
     """The best choice for some sizes, the others, and why some snapshots were excluded.
 
     ``refused`` also tells of rules that failed. ``instead``: the best in words, if a compiler
-    refused others.
+    refused others. ``rest``: looks for the schedules that suit them best, if that was left out
+    because no schedule could bring them below a limit.
     """
 
     best: Choice
     others: tuple[Choice, ...]
     refused: tuple[str, ...]
     instead: str = ""
+    rest: Callable[[], Considered] | None = field(default=None, repr=False, compare=False)
 
     @property
     def reason(self) -> str:

@@ -8,19 +8,19 @@ are varied.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf, isclose
 
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
-from blockbuster.emit.tile.fingerprint import numbered_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.candidates.candidate import Choice, Key, Setting, candidate
-from blockbuster.selection.considered import Refusals, is_tie
+from blockbuster.selection.candidates.same_kernels import lines_in_any_order
+from blockbuster.selection.considered import Considered, Refusals, is_tie
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.beside import beside
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
@@ -51,15 +51,18 @@ def contest(
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
-    varied: dict[str, Choice] = {}  # by the text of their default kernels
+    varied: dict[tuple[str, ...], Choice] = {}  # by the lines of their default kernels
     for choice in sorted(choices, key=lambda one: one.rank)[: PRIORS.contenders]:
         if best is not None and not _may_win(choice, best):
             continue
-        text = numbered_tiles(choice.scheduled.draft) if choice.scheduled else ""
-        made = _scheduled_like(choice, varied[text]) if text in varied else None
+        lines = lines_in_any_order(choice.scheduled.draft) if choice.scheduled else ()
+        made = _scheduled_like(choice, varied[lines]) if lines in varied else None
+        if made is None and lines in varied and choice.scheduled and not refused:
+            del found[choice.key]  # the same kernels, whose schedules name other statements
+            continue
         if made is None or made.key in refused:
             made = _at_its_best(choice, setting, refused, best, refusals)
-        varied.setdefault(text, made)
+        varied.setdefault(lines, made)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
@@ -82,6 +85,14 @@ def best_of(choices: Sequence[Choice]) -> Choice:
     first = min(choices, key=lambda choice: choice.rank)
     equals = [one for one in choices if is_tie(first, one)]
     return min(equals, key=lambda one: (*one.tie, one.price))
+
+
+def recorded(found: Sequence[Choice], refusals: Refusals, faults: Iterable[str]) -> Considered:
+    """The record of a choice among those that were ``found``."""
+    best = best_of(found)
+    others = tuple(choice for choice in found if choice is not best)
+    instead = best.name if refusals.by_compiler else ""
+    return Considered(best, others, (*faults, *refusals.errors), instead)
 
 
 def best_schedule(default: Scheduled) -> Scheduled:

@@ -27,7 +27,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine, built_in
 from blockbuster.selection.candidates.again import Repeated
 from blockbuster.selection.candidates.alternatives import Form
-from blockbuster.selection.cost import Cost
+from blockbuster.selection.cost import Cost, launch_by_host
 from blockbuster.selection.decisions.default_schedule import default_schedule
 from blockbuster.selection.decisions.numpy_price import price_of_text
 from blockbuster.selection.decisions.numpy_tiles import numpy_schedule, numpy_tiling
@@ -125,6 +125,16 @@ class Choice:
         constants = self.scheduled.draft.constants if self.scheduled else ()
         last = self.snapshot if self.again else -self.snapshot
         return mixed, running, self.price if constants else 0.0, last
+
+    @property
+    def least(self) -> float:
+        """The microseconds that no schedule near its own goes below, each launch by the host:
+        without chunks there are fewer kernels.
+        """
+        if self.cost is None or self.scheduled is None:
+            return self.price
+        kernels = max(self.kernels - len(self.scheduled.draft.chunks), 1)
+        return self.cost.least * self.weight + kernels * launch_by_host(self.cost.machine)
 
     @property
     def predicted(self) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from blockbuster.costs import time_of
+from blockbuster.costs import known_time
 from blockbuster.emit.schedule.descriptors import not_described
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import Line, parsed
@@ -27,7 +27,7 @@ def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
 
     Loops of which no descriptor takes an array keep their pointers.
     """
-    times = [time_of(work, cost.machine).seconds * 1e6 for work in cost.works]
+    times = [known_time(work, cost.machine).seconds * 1e6 for work in cost.works]
     long = [number for number, time in enumerate(times, start=1) if time >= PRIORS.descriptor_us]
     shorter = [
         number

@@ -21,6 +21,7 @@ Not in loops of readers, where the partial results would be combined in each ite
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import inf
 
 from blockbuster.emit.schedule.inline import Inline
@@ -31,6 +32,7 @@ from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.dataflow import loaded, stored
+from blockbuster.emit.tile.each_nest import KEPT
 from blockbuster.emit.tile.program import (
     WORKSPACE,
     Let,
@@ -44,7 +46,8 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
 from blockbuster.selection.decisions.combining import combining_warps, stores_blocks
 from blockbuster.selection.decisions.overlapping import overlapped
-from blockbuster.selection.decisions.usual_settings import staged, with_warps
+from blockbuster.selection.decisions.usual_settings import staged
+from blockbuster.selection.decisions.usual_warps import usual_warps
 from blockbuster.selection.price import priced
 
 INLINE, RECUT = Inline(), Recut()
@@ -128,10 +131,15 @@ def _microseconds(scheduled: Scheduled, kernels: Sequence[int]) -> float:
     """The time of some kernels, by position, with the usual warps and stages; infinite if a program
     does not fit, or no rate is known for it.
     """
-    scheduled = with_warps(scheduled, None)
-    nests = tuple(scheduled.draft.nests[at] for at in kernels)
-    part = changed(scheduled.draft, nests=nests, constants=())  # none is kept from call to call
+    nests = [scheduled.draft.nests[at] for at in kernels]
+    nests = [changed(nest, warps=usual_warps(scheduled, nest)) for nest in nests]
+    part = changed(scheduled.draft, nests=tuple(nests), constants=())  # no call keeps what it made
+    return _taken(changed(scheduled, draft=part, moves=scheduled.moves[:1]))
+
+
+@lru_cache(maxsize=KEPT)  # schedules that differ in other kernels ask for the same
+def _taken(scheduled: Scheduled) -> float:
     try:
-        return priced(overlapped(staged(changed(scheduled, draft=part)))).microseconds
+        return priced(overlapped(staged(scheduled))).microseconds
     except ValueError:
         return inf

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from blockbuster.costs.footprint import footprint
-from blockbuster.costs.work import Work, is_product, loops_before_it_waits
+from blockbuster.costs.work import Work, is_product, loops_before_it_waits, work
 from blockbuster.emit.schedule.persist import Persist
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
-from blockbuster.emit.tile.layouts import ROWS, layouts_of
+from blockbuster.emit.tile.layouts import ROWS
 from blockbuster.emit.tile.program import For, Issue, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses
@@ -41,17 +40,17 @@ def persistent(scheduled: Scheduled) -> Scheduled:
     return scheduled
 
 
-def may_take_turns(work: Work, machine: Machine) -> bool:
+def may_take_turns(one: Work, machine: Machine) -> bool:
     """True if a kernel may get a fixed number of programs, as far as its work tells."""
-    side = work.footprint.resident(machine)
-    several = side <= PRIORS.most_in_turn and work.programs > side * machine.processors
-    return several and any(phase.ahead and phase.dots == 1 for phase in work.phases)
+    side = one.footprint.resident(machine)
+    several = side <= PRIORS.most_in_turn and one.programs > side * machine.processors
+    return several and any(phase.ahead and phase.dots == 1 for phase in one.phases)
 
 
 def may_run_in_pairs(works: Sequence[Work], machine: Machine) -> bool:
     """True if two programs of one of these kernels share a processor, and may take turns."""
     pairs = (w for w in works if w.footprint.resident(machine) == PRIORS.most_in_turn)
-    return any(may_take_turns(work, machine) for work in pairs)
+    return any(may_take_turns(one, machine) for one in pairs)
 
 
 def _takes_turns(scheduled: Scheduled, number: int, side: int) -> bool:
@@ -97,6 +96,5 @@ def is_alone(scheduled: Scheduled, number: int) -> bool:
 
 def residents(scheduled: Scheduled, number: int) -> int:
     """How many programs of a nest a processor has room for; 0 if one does not fit."""
-    program, machine = scheduled.program, scheduled.target.machine
-    room = footprint(layouts_of(program, program.nests[number - 1], scheduled.target.name))
+    machine, room = scheduled.target.machine, work(scheduled)[number - 1].footprint
     return 0 if room.misfit(machine) else room.resident(machine)

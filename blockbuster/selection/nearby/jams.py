@@ -58,6 +58,14 @@ def has_chained_dots(loop: For, tiling: Tiling) -> bool:
     return any(not made.isdisjoint(operands(dot)) for dot in dots)
 
 
+def moves_too_much(without: Cost, jams: Jams, one: Cost) -> bool:
+    """True if two blocks to a program cannot pay: of what kernels load ``without``, half is left at
+    least. A program of many kernels has as many such pairs, and few of the bytes are of one.
+    """
+    spared = sum(sum(without.works[number - 1].loaded.values()) for number, _ in jams) / PAIR
+    return without.moved - spared >= PRIORS.jammed_bytes_part * one.moved
+
+
 def pays(two: Cost, one: Cost, near: float) -> bool:
     """True if two blocks to a program are better than ``one`` for certain, and load less.
 

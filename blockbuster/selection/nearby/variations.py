@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice, zip_longest
 from math import inf
 
-from blockbuster.costs import Work, time_of
+from blockbuster.costs import Work, known_time
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost
@@ -26,7 +26,7 @@ from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
 from blockbuster.selection.nearby.fitting import fitting
-from blockbuster.selection.nearby.jams import jams_near, pays
+from blockbuster.selection.nearby.jams import jams_near, moves_too_much, pays
 from blockbuster.selection.nearby.recut_blocks import (
     Recuts,
     joined,
@@ -293,7 +293,11 @@ class _Search:
             return
         for arrangement in (here.arrangement, *self.arranged.neighbours(here.arrangement)):
             made = self.arranged.at(arrangement)
-            for jams in jams_near(made) if made else ():
+            near = [*jams_near(made)] if made else []
+            known = fitting(_usual(made)) if made and len(near) > 1 else None
+            for jams in near:
+                if known and moves_too_much(known, jams, here.cost):
+                    continue
                 self.most += 1
                 one = self._costed(replace(arrangement, jams=jams))
                 if one and not pays(one.cost, here.cost, PRIORS.near_schedules_factor):
@@ -354,6 +358,11 @@ class _Search:
             self.found[text] = one
         return self.found.get(text)
 
+
+def _usual(made: Scheduled) -> Scheduled:
+    return overlapped(with_settings(made, usual(made)))
+
+
 def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
     """None of them, and one of them doubled or halved."""
     if counts:
@@ -376,4 +385,4 @@ def _best_of_each(tried: Sequence[Variation]) -> tuple[KernelSetting, ...]:
 
 def _seconds(at: int, one: Variation) -> float:
     """Of the kernel of this number alone."""
-    return time_of(one.cost.works[at], one.cost.machine).seconds
+    return known_time(one.cost.works[at], one.cost.machine).seconds

@@ -48,6 +48,7 @@ TOO_LITTLE = "it has too little to do to be worth dividing"
 ONE_UNIT = "its operators are one group that stays together"
 NO_UNIT = "it computes nothing: its outputs are inputs, views of inputs, or positions"
 
+
 @dataclass(frozen=True)
 class Divided:
     """A plan's parts in order, and what was considered for their pieces.
@@ -255,13 +256,14 @@ class _Search:
     def _undivided(self) -> Divided | None:
         """The program as one part, if that takes little."""
         sizes, machine, whole = self._sizes, self._machine, self._whole
+        times = PRIORS.little_to_do_factor
+        much = times * self._little if machine.kind != CPU else inf
         try:
-            times = PRIORS.little_to_do_factor
-            number, taken = self._division.forms.best(whole, self._consider, sizes, machine, times)
+            best = self._division.forms.best
+            number, taken = best(whole, self._consider, sizes, machine, times, much)
         except EmitError:
             return None
-        much = PRIORS.little_to_do_factor * self._little
-        if taken.calls or (self._machine.kind != CPU and taken.us > much):
+        if taken.calls or taken.us > much:
             return None
         part = self._division.forms.of(whole, machine)[number]
         return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)

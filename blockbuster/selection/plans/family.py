@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
+from math import inf
 from typing import Any
 
 from blockbuster.emit.kernel import written
@@ -139,18 +140,21 @@ class Family:
         equal: dict[Any, list[Considered]] = {}  # by structure: of the first such part
         classes = {size_class(dim): size for dim, size in sizes.items()}
 
-        def consider(part: Part) -> list[Considered]:
-            if part not in considered:
+        def consider(part: Part, limit: float = inf) -> list[Considered]:
+            if part in considered:
+                considered[part] = [one.rest() if one.rest else one for one in considered[part]]
+            else:
                 known = completed(sizes, part.size_rules)
                 key = part.structure(classes), len(part.fused)
                 shared = equal.get(key) if self.target != CPU and not one_kernel else None
                 firsts = shared or repeat(None)
                 considered[part] = [
                     (first and fused.like(first, known, given, self.target))
-                    or fused.consider(known, given, self.target, one_kernel=one_kernel)
+                    or fused.consider(known, given, self.target, one_kernel=one_kernel, limit=limit)
                     for fused, given, first in zip(part.fused, part.given, firsts, strict=False)
                 ]
-                equal.setdefault(key, considered[part])
+                if not any(one.rest for one in considered[part]):
+                    equal.setdefault(key, considered[part])
             return considered[part]
 
         return consider

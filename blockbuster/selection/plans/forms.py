@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Protocol
 
 from blockbuster.errors import EmitError, TraceError, shown_lines
 from blockbuster.ir.types import Dim
@@ -21,8 +23,13 @@ from blockbuster.selection.priors import PRIORS
 
 BY_LIBRARY = "a library's call"
 
-Consider = Callable[[Part], list[Considered]]
-"""The choice for each piece of a part. Raises EmitError where a piece has none."""
+
+class Consider(Protocol):
+    """The choice for each piece of a part, which is not looked for in full if the part is bound to
+    take more microseconds than ``limit``. Raises EmitError where a piece has none.
+    """
+
+    def __call__(self, part: Part, limit: float = inf) -> list[Considered]: ...
 
 
 class Forms:
@@ -58,8 +65,10 @@ class Forms:
         sizes: Mapping[Dim, int],
         machine: Machine,
         times: float,
+        limit: float = inf,
     ) -> tuple[int, Price]:
-        """The number of a part's best form, and its price.
+        """The number of a part's best form, and its price: that of one which takes more than
+        ``limit`` may be too high.
 
         One on whole arrays has to be faster than one in blocks by so many ``times``; one with calls
         by less, unless nothing tells apart what takes so little; one of a fuser's just faster.
@@ -71,7 +80,7 @@ class Forms:
         times = times if is_kept else PRIORS.library_factor
         for number, form in enumerate(self.of(part, machine)):
             try:
-                taken = price(form, consider(form), sizes, machine)
+                taken = price(form, consider(form, limit), sizes, machine)
             except EmitError as error:
                 refused = refused or error
                 if number:

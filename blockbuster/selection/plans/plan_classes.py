@@ -94,7 +94,7 @@ class PlanClasses:
         key = tuple([not sizes[dim] % lanes for dim, lanes in group.cuts])
         if key not in group.plans:
             _keep(group.plans, key, self._chosen(sizes, group, one_kernel))
-        return group.plans[key] or self._alone(sizes, one_kernel)
+        return group.plans[key] or self._alone(sizes, group, one_kernel)
 
     def _group(self, sizes: Sizes, one_kernel: bool) -> _Group:
         aligned = 0  # the largest of 1 and elements_at_once that divides each, without a call
@@ -133,10 +133,11 @@ class PlanClasses:
             return None  # a block that the class does not tell: it may divide some of its sizes
         return self._make(stands, chosen, one_kernel) if chosen else None
 
-    def _alone(self, sizes: Sizes, one_kernel: bool) -> Plan:
+    def _alone(self, sizes: Sizes, group: _Group, one_kernel: bool) -> Plan:
         key = one_kernel, tuple(sizes.values())
         if key not in self._exact:
-            chosen = self._consider(sizes, one_kernel)
+            known = group.divided if group.stands == sizes else None
+            chosen = known or self._consider(sizes, one_kernel)
             _keep(self._exact, key, self._make(sizes, chosen, one_kernel))
         return self._exact[key]
 
