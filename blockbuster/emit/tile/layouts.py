@@ -254,6 +254,7 @@ def _digits(count: int) -> int:
     return count.bit_length() - 1
 
 
+@lru_cache(maxsize=KEPT)
 def _range(dim: Dim, first: int, end: int) -> frozenset[Bit]:
     return frozenset((dim, digit) for digit in range(first, end))
 
