@@ -124,7 +124,9 @@ def runs_along(axis: AxisView) -> tuple[Run, ...]:
 
 def dims_along(axis: AxisView) -> tuple[Dim, ...]:
     """The dims under which an axis is read, outermost first."""
-    return tuple(run.dim for run in runs_along(axis))
+    if isinstance(axis, Strided):
+        return tuple([run.dim for run in axis.runs])
+    return () if axis is None else (axis,)
 
 
 def dims_among(axes: Iterable[AxisView]) -> tuple[Dim, ...]:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -126,8 +127,11 @@ def test_other_targets_keep_triton_s(machine):
 def test_triton_compiles_with_the_one_that_is_chosen_and_does_not_mix_them_up(
     monkeypatch, tmp_path
 ):
-    """In one process and one cache: Triton remembers the first version that it asks for."""
+    """In one process and one cache. Each is asked for its version once."""
+    from triton.backends.nvidia import compiler as nvidia
+
     import blockbuster as bb
+    from blockbuster.emit.target import compiler
     from blockbuster.emit.target.compiler import compile_kernel, compiled_entry, tools
     from blockbuster.emit.target.load import load_module
     from blockbuster.emit.target.targets import TARGETS
@@ -137,6 +141,14 @@ def test_triton_compiles_with_the_one_that_is_chosen_and_does_not_mix_them_up(
     if None in versions or versions[0] == versions[1]:
         pytest.fail("Triton 3.6 and later bring two assemblers")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    own, asked, ask = nvidia.get_ptxas_version, [], subprocess.check_output
+
+    def counted(command, **how):
+        asked.extend([] if how else command[:1])  # Triton asks tools that are set in another way
+        return ask(command, **how)
+
+    compiler._version_of.cache_clear()
+    monkeypatch.setattr(subprocess, "check_output", counted)
     graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.exp(x), x="M"))).final
     kernel = bb.emit(graph, {"M": 1000}, "float32")
     (entry,) = load_module(kernel.source).KERNELS
@@ -150,6 +162,8 @@ def test_triton_compiles_with_the_one_that_is_chosen_and_does_not_mix_them_up(
         made.append(compiled.asm["cubin"])
         (report,) = compile_kernel(kernel)
         assert report.assembler == str(by)
+    assert asked == paths
+    assert nvidia.get_ptxas_version is own
     assert made[:2] == made[2:]
     assert made[0] != made[1]
     assert [f"V{'.'.join(map(str, versions[1]))}".encode() in cubin for cubin in made[:2]] == [

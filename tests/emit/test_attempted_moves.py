@@ -1,19 +1,26 @@
 """A move that is attempted says why not as ``why_not`` does, and rewrites once."""
 
+from functools import partial
+from itertools import product
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from blockbuster.emit.schedule import fill, narrow, part
 from blockbuster.emit.schedule.block import BlockDims, Cut
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loops_of
+from blockbuster.emit.tile.changed import changed
 from blockbuster.errors import EmitError
+from blockbuster.rules import fuse, safe
+from tests.emit.random_masks import masked_graph
 from tests.emit.random_tiles import applications, random_graph, start_of
-from tests.tuning.benches import family_of, product
+from tests.tuning.benches import family_of
+from tests.tuning.benches import product as matmul
 
 RANDOMS = st.integers(0, 2**32 - 1).map(Random)
 WAYS = ({}, {"at_once": True}, {"at_once": True, "blocks": True})
@@ -44,7 +51,7 @@ def test_an_attempt_agrees_with_why_not(random):
 @pytest.fixture(scope="module")
 def bare():
     """A matrix product before the first move."""
-    (file,) = family_of(product()).at(dict(M=64, K=8192, N=64)).files
+    (file,) = family_of(matmul()).at(dict(M=64, K=8192, N=64)).files
     made = file.considered.best.scheduled
     return unscheduled(made.start, made.known, made.target)
 
@@ -96,3 +103,19 @@ def test_a_move_rewrites_once(bare, cut, monkeypatch, move, args):
 def test_what_does_not_apply_is_refused_with_the_reason(bare):
     with pytest.raises(EmitError, match=r"the move 'block .*' does not apply: .*more than the"):
         BLOCK.apply(bare, EVERYWHERE, **cuts(2048))
+
+
+BY_BODY = (partial(narrow._not_bounded, alone=True), partial(narrow._not_bounded, alone=False),
+           fill._not_filled, part._not_whole)  # fmt: skip
+
+
+@settings(max_examples=settings().max_examples // 3)
+@given(RANDOMS)
+def test_a_reason_remembered_by_the_body_is_that_of_the_whole_program(random):
+    """Whatever blocks the nest has, and whatever arrays and other nests there are."""
+    draft = start_of(safe(fuse(masked_graph(random)).final), random).draft
+    draft = changed(draft, nests=(*draft.nests, *draft.nests))
+    for reason, (site, loop) in product(BY_BODY, loops_of(draft)):
+        if loop.span is None and loop.chunk is None:
+            whole = getattr(reason, "func", reason).__wrapped__
+            assert reason(draft, site) == whole(draft, site, **getattr(reason, "keywords", {}))

@@ -66,18 +66,25 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
     was made. Nests that have the same statements as there are in that form already: neither blocks
     nor warps make a difference to it.
     """
-    program = _first_alike(program)
+    program = _first_alike(program, before)
     if before and _says_the_same(program, before):
         return program
     program, known = retyped(program, before), before.nests if before else ()
     nests = tuple(nest if _is_known(nest, known) else _tidied(nest) for nest in program.nests)
-    return _first_alike(with_parts(program, nests=nests))
+    return _first_alike(with_parts(program, nests=nests), before)
 
 
-def _first_alike(program: TileProgram) -> TileProgram:
-    """``program`` with bodies that are the same objects where programs before it had such."""
-    nests = (with_parts(n, body=first_alike(n.body, program.inputs)) for n in program.nests)
-    return with_parts(program, nests=tuple(nests))
+def _first_alike(program: TileProgram, before: TileProgram | None) -> TileProgram:
+    """``program`` with bodies that are the same objects where programs before it had such, as
+    those of ``before`` are.
+    """
+    known = before.nests if before and before.inputs is program.inputs else ()
+
+    def of(nest: Nest) -> Nest:
+        same = _is_known(nest, known)
+        return nest if same else with_parts(nest, body=first_alike(nest.body, program.inputs))
+
+    return with_parts(program, nests=tuple(map(of, program.nests)))
 
 
 def _says_the_same(program: TileProgram, before: TileProgram) -> bool:

@@ -24,9 +24,15 @@ from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
 from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
 from blockbuster.emit.schedule.dead_iterations import stored_when
-from blockbuster.emit.schedule.narrow import compares, known_range, no_mask, replaced_by, writer_of
+from blockbuster.emit.schedule.narrow import (
+    is_masked,
+    known_range,
+    no_mask,
+    replaced_by,
+    writer_of,
+)
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import SpanWriter
 from blockbuster.emit.tile.program import (
     For,
@@ -64,7 +70,7 @@ class Fill(Move):
             return f"the loop over {loop.dim} runs over a part of its blocks already"
         if reason := _without_mask(loop, scheduled.draft.nests[site.nest - 1]):
             return reason
-        return _Filled(scheduled.draft, site).reason
+        return _not_filled(scheduled.draft, site)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The loop over its span, and loops over the other blocks that store known numbers."""
@@ -141,4 +147,10 @@ def _without_mask(loop: For, nest: Nest) -> str:
     """Why no mask decides what ``loop`` stores, if that is seen at a glance, or ""."""
     if not any(isinstance(stmt, Store) for stmt in loop.statements):
         return f"the loop over {loop.dim} stores nothing: narrow leaves iterations out"
-    return "" if any(map(compares, statements(nest.body))) else no_mask(loop)
+    return "" if is_masked(nest) else no_mask(loop)
+
+
+@of_body
+def _not_filled(program: TileProgram, site: Site) -> str:
+    """Why the masks do not let the loop at ``site`` be filled, or ""."""
+    return _Filled(program, site).reason

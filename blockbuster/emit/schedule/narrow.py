@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.hoist import hoist
@@ -31,10 +31,11 @@ from blockbuster.emit.schedule.dead_iterations import changes_something
 from blockbuster.emit.schedule.mask_ranges import ALL, MaskRanges, both, either
 from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import Around, SpanWriter
 from blockbuster.emit.tile.dataflow import defined, folded, fresh_names, workspaces_in_order
-from blockbuster.emit.tile.program import For, Let, Stmt, Tile, TileProgram, statements
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
+from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.scans import scans_all
 from blockbuster.ir.expr import PREDICATES, Expr, functions_of
 from blockbuster.ir.ops import Pointwise
@@ -99,8 +100,14 @@ def not_narrowable(program: TileProgram, site: Site, *, alone: bool = False) -> 
         return f"the loop over {loop.dim} is narrowed already"
     if reason := scans_all(loop):
         return reason
-    if not any(map(compares, statements(program.nests[site.nest - 1].body))):
+    if not is_masked(program.nests[site.nest - 1]):
         return no_mask(loop)
+    return _not_bounded(program, site, alone=alone)
+
+
+@of_body
+def _not_bounded(program: TileProgram, site: Site, *, alone: bool) -> str:
+    """Why the masks do not bound the loop at ``site``, or ""."""
     program = hoist(program)  # what does not change in the loop stands before it
     loop = loop_at(program, site)
     assert loop is not None
@@ -143,6 +150,16 @@ def all_narrowed(program: TileProgram) -> TileProgram:
         if not not_narrowable(program, site, alone=True):
             program = narrowed(program, site, alone=True)
     return program
+
+
+def is_masked(nest: Nest) -> bool:
+    """True if ``nest`` makes truth values, or uses them."""
+    return _is_masked(Same(nest.body))
+
+
+@lru_cache(maxsize=KEPT)
+def _is_masked(body: Same[Body]) -> bool:
+    return any(map(compares, statements(body.one)))
 
 
 def compares(stmt: Stmt) -> bool:

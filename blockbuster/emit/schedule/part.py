@@ -28,9 +28,9 @@ from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
 from blockbuster.emit.schedule.conditions import Formulas, conditions
 from blockbuster.emit.schedule.known_masks import under
-from blockbuster.emit.schedule.narrow import compares, no_mask, replaced_by, writer_of
+from blockbuster.emit.schedule.narrow import is_masked, no_mask, replaced_by, writer_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import SpanWriter
 from blockbuster.emit.schedule.whole_blocks import whole_blocks
 from blockbuster.emit.tile.dataflow import defined, mapped, retargeted
@@ -75,8 +75,12 @@ def not_partable(program: TileProgram, site: Site) -> str:
         return f"loads of the loop over {loop.dim} run ahead: part it before that"
     if is_ragged_loop(program, site):
         return ""
-    if not any(map(compares, statements(nest.body))):
-        return no_mask(loop)
+    return _not_whole(program, site) if is_masked(nest) else no_mask(loop)
+
+
+@of_body
+def _not_whole(program: TileProgram, site: Site) -> str:
+    """Why the masks leave no block of the loop at ``site`` whole, or ""."""
     program = hoist(program)  # what does not change in the loop stands before it
     loop, formulas = loop_at(program, site), Formulas(program.nests[site.nest - 1])
     assert loop is not None

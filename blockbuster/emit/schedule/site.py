@@ -7,12 +7,14 @@ its seventh statement, loops included, in program order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache, wraps
 from itertools import islice
 from typing import Any
 
 from blockbuster.emit.tile.changed import changed
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram, statements
 from blockbuster.ir.types import Dim
 
@@ -66,6 +68,27 @@ def with_nest(program: TileProgram, site: Site, nest: Nest) -> TileProgram:
     nests = list(program.nests)
     nests[site.nest - 1] = nest
     return changed(program, nests=tuple(nests))
+
+
+def of_body(reason: Callable[..., str]) -> Callable[..., str]:
+    """``reason``, which is given a program and the site of a loop, remembered by the nest's body.
+
+    It may read only that body, and the ``units`` of the program: a search for schedules asks it of
+    the same bodies in many blocks. So it is given a program of one nest, without arrays and blocks.
+    """
+
+    @lru_cache(maxsize=KEPT)
+    def known(
+        body: Same[Body], grid: tuple[Dim, ...], units: tuple[Dim, ...], site: Site, **args: Any
+    ) -> str:
+        return reason(TileProgram((), (), (), (Nest(body.one, grid),), units), site, **args)
+
+    @wraps(reason)
+    def asked(program: TileProgram, site: Site, **args: Any) -> str:
+        nest = program.nests[site.nest - 1]
+        return known(Same(nest.body), nest.grid, program.units, changed(site, nest=1), **args)
+
+    return asked
 
 
 def all_nests(program: TileProgram) -> tuple[Site, ...]:

@@ -7,6 +7,7 @@ device has; ``compile_kernel`` does.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -77,8 +78,8 @@ def _assembler(backend: str, arch: int | str) -> Assembler | None:
 def assembling(backend: str, arch: int | str) -> Iterator[Assembler | None]:
     """Inside, Triton assembles for this architecture with the assembler that is chosen for it.
 
-    Triton asks for the assembler's version, which is part of its cache's key, once a process: it
-    is made to ask again, before and after. The user's environment stays as it is.
+    Triton asks for an assembler's version, which is part of its cache's key, once a process: here
+    once for each assembler. The user's environment stays as it is.
     """
     with _ONE_AT_A_TIME:
         chosen = _assembler(backend, arch)
@@ -86,19 +87,27 @@ def assembling(backend: str, arch: int | str) -> Iterator[Assembler | None]:
             yield None
             return
         from triton import knobs
-        from triton.backends.nvidia.compiler import get_ptxas, get_ptxas_version
+        from triton.backends.nvidia import compiler
 
         settings = vars(knobs.nvidia)  # assigning to the knobs would change the environment
-        before = dict(settings)
+        before, asked = dict(settings), compiler.get_ptxas_version
         settings.update(dict.fromkeys(KNOBS, chosen.path))
-        get_ptxas_version.cache_clear()
+        compiler.get_ptxas_version = _version_of(chosen.path)
         try:
-            assert get_ptxas(int(arch)).path == chosen.path
+            assert compiler.get_ptxas(int(arch)).path == chosen.path
             yield chosen
         finally:
+            compiler.get_ptxas_version = asked
             settings.clear()
             settings.update(before)
-            get_ptxas_version.cache_clear()
+
+
+@functools.cache
+def _version_of(path: str) -> Callable[..., str]:  # noqa: ARG001
+    """Triton's function that asks for the version of the assembler in use, which is at ``path``."""
+    from triton.backends.nvidia.compiler import get_ptxas_version
+
+    return functools.cache(get_ptxas_version.__wrapped__)
 
 
 def compile_entry(entry: dict[str, Any], target: Target) -> CompileReport:

@@ -117,7 +117,6 @@ class Layouts:
         self.nest, self.tiling, self.target = nest, tiling, target
         self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
-        self._blocked: dict[tuple[tuple[Dim, ...], int], Layout] = {}
         views = dict(arrivals(nest.body))
         for _ in range(2):  # accumulators are read before the fold that says how they lie
             for stmt in statements(nest.body):
@@ -203,24 +202,8 @@ class Layouts:
 
     def blocked(self, order: Sequence[Dim], width: int) -> Layout:
         """Elements of so many bytes that lie in memory in this order of dims: the last is dense."""
-        key = tuple(order), width
-        if key not in self._blocked:
-            self._blocked[key] = self._in_blocks(order, width)
-        return self._blocked[key]
-
-    def _in_blocks(self, order: Sequence[Dim], width: int) -> Layout:
-        each = min(VECTOR // width, max(1, self.lanes(*order) // (self.number * WARP)))
-        registers, warps = frozenset[Bit](), frozenset[Bit]()
-        lanes_left, warps_left = _digits(WARP), _digits(self.number)
-        for dim in reversed(order):
-            digits = _digits(self.lanes(dim))
-            first = min(digits, _digits(each) if dim == order[-1] else 0)
-            second = min(digits, first + lanes_left)
-            third = min(digits, second + warps_left)
-            registers |= _range(dim, 0, first) | _range(dim, third, digits)
-            warps |= _range(dim, second, third)
-            lanes_left, warps_left = lanes_left - second + first, warps_left - third + second
-        return Layout(registers, warps, order[-1])
+        blocks = tuple([(dim, self.lanes(dim)) for dim in order])
+        return _in_blocks(blocks, self.number, width)
 
     def _loaded(self, tile: Tile, view: View) -> None:
         order = [dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)]
@@ -249,11 +232,30 @@ def _near(body: Same[Body], units: tuple[Dim, ...], dot: Let) -> tuple[tuple[Let
     return tuple(d for d in dots if d.target in linked), any(behind & {*d.args} for d in dots)
 
 
+@lru_cache(maxsize=KEPT)  # the same few blocks are loaded in many schedules
+def _in_blocks(order: tuple[tuple[Dim, int], ...], number: int, width: int) -> Layout:
+    """``Layouts.blocked`` for ``number`` warps: dims with their lanes."""
+    each = min(VECTOR // width, max(1, prod(lanes for _, lanes in order) // (number * WARP)))
+    registers, warps = frozenset[Bit](), frozenset[Bit]()
+    lanes_left, warps_left = _digits(WARP), _digits(number)
+    last, _ = order[-1]
+    for dim, lanes in reversed(order):
+        digits = _digits(lanes)
+        first = min(digits, _digits(each) if dim == last else 0)
+        second = min(digits, first + lanes_left)
+        third = min(digits, second + warps_left)
+        registers |= _range(dim, 0, first) | _range(dim, third, digits)
+        warps |= _range(dim, second, third)
+        lanes_left, warps_left = lanes_left - second + first, warps_left - third + second
+    return Layout(registers, warps, last)
+
+
 def _digits(count: int) -> int:
     """Binary digits of positions below ``count``, a power of two."""
     return count.bit_length() - 1
 
 
+@lru_cache(maxsize=KEPT)
 def _range(dim: Dim, first: int, end: int) -> frozenset[Bit]:
     return frozenset((dim, digit) for digit in range(first, end))
 

@@ -72,7 +72,7 @@ class View(HashedOnce):
     dims: tuple[AxisView, ...]
     hint: str = field(default="", compare=False, repr=False)
 
-    @property
+    @cached_property
     def runs(self) -> tuple[Dim, ...]:
         """All dims under which the access runs."""
         return tuple(dict.fromkeys(dims_among(self.dims)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from blockbuster.emit.tile.program import Block, Nest, Tile, TileProgram
@@ -29,7 +30,7 @@ class Tiling:
 
     def lanes(self, tile: Tile) -> tuple[Dim, ...]:
         """The axes along which ``tile`` has lanes."""
-        return tuple([d for d in tile.axes if not self.is_unit(d)]) if self.units else tile.axes
+        return _beside(tile.axes, self.units) if self.units else tile.axes
 
     def block(self, dim: Dim) -> int:
         """How many elements a block of ``dim`` has."""
@@ -37,11 +38,17 @@ class Tiling:
 
     def elements(self, tile: Tile) -> int:
         """How many elements ``tile`` has in all its lanes."""
-        return prod(map(self.block, self.lanes(tile)))
+        return prod([self.blocks[dim] for dim in self.lanes(tile)])
 
     def ragged(self, dim: Dim) -> bool:
         """True if a block of ``dim`` may hold lanes past its end: accesses need masks."""
         return dim in self.uneven
+
+
+@lru_cache(maxsize=4096)  # asked of the same few axes all the time
+def _beside(axes: tuple[Dim, ...], units: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The axes of whose dims a block has more than one element."""
+    return tuple(dim for dim in axes if size_class(dim) not in units)
 
 
 def tiling_of(program: TileProgram, nest: Nest) -> Tiling:
