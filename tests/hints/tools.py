@@ -12,13 +12,13 @@ from blockbuster import examples
 from blockbuster.costs import work_of
 from blockbuster.costs.symbols import whole_number
 from blockbuster.ir.expr import Arg, Const, call
-from blockbuster.view.emitting import sizes_read
 from blockbuster.machines.data_file import machine_text, read_machine
 from blockbuster.tiling import candidate, gemm_chain, parse_expression
 from blockbuster.tiling.measures import model_of
 from blockbuster.tiling.partition import chains
 from blockbuster.tiling.realization import schedule_of
 from blockbuster.tuning.store import read_file, write_file
+from blockbuster.view.emitting import sizes_read
 from blockbuster.view.explorer.setting import Setting, sizes_of
 from blockbuster.view.load import load_function, trace_named
 from tests.hints.tried import Tried
@@ -27,7 +27,6 @@ PRODUCT = bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, x="M K", w="K N"))).fina
 SIZES = {"M": 2048, "K": 4096, "N": 4096}
 BLOCKS = "block M 128, K 64, N 128; warps 8; stage nest 1 K "
 SOFTMAX = bb.fuse(bb.lower(bb.trace(bb.softmax, x="M N"))).final
-ROWS = {"M": 64, "N": 512}
 CHAIN = gemm_chain(512, 256, 64, 64)
 PAIR = examples.GEMM_CHAINS[0]
 MODEL = "def rows(x):\n    return x + 1\n"
@@ -41,8 +40,8 @@ def product(stages=3):
 
 
 @cache
-def softmax(sizes=tuple(ROWS.items())):
-    return bb.emit(SOFTMAX, dict(sizes))
+def softmax(columns=512):
+    return bb.emit(SOFTMAX, {"M": 64, "N": columns})
 
 
 def work(sizes=SIZES, kernel=product):
@@ -85,7 +84,7 @@ COSTS = (
     Tried("dims: M", work({"M": 2048, "K": 4096}), work()),
     Tried("warps nest 1 4", without_warps, work()),
     Tried("emit the kernel for this size", work({"M": 64, "N": 600}, softmax),
-          lambda: softmax((("M", 64), ("N", 600)))),
+          lambda: softmax(600)),
     Tried("emit the kernel for this size", work(SIZES | {"M": 100}),
           lambda: bb.emit(PRODUCT, SIZES | {"M": 100})),
     Tried("fewer stages", lambda: product(6).cost("a100"), lambda: product(3).cost("a100")),
