@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 import blockbuster as bb
-from blockbuster.compile import Jitted
+from blockbuster.jitted import Jitted
 from blockbuster.runtime import compiled
 from blockbuster.runtime.compiled import Run
 from blockbuster.runtime.replay import Recording

@@ -4,7 +4,7 @@ from .check.kernel import check_kernel as check_kernel
 from .check.loading import load as load
 from .check.report import KernelReport as KernelReport
 from .choosing import select as select
-from .compile import Jitted as Jitted, compile as compile, jit as jit, tune as tune
+from .compile import compile as compile, jit as jit, tune as tune
 from .emission import check_schedule as check_schedule, emit as emit
 from .emit.kernel import Kernel as Kernel
 from .errors import (
@@ -163,6 +163,7 @@ from .interp import (
     prove_equal as prove_equal,
 )
 from .ir import Graph as Graph, parse as parse, verify as verify
+from .jitted import Jitted as Jitted
 from .machines import Machine as Machine, machine as machine
 from .rules import (
     PAPER_RULES as PAPER_RULES,

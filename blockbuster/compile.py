@@ -7,266 +7,27 @@ return a ``Compiled``: kernels in order, with functions of whole arrays between 
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from types import MethodType
 from typing import Any, overload
 
 from blockbuster.check.loading import comparison
 from blockbuster.emit.target.targets import architecture
 from blockbuster.emit.tile.constants import known_names, names_given
-from blockbuster.errors import EmitError, a_kind
+from blockbuster.errors import a_kind
 from blockbuster.frontend import ArrayProgram
-from blockbuster.frontend.arguments import (
-    Leaf,
-    fixed_values,
-    held_leaves,
-    leaves,
-    program_key,
-    shape_from_names,
-    trace_call,
-)
-from blockbuster.frontend.merged_axes import merged
-from blockbuster.frontend.reads import Reads, reads_of
-from blockbuster.frontend.size_facts import SizeFacts
-from blockbuster.frontend.trees import holds
-from blockbuster.frontend.users_frames import UsersFrames
-from blockbuster.ir.types import Dim
+from blockbuster.frontend.arguments import shape_from_names
+from blockbuster.jitted import Jitted
 from blockbuster.machines import AUTO
-from blockbuster.runtime.compiled import Compiled, keep
-from blockbuster.runtime.given import (
-    asked_for,
-    beside,
-    call_key,
-    constants_of,
-    family_of,
-    in_common_of,
-    is_traced,
-    kind_of_call,
-    sizes_of,
-)
-from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
-from blockbuster.runtime.machines import device_for, known_machine
-from blockbuster.runtime.merged_arrays import Regrouping
+from blockbuster.runtime.compiled import Compiled
+from blockbuster.runtime.given import asked_for, family_of
+from blockbuster.runtime.machines import known_machine
 from blockbuster.runtime.recorder import Refused
-from blockbuster.runtime.tensors import in_common
-from blockbuster.selection.plans.fusers import Fuser
+from blockbuster.selection.plans.effort import USUAL, check_effort
+from blockbuster.selection.plans.fusers import Fuser, check_fusers
 from blockbuster.selection.plans.plan import Plan, Sizes
-from blockbuster.selection.plans.report import Report
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.measuring import LIMIT, Tell
 from blockbuster.tuning.setting import MEASURE, check_tune, saved_with, tuning_for
-from blockbuster.tuning.traced import Traced
-
-
-class Jitted:
-    """A function that is traced, fused and compiled when it is called; see ``jit``."""
-
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        *,
-        one_kernel: bool,
-        tune: str,
-        machine: str,
-        check: bool,
-        graph: bool,
-        constant: Sequence[str],
-        library: bool,
-    ) -> None:
-        functools.update_wrapper(self, fn)
-        self._fn = fn
-        self._one_kernel, self._tune, self._machine = one_kernel, tune, machine
-        self._check, self._graph, self._constant, self._library = check, graph, constant, library
-        self._ready: dict[Any, tuple[Ready, Reads]] = {}
-        self._known: dict[Any, list[KnownCall[Traced]]] = {}
-        self._traced: dict[Any, Traced] = {}
-        self._lock = threading.RLock()
-
-    def __repr__(self) -> str:
-        return f"<jit of {getattr(self._fn, '__name__', 'a function')}>"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function's result for these arguments."""
-        try:
-            known = self._ready.get(key := call_key(args, kwargs))
-        except (TypeError, RuntimeError):  # no hash, or no strides: say which argument
-            found = leaves(self._fn, args, kwargs)
-            in_common({leaf.shown: leaf.value for leaf in found if leaf.is_array})
-            raise
-        if known is not None and known[1].unchanged():
-            return known[0](args, kwargs)
-        kind = kind_of_call(args, kwargs, key)
-        for traced in self._known.get(kind, ()):
-            again = traced.found(key, args, kwargs)
-            if again is not None:
-                return self._run(key, traced, *again, checks=False)
-        with UsersFrames():
-            return self._traced_call(key, kind, args, kwargs)
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """As a method: the instance is the first argument, a fixed one whose state is watched."""
-        return self if instance is None else MethodType(self, instance)
-
-    def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
-        """The compiled program that a call with these arguments would run; nothing is run."""
-        return self._compiled(leaves(self._fn, args, kwargs))[0]
-
-    def plan_for(self, *args: Any, **kwargs: Any) -> Plan:
-        """The plan for these arguments: the kernels, and the calls between them."""
-        return self.compiled_for(*args, **kwargs).plan
-
-    def sizes_for(self, *args: Any, **kwargs: Any) -> Sizes:
-        """The size of each dim for these arguments; the plan is made for sizes of their class."""
-        return self._compiled(leaves(self._fn, args, kwargs))[1]
-
-    def source_for(self, *args: Any, **kwargs: Any) -> str:
-        """The emitted text for these arguments."""
-        return self.compiled_for(*args, **kwargs).source
-
-    def report_for(self, *args: Any, **kwargs: Any) -> Report:
-        """The report for these arguments: what did not fuse, the number of kernels, other calls."""
-        found = leaves(self._fn, args, kwargs)
-        unknown = self._reads(found).unknown
-        traced = f"traced again at each call, because {unknown}" if unknown else ""
-        compiled, sizes = self._compiled(found)
-        return compiled.report_with(*filter(None, [traced]), sizes=sizes)
-
-    def clear_constants(self) -> None:
-        """Forget what was computed of constants: for changes that torch does not count."""
-        with self._lock:
-            for traced in self._traced.values():
-                for compiled in (one for form in traced.forms for one in form.compiled):
-                    compiled.clear_constants()
-
-    def _traced_call(
-        self, key: Any, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """A call that cannot be told to be like an earlier one: the function is traced.
-
-        A later one is like it if its arguments have the same key, or are of the same kind and of
-        sizes that give the same trace, and nothing has changed of what the function reads.
-        """
-        leaves_of = leaves(self._fn, args, kwargs)
-        if any(holds(leaf.value, is_traced) for leaf in leaves_of):
-            return self._fn(*args, **kwargs)  # inside another trace: a part of it
-        reads = self._reads(leaves_of)  # before the trace, which may change what it reads
-        with self._lock:
-            traced, facts, arrays = self._traced_for(leaves_of)
-        kept, family = [leaf.kept() for leaf in arrays], traced.family
-        axes = tuple(family.inputs.values())
-        known = KnownCall(traced, facts, reads, kept, len(args), axes, family.rules)
-        values = [leaf.value for leaf in arrays]
-        layout, sizes = known.layout(key, values), sizes_of(traced.family, values)
-        results = self._run(key, known, values, layout, sizes, checks=True)
-        if not reads.unknown:
-            with self._lock:
-                others = [k for k in self._known.get(kind, ()) if k.reads.unchanged()]
-                keep(self._known, kind, [known, *others][:MOST])
-        return results
-
-    def _run(
-        self,
-        key: Any,
-        known: KnownCall[Traced],
-        found: list[Any],
-        layout: tuple[Any, ...],
-        sizes: dict[Dim, int],
-        *,
-        checks: bool,
-    ) -> Any:
-        """What a traced call gives for the arrays that were found; it is ready from then on.
-
-        ``checks``: it is not known of arrays of this kind that they fit.
-        """
-        traced = known.traced
-        if traced.merged is None:
-            compiled = self._compiled_at(traced, sizes)
-        else:
-            compiled = self._compiled_for(traced, sizes, found)
-        run, results = (
-            compiled.prepared(layout, found) if checks else compiled.sized(layout, found, sizes)
-        )
-        if not known.reads.unknown:
-            with self._lock:
-                keep(self._ready, key, (known.ready(run, compiled.shaped), known.reads))
-        return compiled.shaped(results)
-
-    def _reads(self, found: Sequence[Leaf]) -> Reads:
-        return reads_of(self._fn, fixed_values(found))
-
-    def _compiled(self, found: Sequence[Leaf]) -> tuple[Compiled, Sizes]:
-        """What runs, traced for these very sizes and values; and the sizes."""
-        with self._lock, UsersFrames():
-            traced, _, leaves_of = self._traced_for(found)
-            arrays = [leaf.value for leaf in leaves_of]
-            sizes = sizes_of(traced.family, arrays)
-            compiled = self._compiled_for(traced, sizes, arrays)
-            return compiled, compiled.plan.bind(compiled.shapes_taken(arrays))
-
-    def _traced_for(self, found: Sequence[Leaf]) -> tuple[Traced, SizeFacts, list[Leaf]]:
-        """The trace for these very sizes and values, and all arrays that it takes; equal traces are
-        one, and compiled once.
-        """
-        given = [leaf for leaf in found if leaf.is_array]
-        in_common_of(given)
-        program, shape, facts = trace_call(self._fn, found)
-        taken = [*given, *(beside(leaf, given[0].value) for leaf in held_leaves(program))]
-        arrays = in_common_of(taken)
-        device = device_for(self._machine, arrays)
-        program = program.without_held()
-        others = tuple(arrays.others.items())
-        key = (program_key(program, shape), arrays.dtype, others, device)
-        traced = self._traced.get(key)
-        if traced is None:
-            index = arrays.device.index if arrays.on_gpu else None
-            tuning = tuning_for(self._tune, self._machine, architecture(device), index)
-            constants = constants_of(self._constant, taken)
-
-            def made(program: ArrayProgram) -> Traced:
-                given = tuning.known, arrays.others, constants
-                family = family_of(program, arrays.dtype, device, *given, library=self._library)
-                compare = comparison(program) if self._check else None
-                return Traced(family, shape, program, compare, tuning)
-
-            traced, fewer = made(program), merged(program, constants)
-            traced = replace(traced, merged=(fewer, made(fewer.program)) if fewer else None)
-            keep(self._traced, key, traced)
-        return traced, facts, taken
-
-    def _compiled_for(self, traced: Traced, sizes: Sizes, arrays: Sequence[Any]) -> Compiled:
-        """What a trace was compiled to for arrays: with merged axes where their strides allow."""
-        form, bound, regrouping = traced.form_for(arrays, sizes, self._compiled_at)
-        try:
-            return self._compiled_at(form, bound, regrouping)
-        except EmitError:  # fewer axes make larger tiles, which may be more than a target holds
-            if form is traced:
-                raise
-            return self._compiled_at(traced, sizes)
-
-    def _compiled_at(
-        self, traced: Traced, sizes: Sizes, regrouping: Regrouping | None = None
-    ) -> Compiled:
-        """What a trace was compiled to for the class of these sizes: once for equal plans."""
-        with self._lock:
-            plan = traced.plan(sizes, one_kernel=self._one_kernel)
-            for compiled in reversed(traced.compiled):  # growing sizes ask for the newest
-                if compiled.plan is plan:
-                    return compiled
-            instead = functools.partial(self._instead, traced)
-            traced.compiled.append(
-                Compiled(
-                    plan, traced.shape, instead=instead, compare=traced.compare,
-                    program=traced.program, graph=self._graph, regrouping=regrouping,
-                )
-            )  # fmt: skip
-            return traced.compiled[-1]
-
-    def _instead(self, traced: Traced, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
-        with self._lock:
-            traced.family.refuse(plan, refused.files, refused.reason)
-            return traced.plan(sizes, one_kernel=self._one_kernel)
 
 
 @overload
@@ -281,6 +42,8 @@ def jit(
     graph: bool = False,
     constant: Sequence[str] = (),
     library: bool = True,
+    effort: str = USUAL,
+    fusers: Sequence[Fuser] = (),
 ) -> Callable[[Callable[..., Any]], Jitted]: ...
 def jit(
     fn: Callable[..., Any] | None = None,
@@ -293,6 +56,8 @@ def jit(
     graph: bool = False,
     constant: Sequence[str] = (),
     library: bool = True,
+    effort: str = USUAL,
+    fusers: Sequence[Fuser] = (),
 ) -> Any:
     """``fn`` compiled when it is called: NumPy on the CPU, Triton for CUDA tensors.
 
@@ -322,13 +87,16 @@ def jit(
     or another tensor takes its place (runtime/kept.py says which changes are seen).
 
     ``library=False`` leaves out calls of torch's library, which else compute products and
-    convolutions where they are measured to be faster (machines/library.py).
+    convolutions where they are measured to be faster (machines/library.py). ``effort`` and
+    ``fusers`` are those of ``select``: how many parts are priced, and who offers programs for them.
     """
     check_tune(tune)
+    check_effort(effort)
+    check_fusers(fusers)
     known_machine(machine)
     options: dict[str, Any] = dict(
         one_kernel=one_kernel, tune=tune, machine=machine, check=check, graph=graph,
-        constant=names_given(constant), library=library,
+        constant=names_given(constant), library=library, effort=effort, fusers=fusers,
     )  # fmt: skip
     if fn is None:
         return functools.partial(jit, **options)
@@ -348,20 +116,22 @@ def compile(
     graph: bool = False,
     constant: Sequence[str] = (),
     library: bool = True,
+    effort: str = USUAL,
     fusers: Sequence[Fuser] = (),
 ) -> Compiled:
     """An array program compiled ahead of time, for sizes of the class of ``sizes``.
 
     ``machine`` is "cpu", a GPU's name or architecture; "auto" is the GPU if there is one. Raises
-    ValueError for unknown or missing dims, dtypes, machines and arrays. ``fusers`` are those of
-    ``select``; all other options have the meaning that they have in ``jit``.
+    ValueError for unknown or missing dims, dtypes, machines, arrays and efforts. All options have
+    the meaning that they have in ``jit``.
     """
     check_tune(tune)
+    check_effort(effort)
     device, bound = asked_for(program, sizes, dtype, machine)
     tuning = tuning_for(tune, machine, architecture(device))
     constants = known_names(constant, [one.name for one in program.inputs])
     asked = dtype, device, tuning.known, None, constants
-    family = family_of(program, *asked, library=library, fusers=fusers)
+    family = family_of(program, *asked, library=library, effort=effort, fusers=fusers)
     shape = shape_from_names([output.name for output in program.outputs])
 
     def planned(sizes: Sizes) -> Plan:

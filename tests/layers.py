@@ -62,9 +62,10 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "check",
         "version",
     ),
-    "compile": EVERYTHING_BELOW,
-    "__init__": (*EVERYTHING_BELOW, "compile"),
-    "view": (*EVERYTHING_BELOW, "compile", "__init__"),
+    "jitted": EVERYTHING_BELOW,
+    "compile": (*EVERYTHING_BELOW, "jitted"),
+    "__init__": (*EVERYTHING_BELOW, "jitted", "compile"),
+    "view": (*EVERYTHING_BELOW, "jitted", "compile", "__init__"),
     "__main__": ("view",),
 }
 # The parts of large packages, each of which may import those before it.

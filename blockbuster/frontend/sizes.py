@@ -99,7 +99,7 @@ class SizeExpr:
         trace = sizes[0].trace
         lengths = [length for size in sizes if (length := length_of(size.expr)) is not None]
         if all(trace.dims.extent(dim) is not None for each in lengths for dim in each.dims):
-            raise trace_error(f"torch.{func.__name__} takes sizes as numbers", hint=_MADE)
+            raise trace_error(f"torch.{func.__name__} takes sizes as numbers")  # traced again
         taken = trace.captures.taken
         asked = {n: taken(v) for n, v in named.items() if v is not None and v is not False}
         return trace.spellings.call_torch(func, [taken(value) for value in args], asked)

@@ -16,7 +16,8 @@ from blockbuster.ir.origin import SourceLine
 _HERE = Path(__file__).parent
 _COMMANDS = str(_HERE.parent / "view")  # behind the command line there is no line of the user's
 _LIBRARIES = ("torch",)
-_NOT_THE_USER = (str(_HERE), str(_HERE.parent / "compile.py"), str(Path(np.__file__).parent))
+_CALLED = (str(_HERE.parent / name) for name in ("compile.py", "jitted.py"))
+_NOT_THE_USER = (str(_HERE), *_CALLED, str(Path(np.__file__).parent))
 
 
 class Refused(Exception):

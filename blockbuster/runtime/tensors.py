@@ -138,6 +138,10 @@ WIDER = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
 
 def _wider(name: str, array: Any) -> str:
     """What to pass in place of an array of a dtype that kernels do not know."""
+    if dtype_name(array).startswith("complex"):
+        return f"pass its parts as two arrays: {name}.real, {name}.imag"
+    if not is_tensor(array) and array.dtype.kind in "SUMm":  # texts, dates
+        return "pass an array of numbers"
     wider = WIDER.get(dtype_name(array), "")
     below = ", which holds those below 2**63" if dtype_name(array) == "uint64" else ""
     if is_tensor(array):

@@ -160,6 +160,8 @@ class Priors:
     masked_part: float
     large_array_factor: int
     usual_over_bound: float
+    least_of_estimate: float
+    doubted_units: int
     part_rows: int
     part_columns: int
     shared_estimate_part: float

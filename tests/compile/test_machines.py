@@ -1,13 +1,13 @@
 """Kernels are chosen by the numbers of the GPU at hand, or of the one that is named."""
 
 from dataclasses import replace
-from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster import jitted
 from blockbuster.emit.target import gpu
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.targets import TARGETS, chosen_by, decides, target_of
@@ -158,7 +158,6 @@ def test_without_arrays_it_is_torchs_current_gpu(monkeypatch):
 
 def test_each_gpu_has_kernels_of_its_own(monkeypatch):
     """The same function on two GPUs of one architecture: both are chosen for."""
-    compiling = import_module("blockbuster.compile")
     at = iter(("a100", "rtx3080", "a100"))
     made = []
 
@@ -166,9 +165,9 @@ def test_each_gpu_has_kernels_of_its_own(monkeypatch):
         made.append(target_of(device).machine.name)
         return original(program, dtype, "cpu", *more, **named)
 
-    original = compiling.family_of
-    monkeypatch.setattr(compiling, "family_of", family_of)
-    monkeypatch.setattr(compiling, "device_for", lambda *_: built_in(next(at)))
+    original = jitted.family_of
+    monkeypatch.setattr(jitted, "family_of", family_of)
+    monkeypatch.setattr(jitted, "device_for", lambda *_: built_in(next(at)))
     fast, x = bb.jit(attention), np.ones((4, 4), "float32")
     for _ in range(3):
         fast.report_for(x, x, x)

@@ -2,16 +2,14 @@
 
 import gc
 import sys
-from importlib import import_module
 
 import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster import jitted as jitted_module
 from blockbuster.runtime import compiled as compiled_module
 from tests.compile.functions import attention, close, normal, plain_attention
-
-compile_module = import_module("blockbuster.compile")  # ``bb.compile`` is the function
 
 
 @pytest.fixture
@@ -24,13 +22,13 @@ def decoding():
 def test_each_size_is_right_and_few_are_traced_or_compiled(decoding, monkeypatch):
     function, arrays = decoding
     traced = []
-    trace_call = compile_module.trace_call
+    trace_call = jitted_module.trace_call
 
     def counted(fn, found):
         traced.append(fn)
         return trace_call(fn, found)
 
-    monkeypatch.setattr(compile_module, "trace_call", counted)
+    monkeypatch.setattr(jitted_module, "trace_call", counted)
     for n in range(1, 600):
         close(function(*arrays(n)), plain_attention(*arrays(n)))
 

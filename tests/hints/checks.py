@@ -33,6 +33,10 @@ def two(x, out=None, more=None):
     return x + 1, x + 2
 
 
+def times_j(x):
+    return x * 1j
+
+
 CASES = (
     Tried("take at least one of each", checked(runs=0), right),
     Tried("an error over the largest result", checked(tolerance=-1.0), checked(tolerance=1e-3)),
@@ -51,6 +55,8 @@ CASES = (
           checked(source=Path(__file__).read_text(encoding="utf-8"))),
     Tried("write it in torch", checked(plus, lambda x: np.add(x, None), {"x": torch.ones(3)}),
           checked(inputs={"x": torch.ones(3)})),
+    Tried("complex numbers as two arrays", checked(times_j, times_j),
+          checked(lambda x: (0 * x, x), lambda x: (0 * x, x))),
     Tried("it has to return new arrays", checked(lambda x: None), right),
     Tried("the same arrays in the same order", checked(lambda x: (x, x)), right),
     Tried("the arguments of all results", checked(two, two, outputs=["out"]),

@@ -1,12 +1,17 @@
 """Hints behind tracing: sizes, dtypes, targets, schedules, machines, texts of programs, calls."""
 
+import tempfile
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import torch
 
 import blockbuster as bb
+from blockbuster.machines.data_file import machine_text
+from blockbuster.runtime.given import family_of
+from blockbuster.runtime.machines import nearest
 from tests.hints.tried import Tried
 
 ROWS = bb.trace(bb.exp, x="M N")
@@ -35,6 +40,38 @@ def compiled(**change):
 
 def called(x, fn=jitted):
     return lambda: fn(x)
+
+
+@cache
+def machine_with(target):
+    """The path of a file of a machine with another target."""
+    path = Path(tempfile.mkdtemp()) / f"{target}.toml"
+    path.write_text(machine_text(replace(bb.machine("h200"), target=target)), encoding="utf-8")
+    return path
+
+
+def fused_rows(**change):
+    return lambda: bb.emit(bb.fuse(LOWERED), SIZES, **change)
+
+
+def emit_whole(lanes):
+    softmax = bb.lower(bb.trace(bb.softmax, x="M N"))
+    return lambda: bb.emit(bb.fuse(softmax, whole=("N",)).final, SIZES, tiles={"N": lanes})
+
+
+def by_hand():
+    """A plan of parts that were chosen by hand: each group of operators by itself."""
+    program = bb.trace(lambda x: bb.softmax(x).sum(0), x="M N")
+    family = family_of(program, "float16", "h200")
+    return family.of_parts(SIZES, lambda units: [1 << at for at in range(len(units))])
+
+
+def lower_part(columns):
+    def fn(x):
+        rows = bb.arange(x.shape[0])[:, None]
+        return bb.where(rows >= bb.arange(x.shape[1]), x, 0.0).sum(1)
+
+    return bb.emit(bb.fuse(bb.lower(bb.trace(fn, x="M N"))).final, {"M": 64, "N": columns})
 
 
 def text(program):
@@ -80,6 +117,20 @@ EMIT = (
     Tried("known: ", lambda: bb.machine("h200").tier("l9"), lambda: bb.machine("h200").tier("l2")),
 )  # fmt: skip
 
+CHOSEN = (
+    Tried("cast x to float16", emit(dtype={"x": "float8_e4m3fn"}, target="sm_80"),
+          emit(dtype={"x": "float16"}, target="sm_80")),
+    Tried("known targets: ", emit(target=machine_with("sm_60")),
+          emit(target=machine_with("sm_90"))),
+    Tried("known: sm_80", lambda: nearest("sm_50"), lambda: nearest("sm_89")),
+    Tried("begins with the name of the kernel's program", fused_rows(schedule="for snapshot 9"),
+          lambda: fused_rows(schedule=fused_rows()().schedule)()),
+    Tried("a tile of at least its size", emit_whole(16), emit_whole(32)),
+    Tried("bb.select finds one", lambda: by_hand().lower_bound_us,
+          lambda: bb.select(ROWS, SIZES).lower_bound_us),
+    Tried("a size of at most", lambda: lower_part(1 << 40), lambda: lower_part(1 << 20)),
+)  # fmt: skip
+
 TEXTS = (
     Tried("known: ", text(EXP.replace("!X)", "!X)").replace("exp(", "expo(")), text(EXP)),
     Tried("defined are", text(EXP.replace("exp(x)", "exp(z)")), text(EXP)),
@@ -99,4 +150,4 @@ CALLS = (
           lambda: bb.jit(lambda x: x + 1)(ARRAY)),
 )  # fmt: skip
 
-CASES = (*EMIT, *TEXTS, *CALLS)
+CASES = (*EMIT, *CHOSEN, *TEXTS, *CALLS)

@@ -13,6 +13,9 @@ from blockbuster.rules import FuseMaps
 from blockbuster.rules.restore import restore
 from blockbuster.tiling.expression import parse_expression
 from tests.hints.tried import Tried
+from tests.rules.test_deep_programs import DEEPEST, nest
+from tests.rules.test_driver import GRAPH as NEGATED
+from tests.rules.test_driver import Negate, Restore
 
 SOFTMAX = bb.trace(lambda x: bb.softmax(x), x="M N")
 GRAPH = bb.lower(SOFTMAX)
@@ -40,6 +43,13 @@ class Forgetful(FuseMaps):
 
     def apply(self, match):
         super().apply(match)
+
+
+def deep(x, first=120):
+    """A program of 120 exponentials, of which the ``first`` have a name."""
+    named = "exp(" * first + x + ")" * first
+    rest = "exp(" * (120 - first) + "t" + ")" * (120 - first)
+    return f"graph(X: M[M]) {{ Y = map M (x in !X) {{ t = {named} y = {rest} yield y }} return Y }}"
 
 
 def repair(g=None, *facts):
@@ -108,6 +118,10 @@ RULES = (
           lambda: restore(fused().to_json(), bb.RULES)),
     Tried("known: ", lambda: restore(fused().to_json(), bb.PAPER_RULES[:1]),
           lambda: restore(fused().to_json(), bb.RULES)),
+    Tried("undoes another: leave one out", lambda: bb.fuse(NEGATED, (Negate(), Restore())),
+          lambda: bb.fuse(NEGATED, (Negate(),))),
+    Tried("as axes of larger blocks", lambda: bb.fuse(nest(DEEPEST + 1)),
+          lambda: bb.fuse(nest(3))),
     Tried("return edit.finish()", fuse((Forgetful(),)), fuse((FuseMaps(),))),
     Tried("sympy.symbols", repair(3.0), repair()),
     Tried("sympy.Le(c, r)", repair(None, sympy.Le(3, R)), repair(None, sympy.Le(C, R))),
@@ -119,6 +133,7 @@ TEXTS = (
           lambda: bb.parse(str(OPAQUE), {"np.sort[-1]": np.sort})),
     Tried("known: bool, int8", lambda: bb.parse(INTEGERS.replace("int32", "int3")),
           lambda: bb.parse(INTEGERS)),
+    Tried("give a part of it a name", lambda: bb.parse(deep("x")), lambda: bb.parse(deep("x", 60))),
     Tried("a statement begins with", lambda: parse_tiles(TILES.replace("store", "stare")),
           lambda: parse_tiles(TILES)),
     Tried("t1: f32[M] = ...", lambda: parse_tiles(TILES.replace("t1: f32[]", "t1")),

@@ -10,7 +10,7 @@ from blockbuster.errors import BlockbusterError
 from blockbuster.frontend.source import Refused
 
 PACKAGE = Path(blockbuster.__file__).parent
-MAKERS = ("trace_error", "message", "Refused", "_refuse", "_refuse_token", "_error")
+MAKERS = ("trace_error", "message", "_refuse", "_refuse_token", "_error")
 
 
 def sites():
@@ -20,19 +20,21 @@ def sites():
         name = path.relative_to(PACKAGE).as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Raise | ast.Return):
-                if any(_gives_a_hint(part) for part in ast.walk(node)):
+                if any(_gives_a_hint(part, name) for part in ast.walk(node)):
                     found.append((name, node.lineno, node.end_lineno))
-            elif isinstance(node, ast.Expr) and _gives_a_hint(node.value):
+            elif isinstance(node, ast.Expr) and _gives_a_hint(node.value, name):
                 found.append((name, node.lineno, node.end_lineno))
     return found
 
 
-def _gives_a_hint(call):
+def _gives_a_hint(call, file):
     if not isinstance(call, ast.Call):
         return False
     name = getattr(call.func, "id", getattr(call.func, "attr", ""))
     named = any(word.arg == "hint" for word in call.keywords)
-    return name in MAKERS and (named or (name == "Refused" and len(call.args) > 1))
+    if name == "Refused" and file.startswith("frontend/"):  # other packages have others
+        return named or len(call.args) > 1
+    return name in MAKERS and named
 
 
 def lines_of(work, monkeypatch):

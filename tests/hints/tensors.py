@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 import blockbuster as bb
-from tests.hints.tried import traced
+from tests.hints.tried import Tried, traced
 
 IMAGE = {"x": "2 4 H=8 W=8"}
 WEIGHTED = {**IMAGE, "w": "6 4 3 3"}
@@ -20,6 +20,27 @@ def heads(x, kv, **more):
     return F.multi_head_attention_forward(
         x, kv, kv, 8, 2, w, b, None, None, False, 0.0, torch.ones(8, 8), torch.ones(8), **given
     )[0]
+
+
+COMPLEX = np.ones(2, np.complex64)
+PARTS = COMPLEX.real, COMPLEX.imag
+EIGHTS = [*[torch.ones(16, 16).to(torch.float8_e4m3fn)] * 2, torch.tensor(1.0)]
+plus_one = bb.jit(lambda x: x + 1)
+
+
+def scaled_product(x, w, scale, dtype=None):
+    jitted = bb.jit(lambda x, w, s: torch._scaled_mm(x, w.T, s, s, out_dtype=dtype))
+    return jitted(x, w, scale)
+
+
+def windows_in_place(copied):
+    def fn(x):
+        y = x + 0
+        parts = copied(np.lib.stride_tricks.sliding_window_view(y, 2))
+        parts += 1
+        return y
+
+    return fn
 
 
 def set_in(made):
@@ -216,4 +237,22 @@ OTHERS = (
            set_in(torch.ones_like), x="3"),
 )  # fmt: skip
 
-CASES = (*SHAPES, *LAYERS, *OTHERS)
+SIZES_AND_DTYPES = (
+    traced("y.clone() of a tensor", windows_in_place(lambda y: y), windows_in_place(np.copy),
+           x="M"),
+    traced("sizes take part in arithmetic", lambda x: torch.tensor(x.shape[0]) * x,
+           lambda x: x.shape[0] * x),
+    Tried("out_dtype=torch.bfloat16", lambda: scaled_product(*EIGHTS),
+          lambda: scaled_product(*EIGHTS, torch.float32)),
+    Tried("x.real, x.imag", lambda: plus_one(COMPLEX), lambda: bb.jit(np.hypot)(*PARTS)),
+    Tried("x.real, x.imag", lambda: plus_one(torch.tensor(COMPLEX)),
+          lambda: bb.jit(lambda x, y: torch.hypot(x, y))(*map(torch.tensor, PARTS))),
+    Tried("an array of numbers", lambda: plus_one(np.array(["1"])),
+          lambda: plus_one(np.array([1]))),
+    Tried("x.resolve_neg()", lambda: plus_one(torch.tensor([1 + 2j]).conj().imag),
+          lambda: plus_one(torch.tensor([1 + 2j]).conj().imag.resolve_neg())),
+    Tried("bring them to one device", lambda: bb.jit(np.add)(PARTS[0], torch.ones(2)),
+          lambda: bb.jit(np.add)(PARTS[0], torch.ones(2).numpy())),
+)  # fmt: skip
+
+CASES = (*SHAPES, *LAYERS, *OTHERS, *SIZES_AND_DTYPES)

@@ -62,6 +62,26 @@ def test_a_better_program_wins_and_computes_the_same(fuser):
     np.testing.assert_allclose(compiled(x, w, v), x @ w @ v)
 
 
+def test_jit_takes_fusers_and_efforts():
+    x, w, v = (np.random.default_rng(0).normal(size=(at, at)) for at in (64, 64, 64))
+    v = v[:, :2]
+
+    jitted = bb.jit(lambda x, w, v: (x @ w) @ v, fusers=[from_the_right], effort="exhaustive")
+
+    np.testing.assert_allclose(jitted(x, w, v), x @ w @ v)
+    plan = jitted.plan_for(x, w, v)
+    assert " by from_the_right: " in plan.explain()
+    assert plan.gap == 0.0
+
+
+@pytest.mark.parametrize("made", [bb.jit, lambda **bad: bb.compile(CHAIN, SIZES, **bad)])
+def test_bad_options_are_refused_before_anything_is_compiled(made):
+    with pytest.raises(TypeError, match="fusers is one function"):
+        made(fusers=from_the_right)
+    with pytest.raises(ValueError, match="unknown effort 'most'"):
+        made(effort="most")
+
+
 @pytest.mark.slow
 def test_a_better_program_wins_on_a_gpu():
     sizes = dict(M=4096, K=4096, N=4096, L=16)

@@ -14,9 +14,7 @@ from blockbuster.selection.priors import PRIORS
 
 def drawn(rng, count):
     """What each unit reads, and which units are beside each other: some share an input."""
-    before = [
-        sum(1 << other for other in range(at) if rng.random() < 0.35) for at in range(count)
-    ]
+    before = [sum(1 << other for other in range(at) if rng.random() < 0.35) for at in range(count)]
     beside = list(before)
     for at, own in enumerate(before):
         for other in range(count):
@@ -114,10 +112,13 @@ def test_bounds_for_estimates_find_the_optimum_and_estimates_a_plan_within_the_g
     def bound(part):
         return price(part) * shares.setdefault(part, rng.uniform(0.3, 1.0))
 
+    def estimate(part, near):
+        """Somewhat too high, and far too high where a part that reaches beyond is known."""
+        return bound(part) / PRIORS.least_of_estimate + sum(9.0 for own in near if own & ~part)
+
     optimum = brute_force(before, beside, price)
     proven = best_plan(
-        before, beside, bound=bound, estimate=lambda part, _: bound(part), price=counted,
-        budget=10_000,
+        before, beside, bound=bound, estimate=estimate, price=counted, budget=10_000,
     )  # fmt: skip
     assert len(asked) == len({*asked}) == len(proven.prices)
     several = len(proven.parts) > 1 or proven.near is None
@@ -131,6 +132,29 @@ def test_bounds_for_estimates_find_the_optimum_and_estimates_a_plan_within_the_g
     assert steered.bound <= optimum + 1e-9 <= steered.total + 2e-9
     assert steered.gap == pytest.approx(steered.total / steered.bound - 1.0)
     assert sum(steered.parts) == (1 << len(before)) - 1
+
+
+@pytest.mark.parametrize(
+    ("too_high", "more", "budget"), [(1.02, 0, 9), (1.02, 1, 9), (1.1, 0, 9), (1.02, 0, 1)]
+)
+def test_a_part_is_priced_whose_estimate_may_be_too_high(too_high, more, budget):
+    """Only of small programs, by as much as estimates are, and within the budget."""
+    count, asked = PRIORS.doubted_units + more, []
+    before = [0, *(1 << at for at in range(count - 1))]
+    beside = [own | (1 << at + 1 if at + 1 < count else 0) for at, own in enumerate(before)]
+
+    def priced(part):
+        asked.append(part)
+        return Price(1.9 if part == 3 else part.bit_count() ** 2)
+
+    best = best_plan(
+        before, beside, bound=lambda _: 0.1, price=priced, budget=budget,
+        estimate=lambda part, _: 2.0 * too_high if part == 3 else 9.0 * count,
+        first=[1 << at for at in range(count)],
+    )  # fmt: skip
+
+    found = (too_high, more, budget) == (1.02, 0, 9)
+    assert (3 in asked) == (3 in best.parts) == found
 
 
 def test_with_every_part_priced_the_plan_is_the_optimum_whatever_is_estimated():

@@ -139,3 +139,21 @@ def test_a_layer_of_its_own_mind_is_told(monkeypatch):
 
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_every_layer_refuses_in_the_same_words({"x": (4, 3), "y": (3,)}, "y")
+
+
+@pytest.mark.parametrize("dims", [{"M": 4, "N": 1 << 40}, {"M": 1 << 40, "N": 4}])
+def test_sizes_that_no_machine_holds_have_a_price(dims):
+    assert bb.select(bb.trace(lambda x: x.sum(), x="M N"), dims).total_us > 1e6
+
+
+def test_masks_over_more_blocks_than_can_be_looked_at_are_refused():
+    def lower_part(x):
+        rows, columns = bb.arange(x.shape[0])[:, None], bb.arange(x.shape[1])
+        return bb.where(rows >= columns, x, 0.0).sum(1)
+
+    program = bb.trace(lower_part, x="M N")
+    graph, sizes = bb.fuse(bb.lower(program)).final, {"M": 4, "N": 1 << 40}
+
+    with pytest.raises(EmitError, match=r"\d+ blocks of N are too many(.|\n)*at most \d+"):
+        bb.emit(graph, sizes)
+    assert bb.select(program, sizes).total_us > 1e6, "the mask is applied by a kernel of its own"

@@ -145,7 +145,7 @@ def test_functions_of_whole_arrays_are_not_fused_either():
 
     (line,) = report.stored
     assert line.startswith(
-        "did not fuse: writes 512 x 640 (e, y; 2.0 MB), since np.sort[-1] (test_stored.py:"
+        "did not fuse: writes 512 x 640 (t1_e, t1; 1.3 MB), since np.sort[-1] (test_stored.py:"
     )
     assert line.endswith(f") runs on whole arrays, and is not traced; {WRITE}")
     assert f"\n    to fuse it: {WRITE}\n" in str(report)

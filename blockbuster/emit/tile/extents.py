@@ -87,13 +87,16 @@ class Extents:
         inner = loops[len(around) :]
         if loops[: len(around)] != around:
             return None
-        counts = summed_outside(inner, lambda dim: np.ones(self.trips(dim), int))
+        tied = _tied(inner)
+        free = prod(self.trips(loop.dim) for loop in inner if loop.dim not in tied)
+        spans = [loop for loop in inner if loop.dim in tied]
+        counts = summed_outside(spans, self._one_each)
         grid = self.nest.grid
         shares = [self._shares(dim) if Walked(dim) not in around else None for dim in grid]
         if not counts.dims and all(s is None or s.min() == s.max() for s in shares):
             return None
         shape = [self.trips(dim) for dim in grid]
-        each = np.broadcast_to(counts.over(grid), shape)
+        each = np.broadcast_to(counts.over(grid), shape) * free
         for axis, share in enumerate(shares):
             if share is not None:
                 each = each * share.reshape([-1 if at == axis else 1 for at in range(len(grid))])
@@ -105,6 +108,9 @@ class Extents:
         blocks, count = max((self.trips(loop.dim) for loop in loops), default=1), self.trips(chunk)
         each = -(-blocks // count)
         return np.clip(blocks - each * np.arange(count), 0, each) / blocks
+
+    def _one_each(self, dim: Dim) -> Numbers:
+        return np.ones_like(self._bounds.firsts(dim))
 
     def elements(self, dims: Collection[Dim], loops: Loops) -> int:
         """The elements of all tiles over ``dims`` inside ``loops``; ragged blocks have fewer."""
@@ -119,8 +125,7 @@ class Extents:
         return {}
 
     def _elements(self, dims: Collection[Dim], loops: Loops) -> int:
-        tied = {loop.dim for loop in loops if loop.span}
-        tied.update(dim for loop in loops for bound in loop.span or () for dim in bound.dims)
+        tied = _tied(loops)
         free = [loop.dim for loop in loops if loop.dim not in tied]
         repeated = prod(self.trips(dim) for dim in free if dim not in dims)
         reach = prod(self.size(dim) for dim in dict.fromkeys(dims) if dim not in tied)
@@ -128,9 +133,16 @@ class Extents:
             return repeated * reach
 
         def weights(dim: Dim) -> Numbers:
-            return self._bounds.real(dim) if dim in dims else np.ones(self.trips(dim), int)
+            return self._bounds.real(dim) if dim in dims else self._one_each(dim)
 
         return repeated * reach * summed([loop for loop in loops if loop.dim in tied], weights)
+
+
+def _tied(loops: Loops) -> set[Dim]:
+    """The dims of the loops over spans, and of those that their bounds depend on."""
+    tied = {loop.dim for loop in loops if loop.span}
+    tied.update(dim for loop in loops for bound in loop.span or () for dim in bound.dims)
+    return tied
 
 
 def extents_of(

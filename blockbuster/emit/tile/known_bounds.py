@@ -30,6 +30,7 @@ from blockbuster.emit.tile.program import (
     Tile,
     statements,
 )
+from blockbuster.errors import EmitError, message
 from blockbuster.interp.semantics import Float64
 from blockbuster.ir.expr import Arg, Const, Expr, call
 from blockbuster.ir.ops import Functional, Op, Pointwise
@@ -39,6 +40,8 @@ Numbers = NDArray[Any]
 LEAST, MOST = Functional("row_min"), Functional("row_max")
 BEHIND = call("add", Arg(0), Const(1.0))
 """The number of the block behind one."""
+MOST_BLOCKS = 1 << 24
+"""The blocks of a dim that are looked at, at most: arrays of 128 MiB."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,11 @@ class KnownBounds:
             self._walk(self.nest.body, self.nest.grid, wanted)
 
     def firsts(self, dim: Dim) -> Numbers:
-        """The first element of each block of ``dim``."""
+        """The first element of each block of ``dim``. Raises EmitError for too many blocks."""
+        if self.count(dim) > MOST_BLOCKS:
+            what = f"{self.count(dim)} blocks of {dim} are too many to look at each, as masks need"
+            most = MOST_BLOCKS * self.blocks[dim]
+            raise EmitError(message(what, hint=f"pass a size of at most {most}, or drop the mask"))
         return np.arange(0, self.size(dim), self.blocks[dim])
 
     def real(self, dim: Dim) -> Numbers:
@@ -106,7 +113,7 @@ class KnownBounds:
 
     def count(self, dim: Dim) -> int:
         """The number of blocks of ``dim``."""
-        return len(self.firsts(dim))
+        return -(-self.size(dim) // self.blocks[dim])
 
     def of(self, loop: For) -> tuple[PerBlock, PerBlock]:
         """The number of the first block that ``loop`` runs over, and that behind the last."""

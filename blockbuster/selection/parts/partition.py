@@ -5,8 +5,9 @@
 A state is a set of units that holds what its units read, an edge adds a part, and the length of a
 plan is the sum of its parts' prices. Pricing a part means to fuse and schedule it, so few are
 priced: the best plan is looked for with estimates of the others, the parts on it are priced, and so
-on, until the best plan has priced parts only. With bounds in place of estimates the same path says
-what no plan goes below. Sets are bits of integers.
+on, until the best plan has priced parts only, and no other one could be better by as much as
+estimates are too high. With bounds in place of estimates the same path says what no plan goes
+below. Sets are bits of integers.
 """
 
 from __future__ import annotations
@@ -192,7 +193,9 @@ def best_plan(
 
     ``estimate``: about what a part takes, given the lengths of those that share units with it.
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
-    only units by themselves are. ``first``: parts that are priced before any plan is looked for.
+    only units by themselves are. Prices that are left go to parts of plans that would be best if
+    estimates were too high, in programs of few units. ``first``: parts that are priced before any
+    plan is looked for.
     ``every``: all parts are priced, and the plan is the best by their lengths, however close others
     are.
     """
@@ -206,8 +209,11 @@ def best_plan(
             prices[part] = price(part)
         guesses.note({part: prices[part].length for part in new})
         tried = sum(1 for part, one in prices.items() if part & (part - 1) and not one.again)
-        total, parts = steps.best(partial(guesses.length, more=tried < budget))
+        more = tried < budget
+        total, parts = steps.best(partial(guesses.length, more=more))
         new = [part for part in parts if part not in prices]
+        if not new and more and len(before) <= PRIORS.doubted_units:
+            new = [part for part in steps.best(guesses.least)[1] if part not in prices]
         if not new:
             break
     near = None
@@ -246,7 +252,7 @@ class _Guesses:
         self._estimate = estimate
         self._lengths: dict[Part, float] = {}
         self._holding: list[dict[Part, float]] = [{} for _ in range(count)]  # by each unit
-        self._known: dict[Part, float] = {}
+        self._known: dict[tuple[Part, bool], float] = {}  # by whether parts beyond count
 
     def note(self, lengths: Mapping[Part, float]) -> None:
         """Some parts have prices."""
@@ -255,17 +261,28 @@ class _Guesses:
             for unit in numbers_in(part):
                 self._holding[unit][part] = length
         changed = reduce(or_, lengths, 0)
-        self._known = {own: known for own, known in self._known.items() if not own & changed}
+        self._known = {key: known for key, known in self._known.items() if not key[0] & changed}
 
     def length(self, part: Part, *, more: bool) -> float:
         """The length of a part; infinite for one of several units if no ``more`` are priced."""
+        if part & (part - 1) and part not in self._lengths and not more:
+            return inf
+        return self._length(part, beyond=True)
+
+    def least(self, part: Part) -> float:
+        """The length of a part, as small as it may well be where it has no price: other parts that
+        share units with it and took long say nothing of it.
+        """
+        share = 1.0 if part in self._lengths else PRIORS.least_of_estimate
+        return share * self._length(part, beyond=False)
+
+    def _length(self, part: Part, *, beyond: bool) -> float:
         if part in self._lengths:
             return self._lengths[part]
-        if part & (part - 1) and not more:
-            return inf
-        if part not in self._known:
+        if (part, beyond) not in self._known:
             near: dict[Part, float] = {}
             for unit in numbers_in(part):
                 near.update(self._holding[unit])
-            self._known[part] = self._estimate(part, near)
-        return self._known[part]
+            known = {own: length for own, length in near.items() if beyond or not own & ~part}
+            self._known[part, beyond] = self._estimate(part, known)
+        return self._known[part, beyond]
