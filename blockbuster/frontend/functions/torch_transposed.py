@@ -143,7 +143,7 @@ def _transposed(x: Array, w: Array, padding: Any, more: Any, of: Geometry) -> Ar
         weights = weights.without_unit("k")
         if known(w.shape[0]) == groups:
             images, weights = images.without("c"), weights.without("c")
-    images = images.channels_last()
+    images, weights = images.channels_last(), weights.channels_last()
     phases = _phases(w, padding, more, of)
     for each, place, tap, phase in zip(phases, PLACES, TAPS, PHASES, strict=False):
         weights = each.of_weights(weights, tap, phase)
