@@ -101,7 +101,7 @@ def contracted(x: Images, w: Images, result: str, order: str = f"{TAPS}c") -> Ar
         for letters in (order, result, f"g{PHASES}n{PLACES}k", f"{PHASES}ngk{PLACES}")
     )
     if "c" in folded:
-        x, w = x.ordered(f"ng{PLACES}{folded}"), w.ordered(f"g{PHASES}k{folded}")
+        x, w = x.ordered(f"ng{PHASES}{PLACES}{folded}"), w.ordered(f"g{PHASES}k{folded}")
         made = einsum_traced(f"{x.letters},{w.letters}->{rows}", (x.array, w.array))
         return Lettered(made, rows).arranged(wanted)
     left, right = (Lettered(one.array, one.letters).arranged(folded + places) for one in (x, w))
