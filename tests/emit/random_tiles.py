@@ -12,6 +12,7 @@ from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import sized, walked_in
 from blockbuster.ir.fitting import fitted
+from blockbuster.ir.lengths import Rule, whole
 from blockbuster.ir.types import size_class
 from blockbuster.rules import WholeDim, fuse, safe
 from blockbuster.testing.generators import GENERATORS
@@ -45,9 +46,11 @@ def random_whole_graph(random):
 
 def lowered(graph, random, constant=0.0):
     """The tile program of ``graph``, not scheduled yet, for random sizes; that part of its inputs
-    is constant.
+    is constant. A third of its list-only dims have a size that is known.
     """
     tiles = lower_to_tiles(graph)
+    known = tuple(Rule(dim, whole(3)) for dim in tiles.units if random.random() < 1 / 3)
+    tiles = replace(tiles, rules=(*tiles.rules, *known))
     if constant:
         names = tuple(buffer.name for buffer in tiles.inputs if random.random() < constant)
         tiles = replace(tiles, constants=names)

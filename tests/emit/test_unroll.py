@@ -1,0 +1,134 @@
+"""The move unroll: taps of windows written out, what it refuses, and where it pays."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import blockbuster as bb
+from blockbuster.emission import check_schedule, emit
+from blockbuster.emit.schedule.scheduled import unscheduled
+from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.schedule.unroll import Unroll
+from blockbuster.emit.target.targets import target_of
+from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import For, statements
+from blockbuster.runtime.launch import run_batch
+
+UNROLL, SM_90 = Unroll(), target_of("sm_90")
+SIZES = dict(A=2, C=9, D=7)
+BY_HAND = "unroll nest 1 E'\nunroll nest 1 E\nblock F 4, G 16\nwarps 1\n"
+
+
+def graph_of(fn, **axes):
+    return bb.fuse(bb.lower(bb.trace(fn, **axes))).final
+
+
+def depthwise(stride=1, padding=1, dilation=1):
+    return graph_of(
+        lambda x, w: F.conv2d(x, w, None, stride, padding, dilation, groups=6),
+        x="A 6 C D", w="6 1 3 3",
+    )  # fmt: skip
+
+
+def start_of(graph, **sizes):
+    tiles = lower_to_tiles(graph)
+    typed = typed_for_gpu(graph, tiles, given_by("float32"))
+    return unscheduled(typed, emit(graph, sizes or SIZES, "float32").sizes, SM_90)
+
+
+@pytest.fixture(scope="module")
+def start():
+    return start_of(depthwise())
+
+
+def loops(program):
+    serial = (s for nest in program.nests for s in statements(nest.body) if isinstance(s, For))
+    return [loop.dim for loop in serial if not loop.parallel]
+
+
+@pytest.mark.parametrize("geometry", [(1, 1, 1), (2, 0, 1), (1, 2, 2), (3, 1, 1)])
+def test_taps_written_out_are_right(geometry):
+    """Kernels by default, in Triton's interpreter, in float32: of small integers they are exact."""
+    graph = depthwise(*geometry)
+    drawn = np.random.default_rng(0)
+    x, w = (
+        drawn.integers(-4, 5, shape).astype("float32") for shape in ((2, 6, 9, 7), (6, 1, 3, 3))
+    )
+    kernel = emit(graph, SIZES, "float32")
+    (made,) = run_batch([(kernel, {"x": x, "w": w})])
+    stride, padding, dilation = geometry
+    right = F.conv2d(*map(torch.tensor, (x, w)), None, stride, padding, dilation, groups=6)
+
+    assert "unroll" in kernel.schedule
+    assert loops(kernel.tile_program) == []
+    np.testing.assert_array_equal(made["out"], right.numpy())
+
+
+def test_it_is_proved_down_to_padded_lanes():
+    assert check_schedule(depthwise(), BY_HAND, SIZES, trials=2).equal
+
+
+def test_maxima_are_written_out_and_positions_become_numbers():
+    def fn(x):
+        rows = np.lib.stride_tricks.sliding_window_view(x, 3, axis=1)
+        return bb.max(rows.transpose(2, 0, 1) + bb.arange(3)[:, None, None], axis=0)
+
+    graph = graph_of(fn, x="A C")
+    schedule = emit(graph, dict(A=3, C=9), "float32").schedule
+
+    assert "unroll" in schedule
+    assert check_schedule(graph, schedule, dict(A=3, C=9), trials=2).equal
+
+
+# refusals ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("loop", "why"), [
+    ("A", "the loop over A is no serial one"),
+    ("E", "the loop over E holds more than loads, operators and folds"),
+    ("Z", "there is no nest 1 Z"),
+])  # fmt: skip
+def test_refusals(start, loop, why):
+    assert UNROLL.why_not(start, Site(1, loop)).startswith(why)
+
+
+def test_a_size_that_is_not_known_is_not_written_out(start):
+    unknown = replace(start, draft=replace(start.draft, rules=()))
+
+    why = UNROLL.why_not(unknown, Site(1, "E'"))
+    assert why == "the size of E' is not known for all calls"
+
+
+def test_loads_that_run_ahead_and_blocks_stay_loops():
+    graph = graph_of(lambda x, w: x @ w, x="M K=32", w="K=32 N")
+    made = start_of(graph, M=64, N=64)
+
+    assert UNROLL.why_not(made, Site(1, "K")) == "the blocks of K have several elements"
+
+
+# where it pays -----------------------------------------------------------------------
+
+
+def test_taps_around_a_dot_stay_a_loop():
+    graph = graph_of(lambda x, w: F.conv2d(x, w), x="A 32 C D", w="16 32 3 3")
+
+    assert "unroll" not in emit(graph, dict(A=2, C=34, D=34), "float16").schedule
+
+
+def test_many_taps_stay_a_loop_around_those_of_a_line(start):
+    graph = graph_of(lambda x, w: F.conv2d(x, w, groups=6), x="A 6 C D", w="6 1 9 9")
+    made = emit(graph, dict(A=2, C=34, D=34), "float16")
+
+    assert made.schedule.count("unroll") == 1
+    assert len(loops(made.tile_program)) == 1
+
+
+def test_a_text_names_the_loop(start):
+    made = replayed(start, "unroll nest 1 E'\nunroll nest 1 E")
+
+    assert loops(made.draft) == []
