@@ -12,14 +12,15 @@ from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import sized, walked_in
 from blockbuster.ir.fitting import fitted
-from blockbuster.ir.lengths import Rule, whole
 from blockbuster.ir.types import size_class
 from blockbuster.rules import WholeDim, fuse, safe
 from blockbuster.testing.generators import GENERATORS
 from tests.emit.random_groups import grouped_graph
 from tests.emit.random_masks import masked_graph
+from tests.emit.random_windows import windows_graph
 
 KINDS = ("blocks", "matrices", "arrays", "norms")  # planted sites may have functions without tiles
+OURS = {"masks": masked_graph, "groups": grouped_graph, "windows": windows_graph}
 BY_NAME = {move.name: move for move in MOVES}
 DTYPES = ("float16", "float32")
 SIZES = (16, 32, 40, 100, 200)
@@ -30,10 +31,10 @@ MOST_ARGUMENTS = 2
 
 def random_graph(random):
     """A random block program of any kind, half of the time fused and made safe; masks always."""
-    kind = random.choice((*KINDS, "masks", "groups"))
+    kind = random.choice((*KINDS, *OURS))
+    graph = (OURS.get(kind) or GENERATORS[kind])(random)
     if kind == "masks":
-        return safe(fuse(masked_graph(random)).final)
-    graph = grouped_graph(random) if kind == "groups" else GENERATORS[kind](random)
+        return safe(fuse(graph).final)
     return safe(fuse(graph).final) if random.random() < 0.5 else graph
 
 
@@ -46,11 +47,9 @@ def random_whole_graph(random):
 
 def lowered(graph, random, constant=0.0):
     """The tile program of ``graph``, not scheduled yet, for random sizes; that part of its inputs
-    is constant. A third of its list-only dims have a size that is known.
+    is constant.
     """
     tiles = lower_to_tiles(graph)
-    known = tuple(Rule(dim, whole(3)) for dim in tiles.units if random.random() < 1 / 3)
-    tiles = replace(tiles, rules=(*tiles.rules, *known))
     if constant:
         names = tuple(buffer.name for buffer in tiles.inputs if random.random() < constant)
         tiles = replace(tiles, constants=names)

@@ -1,6 +1,9 @@
 """The move unroll: taps of windows written out, what it refuses, and where it pays."""
 
+import sys
+import types
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +12,8 @@ import torch.nn.functional as F
 
 import blockbuster as bb
 from blockbuster.emission import check_schedule, emit
+from blockbuster.emit.interpret.proof import prove_tiles
+from blockbuster.emit.schedule import unroll
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.site import Site
@@ -17,6 +22,8 @@ from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import For, statements
+from blockbuster.frontend.functions.windows import windowed
+from blockbuster.ir.lengths import Rule, whole
 from blockbuster.runtime.launch import run_batch
 
 UNROLL, SM_90 = Unroll(), target_of("sm_90")
@@ -35,6 +42,11 @@ def depthwise(stride=1, padding=1, dilation=1):
     )  # fmt: skip
 
 
+def maxima(x):
+    """Of every other of five elements; which of them stand outside is a condition on positions."""
+    return bb.max(windowed(x + 1, 1, 3, 1, 2, (2, 2)).transpose(2, 0, 1), axis=0)
+
+
 def start_of(graph, **sizes):
     tiles = lower_to_tiles(graph)
     typed = typed_for_gpu(graph, tiles, given_by("float32"))
@@ -51,22 +63,20 @@ def loops(program):
     return [loop.dim for loop in serial if not loop.parallel]
 
 
-@pytest.mark.parametrize("geometry", [(1, 1, 1), (2, 0, 1), (1, 2, 2), (3, 1, 1)])
-def test_taps_written_out_are_right(geometry):
+def test_taps_written_out_are_right():
     """Kernels by default, in Triton's interpreter, in float32: of small integers they are exact."""
-    graph = depthwise(*geometry)
-    drawn = np.random.default_rng(0)
-    x, w = (
-        drawn.integers(-4, 5, shape).astype("float32") for shape in ((2, 6, 9, 7), (6, 1, 3, 3))
-    )
-    kernel = emit(graph, SIZES, "float32")
-    (made,) = run_batch([(kernel, {"x": x, "w": w})])
-    stride, padding, dilation = geometry
-    right = F.conv2d(*map(torch.tensor, (x, w)), None, stride, padding, dilation, groups=6)
+    drawn, jobs, right = np.random.default_rng(0), [], []
+    for geometry in ((1, 1, 1), (2, 0, 1), (1, 2, 2), (3, 1, 1)):
+        shapes = (2, 6, 9, 7), (6, 1, 3, 3)
+        x, w = (drawn.integers(-4, 5, shape).astype("float32") for shape in shapes)
+        kernel = emit(depthwise(*geometry), SIZES, "float32")
+        assert "unroll" in kernel.schedule
+        assert loops(kernel.tile_program) == []
+        jobs.append((kernel, {"x": x, "w": w}))
+        right.append(F.conv2d(*map(torch.tensor, (x, w)), None, *geometry, groups=6).numpy())
 
-    assert "unroll" in kernel.schedule
-    assert loops(kernel.tile_program) == []
-    np.testing.assert_array_equal(made["out"], right.numpy())
+    for made, expected in zip(run_batch(jobs), right, strict=True):
+        np.testing.assert_array_equal(made["out"], expected)
 
 
 def test_it_is_proved_down_to_padded_lanes():
@@ -74,11 +84,7 @@ def test_it_is_proved_down_to_padded_lanes():
 
 
 def test_maxima_are_written_out_and_positions_become_numbers():
-    def fn(x):
-        rows = np.lib.stride_tricks.sliding_window_view(x, 3, axis=1)
-        return bb.max(rows.transpose(2, 0, 1) + bb.arange(3)[:, None, None], axis=0)
-
-    graph = graph_of(fn, x="A C")
+    graph = graph_of(maxima, x="A C")
     schedule = emit(graph, dict(A=3, C=9), "float32").schedule
 
     assert "unroll" in schedule
@@ -97,11 +103,30 @@ def test_refusals(start, loop, why):
     assert UNROLL.why_not(start, Site(1, loop)).startswith(why)
 
 
-def test_a_size_that_is_not_known_is_not_written_out(start):
-    unknown = replace(start, draft=replace(start.draft, rules=()))
+@pytest.mark.parametrize("rules", [(), (Rule("E", whole(3), exact=False),)])
+def test_a_size_that_is_not_known_is_not_written_out(start, rules):
+    unknown = replace(start, draft=replace(start.draft, rules=rules))
 
     why = UNROLL.why_not(unknown, Site(1, "E'"))
     assert why == "the size of E' is not known for all calls"
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("own.step * whole(at)", "whole(at)"), ("range(self.count)", "range(self.count - 1)"),
+    ("(before, fold.value)", "(before, before)"), ("Const(float(at))", "Const(0.0)"),
+    ('"max": "maximum"', '"max": "add"'),
+])  # fmt: skip
+def test_mutants_are_caught(old, new):
+    text = Path(unroll.__file__).read_text()
+    assert text.count(old) == 1
+    mutant = types.ModuleType("mutant")
+    sys.modules["mutant"] = mutant
+    exec(text.replace(old, new), vars(mutant))
+    begun = start_of(graph_of(maxima, x="A C"), A=3, C=9)
+    (site,) = UNROLL.sites(begun)
+    after = mutant.Unroll().rewritten(begun, site)
+
+    assert not prove_tiles(begun.draft, after, trials=4).equal
 
 
 def test_loads_that_run_ahead_and_blocks_stay_loops():

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.two_parts import on_axes
 from blockbuster.emit.tile.dataflow import defined, fresh_names, retargeted
 from blockbuster.emit.tile.program import (
     Fold,
@@ -36,7 +37,7 @@ from blockbuster.ir.expr import Arg, Const, call
 from blockbuster.ir.lengths import whole
 from blockbuster.ir.ops import Pointwise, Relabel
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.ir.views import AxisView, Strided, runs_along
+from blockbuster.ir.views import AxisView, Strided, dims_along, runs_along
 
 PAIRWISE = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 """The operator that folds two values, by monoid."""
@@ -91,19 +92,20 @@ def known_size(program: TileProgram, dim: Dim) -> int:
     return next((int(n) for length in of if (n := length.constant) is not None), 0)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Writer:
-    """The iterations of ``loop``; what is folded in the last one has the name of the sum."""
+    """The ``count`` iterations of ``loop``; the last result of a fold has the fold's name."""
 
     loop: For
     count: int
     names: Iterator[str]
 
     def written(self) -> Iterator[Stmt]:
+        """Each iteration under names of its own."""
         sums: dict[Tile, Tile] = {}
         for at in range(self.count):
             new = {
-                tile: replace(tile, name=next(self.names))
+                tile: replace(tile, name=next(self.names), axes=self._axes(tile))
                 for stmt in self.loop.body
                 if (tile := defined(stmt)) is not None
             }
@@ -113,6 +115,9 @@ class _Writer:
                     yield from self._folded(made, sums, at)
                 else:
                     yield self._stmt(made, at)
+
+    def _axes(self, tile: Tile) -> tuple[Dim, ...]:
+        return tuple(dim for dim in tile.axes if dim != self.loop.dim)
 
     def _folded(self, fold: Fold, sums: dict[Tile, Tile], at: int) -> Iterator[Stmt]:
         before, target = sums.get(fold.target), fold.target
@@ -129,7 +134,9 @@ class _Writer:
             case Load(view=view):
                 return replace(stmt, view=self._view(view, at))
             case Iota(target, dim) if dim == self.loop.dim:
-                return Let(target, Pointwise(Const(float(at)), target.axes), (), stmt.origin)
+                return Let(target, Pointwise(Const(float(at)), ()), (), stmt.origin)
+            case Let(target, op):
+                return replace(stmt, op=on_axes(op, target))
         return stmt
 
     def _view(self, view: View, at: int) -> View:
@@ -137,7 +144,7 @@ class _Writer:
         return replace(view, dims=tuple(self._axis(used, axis.dim, at) for used, axis in pairs))
 
     def _axis(self, used: AxisView, of: Dim | None, at: int) -> AxisView:
-        if of is None or self.loop.dim not in (run.dim for run in runs_along(used)):
+        if of is None or self.loop.dim not in dims_along(used):
             return used
         axis = used if isinstance(used, Strided) else Strided(of, runs_along(used))
         own = next(run for run in axis.runs if run.dim == self.loop.dim)
@@ -166,14 +173,15 @@ def not_written_out(stmt: Stmt, dim: Dim) -> str:
     match stmt:
         case Load(view=view):
             pairs = zip(view.dims, view.buffer.axes, strict=True)
-            runs = [(run, axis) for used, axis in pairs for run in runs_along(used)]
-            if any(run.dim == dim and (axis.per_block or run.share) for run, axis in runs):
-                return f"{view.buffer.name} is read by blocks of {dim}"
-        case Iota(target):
-            return f"{target.name} has {dim} as an axis" if dim in target.axes else ""
-        case Let(target, op):
-            if isinstance(op, Relabel) or dim in target.axes:
-                return f"{target.name} has {dim} under another name"
+            if any(axis.per_block and dim in dims_along(used) for used, axis in pairs):
+                return f"{view.buffer.name} has an entry per block of {dim}"
+        case Let(target, op, args) if any(dim in tile.axes for tile in (target, *args)):
+            if not isinstance(op, Pointwise):
+                return f"{target.name} is made of all of {dim}"
+        case Let(target, Relabel()):
+            return f"{target.name} has a dim under another name"
+        case Iota() | Let():
+            return ""
         case Fold(target):
             if stmt.members or stmt.ahead or stmt.onto or target.per_lane:
                 return f"{target.name} is folded with others"
