@@ -21,6 +21,7 @@ from blockbuster.emit.schedule.unroll import Unroll
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For, statements
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.ir.lengths import Rule, whole
@@ -101,6 +102,46 @@ def test_maxima_are_written_out_and_positions_become_numbers():
 ])  # fmt: skip
 def test_refusals(start, loop, why):
     assert UNROLL.why_not(start, Site(1, loop)).startswith(why)
+
+
+SUMS = """
+tiles {
+  inputs x: [E, N], w: [N]
+  outputs y: [N]
+  units E
+  sizes |E| = 3
+  nest 1 {
+    forall N {
+      t1: [N] = init +
+      for E {
+        t2: [N] = load x[E, N]
+        t1 += t2
+      }
+      store y[N] = t1
+    }
+  }
+}
+"""
+FOLD = "        t1 += t2\n"
+
+
+@pytest.mark.parametrize(("old", "new", "why"), [
+    (FOLD, FOLD, ""),
+    (FOLD, f"{FOLD}        t3: [N] = t1 * 2\n", "t1 is read in the loop that folds it"),
+    (FOLD, f"{FOLD}{FOLD}", "t1 is folded by other statements, too"),
+    (f"{FOLD}      }}\n", f"{FOLD}      }}\n      t3: [N] = load w[N]\n      t1 += t3\n",
+     "t1 is folded by other statements, too"),
+    (FOLD, f"{FOLD}        store y[N] = t2\n",
+     "the loop over E holds more than loads, operators and folds"),
+])  # fmt: skip
+def test_sums_of_a_loop_are_its_own(old, new, why):
+    assert SUMS.count(old) == 1
+    program = parse_tiles(SUMS.replace(old, new))
+
+    made = unscheduled(program, dict(E=3, N=40), SM_90)
+    assert UNROLL.why_not(made, Site(1, "E")) == why
+    if not why:
+        assert prove_tiles(program, UNROLL.apply(made, Site(1, "E")).draft, trials=2).equal
 
 
 @pytest.mark.parametrize("rules", [(), (Rule("E", whole(3), exact=False),)])

@@ -20,7 +20,14 @@ from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.schedule.two_parts import on_axes
-from blockbuster.emit.tile.dataflow import defined, fresh_names, retargeted
+from blockbuster.emit.tile.dataflow import (
+    defined,
+    folded,
+    folded_here,
+    fresh_names,
+    reads,
+    retargeted,
+)
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -28,10 +35,12 @@ from blockbuster.emit.tile.program import (
     Iota,
     Let,
     Load,
+    Nest,
     Stmt,
     Tile,
     TileProgram,
     View,
+    statements,
 )
 from blockbuster.ir.expr import Arg, Const, call
 from blockbuster.ir.lengths import whole
@@ -64,7 +73,11 @@ class Unroll(Move):
         if loop is None:
             return no_such_place(self, site)
         found = (not_written_out(stmt, loop.dim) for stmt in loop.body)
-        return not_few(loop, scheduled.draft) or next(filter(None, found), "")
+        return (
+            not_few(loop, scheduled.draft)
+            or next(filter(None, found), "")
+            or not_folded_here_alone(scheduled.draft.nests[site.nest - 1], loop)
+        )
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with the iterations one after another."""
@@ -72,7 +85,7 @@ class Unroll(Move):
         assert loop is not None
         count = known_size(draft, loop.dim)
         written = tuple(_Writer(loop, count, fresh_names(draft)).written())
-        inits = {stmt.target for stmt in loop.body if isinstance(stmt, Fold)}
+        sums = folded_here(loop.body)
 
         def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
             for stmt in body:
@@ -80,7 +93,7 @@ class Unroll(Move):
                     yield from written
                 elif isinstance(stmt, For):
                     yield replace(stmt, body=tuple(walk(stmt.body)))
-                elif not (isinstance(stmt, Init) and stmt.target in inits):
+                elif not (isinstance(stmt, Init) and stmt.target in sums):
                     yield stmt
 
         return with_body(draft, site, tuple(walk(draft.nests[site.nest - 1].body)))
@@ -102,7 +115,7 @@ class _Writer:
 
     def written(self) -> Iterator[Stmt]:
         """Each iteration under names of its own."""
-        sums: dict[Tile, Tile] = {}
+        so_far: dict[Tile, Tile] = {}
         for at in range(self.count):
             new = {
                 tile: replace(tile, name=next(self.names), axes=self._axes(tile))
@@ -112,22 +125,22 @@ class _Writer:
             for stmt in self.loop.body:
                 made = retargeted(stmt, new)
                 if isinstance(made, Fold):
-                    yield from self._folded(made, sums, at)
+                    yield from self._folded(made, so_far, at)
                 else:
                     yield self._stmt(made, at)
 
     def _axes(self, tile: Tile) -> tuple[Dim, ...]:
         return tuple(dim for dim in tile.axes if dim != self.loop.dim)
 
-    def _folded(self, fold: Fold, sums: dict[Tile, Tile], at: int) -> Iterator[Stmt]:
-        before, target = sums.get(fold.target), fold.target
+    def _folded(self, fold: Fold, so_far: dict[Tile, Tile], at: int) -> Iterator[Stmt]:
+        before, target = so_far.get(fold.target), fold.target
         if before is None:
-            sums[target] = fold.value
+            so_far[target] = fold.value
             return
         last = at == self.count - 1
-        sums[target] = target if last else replace(target, name=next(self.names))
+        so_far[target] = target if last else replace(target, name=next(self.names))
         op = Pointwise(call(PAIRWISE[fold.monoid], Arg(0), Arg(1)), target.axes)
-        yield Let(sums[target], op, (before, fold.value), fold.origin)
+        yield Let(so_far[target], op, (before, fold.value), fold.origin)
 
     def _stmt(self, stmt: Stmt, at: int) -> Stmt:
         match stmt:
@@ -188,3 +201,21 @@ def not_written_out(stmt: Stmt, dim: Dim) -> str:
         case _:
             return f"the loop over {dim} holds more than loads, operators and folds"
     return ""
+
+
+def not_folded_here_alone(nest: Nest, loop: For) -> str:
+    """Why ``loop`` does not make all of its sums by itself, each for use behind it, or ""."""
+    targets = [tile for stmt in statements(nest.body) for tile in folded(stmt)]
+    begun = {stmt.target for stmt in _beside(nest.body, loop) if isinstance(stmt, Init)}
+    for tile in folded_here(loop.body):
+        if targets.count(tile) > 1 or tile not in begun:
+            return f"{tile.name} is folded by other statements, too"
+        if tile in reads(loop.body):
+            return f"{tile.name} is read in the loop that folds it"
+    return ""
+
+
+def _beside(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
+    """The statements among which ``loop`` stands."""
+    inner = (stmt.body for stmt in statements(body) if isinstance(stmt, For))
+    return next(among for among in (body, *inner) if any(stmt is loop for stmt in among))
