@@ -3,6 +3,9 @@
 Axes that nothing tells apart are one axis before a program is lowered. A window along an axis keeps
 it apart, so the rows of a convolution are those of one line of an image: 56 of them leave a part of
 a tile idle, and 14 are too few for an instruction of four warps together, which takes 64.
+
+A part of a program may have no window, though others keep its axes apart: the 1 x 1 convolution in
+front of a 3 x 3 one. Joined, the lines of an image follow each other in memory.
 """
 
 from __future__ import annotations
@@ -60,8 +63,8 @@ def _has_windows(nest: Nest, pair: Pair) -> bool:
 def _are_lines(nest: Nest, pair: Pair) -> bool:
     """True if the dims are the last axes of an array: joined, rows follow each other in memory."""
     views = (stmt.view.dims for stmt in statements(nest.body) if isinstance(stmt, ACCESSES))
-    ends = ([*map(dims_along, dims[-2:])] for dims in views)
-    return [(pair.outer,), (pair.inner,)] in ends
+    ends = (tuple(map(dims_along, dims[-2:])) for dims in views)
+    return any(end == ((pair.outer,), (pair.inner,)) for end in ends)
 
 
 def _saving(scheduled: Scheduled, pair: Pair) -> float:
