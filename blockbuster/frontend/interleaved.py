@@ -37,7 +37,7 @@ def with_lines(
     if any(not isinstance(primitives[at].op, Source | Apply | Round | Count) for at in of):
         return list(layouts)
     arrays = [
-        (at, [along for strip in strips for along in strip.along])
+        (at, [along for strip in strips for along in strip.moving])
         for at, strips in (*sources(primitives, of), *outputs)
     ]
     short: Axes = [set() for _ in primitives]

@@ -102,6 +102,11 @@ class Strip:
     extent: Length | None = None
     padded: bool = False
 
+    @property
+    def moving(self) -> tuple[Along, ...]:
+        """The axes that run along it; none if the array has one element there."""
+        return self.along if isinstance(self.of, str) else ()
+
     def view(self, dims: Mapping[int, Dim]) -> AxisView:
         """The axis as the inputs and outputs of a graph write it, with ``dims`` of the axes."""
         if not isinstance(self.of, str):

@@ -71,10 +71,10 @@ def along_whole_lines(
 
 def _pieces(strip: Strip) -> Sequence[Along]:
     """The axes that an axis of an array is cut into; of windows, those that count windows."""
-    for outer, inner in pairwise(strip.along):
+    for outer, inner in pairwise(strip.moving):
         if inner.length is None or inner.length != outer.step:
-            return strip.along[:1]
-    return strip.along
+            return strip.moving[:1]
+    return strip.moving
 
 
 def _line(runs: Sequence[Along]) -> Iterator[int]:

@@ -59,6 +59,8 @@ class Priors:
     scanned_blocks: int
     busy_rows: int
     joined_rows_factor: float
+    joined_lines_factor: float
+    loads_written_out: int
     split_sum_elements: int
     split_rows: int
     split_columns: int

@@ -17,8 +17,10 @@ from blockbuster.rules import WholeDim, fuse, safe
 from blockbuster.testing.generators import GENERATORS
 from tests.emit.random_groups import grouped_graph
 from tests.emit.random_masks import masked_graph
+from tests.emit.random_windows import windows_graph
 
 KINDS = ("blocks", "matrices", "arrays", "norms")  # planted sites may have functions without tiles
+OURS = {"masks": masked_graph, "groups": grouped_graph, "windows": windows_graph}
 BY_NAME = {move.name: move for move in MOVES}
 DTYPES = ("float16", "float32")
 SIZES = (16, 32, 40, 100, 200)
@@ -29,10 +31,10 @@ MOST_ARGUMENTS = 2
 
 def random_graph(random):
     """A random block program of any kind, half of the time fused and made safe; masks always."""
-    kind = random.choice((*KINDS, "masks", "groups"))
+    kind = random.choice((*KINDS, *OURS))
+    graph = (OURS.get(kind) or GENERATORS[kind])(random)
     if kind == "masks":
-        return safe(fuse(masked_graph(random)).final)
-    graph = grouped_graph(random) if kind == "groups" else GENERATORS[kind](random)
+        return safe(fuse(graph).final)
     return safe(fuse(graph).final) if random.random() < 0.5 else graph
 
 

@@ -247,6 +247,16 @@ def test_rows_that_fill_no_tiles_are_joined(side, joins):
     assert text.count("join") == max(len(joins) - 1, 0)
 
 
+@pytest.mark.parametrize(("side", "joins"), [(14, True), (28, True), (56, False)])
+def test_short_lines_of_images_are_joined(side, joins):
+    """Lines that fill most of a tile are loaded wide, each by itself."""
+    program = bb.trace(lambda x, w: np.einsum("nchw,kc->nkhw", x, w), x="N C H W", w="K C")
+    graph = bb.fuse(bb.lower(program)).final
+    text = emit(graph, dict(N=8, C=64, K=64, H=side, W=side), "float16").schedule
+
+    assert ("join nest 1 H" in text) == joins
+
+
 def test_a_product_without_windows_is_not_joined():
     """Its axes would have been one before it was lowered, if nothing told them apart."""
     graph = bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, x="B M K", w="K N"))).final

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.frontend.functions.torch_transposed import Phases
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.merged_axes import merged
 from blockbuster.frontend.saved_program import program_to_json, read_program
@@ -262,3 +263,13 @@ def test_programs_with_windows_in_reverse_are_read_back():
     arrays = {"x": torch.ones(2, 3, 5), "w": torch.ones(3, 4, 4)}
     program = bb.trace(lambda x, w: F.conv_transpose1d(x, w, stride=2, padding=1), **arrays)
     assert read_program(json.loads(json.dumps(program_to_json(program, {}))), {}) == program
+
+
+@pytest.mark.parametrize(("size", "step", "padding", "taps"), [
+    (4, 2, 1, 2), (6, 2, 3, 3), (3, 2, 1, 2), (4, 2, 2, 2), (4, 3, 1, 2), (2, 2, 0, 1),
+])  # fmt: skip
+def test_phases_read_as_few_taps_as_there_are(size, step, padding, taps):
+    """No phase of a transposed convolution has more weights than size / step, rounded up."""
+    of = Phases(size, step, 1, padding, 0)
+
+    assert of.taps == taps == -(-size // step)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch.nn.functional as F
 
 import blockbuster as bb
 
@@ -49,3 +50,13 @@ def test_values_are_right(fn):
     (y,) = bb.evaluate(lowered(fn, x="A B C D"), {"x": x}).values()
     (expected,) = bb.trace(fn, x="A B C D").numpy({"x": x}).values()
     np.testing.assert_allclose(y, expected, rtol=1e-12)
+
+
+def test_an_axis_of_one_element_makes_no_line():
+    """The weights of a depthwise convolution have as many axes as its images, one of one element:
+    their taps are no lines of the loops.
+    """
+    of = bb.lower(bb.trace(lambda x, w: F.conv2d(x, w, groups=6), x="A 6 C D", w="6 1 3 3"))
+
+    images, weights = of.inputs
+    assert [len(given.type.axes) for given in (images, weights)] == [2, 0]

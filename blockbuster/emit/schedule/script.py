@@ -47,6 +47,7 @@ from blockbuster.emit.schedule.split_lanes import SplitLanes
 from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.turn import Turn
+from blockbuster.emit.schedule.unroll import Unroll
 from blockbuster.emit.schedule.walk import Walk
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import conflicts
@@ -56,10 +57,10 @@ from blockbuster.errors import EmitError, ParseError, among, message
 from blockbuster.ir.types import Dim, size_class
 
 MOVES: tuple[Move, ...] = (
-    Join(), GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(),
-    Turn(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(),
-    Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(), Persist(), Warps(),
-    Stage(), Jam(), Pack(), Overlap(),
+    Join(), GroupHeads(), Unroll(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(),
+    Split(), Turn(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(),
+    Spell(), Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(), Persist(),
+    Warps(), Stage(), Jam(), Pack(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

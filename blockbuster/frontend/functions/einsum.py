@@ -127,7 +127,8 @@ def _product(a: Lettered, b: Lettered, kept: str, output: str, taps: str) -> Let
     if len(run) > 1 and together and not taps:
         return _product(a.with_one_axis(run), b.with_one_axis(run), kept, output, taps)
     inner = folded[-1]  # the others count as batches until they are summed
-    over = "".join((*folded[:-1], *batch, *rows[:-1], *columns[:-1]))
+    outer = sorted((*rows[:-1], *columns[:-1]), key=lambda s: (output + s).index(s))
+    over = "".join((*folded[:-1], *batch, *outer))
     left, right = "".join(rows[-1:]), "".join(columns[-1:])
     first = a.array if len(a.letters) == 1 else a.arranged(f"{over}{left}{inner}")
     second = b.array if len(b.letters) == 1 else b.arranged(f"{over}{inner}{right}")

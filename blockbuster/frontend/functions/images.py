@@ -92,16 +92,20 @@ class Images:
 def contracted(x: Images, w: Images, result: str, order: str = f"{TAPS}c") -> Array:
     """The products of two images, summed over all their letters that ``result`` lacks.
 
-    ``order``: of these letters; the last that there is becomes the inner axis of a dot.
+    ``order``: of these letters; the last that there is becomes the inner axis of a dot. Phases are
+    outer loops: rows of tiles run over the places alone.
     """
     both = x.letters + w.letters
-    folded = "".join(letter for letter in order if letter in both)
-    wanted = "".join(letter for letter in result if letter in both)
+    folded, wanted, rows, places = (
+        "".join(letter for letter in letters if letter in both)
+        for letters in (order, result, f"g{PHASES}n{PLACES}k", f"{PHASES}ngk{PLACES}")
+    )
     if "c" in folded:
-        x, w = x.ordered(f"ng{PLACES}{folded}"), w.ordered(f"g{PHASES}k{folded}")
-        return einsum_traced(f"{x.letters},{w.letters}->{wanted}", (x.array, w.array))
-    left, right = (Lettered(one.array, one.letters).arranged(folded + wanted) for one in (x, w))
-    return Lettered(left * right, folded + wanted).summed(wanted).arranged(wanted)
+        x, w = x.ordered(f"ng{PHASES}{PLACES}{folded}"), w.ordered(f"g{PHASES}k{folded}")
+        made = einsum_traced(f"{x.letters},{w.letters}->{rows}", (x.array, w.array))
+        return Lettered(made, rows).arranged(wanted)
+    left, right = (Lettered(one.array, one.letters).arranged(folded + places) for one in (x, w))
+    return Lettered(left * right, folded + places).summed(places).arranged(wanted)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,9 @@ With a stride of s, element u * s + p of the result is the sum over t of x[u + b
 - f], for b and f that follow from the padding. So windows of x, whose elements are in reverse, meet
 windows of w, which lie side by side. The places u and the phases p merge into an axis of the
 result. All of these are views, unless that axis has to be cut to size.
+
+A padding that the stride does not divide puts f zeros in front of the weights, which may take one
+tap more. With a stride of 2 it need not: the sum is that of x[u + b + p - t] * w[t * 2 + 1 - p].
 """
 
 from __future__ import annotations
@@ -79,12 +82,19 @@ class Phases:
     @property
     def ahead(self) -> int:
         """b: element u of the result reads element u + b of the input, and those in front."""
-        return -(-self.padding // self.stride)
+        return (self.padding + (0 if self.crossed else self.stride - 1)) // self.stride
+
+    @property
+    def crossed(self) -> bool:
+        """True if odd phases read the next element of the input and the even weights, and if that
+        takes a tap less than zeros in front of the weights.
+        """
+        return self.stride == 2 and self.padding % 2 == 1 and self.reach % 2 == 0
 
     @property
     def front(self) -> int:
         """f: zeros in front of the weights."""
-        return self.ahead * self.stride - self.padding
+        return 0 if self.crossed else self.ahead * self.stride - self.padding
 
     @property
     def taps(self) -> int:
@@ -99,7 +109,7 @@ class Phases:
     @property
     def pads(self) -> tuple[int, int]:
         """Zeros around the input."""
-        behind = self.ahead - 1 + -(-self.beyond // self.stride)
+        behind = self.ahead + self.crossed - 1 + -(-self.beyond // self.stride)
         return self.dilation * (self.taps - 1) - self.ahead, behind
 
     @property
@@ -113,8 +123,15 @@ class Phases:
             return w
         if self.step > 1 and self.size > 1:
             w = Images(_spread(w.array, w.at(tap), self.size, self.step), w.letters)
-        behind = self.taps * self.stride - self.front - self.reach
-        return w.windows(tap, phase, self.stride, self.stride, 1, (self.front, behind))
+        pads = self.front, self.taps * self.stride - self.front - self.reach
+        return w.windows(tap, phase, self.stride, self.stride, -1 if self.crossed else 1, pads)
+
+    def of_images(self, x: Images, place: str, tap: str, phase: str) -> Images:
+        """The input with the elements that a place reads, in reverse, along an axis of taps."""
+        pads = self.pads
+        if self.crossed:
+            x, pads = x.windows(place, phase, self.stride, 1, 1, pads), (0, 0)
+        return x.windows(place, tap, self.taps, 1, -self.dilation, pads)
 
 
 def _spread(w: Array, axis: int, size: int, step: int) -> Array:
@@ -143,11 +160,11 @@ def _transposed(x: Array, w: Array, padding: Any, more: Any, of: Geometry) -> Ar
         weights = weights.without_unit("k")
         if known(w.shape[0]) == groups:
             images, weights = images.without("c"), weights.without("c")
-    images = images.channels_last()
+    images, weights = images.channels_last(), weights.channels_last()
     phases = _phases(w, padding, more, of)
     for each, place, tap, phase in zip(phases, PLACES, TAPS, PHASES, strict=False):
         weights = each.of_weights(weights, tap, phase)
-        images = images.windows(place, tap, each.taps, 1, -each.dilation, each.pads)
+        images = each.of_images(images, place, tap, phase)
     shown = "".join(f"{place}{phase}" for place, phase in zip(places, PHASES, strict=False))
     made = contracted(images, weights, f"ngk{shown}")
     counts = (images.array.shape[images.at(place)] for place in places)

@@ -43,6 +43,7 @@ from blockbuster.selection.decisions.lanes_of_copies import dense_copies
 from blockbuster.selection.decisions.longest_first import longest_first
 from blockbuster.selection.decisions.own_blocks import Own, cut_apart, wholes_cut
 from blockbuster.selection.decisions.split_floats import split_floats
+from blockbuster.selection.decisions.taps_written_out import taps_written_out
 from blockbuster.selection.decisions.turned import turned
 from blockbuster.selection.decisions.usual_settings import with_usual_settings
 from blockbuster.selection.priors import PRIORS
@@ -65,7 +66,7 @@ def default_schedule(
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
     begun = rows_joined(unscheduled(program, sizes, device), tiles or {})
-    made = arranged(begun, tiles=tiles or {}, chunks=chunks)
+    made = arranged(taps_written_out(begun), tiles=tiles or {}, chunks=chunks)
     return with_usual_settings(made, warps)
 
 

@@ -24,6 +24,7 @@ from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
+from blockbuster.selection.decisions.taps_written_out import taps_written_out
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.jams import jams_near, moves_too_much, pays
@@ -130,7 +131,7 @@ def variations(
     schedules wants more registers or shared memory than a program can have; there are none at all
     if none that was looked at fits, or the machine lacks a rate that the program needs.
     """
-    bare = rows_joined(replace(scheduled, draft=scheduled.start, moves=()), {})
+    bare = taps_written_out(rows_joined(replace(scheduled, draft=scheduled.start, moves=()), {}))
     search = _Search(bare, in_chunks)
     starts = search.starts()
     if min((one.microseconds for one in starts), default=0.0) > PRIORS.hopeless_factor * other:
