@@ -1,6 +1,7 @@
 """Times of a library's products and convolutions on a GPU, over grids of their sizes.
 
     python -m bench.gpu.library_calls --out $OUT          writes $OUT/library.toml
+    python -m bench.gpu.library_calls --out $OUT --only depthwise,transposed
 
 ``blockbuster/machines/data/library`` keeps such a file for a target: the search for a plan
 reads there what a call of the library takes (blockbuster/machines/library.py). Kernels only: each
@@ -13,7 +14,9 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -27,19 +30,15 @@ POOL = 1 << 29  # elements of which operands are cut
 APART = 150e6  # bytes that the operands of a graph's calls have together, at least
 MOST_CALLS, REPLAYS = 12, 5
 MOST_OPERATIONS, MOST_ELEMENTS = 1.2e12, 1 << 28
+IMAGES, VOLUMES = 32, 8
 LENGTHS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 ODD = (63, 255, 1023, 4095)
-CHANNELS, FILTERS, SIDES, TAPS = (
-    (3, 16, 64, 256, 512),
-    (16, 64, 256, 512),
-    (7, 14, 28, 56, 112),
-    (1, 3, 5),
-)
-IMAGES = 32
-VOLUMES, VOLUME_CHANNELS = (8, 16, 32), (16, 64, 128)
+CHANNELS, FILTERS = (3, 16, 64, 256, 512), (16, 64, 256, 512)
 
 Call = Callable[..., Any]
-Grid = tuple[tuple[str, tuple[int, ...]], ...]
+Axes = dict[str, tuple[int, ...]]
+Measure = Callable[..., float]
+Pair = tuple[int, int]
 
 
 class Meter:
@@ -80,65 +79,151 @@ class Meter:
         return found
 
 
-def products(meter: Meter, lengths: Sequence[int]) -> Iterator[float]:
-    """M x K by the transpose of N x K, by M, N and K. 0 where it is too large."""
-    for m, n, k in product(lengths, repeat=3):
-        if 2.0 * m * n * k > MOST_OPERATIONS or max(m * n, m * k, n * k) > MOST_ELEMENTS:
-            yield 0.0
-        else:
-            yield meter.us(lambda x, w: torch.mm(x, w.t()), [(m, k), (n, k)], m * n)
+def product_us(meter: Meter, m: int, n: int, k: int) -> float:
+    """M x K by the transpose of N x K. 0 where it is too large."""
+    if 2.0 * m * n * k > MOST_OPERATIONS or max(m * n, m * k, n * k) > MOST_ELEMENTS:
+        return 0.0
+    return meter.us(lambda x, w: torch.mm(x, w.t()), [(m, k), (n, k)], m * n)
 
 
-def convolutions(meter: Meter, *, last: bool) -> Iterator[float]:
-    """32 images, by taps, channels, filters and side; ``last``: channels come last in memory."""
+@dataclass(frozen=True)
+class Convolution:
+    """Convolutions along ``rank`` places; ``last``: the channels lie last in memory."""
 
-    def conv(x: Any, w: Any, taps: int) -> Any:
-        if last:
-            x, w = x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2)
-        return torch.conv2d(x, w, padding=taps // 2)
+    meter: Meter
+    rank: int
+    last: bool
 
-    for taps, c, k, side in product(TAPS, CHANNELS, FILTERS, SIDES):
-        m = IMAGES * side * side
-        if 2.0 * m * k * c * taps**2 > MOST_OPERATIONS:
-            yield 0.0
-            continue
-        image, filters = (IMAGES, c, side, side), (k, c, taps, taps)
-        if last:
-            image, filters = (IMAGES, side, side, c), (k, taps, taps, c)
-        yield meter.us(lambda x, w, t=taps: conv(x, w, t), [image, filters], m * k)
+    def __call__(
+        self,
+        filters: Pair,
+        taps: int,
+        given: Pair,
+        made: Pair,
+        options: Mapping[str, int],
+        *,
+        way: str = "",
+    ) -> float:
+        """Microseconds by filters whose first axes are these, of images that have so many channels
+        and this side, as those that are made have; ``way``: "_transpose" or nothing. 0 where it is
+        too large.
+        """
+        many, rank = VOLUMES if self.rank == 3 else IMAGES, self.rank
+        w = (*filters, *[taps] * rank)
+        x, y = ((many, channels, *[side] * rank) for channels, side in (given, made))
+        if 2.0 * prod(w[1:]) * prod(x if way else y) > MOST_OPERATIONS:
+            return 0.0
+        conv = getattr(torch.nn.functional, f"conv{way}{rank}d")
+        back = (0, rank + 1, *range(1, rank + 1)) if self.last else (*range(rank + 2),)
+        shapes = [[shape[back.index(axis)] for axis in range(rank + 2)] for shape in (x, w)]
+        return self.meter.us(
+            lambda x, w: conv(x.permute(back), w.permute(back), **options), shapes, prod(y)
+        )
 
 
-def volumes(meter: Meter) -> Iterator[float]:
-    """8 volumes and 3 x 3 x 3 taps, by channels, filters and side."""
-    for c, k, side in product(VOLUME_CHANNELS, VOLUME_CHANNELS, VOLUMES):
-        shapes = [(8, c, side, side, side), (k, c, 3, 3, 3)]
-        yield meter.us(lambda x, w: torch.conv3d(x, w, padding=1), shapes, 8 * k * side**3)
+def plain(of: Convolution) -> Measure:
+    """Convolutions that keep the sides; of volumes by 3 x 3 x 3 taps."""
+
+    def us(taps: int, channels: int, filters: int, side: int) -> float:
+        w, given, made = (filters, channels), (channels, side), (filters, side)
+        return of(w, taps, given, made, dict(padding=taps // 2))
+
+    return us if of.rank < 3 else lambda *sizes: us(3, *sizes)
 
 
-def table(name: str, grid: Grid, times: Sequence[float]) -> str:
+def depthwise(of: Convolution) -> Measure:
+    """A filter for each channel, at every ``step``-th place of ``side`` ones."""
+
+    def us(step: int, taps: int, channels: int, side: int) -> float:
+        given, made = (channels, side), (channels, -(-side // step))
+        options = dict(stride=step, padding=taps // 2, groups=channels)
+        return of((channels, 1), taps, given, made, options)
+
+    return us
+
+
+def grouped(of: Convolution) -> Measure:
+    """As many filters as channels, in groups."""
+
+    def us(groups: int, taps: int, channels: int, side: int) -> float:
+        w, shape = (channels, channels // groups), (channels, side)
+        return of(w, taps, shape, shape, dict(padding=taps // 2, groups=groups))
+
+    return us
+
+
+def transposed(of: Convolution) -> Measure:
+    """Sides that become longer by a step of 2, or of half of the taps."""
+
+    def us(taps: int, channels: int, filters: int, side: int) -> float:
+        step = max(2, taps // 2)
+        pad = (taps - step + 1) // 2
+        given, made = (channels, side), (filters, step * side)
+        options = dict(stride=step, padding=pad, output_padding=step + 2 * pad - taps)
+        return of((channels, filters), taps, given, made, options, way="_transpose")
+
+    return us
+
+
+def table(name: str, grid: Axes, times: Sequence[float]) -> str:
     """A table of the file: the grid's axes and the microseconds, the last axis fastest."""
-    lines = [f"[{name}]", *(f"{axis} = {list(values)}" for axis, values in grid)]
-    width = len(grid[-1][1])
+    lines = [f"[{name}]", *(f"{axis} = {list(values)}" for axis, values in grid.items())]
+    width = len([*grid.values()][-1])
     rows = [times[at : at + width] for at in range(0, len(times), width)]
     lines += ["us = [", *("    " + ", ".join(f"{us:.3g}" for us in row) + "," for row in rows), "]"]
     return "\n".join(lines) + "\n"
 
 
-def _tables(meter: Meter) -> dict[str, tuple[Grid, Callable[[], Iterator[float]]]]:
-    """The grid of each table, and what measures it."""
+CONVOLUTIONS: dict[str, tuple[Callable[[Convolution], Measure], int, Axes]] = {
+    "images": (
+        plain, 2,
+        dict(taps=(1, 3, 5), channels=CHANNELS, filters=FILTERS, side=(7, 14, 28, 56, 112)),
+    ),
+    "volumes": (
+        plain, 3, dict(channels=(16, 64, 128), filters=(16, 64, 128), side=(8, 16, 32)),
+    ),
+    "transposed": (
+        transposed, 2,
+        dict(taps=(2, 3, 4), channels=(16, 64, 256), filters=(16, 64, 256), side=(8, 32, 64)),
+    ),
+    "lines_transposed": (
+        transposed, 1,
+        dict(taps=(2, 4, 16), channels=(64, 256), filters=(64, 256), side=(128, 2048)),
+    ),
+    "volumes_transposed": (
+        transposed, 3, dict(taps=(2, 4), channels=(16, 64), filters=(16, 64), side=(8, 16, 32)),
+    ),
+    "depthwise": (
+        depthwise, 2,
+        dict(step=(1, 2), taps=(3, 5, 7), channels=(32, 128, 512), side=(7, 14, 56, 112)),
+    ),
+    "lines_depthwise": (
+        depthwise, 1, dict(step=(1, 2), taps=(3, 31), channels=(64, 512), side=(256, 1024, 8192)),
+    ),
+    "volumes_depthwise": (
+        depthwise, 3, dict(step=(1, 2), taps=(3, 5), channels=(32, 128), side=(8, 32)),
+    ),
+    "grouped": (
+        grouped, 2, dict(groups=(2, 8, 32), taps=(1, 3), channels=(64, 256, 1024), side=(14, 56)),
+    ),
+    "volumes_grouped": (
+        grouped, 3, dict(groups=(2, 8), taps=(1, 3), channels=(32, 128), side=(8, 32)),
+    ),
+}  # fmt: skip
+"""Tables of convolutions: what is measured, along so many places, over which sizes."""
 
-    def of_products(lengths: tuple[int, ...]) -> Grid:
-        return (("m", lengths), ("n", lengths), ("k", lengths))
 
-    images = (("taps", TAPS), ("channels", CHANNELS), ("filters", FILTERS), ("side", SIDES))
-    cubes = (("channels", VOLUME_CHANNELS), ("filters", VOLUME_CHANNELS), ("side", VOLUMES))
-    return {
-        "product": (of_products(LENGTHS), lambda: products(meter, LENGTHS)),
-        "product_odd": (of_products(ODD), lambda: products(meter, ODD)),
-        "images": (images, lambda: convolutions(meter, last=False)),
-        "images_channels_last": (images, lambda: convolutions(meter, last=True)),
-        "volumes": (cubes, lambda: volumes(meter)),
+def tables(meter: Meter) -> dict[str, tuple[Axes, Measure]]:
+    """The grid of each table, and what measures it; tables of convolutions stand twice."""
+    found: dict[str, tuple[Axes, Measure]] = {
+        name: (dict.fromkeys("mnk", lengths), partial(product_us, meter))
+        for name, lengths in (("product", LENGTHS), ("product_odd", ODD))
     }
+    for name, (measure, rank, grid) in CONVOLUTIONS.items():
+        for last in (False, True):
+            key = f"{name}_channels_last" if last else name
+            found[key] = (grid, measure(Convolution(meter, rank, last)))
+    return found
 
 
 def main() -> None:
@@ -146,11 +231,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", help="tables of these names, separated by commas")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     meter, begun, parts = Meter(), time.monotonic(), []
-    for name, (grid, measure) in _tables(meter).items():
-        parts.append(table(name, grid, [*measure()]))
+    known = tables(meter)
+    names = options.only.split(",") if options.only else [*known]
+    if unknown := {*names} - {*known}:
+        parser.error(f"no tables: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+    for name in names:
+        grid, measure = known[name]
+        parts.append(table(name, grid, [measure(*sizes) for sizes in product(*grid.values())]))
         print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)
         head = f"# Measured by bench.gpu.library_calls: {machine()}\n\n"
         (options.out / "library.toml").write_text(head + "\n".join(parts), encoding="utf-8")
