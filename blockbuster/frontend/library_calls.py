@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,6 +81,20 @@ class LibraryConvolution:
         for at, axes in enumerate(self.made):
             made = made.flatten(at, at + len(axes) - 1) if len(axes) > 1 else made
         return made if is_tensor(x) else np.asarray(made)
+
+    def extents(
+        self, x: Sequence[int], w: Sequence[int], made: int
+    ) -> tuple[int, int, int, int, int, int, int, int]:
+        """The places' axes, channels, filters, groups, taps, the product of strides, and elements
+        of a channel given and ``made``, for operands of these shapes and so many elements.
+        """
+        first, second, *taps = (prod(w[axis] for axis in axes) for axes in self.w_axes)
+        channels = x[self.x_axes[1]]
+        filters = self.groups * second if self.more else first
+        return (
+            len(self.step), channels, filters, self.groups, prod(taps), prod(self.step),
+            prod(x) // channels, made // filters,
+        )  # fmt: skip
 
     @property
     def channels_last(self) -> bool:

@@ -4,7 +4,6 @@ they are chosen."""
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 import blockbuster as bb
 from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
 from blockbuster.machines import built_in
-from blockbuster.machines.library import Grid, library_of
+from blockbuster.machines.library import Convolution, Grid, library_of
 from blockbuster.selection.library.extents import Extents, is_even
 from blockbuster.selection.library.program import library_program
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
@@ -65,7 +64,7 @@ def checked(fn, *arrays):
 
 @st.composite
 def convolutions(draw):
-    """A convolution's function, arrays and options; whether each of its axes has several taps."""
+    """A convolution's function, its arrays and its options."""
     rank = draw(st.integers(1, 3))
 
     def each(least, most):
@@ -106,14 +105,24 @@ def test_convolutions_are_calls_that_compute_the_same(case, last, way):
         return
     calls = checked(conv, x.permute(*np.argsort(back)).contiguous(), w)
     assert all(isinstance(call, LibraryConvolution) for call in calls)
-    if is_whole(case) and 1 not in made.shape:
-        assert len(calls) == 1, "taps on all axes, and windows on all"
+    if has_several_taps(w, options) and 1 not in (*made.shape, *x.shape):
+        assert len(calls) == 1
         assert calls[0].channels_last == last
         assert calls[0].groups == options["groups"]
 
 
-def is_whole(case):
-    return False
+def has_several_taps(w, options):
+    """True if each axis has, and, in a transposed convolution, each element of its result; and if
+    that has neither a stride and a dilation, nor more padding than its filters reach.
+    """
+    turned = "output_padding" in options
+    each = zip(
+        w.shape[2:], options["stride"], options["dilation"], options["padding"], strict=True
+    )
+    return all(
+        taps > step and 1 in (step, dilation) and pad < taps if turned else taps > 1
+        for taps, step, dilation, pad in each
+    )
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -167,7 +176,6 @@ REFUSED = {
     "zeros behind only": (padded_behind, (1, 2, 5, 5), (3, 2, 2, 2)),
     "fewer windows than fit": (overlapping, (2, 3, 9), (4, 3, 3)),
     "taps that are read, too": (read_before_its_sum, (2, 3, 9), (4, 3, 2)),
-    "groups": (partial(F.conv1d, groups=2), (2, 4, 9), (4, 2, 3)),
 }
 
 
@@ -241,9 +249,23 @@ def test_machines_with_a_table():
     assert library_of(built_in("cpu")) is None
     known = library_of(built_in("h100"))
     assert known.product_us(4096, 4096, 4095) > known.product_us(4096, 4096, 4096)
-    assert known.convolution_us(9, 256, 256, 25088, rank=2, last=True) < known.convolution_us(
-        9, 256, 256, 25088, rank=2, last=False
-    )
+    image = Convolution(2, 256, 256, 1, 9, 1, 25088, 25088)
+    assert known.convolution_us(replace(image, last=True)) < known.convolution_us(image)
+    larger = replace(image, given=10**7, made=10**7)
+    thrice = known.convolution_us(replace(larger, given=3 * 10**7, made=3 * 10**7))
+    assert thrice == pytest.approx(3 * known.convolution_us(larger)), "images beyond the table"
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("last", [False, True])
+def test_every_kind_of_convolution_has_a_time(rank, last):
+    us = library_of(built_in("h100")).convolution_us
+    plain = Convolution(rank, 64, 64, 1, 3**rank, 1, 2**16, 2**16, last)
+    by_groups = [us(replace(plain, groups=groups)) for groups in (1, 8, 64)]
+    assert all(0 < taken < 1e4 for taken in by_groups)
+    turned = replace(plain, step=2**rank, made=2 ** (16 + rank), turned=True)
+    assert us(turned) == pytest.approx(us(replace(turned, given=1))), "of as many elements made"
+    assert us(replace(turned, groups=2)) == 2 * us(replace(turned, channels=32, filters=32))
 
 
 def gram(x):

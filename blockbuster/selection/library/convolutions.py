@@ -128,8 +128,8 @@ class _Fit:
             return None
         call = LibraryConvolution(
             (roles.images, roles.channels, *roles.places), w_axes,
-            *zip(*((one.step, one.dilation, one.before) for one in places), strict=True),
-            groups,
+            tuple(one.step for one in places), tuple(one.dilation for one in places),
+            tuple(one.before for one in places), groups,
             tuple(one.more for one in places) if turned else (), tuple(made),
         )  # fmt: skip
         order = tuple(made.index(run) for run in merged)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from blockbuster.frontend.kinds import MOVES
@@ -26,28 +27,22 @@ class Match:
     order: tuple[int, ...]
 
     def equations(self, program: ArrayProgram, place: int) -> Iterator[Equation]:
-        """Its operands, the call, and its result with its axes in order; the first of these is
-        equation ``place``.
+        """Its operands without axes of one element, the call, and its result with its axes in
+        order; the first of these is equation ``place``.
         """
-        replaced, operands = program.equations[self.at], []
+        made, operands = partial(replace, program.equations[self.at]), []
         for port in self.ports:
-            whole, value = program.inputs[port].shape, Value(-1, port)
-            long = tuple(axis for axis, extent in enumerate(whole) if extent != 1)
-            if len(long) < len(whole):
-                shape, value = tuple(whole[axis] for axis in long), Value(place)
-                params = (("axes", long),)
-                yield replace(
-                    replaced, op="expand", operands=(Value(-1, port),), params=params, shape=shape
-                )
-                place += 1
-            operands.append(value)
-        params = (("fn", self.fn), ("name", str(self.fn)))
-        yield replace(
-            replaced, op=OPAQUE, operands=tuple(operands), params=params, shape=self.shape
-        )
+            given, shape = Value(-1, port), program.inputs[port].shape
+            long = tuple(axis for axis, extent in enumerate(shape) if extent != 1)
+            if len(long) < len(shape):
+                params, left = (("axes", long),), tuple(shape[axis] for axis in long)
+                yield made(op="expand", operands=(given,), params=params, shape=left)
+                given, place = Value(place), place + 1
+            operands.append(given)
+        called = (("fn", self.fn), ("name", str(self.fn)))
+        yield made(op=OPAQUE, operands=tuple(operands), params=called, shape=self.shape)
         if self.order != tuple(range(len(self.shape))):
-            turned = (("axes", self.order),)
-            yield replace(replaced, op="transpose", operands=(Value(place),), params=turned)
+            yield made(op="transpose", operands=(Value(place),), params=(("axes", self.order),))
 
 
 def with_calls(program: ArrayProgram, matches: Sequence[Match]) -> ArrayProgram:

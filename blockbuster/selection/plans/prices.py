@@ -11,7 +11,7 @@ from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduc
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
-from blockbuster.machines.library import library_of
+from blockbuster.machines.library import Convolution, library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.cost import launch_by_host
 from blockbuster.selection.parts.partition import Price
@@ -72,19 +72,20 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
     def extents(axes: Axes) -> list[int]:
         return [sizes[size_class(dim)] if dim else 1 for dim in axes]
 
-    x, w, *_ = (extents(part.pieces.inputs[seen.array]) for seen in call.operands)
+    x, w, *_ = (
+        extents(
+            tuple(part.pieces.inputs[seen.array][axis] for axis in seen.order if axis is not None)
+        )
+        for seen in call.operands
+    )
     made = prod(extents(call.axes[0]))
     if isinstance(call.fn, LibraryProduct):
         m, n, k = call.fn.extents(x, w)
         taken, operations = library.product_us(m, n, k), 2.0 * made * k
     else:
         assert isinstance(call.fn, LibraryConvolution), "the other call"
-        filters, channels, *taps = (w[axis] for axis in call.fn.w_axes)
-        taken = library.convolution_us(
-            prod(taps), channels, filters, made // filters,
-            rank=len(taps), last=call.fn.channels_last,
-        )  # fmt: skip
-        operations = 2.0 * made * channels * prod(taps)
+        of = Convolution(*call.fn.extents(x, w, made), call.fn.channels_last, bool(call.fn.more))
+        taken, operations = library.convolution_us(of), of.operations
     slower = 1.0 / machine.rate("matrix", "float16") - 1.0 / library.rate
     return taken + 1e6 * operations * max(slower, 0.0)
 
