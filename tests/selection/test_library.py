@@ -170,12 +170,42 @@ def read_before_its_sum(x, w):
     return taps.sum(0) + taps.amax(0)
 
 
+def one_of_several_taps(x, w):
+    return F.conv1d(x, w[:, :, 1:2])
+
+
+def half_of_its_channels(x, w):
+    return F.conv1d(x[:, 2:], w)
+
+
+def zeros_where_it_goes_on(x, w):
+    return F.conv1d(x[:, :, :6], w, padding=1, stride=2)
+
+
+def phases_in_another_order(x, w):
+    y = F.conv_transpose1d(x, w, stride=2)
+    return y.unflatten(2, (-1, 2)).mT.flatten(2)
+
+
+def more_behind_than_a_stride(x, w):
+    return F.pad(F.conv_transpose1d(x, w, stride=2), (0, 2))
+
+
+def scaled_channels(x, w):
+    return x * w[:, None, None]
+
+
 REFUSED = {
     "an operand that is computed": (computed, (5, 7), (7, 3)),
     "a product for each batch": (batches, (5, 7), (7, 3)),
     "zeros behind only": (padded_behind, (1, 2, 5, 5), (3, 2, 2, 2)),
     "fewer windows than fit": (overlapping, (2, 3, 9), (4, 3, 3)),
     "taps that are read, too": (read_before_its_sum, (2, 3, 9), (4, 3, 2)),
+    "one of several taps": (one_of_several_taps, (2, 3, 9), (4, 3, 3)),
+    "half of its channels": (half_of_its_channels, (2, 4, 9), (4, 2, 3)),
+    "zeros where it goes on": (zeros_where_it_goes_on, (2, 3, 9), (4, 3, 3)),
+    "no sum": (scaled_channels, (2, 3, 4, 5), (3,)),
+    "a matrix for each batch": (torch.bmm, (2, 4, 5), (2, 5, 3)),
 }
 
 
@@ -183,6 +213,14 @@ REFUSED = {
 def test_other_products_are_none(case):
     fn, *shapes = REFUSED[case]
     assert not checked(fn, *(drawn(*shape, seed=n) for n, shape in enumerate(shapes)))
+
+
+def test_phases_are_one_axis_with_their_places():
+    x, w = drawn(2, 3, 5), drawn(3, 4, 4, seed=1)
+    (call,) = checked(phases_in_another_order, x, w)
+    assert call.step == (2,), "the call, and what moves its result"
+    (call,) = checked(more_behind_than_a_stride, x, w)
+    assert call.more == (0,)
 
 
 def test_windows_of_an_axis_that_was_cut_before():

@@ -190,7 +190,7 @@ class _Fit:
         """The axes of w, without those of one element, in torch's order; an axis that it lacks has
         one element. None if they are other axes.
         """
-        known = [axis for axis, index in enumerate(self.w.axes) if index.terms]
+        known = [a for a, i in enumerate(self.w.axes) if i != Index() or self.w.extents[a] != 1]
         found = [*(self._along(self.w, variables) for variables in channels)]
         found += [() if run.axis is None else (run.axis,) for run in runs]
         axes = [axis for one in found for axis in one or ()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from blockbuster.frontend.kinds import FLOAT, MOVES
+from blockbuster.frontend.library_calls import LibraryProduct
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.graph import Value
 from blockbuster.machines.library import HALVES
@@ -42,7 +43,8 @@ def library_program(
         shown = {kept(o.name) for o in program.outputs if shows(program, o.value, Value(match.at))}
         if len(dtypes) > 1 or not dtypes <= {*HALVES} or not shown <= dtypes:
             continue
-        if not {Value(at), *_with_row(program, match.at)}.isdisjoint(stored):
+        rounded = {Value(at)} if isinstance(match.fn, LibraryProduct) else set()
+        if not {*rounded, *_with_row(program, match.at)}.isdisjoint(stored):
             matches.append(match)
     return with_calls(program, matches) if matches else None
 
