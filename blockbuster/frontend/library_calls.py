@@ -97,6 +97,14 @@ class LibraryConvolution:
         )  # fmt: skip
 
     @property
+    def moves_filters(self) -> bool:
+        """True if torch moves the channels of ``w``, which are several, because those of ``x`` are
+        last.
+        """
+        inner = self.w_axes[1]
+        return self.channels_last and bool(inner) and inner != (sum(map(len, self.w_axes)) - 1,)
+
+    @property
     def channels_last(self) -> bool:
         """True if the channels of ``x`` lie next to each other."""
         return self.x_axes[1] == len(self.x_axes) - 1

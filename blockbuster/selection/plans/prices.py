@@ -69,15 +69,11 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
     library = library_of(machine)
     assert library is not None, "else no part has such a call"
 
-    def extents(axes: Axes) -> list[int]:
+    def extents(axes: Sequence[Dim | None]) -> list[int]:
         return [sizes[size_class(dim)] if dim else 1 for dim in axes]
 
-    x, w, *_ = (
-        extents(
-            tuple(part.pieces.inputs[seen.array][axis] for axis in seen.order if axis is not None)
-        )
-        for seen in call.operands
-    )
+    arrays = ((part.pieces.inputs[seen.array], seen.order) for seen in call.operands)
+    x, w, *_ = (extents([axes[at] for at in order if at is not None]) for axes, order in arrays)
     made = prod(extents(call.axes[0]))
     if isinstance(call.fn, LibraryProduct):
         m, n, k = call.fn.extents(x, w)
@@ -86,6 +82,8 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
         assert isinstance(call.fn, LibraryConvolution), "the other call"
         of = Convolution(*call.fn.extents(x, w, made), call.fn.channels_last, bool(call.fn.more))
         taken, operations = library.convolution_us(of), of.operations
+        if call.fn.moves_filters:
+            taken += _moved_us(prod(w), machine)
     slower = 1.0 / machine.rate("matrix", "float16") - 1.0 / library.rate
     return taken + 1e6 * operations * max(slower, 0.0)
 
@@ -93,5 +91,10 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
 def copy_us(call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:
     """Microseconds of a copy. Other functions of whole arrays take the same in every plan."""
     elements = sum(prod(sizes[size_class(dim)] for dim in axes if dim) for axes in call.axes)
-    moving = 2 * WORD * elements / machine.memory.bandwidth
+    return _moved_us(elements, machine, WORD)
+
+
+def _moved_us(elements: int, machine: Machine, width: int = WORD // 2) -> float:
+    """Microseconds of a kernel that writes elements of so many bytes in another order."""
+    moving = 2 * width * elements / machine.memory.bandwidth
     return (machine.launch.plain + FITTED.start + moving) * 1e6
