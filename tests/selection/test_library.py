@@ -215,6 +215,27 @@ def test_other_products_are_none(case):
     assert not checked(fn, *(drawn(*shape, seed=n) for n, shape in enumerate(shapes)))
 
 
+def filters_in_front(x, w):
+    return torch.einsum("kcr,nchr->nkh", w, x.unfold(2, 3, 1))
+
+
+def with_an_axis_of_one_element(x, w):
+    return F.conv1d(x[:, :, 0], w, groups=4)
+
+
+def test_arrays_as_they_come():
+    """The filters in front, and an axis that lowering takes away from what a call is given."""
+    (call,) = checked(filters_in_front, drawn(2, 3, 9), drawn(4, 3, 3, seed=1))
+    assert call.x_axes == (0, 1, 2)
+    shapes = {"x": "N C=4 1 L", "w": "C=4 1 R=3"}
+    program = bb.trace(with_an_axis_of_one_element, **shapes)
+    arrays = {"x": drawn(2, 4, 1, 9).numpy(), "w": drawn(4, 1, 3, seed=1).numpy()}
+    found = with_calls(program)
+    np.testing.assert_equal(found.numpy(arrays), program.numpy(arrays))
+    (call,) = calls_of(found)
+    assert (call.groups, call.x_axes) == (4, (0, 1, 2))
+
+
 def test_phases_are_one_axis_with_their_places():
     x, w = drawn(2, 3, 5), drawn(3, 4, 4, seed=1)
     (call,) = checked(phases_in_another_order, x, w)

@@ -67,8 +67,8 @@ def _roles(of: Contraction, x: Origins, w: Origins) -> _Roles | None:
     if not summed or not {*summed} <= {*both} or len(group) > 1 or len(shared) != 1:
         return None
     own = tuple(variable for variable in of_x if variable not in both)
-    plain = [axis for axis, index in enumerate(x.axes) if index in _alone(own)]
-    places = tuple(axis for axis in range(len(x.axes)) if axis not in (*shared, *plain[:1]))
+    plain = [axis for axis in x.long if x.axes[axis] in _alone(own)]
+    places = tuple(axis for axis in x.long if axis not in (*shared, *plain[:1]))
     if not plain or len(places) not in range(1, MOST_AXES + 1):
         return None
     channel = tuple(v for v in x.axes[shared[0]].axes if v not in made)
@@ -120,14 +120,15 @@ class _Fit:
         but with the channels last if they are so in ``x``; None if merging would move elements.
         """
         roles, rank = self.roles, len(places) + 2
-        is_last = roles.channels == rank - 1
+        x_axes = [*map(self.x.long.index, (roles.images, roles.channels, *roles.places))]
+        is_last = x_axes[1] == rank - 1
         lies = (0, *range(2, rank), 1) if is_last else tuple(range(rank))
         made = sorted(merged, key=lambda run: lies.index(run[0]))
         groups = product_of(self.of.lengths[v] for v in roles.group).constant
         if tuple(axis for run in made for axis in run) != lies or groups is None:
             return None
         call = LibraryConvolution(
-            (roles.images, roles.channels, *roles.places), w_axes,
+            tuple(x_axes), w_axes,
             tuple(one.step for one in places), tuple(one.dilation for one in places),
             tuple(one.before for one in places), groups,
             tuple(one.more for one in places) if turned else (), tuple(made),
@@ -190,13 +191,12 @@ class _Fit:
         """The axes of w, without those of one element, in torch's order; an axis that it lacks has
         one element. None if they are other axes.
         """
-        known = [a for a, i in enumerate(self.w.axes) if i != Index() or self.w.extents[a] != 1]
         found = [*(self._along(self.w, variables) for variables in channels)]
         found += [() if run.axis is None else (run.axis,) for run in runs]
         axes = [axis for one in found for axis in one or ()]
-        if None in found or not found[0] or sorted(axes) != known:
+        if None in found or not found[0] or sorted(axes) != self.w.long:
             return None
-        return tuple(tuple(map(known.index, one)) for one in found if one is not None)
+        return tuple(tuple(map(self.w.long.index, one)) for one in found if one is not None)
 
     def _merged(self, blocks: tuple[Variables, ...]) -> list[Axes] | None:
         """The axes of the library's result in each axis of the contraction's; None if they are in

@@ -51,6 +51,12 @@ class Origins:
     axes: tuple[Index, ...]
     shape: Shape
 
+    @property
+    def long(self) -> list[int]:
+        """The input's axes without those of one element, as far as only that is read."""
+        units = zip(self.extents, self.axes, strict=True)
+        return [at for at, (extent, index) in enumerate(units) if extent != 1 or index != Index()]
+
     def plain(self, extents: Extents) -> tuple[int, ...] | None:
         """The input's axes in the order of the view, if it shows each of them once, no more."""
         axes = [

@@ -16,7 +16,7 @@ from blockbuster.selection.considered import Considered
 from blockbuster.selection.cost import launch_by_host
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.part import Part
-from blockbuster.selection.plans.pieces import Axes, Call
+from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.whole_part import WholePart
 
 
