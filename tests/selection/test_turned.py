@@ -94,14 +94,14 @@ def of_patches(x, w):
 
 def of_shuffled(x, w):
     """A filter for each of some channels in another order: it is multiplied with windows."""
-    n, c, height, width = x.shape
-    y = bb.relu(x).reshape(n, 2, c // 2, height, width).transpose(0, 2, 1, 3, 4)
-    return bb.einsum("nc(h+r)(v+s), crs -> nchv", y.reshape(n, c, height, width), w)
+    n, c, length = x.shape
+    y = bb.relu(x).reshape(n, 2, c // 2, length).transpose(0, 2, 1, 3)
+    return bb.einsum("nc(h+r), cr -> nch", y.reshape(n, c, length), w)
 
 
 HEADS = dict(p="B=2 H=8 S=64 T=64", v="B=2 H=8 T=64 D=64", w="E=512 F=512")
 ONE = dict(v=HEADS["v"], w=HEADS["w"])
-SHUFFLED = dict(x="N=16 C=64 H=32 V=32", w="C=64 R=3 S=3")
+SHUFFLED = dict(x="N=16 C=64 L=1024", w="C=64 R=3")
 PATCHES = dict(x="N=64 C=3 H=224 W=224", w="K=768 E=768")
 
 
