@@ -174,6 +174,18 @@ def one_of_several_taps(x, w):
     return F.conv1d(x, w[:, :, 1:2])
 
 
+def of_first_taps(x, w):
+    return torch.einsum("nchr,kcr->nkh", x.unfold(2, 2, 1), w[:, :, :2])
+
+
+def of_every_second_tap(x, w):
+    return torch.einsum("nchr,kcr->nkh", x.unfold(2, 2, 1), w[:, :, ::2])
+
+
+def phases_of_first_taps(x, w):
+    return torch.einsum("nch,ckq->nkhq", x, w[:, :, :2]).flatten(2)
+
+
 def half_of_its_channels(x, w):
     return F.conv1d(x[:, 2:], w)
 
@@ -202,6 +214,9 @@ REFUSED = {
     "fewer windows than fit": (overlapping, (2, 3, 9), (4, 3, 3)),
     "taps that are read, too": (read_before_its_sum, (2, 3, 9), (4, 3, 2)),
     "one of several taps": (one_of_several_taps, (2, 3, 9), (4, 3, 3)),
+    "the first taps": (of_first_taps, (2, 3, 9), (4, 3, 3)),
+    "every second tap": (of_every_second_tap, (2, 3, 9), (4, 3, 4)),
+    "phases of the first taps": (phases_of_first_taps, (2, 3, 5), (3, 4, 3)),
     "half of its channels": (half_of_its_channels, (2, 4, 9), (4, 2, 3)),
     "zeros where it goes on": (zeros_where_it_goes_on, (2, 3, 9), (4, 3, 3)),
     "no sum": (scaled_channels, (2, 3, 4, 5), (3,)),
@@ -213,6 +228,28 @@ REFUSED = {
 def test_other_products_are_none(case):
     fn, *shapes = REFUSED[case]
     assert not checked(fn, *(drawn(*shape, seed=n) for n, shape in enumerate(shapes)))
+
+
+USUAL = [
+    (F.conv_transpose1d, (3, 5), (3, 4, 2), dict(stride=2)),
+    (F.conv_transpose1d, (3, 5), (3, 4, 3), dict(stride=2, padding=1)),
+    (F.conv_transpose1d, (3, 5), (3, 4, 3), dict(stride=2, padding=1, output_padding=1)),
+    (F.conv_transpose1d, (3, 5), (3, 4, 5), dict(stride=3, padding=1, output_padding=2)),
+    (F.conv_transpose1d, (3, 5), (3, 4, 3), dict(dilation=2, padding=1)),
+    (F.conv_transpose1d, (4, 5), (4, 3, 4), dict(stride=2, groups=2)),
+    (F.conv_transpose2d, (3, 5, 4), (3, 4, 4, 4), dict(stride=2, padding=1)),
+    (F.conv1d, (4, 9), (8, 1, 3), dict(groups=4)),
+    (F.conv2d, (6, 5, 5), (6, 1, 3, 3), dict(groups=6, stride=2, padding=1)),
+    (F.conv2d, (6, 5, 5), (4, 3, 3, 3), dict(groups=2, dilation=2, padding=2)),
+    (F.conv2d, (3, 5, 5), (4, 3, 1, 1), dict(stride=2)),
+]
+
+
+def test_usual_convolutions_are_calls():
+    for function, image, filters, options in USUAL:
+        x, w = drawn(2, *image), drawn(*filters, seed=1)
+        calls = checked(lambda x, w, f=function, given=options: f(x, w, **given), x, w)
+        assert [*map(str, calls)] == [f"torch.{function.__name__}"], options
 
 
 def filters_in_front(x, w):
