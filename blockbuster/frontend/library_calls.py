@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,32 +44,65 @@ class LibraryProduct:
 @dataclass(frozen=True)
 class LibraryConvolution:
     """A convolution of ``x``, its axes in this order: images, channels, places; by ``w``: filters,
-    channels, taps. The places are 1 to 3 axes; ``step``, ``dilation`` and the number of zeros
-    ``before`` (and behind) are given for each. ``made``: the order of the result's axes, of images,
-    filters and places.
+    channels of a group, taps; for each of these the axis of ``w``, if it has more than one element.
+    The places are 1 to 3 axes; ``step``, ``dilation`` and the number of zeros ``before`` (and
+    behind) are given for each.
+
+    A transposed convolution has ``more`` for each: places behind the last that it has anyway. Its
+    filters' axes are: channels, filters of a group, taps. ``made``: the result's axes, of images,
+    filters and places, in the order in which they lie; those in one tuple are one axis.
     """
 
     is_library: ClassVar[bool] = True
     x_axes: tuple[int, ...]
-    w_axes: tuple[int, ...]
+    w_axes: tuple[tuple[int, ...], ...]
     step: tuple[int, ...]
     dilation: tuple[int, ...]
     before: tuple[int, ...]
-    made: tuple[int, ...]
+    groups: int
+    more: tuple[int, ...]
+    made: tuple[tuple[int, ...], ...]
 
     def __str__(self) -> str:
-        return f"torch.conv{len(self.step)}d"
+        return f"torch.conv{'_transpose' if self.more else ''}{len(self.step)}d"
 
     def __call__(self, x: Any, w: Any) -> Any:
         image, filters = as_tensors((x, w))
-        filters = filters.permute(self.w_axes)
+        filters = filters.permute([axis for axes in self.w_axes for axis in axes])
+        for at, axes in enumerate(self.w_axes):
+            filters = filters if axes else filters.unsqueeze(at)
         if not self.channels_last:  # else torch moves the channels of ``x`` because those of ``w``
             filters = filters.contiguous()  # are last
-        made = convolved(
-            image.permute(self.x_axes), filters,
-            stride=self.step, padding=self.before, dilation=self.dilation,
-        ).permute(self.made)  # fmt: skip
+        given = dict(stride=self.step, padding=self.before, dilation=self.dilation)
+        if self.more:
+            given["output_padding"] = self.more
+        made = convolved(str(self), image.permute(self.x_axes), filters, self.groups, given)
+        made = made.permute([axis for axes in self.made for axis in axes])
+        for at, axes in enumerate(self.made):
+            made = made.flatten(at, at + len(axes) - 1) if len(axes) > 1 else made
         return made if is_tensor(x) else np.asarray(made)
+
+    def extents(
+        self, x: Sequence[int], w: Sequence[int], made: int
+    ) -> tuple[int, int, int, int, int, int, int, int]:
+        """The places' axes, channels, filters, groups, taps, the product of strides, and elements
+        of a channel given and ``made``, for operands of these shapes and so many elements.
+        """
+        first, second, *taps = (prod(w[axis] for axis in axes) for axes in self.w_axes)
+        channels = x[self.x_axes[1]]
+        filters = self.groups * second if self.more else first
+        return (
+            len(self.step), channels, filters, self.groups, prod(taps), prod(self.step),
+            prod(x) // channels, made // filters,
+        )  # fmt: skip
+
+    @property
+    def moves_filters(self) -> bool:
+        """True if torch moves the channels of ``w``, which are several, because those of ``x`` are
+        last.
+        """
+        inner = self.w_axes[1]
+        return self.channels_last and bool(inner) and inner != (sum(map(len, self.w_axes)) - 1,)
 
     @property
     def channels_last(self) -> bool:

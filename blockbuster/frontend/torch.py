@@ -94,11 +94,13 @@ def multiplied(x: Tensor, w: Tensor, *row: Tensor) -> Tensor:
     return torch.addmm(*row, x, w) if x.ndim == 2 else torch.nn.functional.linear(x, w.mT, *row)
 
 
-def convolved(x: Tensor, w: Tensor, **given: tuple[int, ...]) -> Tensor:
-    """``torch.conv1d``, ``conv2d`` or ``conv3d``, by the rank of ``x``."""
+def convolved(
+    name: str, x: Tensor, w: Tensor, groups: int, given: Mapping[str, tuple[int, ...]]
+) -> Tensor:
+    """``torch.conv1d`` and the like, by name."""
     import torch
 
-    made: Tensor = getattr(torch, f"conv{x.ndim - 2}d")(x, w, **given)
+    made: Tensor = getattr(torch, name.removeprefix("torch."))(x, w, groups=groups, **given)
     return made
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from math import sqrt
 from typing import Any
@@ -61,14 +61,15 @@ class Grid:
                 )
         return np.log(known)
 
-    def at(self, *sizes: float) -> float:
+    def at(self, *sizes: float, powers: Sequence[int] = ()) -> float:
         """Microseconds at ``sizes``, along straight lines between logarithms of sizes and times.
 
-        Below the grid the time is that of its edge, above it grows with each size.
+        Below the grid the time is that of its edge, above it grows with each size, or with this
+        power of it.
         """
         found, beyond = self._logs, 1.0
-        for size, known in zip(sizes, self.axes, strict=True):
-            beyond *= max(1.0, size / known[-1])
+        for size, known, power in zip(sizes, self.axes, powers or (1,) * len(sizes), strict=True):
+            beyond *= max(1.0, size / known[-1]) ** power
             logs = np.log(known)
             place = float(np.interp(np.log(max(size, 1)), logs, np.arange(len(known))))
             low = min(int(place), len(known) - 2)
@@ -78,14 +79,37 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Convolution:
+    """The sizes of a convolution along ``rank`` axes: elements of ``given`` and ``made`` channels,
+    over all images, and products over its axes of ``taps`` and strides (``step``). ``last``: the
+    channels are the last axis in memory; ``turned``: it is transposed.
+    """
+
+    rank: int
+    channels: int
+    filters: int
+    groups: int
+    taps: int
+    step: int
+    given: int
+    made: int
+    last: bool = False
+    turned: bool = False
+
+    @property
+    def operations(self) -> float:
+        """Of its multiplications and additions."""
+        places = self.given if self.turned else self.made
+        return 2.0 * places * self.channels * self.filters / self.groups * self.taps
+
+
+@dataclass(frozen=True)
 class Library:
-    """The tables of one machine."""
+    """The tables of one machine; those of ``convolutions`` by kind and layout."""
 
     product: Grid
     product_odd: Grid
-    images: Grid
-    images_channels_last: Grid
-    volumes: Grid
+    convolutions: Mapping[str, Grid]
 
     @functools.cached_property
     def rate(self) -> float:
@@ -98,18 +122,42 @@ class Library:
         odd = n % IN_ONE_LOAD or k % IN_ONE_LOAD
         return (self.product_odd if odd else self.product).at(m, n, k)
 
-    def convolution_us(
-        self, taps: int, channels: int, filters: int, outputs: int, *, rank: int, last: bool
-    ) -> float:
-        """Microseconds of a convolution with so many outputs a filter, along ``rank`` axes.
-
-        ``last``: channels are the last axis in memory.
+    def convolution_us(self, of: Convolution) -> float:
+        """Microseconds of a convolution. Lines are told as images of as many taps and elements
+        where they were not measured, and groups of a transposed convolution one after the other.
         """
-        if rank == 3:
-            side = (outputs / VOLUMES) ** (1 / 3)
-            return self.volumes.at(channels, filters, side) * taps / VOLUME_TAPS
-        grid = self.images_channels_last if last else self.images
-        return grid.at(sqrt(taps), channels, filters, sqrt(outputs / IMAGES))
+        if of.turned and of.groups > 1:
+            alone = replace(
+                of, channels=of.channels // of.groups, filters=of.filters // of.groups, groups=1
+            )
+            return of.groups * self.convolution_us(alone)
+        if of.turned:
+            made = of.made / 2**of.rank  # of a stride of 2, of which the table is
+            return self._at("transposed", of, max(of.given, made), of.channels, of.filters)
+        if of.groups == of.channels > 1:
+            return self._at("depthwise", of, of.given, max(of.channels, of.filters))
+        if of.groups > 1:
+            return self._at("grouped", of, of.made, sqrt(of.channels * of.filters))
+        return self._at("", of, of.made, of.channels, of.filters)
+
+    def _at(self, kind: str, of: Convolution, elements: float, *channels: float) -> float:
+        """Microseconds by the table of a kind, at so many elements of a channel."""
+        names = {
+            1: f"lines_{kind}",
+            2: kind or "images",
+            3: f"volumes_{kind}" if kind else "volumes",
+        }
+        name = names[of.rank] if names[of.rank] in self.convolutions else names[2]
+        table = self.convolutions[f"{name}_channels_last" if of.last else name]
+        rank = 2 if name == names[2] else of.rank
+        side = (elements / (VOLUMES if rank == 3 else IMAGES)) ** (1 / rank)
+        step, taps = of.step ** (1 / rank), of.taps ** (1 / rank)
+        front = {"depthwise": [step], "grouped": [of.groups]}.get(kind, [])
+        sizes = [*front, taps, *channels, side]
+        if name == "volumes":
+            return table.at(*channels, side, powers=[1, 1, 3]) * of.taps / VOLUME_TAPS
+        powers = [1] * len(front) + [rank] + [1] * len(channels) + [rank]
+        return table.at(*sizes, powers=powers)
 
 
 def library_of(machine: Machine) -> Library | None:
@@ -121,7 +169,8 @@ def library_of(machine: Machine) -> Library | None:
 def _read(name: str) -> Library:
     data = resources.files("blockbuster.machines") / "data" / "library" / f"{name}.toml"
     tables = tomllib.loads(data.read_text(encoding="utf-8"))
-    return Library(**{table: _grid(one) for table, one in tables.items()})
+    grids = {table: _grid(one) for table, one in tables.items()}
+    return Library(grids.pop("product"), grids.pop("product_odd"), grids)
 
 
 def _grid(table: Mapping[str, Any]) -> Grid:

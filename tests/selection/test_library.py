@@ -4,7 +4,6 @@ they are chosen."""
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -14,8 +13,8 @@ from hypothesis import strategies as st
 import blockbuster as bb
 from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
 from blockbuster.machines import built_in
-from blockbuster.machines.library import Grid, library_of
-from blockbuster.selection.library.padding import is_even
+from blockbuster.machines.library import Convolution, Grid, library_of
+from blockbuster.selection.library.extents import Extents, is_even
 from blockbuster.selection.library.program import library_program
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from tests.interpreted import printed_by
@@ -65,40 +64,65 @@ def checked(fn, *arrays):
 
 @st.composite
 def convolutions(draw):
+    """A convolution's function, its arrays and its options."""
     rank = draw(st.integers(1, 3))
-    extents = [draw(st.integers(5, 9 - rank)) for _ in range(rank)]
-    taps = [draw(st.integers(1, 3)) for _ in range(rank)]
-    step = [draw(st.integers(1, 3)) for _ in range(rank)]
-    dilation = [draw(st.integers(1, 2)) for _ in range(rank)]
-    padding = [draw(st.integers(0, 2)) for _ in range(rank)]
-    channels, filters = draw(st.integers(2, 4)), draw(st.integers(2, 4))
-    x, w = drawn(2, channels, *extents), drawn(filters, channels, *taps, seed=1)
-    return x, w, dict(stride=step, dilation=dilation, padding=padding)
+
+    def each(least, most):
+        return [draw(st.integers(least, most)) for _ in range(rank)]
+
+    extents, taps, step, dilation = each(4, 8 - rank), each(1, 3), each(1, 3), each(1, 2)
+    groups, own, filters = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    options = dict(stride=step, dilation=dilation, padding=each(0, 2), groups=groups)
+    turned = draw(st.booleans())
+    shape = (groups * own, filters) if turned else (groups * filters, own)
+    if turned:
+        most = [max(one) - 1 for one in zip(step, dilation, strict=True)]
+        options["output_padding"] = [min(*one) for one in zip(each(0, 2), most, strict=True)]
+    x, w = drawn(2, groups * own, *extents), drawn(*shape, *taps, seed=1)
+    function = getattr(F, f"conv{'_transpose' if turned else ''}{rank}d")
+    return function, x, w, options
 
 
-@given(convolutions(), st.booleans())
-def test_convolutions_are_calls_that_compute_the_same(case, last):
-    x, w, options = case
+LASTS = {
+    "as they are": lambda y: y,
+    "merged": lambda y: y.flatten(2),
+    "places first": lambda y: y.movedim(1, -1),
+}
+
+
+@given(convolutions(), st.booleans(), st.sampled_from([*LASTS]))
+def test_convolutions_are_calls_that_compute_the_same(case, last, way):
+    function, x, w, options = case
     rank = x.ndim - 2
-    conv = getattr(F, f"conv{rank}d")
-    if last:
-        turned = x.permute(0, *range(2, x.ndim), 1).contiguous()
-        back = (0, rank + 1, *range(1, rank + 1))
-        calls = checked(lambda x, w: torch.relu(conv(x.permute(back), w, **options)), turned, w)
-    else:
-        calls = checked(lambda x, w: torch.relu(conv(x, w, **options)), x, w)
+    back = (0, rank + 1, *range(1, rank + 1)) if last else (*range(x.ndim),)
+
+    def conv(x, w):
+        return torch.relu(LASTS[way](function(x.permute(back), w, **options)))
+
+    try:
+        made = conv(x.permute(*np.argsort(back)), w)
+    except RuntimeError:  # nothing is left of an axis
+        return
+    calls = checked(conv, x.permute(*np.argsort(back)).contiguous(), w)
     assert all(isinstance(call, LibraryConvolution) for call in calls)
-    taps = [*w.shape[2:]]
-    whole = all(
-        (given + 2 * p - d * (t - 1) - 1) // s >= 1 and t > 1
-        for given, t, s, d, p in zip(
-            x.shape[2:], taps, options["stride"], options["dilation"], options["padding"],
-            strict=True,
-        )
-    )  # fmt: skip
-    if whole:
-        assert len(calls) == 1, "taps on all axes, and windows on all"
+    if has_several_taps(w, options) and 1 not in (*made.shape, *x.shape):
+        assert len(calls) == 1
         assert calls[0].channels_last == last
+        assert calls[0].groups == options["groups"]
+
+
+def has_several_taps(w, options):
+    """True if each axis has, and, in a transposed convolution, each element of its result; and if
+    that has neither a stride and a dilation, nor more padding than its filters reach.
+    """
+    turned = "output_padding" in options
+    each = zip(
+        w.shape[2:], options["stride"], options["dilation"], options["padding"], strict=True
+    )
+    return all(
+        taps > step and 1 in (step, dilation) and pad < taps if turned else taps > 1
+        for taps, step, dilation, pad in each
+    )
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -146,13 +170,57 @@ def read_before_its_sum(x, w):
     return taps.sum(0) + taps.amax(0)
 
 
+def one_of_several_taps(x, w):
+    return F.conv1d(x, w[:, :, 1:2])
+
+
+def of_first_taps(x, w):
+    return torch.einsum("nchr,kcr->nkh", x.unfold(2, 2, 1), w[:, :, :2])
+
+
+def of_every_second_tap(x, w):
+    return torch.einsum("nchr,kcr->nkh", x.unfold(2, 2, 1), w[:, :, ::2])
+
+
+def phases_of_first_taps(x, w):
+    return torch.einsum("nch,ckq->nkhq", x, w[:, :, :2]).flatten(2)
+
+
+def half_of_its_channels(x, w):
+    return F.conv1d(x[:, 2:], w)
+
+
+def zeros_where_it_goes_on(x, w):
+    return F.conv1d(x[:, :, :6], w, padding=1, stride=2)
+
+
+def phases_in_another_order(x, w):
+    y = F.conv_transpose1d(x, w, stride=2)
+    return y.unflatten(2, (-1, 2)).mT.flatten(2)
+
+
+def more_behind_than_a_stride(x, w):
+    return F.pad(F.conv_transpose1d(x, w, stride=2), (0, 2))
+
+
+def scaled_channels(x, w):
+    return x * w[:, None, None]
+
+
 REFUSED = {
     "an operand that is computed": (computed, (5, 7), (7, 3)),
     "a product for each batch": (batches, (5, 7), (7, 3)),
     "zeros behind only": (padded_behind, (1, 2, 5, 5), (3, 2, 2, 2)),
     "fewer windows than fit": (overlapping, (2, 3, 9), (4, 3, 3)),
     "taps that are read, too": (read_before_its_sum, (2, 3, 9), (4, 3, 2)),
-    "groups": (partial(F.conv1d, groups=2), (2, 4, 9), (4, 2, 3)),
+    "one of several taps": (one_of_several_taps, (2, 3, 9), (4, 3, 3)),
+    "the first taps": (of_first_taps, (2, 3, 9), (4, 3, 3)),
+    "every second tap": (of_every_second_tap, (2, 3, 9), (4, 3, 4)),
+    "phases of the first taps": (phases_of_first_taps, (2, 3, 5), (3, 4, 3)),
+    "half of its channels": (half_of_its_channels, (2, 4, 9), (4, 2, 3)),
+    "zeros where it goes on": (zeros_where_it_goes_on, (2, 3, 9), (4, 3, 3)),
+    "no sum": (scaled_channels, (2, 3, 4, 5), (3,)),
+    "a matrix for each batch": (torch.bmm, (2, 4, 5), (2, 5, 3)),
 }
 
 
@@ -160,6 +228,57 @@ REFUSED = {
 def test_other_products_are_none(case):
     fn, *shapes = REFUSED[case]
     assert not checked(fn, *(drawn(*shape, seed=n) for n, shape in enumerate(shapes)))
+
+
+USUAL = [
+    (F.conv_transpose1d, (3, 5), (3, 4, 2), dict(stride=2)),
+    (F.conv_transpose1d, (3, 5), (3, 4, 3), dict(stride=2, padding=1)),
+    (F.conv_transpose1d, (3, 5), (3, 4, 3), dict(stride=2, padding=1, output_padding=1)),
+    (F.conv_transpose1d, (3, 5), (3, 4, 5), dict(stride=3, padding=1, output_padding=2)),
+    (F.conv_transpose1d, (3, 5), (3, 4, 3), dict(dilation=2, padding=1)),
+    (F.conv_transpose1d, (4, 5), (4, 3, 4), dict(stride=2, groups=2)),
+    (F.conv_transpose2d, (3, 5, 4), (3, 4, 4, 4), dict(stride=2, padding=1)),
+    (F.conv1d, (4, 9), (8, 1, 3), dict(groups=4)),
+    (F.conv2d, (6, 5, 5), (6, 1, 3, 3), dict(groups=6, stride=2, padding=1)),
+    (F.conv2d, (6, 5, 5), (4, 3, 3, 3), dict(groups=2, dilation=2, padding=2)),
+    (F.conv2d, (3, 5, 5), (4, 3, 1, 1), dict(stride=2)),
+]
+
+
+def test_usual_convolutions_are_calls():
+    for function, image, filters, options in USUAL:
+        x, w = drawn(2, *image), drawn(*filters, seed=1)
+        calls = checked(lambda x, w, f=function, given=options: f(x, w, **given), x, w)
+        assert [*map(str, calls)] == [f"torch.{function.__name__}"], options
+
+
+def filters_in_front(x, w):
+    return torch.einsum("kcr,nchr->nkh", w, x.unfold(2, 3, 1))
+
+
+def with_an_axis_of_one_element(x, w):
+    return F.conv1d(x[:, :, 0], w, groups=4)
+
+
+def test_arrays_as_they_come():
+    """The filters in front, and an axis that lowering takes away from what a call is given."""
+    (call,) = checked(filters_in_front, drawn(2, 3, 9), drawn(4, 3, 3, seed=1))
+    assert call.x_axes == (0, 1, 2)
+    shapes = {"x": "N C=4 1 L", "w": "C=4 1 R=3"}
+    program = bb.trace(with_an_axis_of_one_element, **shapes)
+    arrays = {"x": drawn(2, 4, 1, 9).numpy(), "w": drawn(4, 1, 3, seed=1).numpy()}
+    found = with_calls(program)
+    np.testing.assert_equal(found.numpy(arrays), program.numpy(arrays))
+    (call,) = calls_of(found)
+    assert (call.groups, call.x_axes) == (4, (0, 1, 2))
+
+
+def test_phases_are_one_axis_with_their_places():
+    x, w = drawn(2, 3, 5), drawn(3, 4, 4, seed=1)
+    (call,) = checked(phases_in_another_order, x, w)
+    assert call.step == (2,), "the call, and what moves its result"
+    (call,) = checked(more_behind_than_a_stride, x, w)
+    assert call.more == (0,)
 
 
 def test_windows_of_an_axis_that_was_cut_before():
@@ -170,9 +289,11 @@ def test_windows_of_an_axis_that_was_cut_before():
         return F.conv1d(y, w, stride=2)
 
     program = bb.trace(pooled, x=torch.zeros(8, 64, 4097), w=torch.zeros(64, 64, 3))
-    (windows,) = [one for one in program.equations if one.op == "windows"][1:]
-    assert is_even(program, windows)
-    assert not is_even(program, replace(windows, params=(*windows.params, ("before", 1))))
+    pooled_to, windows = [one for one in program.equations if one.op == "windows"]
+    extents = Extents(program)
+    given, count, taps = map(extents.of, (pooled_to.shape[2], windows.shape[1], windows.shape[-1]))
+    assert is_even(given, count, taps, 2, 0)
+    assert not is_even(given, count, taps, 2, 1)
 
 
 def test_axes_of_extent_one_are_none_of_a_call():
@@ -224,9 +345,23 @@ def test_machines_with_a_table():
     assert library_of(built_in("cpu")) is None
     known = library_of(built_in("h100"))
     assert known.product_us(4096, 4096, 4095) > known.product_us(4096, 4096, 4096)
-    assert known.convolution_us(9, 256, 256, 25088, rank=2, last=True) < known.convolution_us(
-        9, 256, 256, 25088, rank=2, last=False
-    )
+    image = Convolution(2, 256, 256, 1, 9, 1, 25088, 25088)
+    assert known.convolution_us(replace(image, last=True)) < known.convolution_us(image)
+    larger = replace(image, given=10**7, made=10**7)
+    thrice = known.convolution_us(replace(larger, given=3 * 10**7, made=3 * 10**7))
+    assert thrice == pytest.approx(3 * known.convolution_us(larger)), "images beyond the table"
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("last", [False, True])
+def test_every_kind_of_convolution_has_a_time(rank, last):
+    us = library_of(built_in("h100")).convolution_us
+    plain = Convolution(rank, 64, 64, 1, 3**rank, 1, 2**16, 2**16, last)
+    by_groups = [us(replace(plain, groups=groups)) for groups in (1, 8, 64)]
+    assert all(0 < taken < 1e4 for taken in by_groups)
+    turned = replace(plain, step=2**rank, made=2 ** (16 + rank), turned=True)
+    assert us(turned) == pytest.approx(us(replace(turned, given=1))), "of as many elements made"
+    assert us(replace(turned, groups=2)) == 2 * us(replace(turned, channels=32, filters=32))
 
 
 def gram(x):

@@ -92,15 +92,23 @@ def of_patches(x, w):
     return cut.reshape(n, -1, c * 256) @ w
 
 
+def of_shuffled(x, w):
+    """A filter for each of some channels in another order: it is multiplied with windows."""
+    n, c, length = x.shape
+    y = bb.relu(x).reshape(n, 2, c // 2, length).transpose(0, 2, 1, 3)
+    return bb.einsum("nc(h+r), cr -> nch", y.reshape(n, c, length), w)
+
+
 HEADS = dict(p="B=2 H=8 S=64 T=64", v="B=2 H=8 T=64 D=64", w="E=512 F=512")
 ONE = dict(v=HEADS["v"], w=HEADS["w"])
+SHUFFLED = dict(x="N=16 C=64 L=1024", w="C=64 R=3")
 PATCHES = dict(x="N=64 C=3 H=224 W=224", w="K=768 E=768")
 
 
 @pytest.mark.parametrize(
     ("function", "dims", "in_the_maker", "copied"),
     [(of_heads, HEADS, 2, 0), (of_an_input, ONE, 0, 0), (of_heads_read_twice, HEADS, 0, 0),
-     (of_patches, PATCHES, 0, 1)],
+     (of_patches, PATCHES, 0, 1), (of_shuffled, SHUFFLED, 3, 0)],
 )  # fmt: skip
 def test_what_is_joined_for_a_product(function, dims, in_the_maker, copied):
     program = bb.trace(function, **dims)

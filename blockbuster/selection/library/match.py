@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from blockbuster.frontend.kinds import MOVES
@@ -15,8 +16,8 @@ from blockbuster.selection.parts.operand_views import OPAQUE
 
 @dataclass(frozen=True)
 class Match:
-    """``fn`` of inputs, by their numbers, gives an array of ``shape``; the equation ``at`` is that
-    array with its axes in ``order``.
+    """``fn`` of inputs, by their numbers and without axes of one element, gives an array of
+    ``shape``; the equation ``at`` is that array with its axes in ``order``.
     """
 
     at: int
@@ -26,14 +27,22 @@ class Match:
     order: tuple[int, ...]
 
     def equations(self, program: ArrayProgram, place: int) -> Iterator[Equation]:
-        """The call, as equation ``place``, and its result with its axes in order."""
-        replaced = program.equations[self.at]
-        operands = tuple(Value(-1, port) for port in self.ports)
-        params = (("fn", self.fn), ("name", str(self.fn)))
-        yield replace(replaced, op=OPAQUE, operands=operands, params=params, shape=self.shape)
+        """Its operands without axes of one element, the call, and its result with its axes in
+        order; the first of these is equation ``place``.
+        """
+        made, operands = partial(replace, program.equations[self.at]), []
+        for port in self.ports:
+            given, shape = Value(-1, port), program.inputs[port].shape
+            long = tuple(axis for axis, extent in enumerate(shape) if extent != 1)
+            if len(long) < len(shape):
+                params, left = (("axes", long),), tuple(shape[axis] for axis in long)
+                yield made(op="expand", operands=(given,), params=params, shape=left)
+                given, place = Value(place), place + 1
+            operands.append(given)
+        called = (("fn", self.fn), ("name", str(self.fn)))
+        yield made(op=OPAQUE, operands=tuple(operands), params=called, shape=self.shape)
         if self.order != tuple(range(len(self.shape))):
-            turned = (("axes", self.order),)
-            yield replace(replaced, op="transpose", operands=(Value(place),), params=turned)
+            yield made(op="transpose", operands=(Value(place),), params=(("axes", self.order),))
 
 
 def with_calls(program: ArrayProgram, matches: Sequence[Match]) -> ArrayProgram:

@@ -1,69 +1,132 @@
-"""Where the axes of a view come from: which axis of which input each of them runs along."""
+"""Where the axes of an input are read: at sums of multiples of the indices of a view of it.
+
+Windows of two taps, dilated by 3, at every second place of x, show x[2 * place + 3 * tap].
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from blockbuster.frontend.program import ArrayProgram, Equation
+from blockbuster.frontend.program import ArrayProgram, Equation, Shape
 from blockbuster.ir.graph import Value
-
-WINDOW, TAP = "window", "tap"
+from blockbuster.ir.lengths import product_of
+from blockbuster.selection.library.extents import Extents, constant
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What an axis runs along: ``axis`` of the input, or the windows of that axis, or the taps of a
-    window; ``windows`` is the equation that cut them.
-    """
+class Index:
+    """The sum of ``offset`` and of ``times`` the index of each ``axis``, over (axis, times)."""
 
-    axis: int
-    role: str = ""
-    windows: Equation | None = None
+    terms: tuple[tuple[int, int], ...] = ()
+    offset: int = 0
+
+    @classmethod
+    def of(cls, times: Mapping[int, int], offset: int = 0) -> Index:
+        """With the terms in the order of their axes."""
+        return cls(tuple(sorted(times.items())), offset)
 
     @property
-    def is_plain(self) -> bool:
-        """True for an axis of the input as it is."""
-        return not self.role and self != OWN
+    def axes(self) -> tuple[int, ...]:
+        """The axes whose indices count."""
+        return tuple(axis for axis, _ in self.terms)
 
-
-OWN = Origin(-1)
-"""An axis of extent 1 of the view's own."""
+    def through(self, steps: Sequence[Index]) -> Index:
+        """The same with ``steps[axis]`` in place of the index of each axis."""
+        offset, found = self.offset, dict[int, int]()
+        for axis, times in self.terms:
+            offset += times * steps[axis].offset
+            found |= {own: times * more for own, more in steps[axis].terms}
+        return Index.of(found, offset)
 
 
 @dataclass(frozen=True)
 class Origins:
-    """The input that a value shows, by its number, and where each of its axes comes from."""
+    """The input that a value of ``shape`` shows, by its number, the ``extents`` of its axes, and
+    where each of them is read: windows read zeros around an axis, all else among its elements.
+    """
 
     port: int
-    axes: tuple[Origin, ...]
+    extents: Shape
+    axes: tuple[Index, ...]
+    shape: Shape
 
     @property
-    def plain(self) -> tuple[int, ...] | None:
+    def long(self) -> list[int]:
+        """The input's axes without those of one element, as far as only that is read."""
+        units = zip(self.extents, self.axes, strict=True)
+        return [at for at, (extent, index) in enumerate(units) if extent != 1 or index != Index()]
+
+    def plain(self, extents: Extents) -> tuple[int, ...] | None:
         """The input's axes in the order of the view, if it shows each of them once, no more."""
-        axes = [one.axis for one in self.axes if one.is_plain]
-        return tuple(axes) if len(axes) == len(self.axes) else None
+        axes = [
+            at for one in range(len(self.shape)) if (at := self.shown(one, extents)) is not None
+        ]
+        return tuple(axes) if len(axes) == len(self.shape) == len(self.axes) else None
+
+    def shown(self, axis: int, extents: Extents) -> int | None:
+        """The input's axis that an axis of the view shows as it is."""
+        if Index(((axis, 1),)) not in self.axes:
+            return None
+        at = self.axes.index(Index(((axis, 1),)))
+        same = extents.of(self.extents[at]) == extents.of(self.shape[axis])
+        return at if same else None
 
 
-def origins(program: ArrayProgram, value: Value) -> Origins | None:
-    """Where the axes of ``value`` come from; None if it is more than views of one input that move,
-    add or window axes.
+def origins(program: ArrayProgram, extents: Extents, value: Value) -> Origins | None:
+    """Where ``value`` reads an input; None if it is more than views of one that move, add, cut,
+    split or window axes.
     """
+    shape = program.shape_of(value)
     if value.node < 0:
-        rank = len(program.inputs[value.port].shape)
-        return Origins(value.port, tuple(map(Origin, range(rank))))
+        return Origins(value.port, shape, _shown(shape, range(len(shape))), shape)
     one = program.equations[value.node]
-    if one.op not in ("transpose", "expand", "windows"):
+    operands = [o for o in one.operands if isinstance(o, Value)]
+    steps = _steps(extents, one, program.shape_of(operands[0])) if len(operands) == 1 else None
+    found = origins(program, extents, operands[0]) if steps else None
+    if found is None or steps is None:
         return None
-    (operand,) = (o for o in one.operands if isinstance(o, Value))
-    found = origins(program, operand)
-    if found is None:
+    if one.param("padded") and found.shown(one.param("axis"), extents) is None:
+        return None  # zeros would stand where the input goes on
+    return Origins(found.port, found.extents, tuple(i.through(steps) for i in found.axes), shape)
+
+
+def _shown(shape: Shape, axes: Sequence[int]) -> tuple[Index, ...]:
+    """The indices of axes of an array of ``shape``; the only index of a single element is 0."""
+    return tuple(Index(((axis, 1),) if shape[axis] != 1 else ()) for axis in axes)
+
+
+def _steps(extents: Extents, one: Equation, shape: Shape) -> list[Index] | None:
+    """Where an equation reads each axis of its operand of this ``shape``, by its result's."""
+    if one.op in ("transpose", "expand"):
+        axes = one.param("axes")
+        places = (axes.index(axis) if axis in axes else None for axis in range(len(shape)))
+        return [Index() if at is None else _shown(one.shape, [at])[0] for at in places]
+    if one.op == "reshape":
+        return _split(extents, one, shape)
+    if one.op not in ("slice", "strided", "windows"):
         return None
-    if one.op != "windows":
-        axes = tuple(OWN if at is None else found.axes[at] for at in one.param("axes"))
-        return Origins(found.port, axes)
-    at = one.param("axis")
-    cut = found.axes[at]
-    if not cut.is_plain:
+    at, steps = one.param("axis"), [*_shown(one.shape, range(len(shape)))]
+    start = constant(one.param("start")) if one.op != "windows" else -one.param("before")
+    if start is None:
         return None
-    window, tap = (Origin(cut.axis, role, one) for role in (WINDOW, TAP))
-    return Origins(found.port, (*found.axes[:at], window, *found.axes[at + 1 :], tap))
+    times = {at: one.param("step", 1)}
+    if one.op == "windows":
+        times[len(shape)] = one.param("dilation")
+    steps[at] = Index.of({a: step for a, step in times.items() if one.shape[a] != 1}, start)
+    return steps
+
+
+def _split(extents: Extents, one: Equation, shape: Shape) -> list[Index] | None:
+    """Of a reshape that splits axes into others of known extents."""
+    parts, steps = extents.parts(shape, one.shape), []
+    for part in parts or ():
+        axes = [axis for axis in part if one.shape[axis] != 1]
+        behind = [
+            product_of(extents.of(one.shape[a]) for a in axes[at + 1 :]).constant
+            for at in range(len(axes))
+        ]
+        if None in behind:
+            return None
+        steps.append(Index.of({axis: n for axis, n in zip(axes, behind, strict=True) if n}))
+    return steps or None

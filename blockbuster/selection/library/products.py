@@ -5,19 +5,21 @@ from __future__ import annotations
 from blockbuster.frontend.library_calls import LibraryProduct
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.graph import Value
+from blockbuster.selection.library.extents import Extents
 from blockbuster.selection.library.match import Match, only_reader
 from blockbuster.selection.library.origins import origins
+from blockbuster.selection.parts.operand_views import PRODUCT
 
 
-def matched_product(program: ArrayProgram, at: int) -> Match | None:
+def matched_product(program: ArrayProgram, extents: Extents, at: int) -> Match | None:
     """The call for the product of equation ``at``: of an input by a matrix, both as they are or
     with axes in another order; None if it is another product.
     """
     one = program.equations[at]
-    sides = [origins(program, o) for o in one.operands if isinstance(o, Value)]
-    if len(sides) != 2 or sides[0] is None or sides[1] is None:
+    sides = [origins(program, extents, o) for o in one.operands if isinstance(o, Value)]
+    if one.op != PRODUCT or len(sides) != 2 or sides[0] is None or sides[1] is None:
         return None
-    x, w = sides[0].plain, sides[1].plain
+    x, w = sides[0].plain(extents), sides[1].plain(extents)
     if x is None or w is None or len(w) != 2 or len(x) < 2:
         return None
     if len(x) > 2 and x != tuple(range(len(x))):  # a library would copy it to have a matrix

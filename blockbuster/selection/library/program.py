@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from blockbuster.frontend.kinds import FLOAT, MOVES
+from blockbuster.frontend.library_calls import LibraryProduct
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.graph import Value
 from blockbuster.machines.library import HALVES
 from blockbuster.selection.library.convolutions import matched_convolution
-from blockbuster.selection.library.match import Match, only_reader, shows, with_calls
+from blockbuster.selection.library.extents import Extents
+from blockbuster.selection.library.match import only_reader, shows, with_calls
 from blockbuster.selection.library.products import matched_product
 from blockbuster.selection.parts.operand_views import PRODUCT
 
@@ -27,18 +29,22 @@ def library_program(
     dtype for which its time is known, and rounds what it gives to that: it stands only where eager
     execution rounds, too, and is no output that is kept wider.
     """
-    matches = []
+    matches, extents = [], Extents(program)
     for at, one in enumerate(program.equations):
-        if one.op != PRODUCT or one.kind != FLOAT:
+        if one.op not in (PRODUCT, "mul") or one.kind != FLOAT:
             continue
-        match = matched_product(program, at) or matched_convolution(program, at)
-        if match is None or _has_units(program, match):
+        found = (
+            matched(program, extents, at) for matched in (matched_product, matched_convolution)
+        )
+        match = next((one for one in found if one is not None), None)
+        if match is None or 1 in match.shape:
             continue
         dtypes = {given(program.inputs[port].name) for port in match.ports}
         shown = {kept(o.name) for o in program.outputs if shows(program, o.value, Value(match.at))}
         if len(dtypes) > 1 or not dtypes <= {*HALVES} or not shown <= dtypes:
             continue
-        if not {Value(at), *_with_row(program, match.at)}.isdisjoint(stored):
+        rounded = {Value(at)} if isinstance(match.fn, LibraryProduct) else set()
+        if not {*rounded, *_with_row(program, match.at)}.isdisjoint(stored):
             matches.append(match)
     return with_calls(program, matches) if matches else None
 
@@ -54,10 +60,3 @@ def _with_row(program: ArrayProgram, at: int) -> Iterator[Value]:
         if program.equations[reader].op == "add":
             return
         reader = only_reader(program, reader)
-
-
-def _has_units(program: ArrayProgram, match: Match) -> bool:
-    """True if a call would read or give axes of extent 1, which lowering takes away: a product of
-    one row is no product of matrices, and kernels read it as fast as memory lets them.
-    """
-    return 1 in match.shape or any(1 in program.inputs[port].shape for port in match.ports)

@@ -89,7 +89,7 @@ def _joined(
     that it reads, as far as they only turn and cut; and what these are views of.
     """
     for at, product in enumerate(program.equations):
-        for value in operands_of(program, at) if product.op == PRODUCT else ():
+        for value in operands_of(program, at) if _is_product(program, product) else ():
             while value.node >= 0 and program.equations[value.node].op in FOLLOWED:
                 (value,) = operands_of(program, value.node)
             chain: list[int] = []
@@ -98,6 +98,20 @@ def _joined(
                 (value,) = operands_of(program, value.node)
             if chain and _only_joins(program, chain[0], sizes):
                 yield tuple(chain), value
+
+
+def _is_product(program: ArrayProgram, one: Equation) -> bool:
+    """True for a product of matrices, and one with elements of windows, over which it is summed."""
+    for operand in one.operands if one.op == "mul" else ():
+        value = operand
+        while isinstance(value, Value) and value.node >= 0:
+            move = program.equations[value.node]
+            if move.op not in FOLLOWED:
+                break
+            if move.op == "windows":
+                return True
+            (value,) = move.operands
+    return one.op == PRODUCT
 
 
 def _only_joins(program: ArrayProgram, at: int, sizes: Mapping[Dim, int]) -> bool:

@@ -321,7 +321,8 @@ class _Search:
         found = []
         for at, unit in enumerate(self._units.units):
             with suppress(EmitError, TraceError):
-                if PRODUCT in [ops[own] for own in unit.equations]:
+                own = {ops[equation] for equation in unit.equations}
+                if PRODUCT in own or own >= {"mul", "sum"}:
                     part = self._division.part(self._units, 1 << at)
                     found += [1 << at] * (len(self._division.forms.of(part, self._machine)) > 1)
         return found

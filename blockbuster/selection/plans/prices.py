@@ -11,12 +11,12 @@ from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduc
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
-from blockbuster.machines.library import library_of
+from blockbuster.machines.library import Convolution, library_of
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.cost import launch_by_host
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.part import Part
-from blockbuster.selection.plans.pieces import Axes, Call
+from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.whole_part import WholePart
 
 
@@ -69,22 +69,21 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
     library = library_of(machine)
     assert library is not None, "else no part has such a call"
 
-    def extents(axes: Axes) -> list[int]:
+    def extents(axes: Sequence[Dim | None]) -> list[int]:
         return [sizes[size_class(dim)] if dim else 1 for dim in axes]
 
-    x, w, *_ = (extents(part.pieces.inputs[seen.array]) for seen in call.operands)
+    arrays = ((part.pieces.inputs[seen.array], seen.order) for seen in call.operands)
+    x, w, *_ = (extents([axes[at] for at in order if at is not None]) for axes, order in arrays)
     made = prod(extents(call.axes[0]))
     if isinstance(call.fn, LibraryProduct):
         m, n, k = call.fn.extents(x, w)
         taken, operations = library.product_us(m, n, k), 2.0 * made * k
     else:
         assert isinstance(call.fn, LibraryConvolution), "the other call"
-        filters, channels, *taps = (w[axis] for axis in call.fn.w_axes)
-        taken = library.convolution_us(
-            prod(taps), channels, filters, made // filters,
-            rank=len(taps), last=call.fn.channels_last,
-        )  # fmt: skip
-        operations = 2.0 * made * channels * prod(taps)
+        of = Convolution(*call.fn.extents(x, w, made), call.fn.channels_last, bool(call.fn.more))
+        taken, operations = library.convolution_us(of), of.operations
+        if call.fn.moves_filters:
+            taken += _moved_us(prod(w), machine)
     slower = 1.0 / machine.rate("matrix", "float16") - 1.0 / library.rate
     return taken + 1e6 * operations * max(slower, 0.0)
 
@@ -92,5 +91,10 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
 def copy_us(call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:
     """Microseconds of a copy. Other functions of whole arrays take the same in every plan."""
     elements = sum(prod(sizes[size_class(dim)] for dim in axes if dim) for axes in call.axes)
-    moving = 2 * WORD * elements / machine.memory.bandwidth
+    return _moved_us(elements, machine, WORD)
+
+
+def _moved_us(elements: int, machine: Machine, width: int = WORD // 2) -> float:
+    """Microseconds of a kernel that writes elements of so many bytes in another order."""
+    moving = 2 * width * elements / machine.memory.bandwidth
     return (machine.launch.plain + FITTED.start + moving) * 1e6
