@@ -13,6 +13,7 @@ from typing import Any
 from blockbuster.emit.print.integers import integer_literal
 from blockbuster.emit.print.triton.even import even_lines
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Lines, Parameters
+from blockbuster.emit.print.triton.in_turn import address_in_rows, dims_in_turn, in_rows
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
 from blockbuster.emit.print.triton.places import Places
 from blockbuster.emit.print.triton.scalars import (
@@ -161,9 +162,15 @@ class _KernelPrinter:
         value = as_dtype(operand.text, buffer.dtype)
         if buffer.dtype == TRUTH:
             value = Text(f"{value.at(ATOM)}.to({MEMORY[TRUTH].triton})")
-        args = [self._places.address(stmt.view, operand.lanes), value.text]
-        if mask := self._places.mask(operand.lanes, operand.lanes, stmt.view):
-            args.append(f"mask={mask}")
+        mask = self._places.mask(operand.lanes, operand.lanes, stmt.view)
+        if columns := dims_in_turn(stmt.view, operand.lanes, self._tiling):
+            lined_up, count = in_rows(operand.lanes, columns, self._places.shape)
+            steps = self._places.steps(stmt.view, operand.lanes)
+            args = [address_in_rows(*steps, lined_up, count), lined_up(value.text)]
+            mask = mask and lined_up(mask)
+        else:
+            args = [self._places.address(stmt.view, operand.lanes), value.text]
+        args += [f"mask={mask}"] if mask else []
         self._lines.call("tl.store(", args, ")", stmt.origin)
 
     # other kernels ---------------------------------------------------------------

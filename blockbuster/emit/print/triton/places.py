@@ -90,8 +90,7 @@ class Places:
 
     def shape(self, lanes: Lanes) -> str:
         """The shape of a tile, as a tuple."""
-        names = [self.block(d) for d in lanes]
-        return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
+        return f"({', '.join(map(self.block, lanes))}{',' * (len(lanes) == 1)})"
 
     def _pointer(self, buffer: Buffer) -> str:
         self.parameters.buffers.setdefault(buffer)
@@ -317,10 +316,8 @@ class Places:
 
     def _inside(self, dim: Dim, pitch: int = 1) -> str:
         """The mask of a dim, or of what its rows are padded to."""
-        word = dim_word(dim).lower()
-        if pitch > 1:
-            return self._names.of(("mask", dim, pitch), f"mask_{word}_padded")
-        return self._names.of(("mask", dim), f"mask_{word}")
+        key, behind = (("mask", dim, pitch), "_padded") if pitch > 1 else (("mask", dim), "")
+        return self._names.of(key, f"mask_{dim_word(dim).lower()}{behind}")
 
     def _ragged(self, dim: Dim) -> bool:
         return self._tiling.ragged(dim) and dim not in self._full
@@ -333,28 +330,33 @@ class Places:
         """
         pitches = dict.fromkeys(view.dims[-1:], view.buffer.pitch) if view else {}
         ragged = [dim for dim in lanes if dim in dims and self._ragged(dim)]
-        names = {dim: self._inside(dim, pitches.get(dim, 1)) for dim in ragged}
-        tests = [f"{name}{spread((dim,), lanes)}" for dim, name in names.items()]
+        inside = (self._inside(dim, pitches.get(dim, 1)) for dim in ragged)
+        tests = [f"{name}{spread((d,), lanes)}" for d, name in zip(ragged, inside, strict=True)]
         for axis in filter(is_padded, view.dims if view else ()):
             tests += self._strided.within(axis, lanes)
         return " & ".join(tests)
 
     def address(self, view: View, lanes: Lanes) -> str:
         """The pointers to the elements of a tile with ``lanes``."""
-        scalars = [self._pointer(view.buffer)]
-        vectors: list[str] = []
+        start, steps = self.steps(view, lanes)
+        return " + ".join([start, *(f"{place} * {stride}" for place, stride in steps.values())])
+
+    def steps(self, view: View, lanes: Lanes) -> tuple[str, dict[int, tuple[str, str]]]:
+        """The pointer to a tile; places along the axes that have its ``lanes``, and strides."""
+        scalars, found = [self._pointer(view.buffer)], dict[int, tuple[str, str]]()
         for axis, (dim, kind) in enumerate(zip(view.dims, view.buffer.axes, strict=True)):
-            numbers = self._numbers if kind.per_block else self._indices
             if isinstance(dim, Strided):
                 place = self._strided.place(dim, lanes)
-                found = vectors if any(run.dim in lanes for run in dim.runs) else scalars
-                found += [f"{place} * {self._stride(view.buffer, axis)}"] if place else []
-            elif dim in lanes and not kind.per_block:
-                offsets = f"{self.offsets(dim)}{spread((dim,), lanes)}"
-                vectors.append(f"{offsets} * {self._stride(view.buffer, axis)}")
-            elif dim in numbers:  # a dim that nothing walks is at number 0
-                scalars.append(f"{numbers[dim]} * {self._stride(view.buffer, axis)}")
-        return " + ".join(scalars + vectors)
+                has_lanes = any(run.dim in lanes for run in dim.runs)
+            elif has_lanes := dim in lanes and not kind.per_block:
+                place = f"{self.offsets(dim)}{spread((dim,), lanes)}"
+            else:  # a dim that nothing walks is at number 0
+                place = (self._numbers if kind.per_block else self._indices).get(dim or "", "")
+            if place:
+                stride = self._stride(view.buffer, axis)
+                found |= {axis: (place, stride)} if has_lanes else {}
+                scalars += [] if has_lanes else [f"{place} * {stride}"]
+        return " + ".join(scalars), found
 
     def described(self, view: View, lanes: Lanes) -> tuple[str, str]:
         """The descriptor of an array, and the tile with ``lanes`` as it loads it."""
