@@ -102,7 +102,7 @@ class Measured(Considered):
 def measured(considered: Considered, best: Choice, said: str) -> Measured:
     """``considered`` with another best, known from measurements; the one before is not lost."""
     others = [one for one in (considered.best, *considered.others) if one.key != best.key]
-    return Measured(best, tuple(others), considered.refused, considered.instead, said)
+    return Measured(best, tuple(others), considered.refused, considered.instead, said=said)
 
 
 def rescheduled(choice: Choice, scheduled: Scheduled, schedules: str = "") -> Choice:
