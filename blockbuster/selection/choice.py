@@ -40,6 +40,7 @@ from blockbuster.selection.candidates.candidate import (
     Choice,
     Key,
     Setting,
+    dims_of_equal,
     is_large,
     on_a_gpu,
     on_the_cpu,
@@ -48,7 +49,7 @@ from blockbuster.selection.candidates.glance import promising
 from blockbuster.selection.candidates.named import UNFUSED, unfused
 from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
 from blockbuster.selection.candidates.whole import Whole, WholeDims
-from blockbuster.selection.considered import Considered, Refusals, as_noun
+from blockbuster.selection.considered import Considered, MadeLater, Refusals, as_noun
 from blockbuster.selection.contest import at_other_sizes, contest, on_equal_program, recorded
 from blockbuster.selection.decisions.default_tiles import halved_tiles
 from blockbuster.selection.priors import PRIORS
@@ -164,23 +165,30 @@ class Fused:
     def like(
         self, considered: Considered, sizes: Mapping[Dim, int], given: Given, target: str | Machine
     ) -> Considered | None:
-        """The same choice as for an equal program, with the same others; None if it has to be made
-        anew. ``sizes``: those of this program.
-        """
+        """The same choice as for an equal program; None if it has to be made anew."""
         if self._refused or considered.refused or considered.instead:
             return None  # messages have names of the other program
+        setting, old = Setting(sizes, given, target, in_chunks=True), considered.best
+        found = self._like((old,), setting)
+        if not found or not old.scheduled or not found[0].scheduled:
+            return None
+        dims = dims_of_equal(old.scheduled.start, found[0].scheduled.start)
+        later = MadeLater(partial(self._like, considered.others, setting), considered.others, dims)
+        return replace(considered, best=found[0], others=later)
+
+    def _like(self, choices: Sequence[Choice], setting: Setting) -> list[Choice]:
+        """Those of the choices for an equal program that are the same here."""
+        found = list[Choice]()
         with collection_paused():
-            found, every = list[Choice](), (considered.best, *considered.others)
-            if max(choice.snapshot for choice in every) > len(self.derivation.snapshots):
-                self._whole_for(Setting(sizes, given, target, in_chunks=True))
-            for choice in every:
+            for choice in choices:
+                if choice.snapshot > len(self.derivation.snapshots):
+                    self._whole_for(setting)
                 low = self._lower(choice.snapshot)
-                start = typed_for_gpu(self.graph, low.program, given)
+                start = typed_for_gpu(self.graph, low.program, setting.given)
                 made = on_equal_program(replace(choice, lowered=low), start)
-                if made is None or made.again or made.name != self._name(choice.snapshot):
-                    return None
-                found.append(made)
-        return replace(considered, best=found[0], others=tuple(found[1:]))
+                if made and not made.again and made.name == self._name(choice.snapshot):
+                    found.append(made)
+        return found
 
     def consider(
         self,
@@ -193,7 +201,7 @@ class Fused:
     ) -> Considered:
         """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
         Then no loop is run in chunks, since another kernel would have to combine them. ``limit``:
-        the microseconds above which it does not matter how long the choice takes.
+        the microseconds above which its time does not matter.
 
         ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name. ``target``:
         "cpu", or what ``target_of`` takes: the numbers of its machine decide. Where a compiler
@@ -230,8 +238,7 @@ class Fused:
         self, found: Sequence[Choice], setting: Setting, refusals: Refusals
     ) -> Considered:
         with collection_paused():
-            best = contest(found, setting, self._refused, refusals)
-            return recorded(best, refusals, self.faults)
+            return recorded(contest(found, setting, self._refused, refusals), refusals, self.faults)
 
     def glance(self, sizes: Mapping[Dim, int], dtype: str, target: str | Machine) -> Considered:
         """The choice among default schedules, in a fraction of the time that ``consider`` takes.
@@ -387,12 +394,7 @@ class Fused:
         return PRIORS.stored_large_factor if is_large(found.program, found.scheduled.sizes) else 1.0
 
     def _again(self, one: Again, found: Candidate) -> Repeated:
-        """What a program that makes values again computes, beside the program as it was written.
-
-        Raises EmitError if that is too much.
-        """
+        """What a program that makes values again computes, beside the program as it was written."""
         assert found.scheduled is not None
         once = self._lower(len(self.snapshots) + 1).program
-        if (made := repeated(one, found.program, once, found.scheduled.sizes)).too_much:
-            raise EmitError(f"it repeats too much: {made.words}")
-        return made
+        return repeated(one, found.program, once, found.scheduled.sizes)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
 
 from blockbuster.costs.report import CLOSED_FORM, in_us
 from blockbuster.errors import EmitError, shown_lines
+from blockbuster.ir.types import Dim
 from blockbuster.selection.priors import PRIORS
 
 if TYPE_CHECKING:
@@ -49,6 +51,36 @@ def _priced(choice: Choice) -> str:
     return f"{in_words(choice.name)}, {time}"
 
 
+class MadeLater(Sequence["Choice"]):
+    """The other choices for a program that is equal to one chosen for before: made if asked for.
+
+    Reports ask for them, and a model of 32 equal layers has as many times the others of one layer.
+    ``models``: those of the program before; ``dims``: the names of its dims here, by size class.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Sequence[Choice]],
+        models: Sequence[Choice],
+        dims: Mapping[Dim, Dim],
+    ) -> None:
+        self._make, self.models, self.dims = make, models, dims
+
+    @cached_property
+    def _made(self) -> Sequence[Choice]:
+        return self._make()
+
+    @overload
+    def __getitem__(self, at: int) -> Choice: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Choice]: ...
+    def __getitem__(self, at: int | slice) -> Choice | Sequence[Choice]:
+        return self._made[at]
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
 @dataclass(frozen=True)
 class Considered:
     """The best choice for some sizes, the others, and why some snapshots were excluded.
@@ -59,7 +91,7 @@ class Considered:
     """
 
     best: Choice
-    others: tuple[Choice, ...]
+    others: Sequence[Choice]
     refused: tuple[str, ...]
     instead: str = ""
     rest: Callable[[], Considered] | None = field(default=None, repr=False, compare=False)

@@ -14,12 +14,18 @@ from math import inf, isclose
 
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.tile.fingerprint import numbered_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.errors import EmitError, ParseError
-from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.candidates.candidate import Choice, Key, Setting, candidate
-from blockbuster.selection.candidates.same_kernels import lines_in_any_order
+from blockbuster.ir.types import Dim
+from blockbuster.selection.candidates.candidate import (
+    Choice,
+    Key,
+    Setting,
+    candidate,
+    dims_of_equal,
+)
 from blockbuster.selection.considered import Considered, Refusals, is_tie
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.beside import beside
@@ -51,18 +57,15 @@ def contest(
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
-    varied: dict[tuple[str, ...], Choice] = {}  # by the lines of their default kernels
+    varied: dict[str, Choice] = {}  # by the text of their default kernels
     for choice in sorted(choices, key=lambda one: one.rank)[: PRIORS.contenders]:
         if best is not None and not _may_win(choice, best):
             continue
-        lines = lines_in_any_order(choice.scheduled.draft) if choice.scheduled else ()
-        made = _scheduled_like(choice, varied[lines]) if lines in varied else None
-        if made is None and lines in varied and choice.scheduled and not refused:
-            del found[choice.key]  # the same kernels, whose schedules name other statements
-            continue
+        text = numbered_tiles(choice.scheduled.draft) if choice.scheduled else ""
+        made = _scheduled_like(choice, varied[text]) if text in varied else None
         if made is None or made.key in refused:
             made = _at_its_best(choice, setting, refused, best, refusals)
-        varied.setdefault(lines, made)
+        varied.setdefault(text, made)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
@@ -203,7 +206,7 @@ def on_equal_program(choice: Choice, start: TileProgram) -> Choice | None:
         return None
     own = choice.scheduled
     names = dict(zip(dims_of(own.start), dims_of(start), strict=False))
-    classes = {size_class(dim): size_class(other) for dim, other in names.items()}
+    classes = dims_of_equal(own.start, start)
     sizes = {classes.get(dim, dim): size for dim, size in own.sizes.items()}
     text = _DIM.sub(lambda word: names.get(word[0], word[0]), own.schedule)
     try:

@@ -15,7 +15,13 @@ from blockbuster.machines import machine
 from blockbuster.rules import safe
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from blockbuster.selection.nearby.jams import jams_near, pairs_in, pays, with_jams
+from blockbuster.selection.nearby.jams import (
+    jams_near,
+    moves_too_much,
+    pairs_in,
+    pays,
+    with_jams,
+)
 from blockbuster.selection.price import priced
 from blockbuster.selection.priors import PRIORS
 
@@ -81,6 +87,19 @@ def test_they_pay_if_they_are_faster_for_certain_and_load_less():
     assert pays(two, one, 1.05)
     assert not pays(two, one, one.microseconds / two.microseconds)
     assert not pays(replace(two, works=one.works), one, 1.05)
+
+
+def test_two_blocks_load_half_as_much_at_least_so_many_kernels_need_not_be_tried():
+    one, two = (
+        priced(replayed(heads(4096), f"{BLOCKS}{more}\nwarps 8")) for more in ("", "\njam nest 1 M")
+    )
+    jams = ((1, "M"),)
+
+    assert one.moved > two.moved >= one.moved - sum(one.works[0].loaded.values()) / 2
+    assert not moves_too_much(one, jams, one)
+    assert moves_too_much(
+        replace(one, works=one.works * 6), jams, replace(one, works=one.works * 6)
+    )
 
 
 def test_their_room_is_what_compilers_make_do_with():

@@ -19,6 +19,7 @@ from functools import cached_property
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.traffic import Arithmetic, arithmetic
 from blockbuster.emit.tile.uses import has_exact_dots
+from blockbuster.errors import EmitError
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import Dim, size_class
@@ -191,6 +192,12 @@ def in_operations(number: int) -> str:
 def repeated(
     one: Again, program: TileProgram, once: TileProgram, sizes: Mapping[Dim, int]
 ) -> Repeated:
-    """The work of ``program``, the tiles of ``one``, beside that of ``once``, which is unfused."""
+    """The work of ``program``, the tiles of ``one``, beside that of ``once``, which is unfused.
+
+    Raises EmitError if that is too much.
+    """
     work = arithmetic(program, sizes), arithmetic(once, sizes)
-    return Repeated(*work, exact=has_exact_dots(program), copied=one.copied)
+    made = Repeated(*work, exact=has_exact_dots(program), copied=one.copied)
+    if made.too_much:
+        raise EmitError(f"it repeats too much: {made.words}")
+    return made

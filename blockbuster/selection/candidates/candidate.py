@@ -20,6 +20,7 @@ from blockbuster.emit.tile.lowered import Lowered
 from blockbuster.emit.tile.program import Buffer, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.traffic import elements_moved
+from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
@@ -233,6 +234,12 @@ def candidate(scheduled: Scheduled, cost: Cost | None, tiles: Mapping[Dim, int])
         scheduled,
         cost,
     )
+
+
+def dims_of_equal(one: TileProgram, other: TileProgram) -> dict[Dim, Dim]:
+    """The dims of a program and of an equal one, by size class."""
+    pairs = zip(dims_of(one), dims_of(other), strict=False)
+    return {size_class(dim): size_class(name) for dim, name in pairs}
 
 
 def is_large(program: TileProgram, sizes: Mapping[Dim, int]) -> bool:

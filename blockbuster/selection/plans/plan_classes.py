@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from blockbuster.errors import EmitError
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.considered import Considered, MadeLater
 from blockbuster.selection.decisions.packed import told_apart
 from blockbuster.selection.nearby.jams import pairs_in
 from blockbuster.selection.plans.size_classes import (
@@ -50,7 +51,7 @@ class _Group:
     def blocks(self) -> Blocks:
         """By how many lanes candidates cut dims."""
         considered = self.divided.considered if self.divided else ()
-        found = dict(blocks_of([c for one in considered for c in (one.best, *one.others)]))
+        found = all_blocks(considered)
         for dim, lanes in (self.divided.loaded_whole if self.divided else {}).items():
             found[dim] = tuple(sorted({*found.get(dim, ()), lanes}))
         return found
@@ -152,6 +153,20 @@ def blocks_of(choices: Sequence[Choice]) -> Blocks:
         for dim, lanes in (*_blocks_of(choice), *_told_apart(choice)):
             found.setdefault(dim, {}).setdefault(lanes)
     return {dim: tuple(sorted(n for n in lanes if n > 1)) for dim, lanes in found.items()}
+
+
+def all_blocks(considered: Iterable[Considered]) -> dict[Dim, tuple[int, ...]]:
+    """The same of all that was considered. Others that are made later cut as their models do."""
+    found: dict[Dim, set[int]] = {}
+    for one in considered:
+        later = one.others if isinstance(one.others, MadeLater) else None
+        names = {} if later is None else later.dims
+        others = blocks_of(one.others if later is None else later.models)
+        for dim, lanes in others.items():
+            found.setdefault(names.get(dim, dim), set()).update(lanes)
+        for dim, lanes in blocks_of([one.best]).items():
+            found.setdefault(dim, set()).update(lanes)
+    return {dim: tuple(sorted(lanes)) for dim, lanes in found.items()}
 
 
 def _blocks_of(choice: Choice) -> Iterator[tuple[Dim, int]]:
