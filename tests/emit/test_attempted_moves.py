@@ -1,6 +1,5 @@
 """A move that is attempted says why not as ``why_not`` does, and rewrites once."""
 
-from functools import partial
 from itertools import product
 from random import Random
 
@@ -105,8 +104,12 @@ def test_what_does_not_apply_is_refused_with_the_reason(bare):
         BLOCK.apply(bare, EVERYWHERE, **cuts(2048))
 
 
-BY_BODY = (partial(narrow._not_bounded, alone=True), partial(narrow._not_bounded, alone=False),
-           fill._not_filled, part._not_whole)  # fmt: skip
+BY_BODY = (
+    (narrow._not_bounded, {"alone": True}),
+    (narrow._not_bounded, {"alone": False}),
+    (fill._not_filled, {}),
+    (part._not_whole, {}),
+)
 
 
 @settings(max_examples=settings().max_examples // 3)
@@ -115,7 +118,6 @@ def test_a_reason_remembered_by_the_body_is_that_of_the_whole_program(random):
     """Whatever blocks the nest has, and whatever arrays and other nests there are."""
     draft = start_of(safe(fuse(masked_graph(random)).final), random).draft
     draft = changed(draft, nests=(*draft.nests, *draft.nests))
-    for reason, (site, loop) in product(BY_BODY, loops_of(draft)):
+    for (reason, args), (site, loop) in product(BY_BODY, loops_of(draft)):
         if loop.span is None and loop.chunk is None:
-            whole = getattr(reason, "func", reason).__wrapped__
-            assert reason(draft, site) == whole(draft, site, **getattr(reason, "keywords", {}))
+            assert reason(draft, site, **args) == reason.__wrapped__(draft, site, **args)

@@ -234,7 +234,7 @@ def _near(body: Same[Body], units: tuple[Dim, ...], dot: Let) -> tuple[tuple[Let
 
 @lru_cache(maxsize=KEPT)  # the same few blocks are loaded in many schedules
 def _in_blocks(order: tuple[tuple[Dim, int], ...], number: int, width: int) -> Layout:
-    """``Layouts.blocked`` for ``number`` warps: dims with their lanes."""
+    """The layout of ``Layouts.blocked``, for so many warps; ``order``: dims and their lanes."""
     each = min(VECTOR // width, max(1, prod(lanes for _, lanes in order) // (number * WARP)))
     registers, warps = frozenset[Bit](), frozenset[Bit]()
     lanes_left, warps_left = _digits(WARP), _digits(number)
