@@ -158,6 +158,10 @@ MERGES = {
     "flattened and back": (spatial_softmax, "N C H W", "22 -> 22"),
     "norm of groups": (group_norm, "N C=8 H W; C=8", "112 1 -> 112"),
     "groups of fixed sizes": (normed_groups, "N C=8 S=6", "12 -> 12"),
+    "groups added up": (
+        lambda x: x.reshape(x.shape[0], 2, 4, x.shape[2]).sum(1).reshape(x.shape[0], -1),
+        "N C=8 S=6", "12 -> 11",
+    ),
     "norm of three": (layer_norm_of_three, "A B C D; B C D", "13 3 -> 13"),
     "heads of a batch": (heads, "A B S D; D E=8", "211 11 -> 211"),
     "twice in a shape": (lambda x: bb.exp(x)[:, :, None, None] * x, "P Q", "2 -> 22"),
