@@ -10,13 +10,19 @@ only changes the program; runtime/merged_arrays.py views the arrays of a call ac
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from collections.abc import Callable, Iterator, Sequence
+=======
+from collections.abc import Container, Iterator, Mapping, Sequence
+>>>>>>> people
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from blockbuster.frontend.merging import Apart, Merging, Pair
 from blockbuster.frontend.plain_folds import with_plain_folds
-from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Shape
+from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation, Shape
+from blockbuster.frontend.reshaped_axes import with_own_axes
+from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Rule, in_order, size, whole
 from blockbuster.ir.types import Dim
 
@@ -54,6 +60,18 @@ def merged(program: ArrayProgram, whole_inputs: Sequence[str] = ()) -> Merged | 
     if max((_longs(shape) for shape in _shapes(program)), default=0) < 3:
         return None
     plain = with_plain_folds(program)
+    own, old = with_own_axes(plain)
+    found = _merged(own, old, whole_inputs) if old else None
+    return found or _merged(plain, {}, whole_inputs)
+
+
+def _merged(
+    plain: ArrayProgram, old: Mapping[Dim, Dim], whole_inputs: Sequence[str]
+) -> Merged | None:
+    """The same for plain folds. ``old``: names of dims that go first, and get these if they stay.
+
+    With ``old``, None also if a reshape then cuts across axes, which takes a copy.
+    """
     found = Merged(
         plain,
         tuple((1,) * len(given.shape) for given in plain.inputs),
@@ -61,13 +79,57 @@ def merged(program: ArrayProgram, whole_inputs: Sequence[str] = ()) -> Merged | 
     )
     refused: dict[tuple[Dim, Dim], None] = {}
     while True:
-        better = next(_merges(found, refused), None)
+        better = next(_merges(found, refused, old), None)
         if better is None:
             break
         found = better
     pairs = zip(plain.inputs, found.inputs, strict=True)
     viewed = {given.name for given, groups in pairs if len(groups) < len(given.shape)}
-    return None if found.program is plain or viewed & {*whole_inputs} else found
+    if found.program is plain or viewed & {*whole_inputs}:
+        return None
+    if old and not all(_nests(found.program, one) for one in found.program.equations):
+        return None
+    return replace(found, program=_renamed(found.program, old))
+
+
+def _nests(program: ArrayProgram, equation: Equation) -> bool:
+    """False for a reshape that does not just split axes and join others."""
+    if equation.op != "reshape":
+        return True
+    (x,) = equation.operands
+    assert isinstance(x, Value)
+    before, after = (
+        [_length(program, axis) for axis in shape if isinstance(axis, str)]
+        for shape in (program.shape_of(x), equation.shape)
+    )
+    while before and after:
+        split = _parts(before[0], after)
+        joined = _parts(after[0], before)
+        if not (split or joined):
+            return False
+        before, after = before[joined or 1 :], after[split or 1 :]
+    return not (before or after)
+
+
+def _parts(length: Length, among: Sequence[Length]) -> int:
+    """How many of the first lengths give ``length`` together; 0 if none do."""
+    product = whole(1)
+    for count, one in enumerate(among, 1):
+        product = product * one
+        if product == length:
+            return count
+    return 0
+
+
+def _renamed(program: ArrayProgram, old: Mapping[Dim, Dim]) -> ArrayProgram:
+    """The program with the old names of dims that did not merge."""
+    equations = tuple(
+        replace(one, shape=tuple(old.get(a, a) if isinstance(a, str) else a for a in one.shape))
+        for one in program.equations
+    )
+    fixed = tuple(one for one in program.fixed_sizes if one[0] not in old)
+    rules = tuple(one for one in program.rules if one.dim not in old)
+    return replace(program, equations=equations, fixed_sizes=fixed, rules=rules)
 
 
 def _longs(shape: Shape) -> int:
@@ -78,9 +140,14 @@ def _shapes(program: ArrayProgram) -> list[Shape]:
     return [i.shape for i in program.inputs] + [e.shape for e in program.equations]
 
 
-def _merges(found: Merged, refused: dict[tuple[Dim, Dim], None]) -> Iterator[Merged]:
-    """The program with one more pair merged, for each pair that merges: the last axes first."""
-    for pair in _pairs(found.program):
+def _merges(
+    found: Merged, refused: dict[tuple[Dim, Dim], None], sooner: Container[Dim]
+) -> Iterator[Merged]:
+    """The program with one more pair merged, for each pair that merges: the last axes first, but
+    those with a dim of ``sooner`` before all others.
+    """
+    pairs = _pairs(found.program)
+    for pair in sorted(pairs, key=lambda pair: not any(dim in sooner for dim in pair)):
         if pair not in refused:
             try:
                 yield _with_pair(found, _named(found.program, *pair))

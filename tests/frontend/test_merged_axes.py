@@ -78,6 +78,19 @@ def spatial_softmax(x):
     return bb.reshape(bb.softmax(bb.reshape(x, (n, c, h * w))), x.shape)
 
 
+def normed_groups(x):
+    n, c, s = x.shape
+    y = bb.reshape(x, (n, 4, c // 4, s))
+    return bb.reshape(y - y.mean((2, 3), keepdims=True), x.shape)
+
+
+def groups_beside_their_rows(x):
+    """The last axis of the groups is brought together with that of the input."""
+    n, c, s = x.shape
+    groups = bb.reshape(x, (n, 4, c // 4, s))
+    return groups.sum((2, 3)), bb.max(groups, 1) * x[:, :1]
+
+
 def layer_norm_of_three(x, g):
     over = (1, 2, 3)
     centered = x - x.mean(over, keepdims=True)
@@ -144,6 +157,11 @@ MERGES = {
     ),
     "flattened and back": (spatial_softmax, "N C H W", "22 -> 22"),
     "norm of groups": (group_norm, "N C=8 H W; C=8", "112 1 -> 112"),
+    "groups of fixed sizes": (normed_groups, "N C=8 S=6", "12 -> 12"),
+    "groups added up": (
+        lambda x: x.reshape(x.shape[0], 2, 4, x.shape[2]).sum(1).reshape(x.shape[0], -1),
+        "N C=8 S=6", "12 -> 11",
+    ),
     "norm of three": (layer_norm_of_three, "A B C D; B C D", "13 3 -> 13"),
     "heads of a batch": (heads, "A B S D; D E=8", "211 11 -> 211"),
     "twice in a shape": (lambda x: bb.exp(x)[:, :, None, None] * x, "P Q", "2 -> 22"),
@@ -227,6 +245,8 @@ STAY = {
     ),
     "a function": (lambda x: rolled(x) + x, "A B C"),
     "heads": (heads, "B S D; D E=8"),
+    "groups of whose rows a size alone follows": (normed_groups, "N C=8 S"),
+    "groups beside their rows": (groups_beside_their_rows, "N C=8 S"),
     "regrouped otherwise": (
         lambda x: bb.softmax(bb.reshape(x, (x.shape[0], -1, 4)), 1), "A B C=8",
     ),
