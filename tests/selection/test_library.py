@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 
 import blockbuster as bb
 from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
+from blockbuster.ir.lengths import whole
 from blockbuster.machines import built_in
 from blockbuster.machines.library import Convolution, Grid, library_of
 from blockbuster.selection.library.extents import Extents, is_even
+from blockbuster.selection.library.origins import Index
+from blockbuster.selection.library.places import Geometry, Run
 from blockbuster.selection.library.program import library_program
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from tests.interpreted import printed_by
@@ -187,16 +190,20 @@ def phases_of_first_taps(x, w):
 
 
 def half_of_its_channels(x, w):
-    return F.conv1d(x[:, 2:], w)
+    return F.conv1d(x[:, :2], w)
 
 
 def zeros_where_it_goes_on(x, w):
-    return F.conv1d(x[:, :, :6], w, padding=1, stride=2)
+    return F.conv1d(x[:, :, :5], w, padding=1, stride=2)
 
 
 def phases_in_another_order(x, w):
     y = F.conv_transpose1d(x, w, stride=2)
     return y.unflatten(2, (-1, 2)).mT.flatten(2)
+
+
+def first_filters(x, w):
+    return F.conv_transpose1d(x, w, stride=2)[:, :2]
 
 
 def more_behind_than_a_stride(x, w):
@@ -218,7 +225,7 @@ REFUSED = {
     "every second tap": (of_every_second_tap, (2, 3, 9), (4, 3, 4)),
     "phases of the first taps": (phases_of_first_taps, (2, 3, 5), (3, 4, 3)),
     "half of its channels": (half_of_its_channels, (2, 4, 9), (4, 2, 3)),
-    "zeros where it goes on": (zeros_where_it_goes_on, (2, 3, 9), (4, 3, 3)),
+    "zeros where it goes on": (zeros_where_it_goes_on, (2, 3, 6), (4, 3, 3)),
     "no sum": (scaled_channels, (2, 3, 4, 5), (3,)),
     "a matrix for each batch": (torch.bmm, (2, 4, 5), (2, 5, 3)),
 }
@@ -252,6 +259,35 @@ def test_usual_convolutions_are_calls():
         assert [*map(str, calls)] == [f"torch.{function.__name__}"], options
 
 
+def run(x, w, given, count, taps):
+    """Five places (variable 0), taps (1) and two phases (2), if there are some."""
+    tap = 3 if 2 not in dict(w) else 2
+    lengths = tuple(map(whole, (5, tap, 2)))
+    phase = 2 if 2 in dict(w) else None
+    before, front = x.pop("at"), w.pop("at")
+    return Run(
+        0, 1, phase, Index.of(x, before), Index.of(w, front), 2, *map(whole, (given, count, taps)),
+        lengths,
+    )  # fmt: skip
+
+
+def test_an_axis_is_convolved_if_all_indices_say_so():
+    def forward(given=10, taps=3, w=1, at=0):
+        return run({0: 2, 1: 1, "at": -1}, {1: w, "at": at}, given, 5, taps).forward()
+
+    assert forward() == Geometry(2, 1, 1)
+    assert not any((forward(taps=4), forward(w=2), forward(at=1), forward(given=11)))
+
+    def transposed(count=10, taps=3, x=1, tap=-1, w=2, at=-1):
+        read = {0: x, 1: tap, "at": 1}
+        return run(read, {1: w, 2: 1, "at": at}, 5, count, taps).transposed()
+
+    assert transposed() == Geometry(2, 1, 1, 1)
+    assert transposed(count=9) == Geometry(2, 1, 1, 0)
+    refused = [dict(count=8), dict(count=11), dict(taps=4), dict(x=2), dict(tap=-2), dict(w=3)]
+    assert not any(transposed(**one) for one in (*refused, dict(tap=1), dict(at=1), dict(at=-3)))
+
+
 def filters_in_front(x, w):
     return torch.einsum("kcr,nchr->nkh", w, x.unfold(2, 3, 1))
 
@@ -277,6 +313,7 @@ def test_phases_are_one_axis_with_their_places():
     x, w = drawn(2, 3, 5), drawn(3, 4, 4, seed=1)
     (call,) = checked(phases_in_another_order, x, w)
     assert call.step == (2,), "the call, and what moves its result"
+    assert len(checked(first_filters, x, w)) == 1, "the call, and what cuts its result"
     (call,) = checked(more_behind_than_a_stride, x, w)
     assert call.more == (0,)
 
