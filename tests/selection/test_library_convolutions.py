@@ -140,8 +140,9 @@ def test_an_axis_is_convolved_if_all_indices_say_so():
 
     assert transposed() == Geometry(2, 1, 1, 1)
     assert transposed(count=9) == Geometry(2, 1, 1, 0)
-    refused = [dict(count=8), dict(count=11), dict(taps=4), dict(x=2), dict(tap=-2), dict(w=3)]
-    assert not any(transposed(**one) for one in (*refused, dict(tap=1), dict(at=1), dict(at=-3)))
+    refused = [dict(count=8), dict(count=11), dict(taps=4), dict(x=2), dict(w=3), dict(at=1)]
+    refused += [dict(tap=-2, count=12), dict(tap=1), dict(at=-3)]
+    assert not any(transposed(**one) for one in refused)
 
 
 def filters_in_front(x, w):
@@ -172,3 +173,13 @@ def test_phases_are_one_axis_with_their_places():
     assert len(checked(first_filters, x, w)) == 1, "the call, and what cuts its result"
     (call,) = checked(more_behind_than_a_stride, x, w)
     assert call.more == (0,)
+
+
+def zeros_where_it_goes_on(x, w):
+    return F.conv1d(x[:, :, :5], w, padding=1, stride=2)
+
+
+def test_zeros_of_a_library_lie_around_the_input():
+    """Of known sizes, for which it would cut as many windows."""
+    program = bb.trace(zeros_where_it_goes_on, x="N C=3 L=6", w="K C=3 R=3")
+    assert with_calls(program) is None
