@@ -7,122 +7,28 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
+from blockbuster.frontend.library_calls import LibraryProduct
 from blockbuster.machines import built_in
 from blockbuster.machines.library import Convolution, Grid, library_of
 from blockbuster.selection.library.extents import Extents, is_even
 from blockbuster.selection.library.program import library_program
-from blockbuster.selection.plans.plan_dtypes import stored_by_eager
 from tests.interpreted import printed_by
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
+from tests.selection.calls import (  # noqa: E402 - it imports torch
+    HALF,
+    calls_of,
+    checked,
+    drawn,
+    half,
+    traced,
+    with_calls,
+)
+
 F = torch.nn.functional
-HALF = "float16"
-
-
-def half(_name):
-    return HALF
-
-
-def drawn(*shape, seed=0):
-    """Small whole numbers: sums of their products are exact."""
-    rng = np.random.default_rng([seed, *shape])
-    return torch.from_numpy(rng.integers(-3, 4, shape).astype(np.float32))
-
-
-def traced(fn, *arrays):
-    named = {f"a{n}": array for n, array in enumerate(arrays)}
-    return bb.trace(lambda **given: fn(*given.values()), **named), named
-
-
-def with_calls(program, given=half, kept=half):
-    return library_program(program, given, kept, stored_by_eager(program))
-
-
-def calls_of(program):
-    return [one.param("fn") for one in program.equations if one.op == "custom"] if program else []
-
-
-def checked(fn, *arrays):
-    """The calls in place of a function's products; with them it computes the same."""
-    program, named = traced(fn, *arrays)
-    found = with_calls(program)
-    if found is not None:
-        expected, given = (
-            one.numpy({given.name: named[given.name].numpy() for given in one.inputs})
-            for one in (program, found)
-        )
-        for name, value in expected.items():
-            np.testing.assert_array_equal(given[name], value)
-    return calls_of(found)
-
-
-@st.composite
-def convolutions(draw):
-    """A convolution's function, its arrays and its options."""
-    rank = draw(st.integers(1, 3))
-
-    def each(least, most):
-        return [draw(st.integers(least, most)) for _ in range(rank)]
-
-    extents, taps, step, dilation = each(4, 8 - rank), each(1, 3), each(1, 3), each(1, 2)
-    groups, own, filters = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
-    options = dict(stride=step, dilation=dilation, padding=each(0, 2), groups=groups)
-    turned = draw(st.booleans())
-    shape = (groups * own, filters) if turned else (groups * filters, own)
-    if turned:
-        most = [max(one) - 1 for one in zip(step, dilation, strict=True)]
-        options["output_padding"] = [min(*one) for one in zip(each(0, 2), most, strict=True)]
-    x, w = drawn(2, groups * own, *extents), drawn(*shape, *taps, seed=1)
-    function = getattr(F, f"conv{'_transpose' if turned else ''}{rank}d")
-    return function, x, w, options
-
-
-LASTS = {
-    "as they are": lambda y: y,
-    "merged": lambda y: y.flatten(2),
-    "places first": lambda y: y.movedim(1, -1),
-}
-
-
-@given(convolutions(), st.booleans(), st.sampled_from([*LASTS]))
-def test_convolutions_are_calls_that_compute_the_same(case, last, way):
-    function, x, w, options = case
-    rank = x.ndim - 2
-    back = (0, rank + 1, *range(1, rank + 1)) if last else (*range(x.ndim),)
-
-    def conv(x, w):
-        return torch.relu(LASTS[way](function(x.permute(back), w, **options)))
-
-    try:
-        made = conv(x.permute(*np.argsort(back)), w)
-    except RuntimeError:  # nothing is left of an axis
-        return
-    calls = checked(conv, x.permute(*np.argsort(back)).contiguous(), w)
-    assert all(isinstance(call, LibraryConvolution) for call in calls)
-    if has_several_taps(w, options) and 1 not in (*made.shape, *x.shape):
-        assert len(calls) == 1
-        assert calls[0].channels_last == last
-        assert calls[0].groups == options["groups"]
-
-
-def has_several_taps(w, options):
-    """True if each axis has, and, in a transposed convolution, each element of its result; and if
-    that has neither a stride and a dilation, nor more padding than its filters reach.
-    """
-    turned = "output_padding" in options
-    each = zip(
-        w.shape[2:], options["stride"], options["dilation"], options["padding"], strict=True
-    )
-    return all(
-        taps > step and 1 in (step, dilation) and pad < taps if turned else taps > 1
-        for taps, step, dilation, pad in each
-    )
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -187,20 +93,7 @@ def phases_of_first_taps(x, w):
 
 
 def half_of_its_channels(x, w):
-    return F.conv1d(x[:, 2:], w)
-
-
-def zeros_where_it_goes_on(x, w):
-    return F.conv1d(x[:, :, :6], w, padding=1, stride=2)
-
-
-def phases_in_another_order(x, w):
-    y = F.conv_transpose1d(x, w, stride=2)
-    return y.unflatten(2, (-1, 2)).mT.flatten(2)
-
-
-def more_behind_than_a_stride(x, w):
-    return F.pad(F.conv_transpose1d(x, w, stride=2), (0, 2))
+    return F.conv1d(x[:, :2], w)
 
 
 def scaled_channels(x, w):
@@ -218,7 +111,6 @@ REFUSED = {
     "every second tap": (of_every_second_tap, (2, 3, 9), (4, 3, 4)),
     "phases of the first taps": (phases_of_first_taps, (2, 3, 5), (3, 4, 3)),
     "half of its channels": (half_of_its_channels, (2, 4, 9), (4, 2, 3)),
-    "zeros where it goes on": (zeros_where_it_goes_on, (2, 3, 9), (4, 3, 3)),
     "no sum": (scaled_channels, (2, 3, 4, 5), (3,)),
     "a matrix for each batch": (torch.bmm, (2, 4, 5), (2, 5, 3)),
 }
@@ -228,57 +120,6 @@ REFUSED = {
 def test_other_products_are_none(case):
     fn, *shapes = REFUSED[case]
     assert not checked(fn, *(drawn(*shape, seed=n) for n, shape in enumerate(shapes)))
-
-
-USUAL = [
-    (F.conv_transpose1d, (3, 5), (3, 4, 2), dict(stride=2)),
-    (F.conv_transpose1d, (3, 5), (3, 4, 3), dict(stride=2, padding=1)),
-    (F.conv_transpose1d, (3, 5), (3, 4, 3), dict(stride=2, padding=1, output_padding=1)),
-    (F.conv_transpose1d, (3, 5), (3, 4, 5), dict(stride=3, padding=1, output_padding=2)),
-    (F.conv_transpose1d, (3, 5), (3, 4, 3), dict(dilation=2, padding=1)),
-    (F.conv_transpose1d, (4, 5), (4, 3, 4), dict(stride=2, groups=2)),
-    (F.conv_transpose2d, (3, 5, 4), (3, 4, 4, 4), dict(stride=2, padding=1)),
-    (F.conv1d, (4, 9), (8, 1, 3), dict(groups=4)),
-    (F.conv2d, (6, 5, 5), (6, 1, 3, 3), dict(groups=6, stride=2, padding=1)),
-    (F.conv2d, (6, 5, 5), (4, 3, 3, 3), dict(groups=2, dilation=2, padding=2)),
-    (F.conv2d, (3, 5, 5), (4, 3, 1, 1), dict(stride=2)),
-]
-
-
-def test_usual_convolutions_are_calls():
-    for function, image, filters, options in USUAL:
-        x, w = drawn(2, *image), drawn(*filters, seed=1)
-        calls = checked(lambda x, w, f=function, given=options: f(x, w, **given), x, w)
-        assert [*map(str, calls)] == [f"torch.{function.__name__}"], options
-
-
-def filters_in_front(x, w):
-    return torch.einsum("kcr,nchr->nkh", w, x.unfold(2, 3, 1))
-
-
-def with_an_axis_of_one_element(x, w):
-    return F.conv1d(x[:, :, 0], w, groups=4)
-
-
-def test_arrays_as_they_come():
-    """The filters in front, and an axis that lowering takes away from what a call is given."""
-    (call,) = checked(filters_in_front, drawn(2, 3, 9), drawn(4, 3, 3, seed=1))
-    assert call.x_axes == (0, 1, 2)
-    shapes = {"x": "N C=4 1 L", "w": "C=4 1 R=3"}
-    program = bb.trace(with_an_axis_of_one_element, **shapes)
-    arrays = {"x": drawn(2, 4, 1, 9).numpy(), "w": drawn(4, 1, 3, seed=1).numpy()}
-    found = with_calls(program)
-    np.testing.assert_equal(found.numpy(arrays), program.numpy(arrays))
-    (call,) = calls_of(found)
-    assert (call.groups, call.x_axes) == (4, (0, 1, 2))
-
-
-def test_phases_are_one_axis_with_their_places():
-    x, w = drawn(2, 3, 5), drawn(3, 4, 4, seed=1)
-    (call,) = checked(phases_in_another_order, x, w)
-    assert call.step == (2,), "the call, and what moves its result"
-    (call,) = checked(more_behind_than_a_stride, x, w)
-    assert call.more == (0,)
 
 
 def test_windows_of_an_axis_that_was_cut_before():
