@@ -10,11 +10,7 @@ only changes the program; runtime/merged_arrays.py views the arrays of a call ac
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from collections.abc import Callable, Iterator, Sequence
-=======
-from collections.abc import Container, Iterator, Mapping, Sequence
->>>>>>> people
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
