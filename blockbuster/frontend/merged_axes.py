@@ -94,8 +94,9 @@ def _nests(program: ArrayProgram, equation: Equation) -> bool:
         return True
     (x,) = equation.operands
     assert isinstance(x, Value)
+    length_of = _lengths(program)
     before, after = (
-        [_length(program, axis) for axis in shape if isinstance(axis, str)]
+        [length_of(axis) for axis in shape if isinstance(axis, str)]
         for shape in (program.shape_of(x), equation.shape)
     )
     while before and after:
