@@ -60,6 +60,31 @@ def test_means_that_meet_in_a_variance():
     assert not cancelling(bb.trace(mean_of_squares, x="M N"))
 
 
+def covariance(x, y):
+    return np.mean(x * y, -1) - np.mean(x, -1) * np.mean(y, -1)
+
+
+def by_the_mean(x):
+    return np.sum(x * x, -1) - np.sum(x * np.mean(x, -1, keepdims=True), -1)
+
+
+def scaled(x, w, scale, y):
+    """What a batch norm does with a sum of products, and a residual."""
+    return np.sum(x * w, -1) * scale + np.sum(x * y, -1)
+
+
+@pytest.mark.parametrize(
+    ("function", "dims", "is_one"),
+    [
+        (covariance, dict(x="M N", y="M N"), True),
+        (by_the_mean, dict(x="M N"), True),
+        (scaled, dict(x="M N", w="N", scale="M", y="N"), False),
+    ],
+)
+def test_a_sum_times_what_it_was_made_of_is_a_square(function, dims, is_one):
+    assert bool(cancelling(bb.trace(function, **dims))) is is_one
+
+
 def test_a_product_in_front_of_a_variance_may_be_stored():
     """A norm written by squares behind a linear layer: the layer is a kernel of its own."""
     program = bb.trace(lambda x, w: variance(x @ w), x="M K", w="K N")

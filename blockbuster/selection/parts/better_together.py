@@ -9,7 +9,7 @@ stores such a value is taken only where none does without.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from blockbuster.frontend import ArrayProgram, lower
@@ -46,18 +46,22 @@ def cancelling(program: ArrayProgram, *, products: bool = False) -> frozenset[Va
     """The means and sums that meet in a difference of a sum of squares and a square of a sum.
 
     That is how variances are written that lose digits where the mean is many deviations.
-    ``products``: those of matrices may be such sums of squares, too.
+    A sum times numbers that it was not made of is no square, but a multiple of it: a batch norm
+    behind a convolution. ``products``: those of matrices may be such sums of squares, too.
     """
     linear = (*LINEAR, PRODUCT) if products else LINEAR
     folds = ("sum", "mean", PRODUCT) if products else ("sum", "mean")
     folded, squares, squared = set[Value](), set[Value](), set[Value]()
-    found = set[Value]()
+    found, made_of = set[Value](), _Origins()
     for at, one in enumerate(program.equations):
         value, reads = Value(at), [o for o in one.operands if isinstance(o, Value)]
-        if _is_square(one, reads, folds):
-            (squared if folded.intersection(reads) else squares).add(value)
-        elif one.op not in linear:
+        is_square = _is_square(one, reads, folds)
+        if not is_square and one.op not in linear:
             continue
+        made_of.note(value, reads)
+        sums = folded.intersection(reads)
+        if is_square and all(one in sums or made_of.meet(one, sums) for one in reads):
+            (squared if sums else squares).add(value)
         for kind in (folded, squares, squared):
             if kind.intersection(reads):
                 kind.add(value)
@@ -66,6 +70,24 @@ def cancelling(program: ArrayProgram, *, products: bool = False) -> frozenset[Va
         if one.op in ("add", "sub") and {value} <= squares & squared:
             found |= _behind(program, value) & (folded | squares | squared)
     return frozenset(found)
+
+
+class _Origins:
+    """What values are sums and products of: inputs, and results of other operators."""
+
+    def __init__(self) -> None:
+        self._known: dict[Value, frozenset[Value]] = {}
+
+    def note(self, value: Value, reads: Iterable[Value]) -> None:
+        """``value`` is a sum or a product of what it reads."""
+        self._known[value] = frozenset().union(*map(self._of, reads))
+
+    def _of(self, value: Value) -> frozenset[Value]:
+        return self._known.get(value, frozenset((value,)))
+
+    def meet(self, value: Value, sums: Collection[Value]) -> bool:
+        """True if ``value`` shares something with one of ``sums``, or there are none."""
+        return not sums or any(self._of(value) & self._of(other) for other in sums)
 
 
 def _is_square(one: Equation, reads: list[Value], folds: tuple[str, ...]) -> bool:
