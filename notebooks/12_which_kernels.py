@@ -137,7 +137,7 @@ for machine in ("h200", "a100", "rtx3080"):
 
 # %% [markdown]
 # `gap` says how far the plan may be above the best one: the search prices few parts, and stands on
-# estimates and lower bounds for the others ([how](../docs/choosing.md#how-the-parts-are-found)).
+# estimates and lower bounds for the others ([how](../docs/choosing.md)).
 #
 # ## All plans of a small program
 #

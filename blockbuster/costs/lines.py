@@ -20,6 +20,8 @@ from blockbuster.ir.views import Run, Strided, array_dim, runs_along
 LINE, SECTOR = 128, 32
 """Bytes of a line, and of the parts of it that are moved if they are asked for."""
 
+MASKED = 2
+"""Instructions of a lane for a mask of what it moves at once: a comparison, and to keep it."""
 
 VECTOR = 16
 """Bytes that a lane moves at once, at most."""
@@ -94,6 +96,17 @@ def _begins(view: View, tile: Tile, extents: Extents) -> int:
         return 0
     steps = (run.step.value(extents.sizes) for run in axis.runs if run.dim not in tile.axes)
     return gcd(axis.start.value(extents.sizes), *steps)
+
+
+def tests(tile: Tile, tiling: Tiling, at_once: int) -> int:
+    """Instructions of lanes for the masks of an access: a test for as many elements along a ragged
+    dim as a lane moves at once.
+
+    With blocks of 1 x 4096, gelu by hand of rows of 8191 took an H100 237 microseconds, with blocks
+    of 8 x 512 111: each lane keeps 32 tests, or 4.
+    """
+    ragged = (dim for dim in tile.axes if tiling.ragged(dim))
+    return sum(MASKED * tiling.block(dim) // max(at_once, 1) for dim in ragged)
 
 
 def is_across(view: View, tile: Tile, tiling: Tiling) -> bool:

@@ -49,7 +49,6 @@ Unit = tuple[str, str]
 """A unit and the dtype that it computes in: ("matrix", "float16"), ("vector", "float32")."""
 
 COPIED = 4
-MASKED = 2
 """Instructions of a lane to move what it moves at once, addresses included."""
 
 PROGRAM, WITH_DOTS, LOOP, ITERATION = 50, 110, 120, 24
@@ -265,7 +264,7 @@ class Counting:
             sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
             sums.instructions += COPIED * moved // wide
-            sums.instructions += tiles * self._masked(tile, wide // width)
+            sums.instructions += tiles * lines.tests(tile, self.tiling, wide // width)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return
@@ -279,13 +278,6 @@ class Counting:
         copied, fetched = self.through_shared(stmt)
         sums.copied += copied * tiles
         sums.fetched += fetched * tiles
-
-    def _masked(self, tile: Tile, at_once: int) -> int:
-        """Instructions of lanes for the masks of an access: a test for as many elements along a dim
-        as a lane moves at once.
-        """
-        ragged = (dim for dim in tile.axes if self.tiling.ragged(dim))
-        return sum(MASKED * self.tiling.block(dim) // max(at_once, 1) for dim in ragged)
 
     def _is_near(self, stmt: Load | Issue | Store) -> bool:
         """True for a load of what all programs read, so little that a processor keeps it."""

@@ -16,7 +16,7 @@ from tests.parameters import one_in, rest_slow
 CLOSE = 6e-4  # of the result, as a root mean square: half precision gives 2e-4 to 4e-4
 NAMES = [case.name for case in CASES]
 COMPILED = ["attention", "few-rows-matmul"]
-BY_DEFAULT = ("row-softmax",)
+BY_DEFAULT = ()
 """The schedules that programs have without being asked, but for the early start of a program."""
 
 

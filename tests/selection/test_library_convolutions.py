@@ -100,12 +100,17 @@ USUAL = [
     (F.conv_transpose1d, (3, 5), (3, 4, 5), dict(stride=3, padding=1, output_padding=2)),
     (F.conv_transpose1d, (3, 5), (3, 4, 3), dict(dilation=2, padding=1)),
     (F.conv_transpose1d, (4, 5), (4, 3, 4), dict(stride=2, groups=2)),
-    (F.conv_transpose2d, (3, 5, 4), (3, 4, 4, 4), dict(stride=2, padding=1)),
+    (F.conv_transpose2d, (3, 5, 4), (3, 4, 4, 4), dict(stride=2)),
     (F.conv1d, (4, 9), (8, 1, 3), dict(groups=4)),
     (F.conv2d, (6, 5, 5), (6, 1, 3, 3), dict(groups=6, stride=2, padding=1)),
     (F.conv2d, (6, 5, 5), (4, 3, 3, 3), dict(groups=2, dilation=2, padding=2)),
-    (F.conv2d, (3, 5, 5), (4, 3, 1, 1), dict(stride=2)),
 ]
+
+OURS = [
+    (F.conv2d, (3, 5, 5), (4, 3, 1, 1), dict(stride=2)),  # a product
+    (F.conv_transpose2d, (3, 5, 4), (3, 4, 4, 4), dict(stride=2, padding=1)),  # a tap less
+]
+"""Convolutions that are kernels of ours in any case."""
 
 
 def test_usual_convolutions_are_calls():
@@ -113,6 +118,12 @@ def test_usual_convolutions_are_calls():
         x, w = drawn(2, *image), drawn(*filters, seed=1)
         calls = checked(lambda x, w, f=function, given=options: f(x, w, **given), x, w)
         assert [*map(str, calls)] == [f"torch.{function.__name__}"], options
+
+
+def test_convolutions_of_one_tap_and_those_that_read_crosswise_are_kernels_of_ours():
+    for function, image, filters, options in OURS:
+        x, w = drawn(2, *image), drawn(*filters, seed=1)
+        assert not checked(lambda x, w, f=function, given=options: f(x, w, **given), x, w), options
 
 
 def run(x, w, given, count, taps):

@@ -98,7 +98,7 @@ class _Fit:
         roles = self.roles
         found = [run for axis in roles.places if (run := self._run(axis)) is not None]
         places = self._places(found) if len(found) == len(roles.places) else None
-        if places is None or not any(run.tap is not None for run in found):
+        if places is None or not any((run.tap, run.phase) != (None, None) for run in found):
             return None  # of one tap: a product, and a second form of many parts to be priced
         phases = [run.phase for run in found]
         filters = tuple(v for v in roles.of_w if v not in phases)

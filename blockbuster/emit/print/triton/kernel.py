@@ -13,7 +13,7 @@ from typing import Any
 from blockbuster.emit.print.integers import integer_literal
 from blockbuster.emit.print.triton.even import even_lines
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Lines, Parameters
-from blockbuster.emit.print.triton.in_turn import address_in_rows, dims_in_turn, in_rows
+from blockbuster.emit.print.triton.in_turn import address_in_rows, in_rows
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
 from blockbuster.emit.print.triton.places import Places
 from blockbuster.emit.print.triton.scalars import (
@@ -29,6 +29,7 @@ from blockbuster.emit.print.triton.scalars import (
 from blockbuster.emit.print.triton.stages import launched_stages
 from blockbuster.emit.tile.dataflow import flat_loops
 from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.in_turn import dims_in_turn
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
     Await,
