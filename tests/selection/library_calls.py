@@ -54,7 +54,7 @@ def chain(x, w, u):
 CASES = {
     "layer": (layer, ((33, 40), (40, 24), (24,)), 1),
     "convolution": (convolution, ((2, 3, 9, 7), (5, 3, 3, 3), (5,)), 1),
-    "turned": (turned, ((2, 4, 5, 7), (4, 3, 4, 4)), 1),
+    "turned": (turned, ((2, 4, 5, 7), (4, 3, 3, 3)), 1),
     "separable": (separable, ((2, 6, 5, 7), (6, 1, 3, 3), (4, 6, 1, 1)), 1),
     "chain": (chain, ((33, 40), (40, 24), (24, 16)), 1),
 }

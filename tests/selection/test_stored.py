@@ -42,7 +42,7 @@ def in_order(x):
 CASES = {
     "attention": (attention, {"q": "M D", "k": "N D", "v": "N L"}, (256, 64, 1024, 64)),
     "few rows": (attention, {"q": "M D", "k": "N D", "v": "N L"}, (16, 128, 1000, 128)),
-    "normed": (normed, {"x": "M K", "w": "K N"}, (65536, 512, 1024)),
+    "normed": (normed, {"x": "M K", "w": "K N"}, (65536, 256, 1024)),
     "columns": (columns, {"x": "M K", "w": "K N"}, (40_000, 64, 512)),
     "both": (both, {"x": "M N"}, (8192, 40_000)),
     "softmax": (lambda x: bb.softmax(x), {"x": "M N"}, (512, 640)),
@@ -122,12 +122,12 @@ def test_what_is_stored_for_speed_did_not_fail_to_fuse():
     parts, lines = compiled("few rows").report, compiled("normed").report
 
     assert "did not fuse" not in str(parts) + str(lines) + parts.details + lines.details
-    times = r"([5-9]\d% longer|[2-4]\.\d times as long)"
+    times = r"([2-9]\d% longer|[2-4]\.\d times as long)"
     longer = rf"a program that does not store it would take {times}"
     first, second = lines.stored
-    assert re.match(rf"stores 65536 x 512 \(centred\[M, K\]; 67.1 MB\): {longer}; that is", first)
+    assert re.match(rf"stores 65536 x 256 \(centred\[M, K\]; 33.6 MB\): {longer}; that is", first)
     assert re.match(rf"stores 65536 \(r\[M\]; 262.1 kB\): {longer}; that is snapshot ", second)
-    assert re.search(rf"\n  stored: centred \(67.1 MB\): {longer}\n", str(lines))
+    assert re.search(rf"\n  stored: centred \(33.6 MB\): {longer}\n", str(lines))
     assert "(I1[N_chunk, M], I3[N_chunk, M]; 1.0 kB): partial results" in parts.stored[1]
     assert re.search(r"\n  stored: partial results of \d+ chunks of N side by side \(", str(parts))
 
