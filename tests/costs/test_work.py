@@ -19,7 +19,7 @@ from blockbuster.costs.scalars import scalar
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.observer import TileObserver
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.program import For, Let, Load, statements
+from blockbuster.emit.tile.program import For, Issue, Let, Load, statements
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
 from blockbuster.interp.semantics import Float64
 from blockbuster.ir.ops import Functional, Pointwise
@@ -132,7 +132,7 @@ def has_spans(program):
 
 def in_windows(program, buffer):
     """True if windows or their taps read an array: they may skip elements of an axis."""
-    loads = (s for n in program.nests for s in statements(n.body) if isinstance(s, Load))
+    loads = (s for n in program.nests for s in statements(n.body) if isinstance(s, Load | Issue))
     axes = (axis for load in loads if load.view.buffer == buffer for axis in load.view.dims)
     return any(isinstance(axis, Strided) for axis in axes)
 
