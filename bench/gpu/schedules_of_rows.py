@@ -16,7 +16,6 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing import get_context
@@ -134,7 +133,7 @@ def _measured(trial: Trial, kernel: bb.Kernel, alone: Any) -> Record:
     x = torch.randn([size for _, size in trial.sizes], device="cuda", dtype=torch.float16)
     made = launch(x)
     torch.cuda.synchronize()
-    with alone or nullcontext():
+    with alone:
         clock, call = Clock(), partial(launch, x, made)
         cold = statistics.median(clock.cold(call, COLD) for _ in range(ROUNDS))
         graph = clock.graph(call, WARM)

@@ -21,7 +21,9 @@ LINE, SECTOR = 128, 32
 """Bytes of a line, and of the parts of it that are moved if they are asked for."""
 
 MASKED = 2
-"""Instructions of a lane for a mask of what it moves at once: a comparison, and to keep it."""
+"""Instructions of a lane for a mask of what it moves at once: to compare and to keep the answer.
+
+In machine code for gelu by hand of rows of 8191 they are 146 for 32 loads and 32 stores."""
 
 VECTOR = 16
 """Bytes that a lane moves at once, at most."""
@@ -98,7 +100,7 @@ def _begins(view: View, tile: Tile, extents: Extents) -> int:
     return gcd(axis.start.value(extents.sizes), *steps)
 
 
-def tests(tile: Tile, tiling: Tiling, at_once: int) -> int:
+def masks(tile: Tile, tiling: Tiling, at_once: int) -> int:
     """Instructions of lanes for the masks of an access: a test for as many elements along a ragged
     dim as a lane moves at once.
 

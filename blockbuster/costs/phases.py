@@ -264,7 +264,7 @@ class Counting:
             sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
             sums.instructions += COPIED * moved // wide
-            sums.instructions += tiles * lines.tests(tile, self.tiling, wide // width)
+            sums.instructions += tiles * lines.masks(tile, self.tiling, wide // width)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return

@@ -94,7 +94,7 @@ def _nests(program: ArrayProgram, equation: Equation) -> bool:
         return True
     (x,) = equation.operands
     assert isinstance(x, Value)
-    length_of = _lengths(program)
+    length_of = lengths_of(program)
     before, after = (
         [length_of(axis) for axis in shape if isinstance(axis, str)]
         for shape in (program.shape_of(x), equation.shape)
@@ -164,7 +164,7 @@ def _pairs(program: ArrayProgram) -> tuple[tuple[Dim, Dim], ...]:
 
 def _named(program: ArrayProgram, first: Dim, second: Dim) -> Pair:
     """A pair with the name of the merged dim: that of a dim that is as long, or a new one."""
-    length_of, dims = _lengths(program), program.dims
+    length_of, dims = lengths_of(program), program.dims
     length = length_of(first) * length_of(second)
     for dim in dims:
         if dim not in (first, second) and length_of(dim) == length:
@@ -175,7 +175,7 @@ def _named(program: ArrayProgram, first: Dim, second: Dim) -> Pair:
     return Pair(first, second, name)
 
 
-def _lengths(program: ArrayProgram) -> Callable[[Dim], Length]:
+def lengths_of(program: ArrayProgram) -> Callable[[Dim], Length]:
     """The function from a dim to its size, in terms of those that follow from no others."""
     fixed = program.sizes
     rules = {rule.dim: rule.length for rule in program.definitions}
@@ -244,7 +244,7 @@ def _rules(program: ArrayProgram, pair: Pair) -> tuple[Rule, ...]:
         found[replace(rule, length=pair.length(rule.length))] = None
     defined = {rule.dim for rule in program.definitions}
     if pair.name not in program.dims and defined.issuperset(both):
-        length_of = _lengths(program)
+        length_of = lengths_of(program)
         length = length_of(pair.first) * length_of(pair.second)
         if not set(both) & set(length.dims):
             found[Rule(pair.name, length)] = None

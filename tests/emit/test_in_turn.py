@@ -26,9 +26,9 @@ def interleaved(x):
     return x.transpose(0, 2, 1).reshape(x.shape[0], 2 * x.shape[2])
 
 
-def kernel_of(fn, schedule, sizes=None, **inputs):
+def kernel_of(fn, schedule, **inputs):
     derivation = bb.fuse(bb.lower(bb.trace(fn, **inputs)))
-    return bb.emit(derivation, sizes or {}, "float32", schedule=schedule)
+    return bb.emit(derivation, {}, "float32", schedule=schedule)
 
 
 BLOCKS = ("C 4, D 8, E 1, F 2, G 2", "C 4, D 4, E 2, F 1, G 2", "C 8, D 2, E 2, F 2, G 2")

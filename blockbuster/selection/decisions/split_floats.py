@@ -15,15 +15,7 @@ from math import prod
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split_float import SplitFloat, is_whole
-from blockbuster.emit.tile.program import (
-    Fold,
-    For,
-    Init,
-    Let,
-    Nest,
-    Stmt,
-    TileProgram,
-)
+from blockbuster.emit.tile.program import Fold, For, Init, Let, Nest, Stmt, TileProgram
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.priors import PRIORS
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from blockbuster.frontend.merged_axes import lengths_of
 from blockbuster.frontend.program import ArrayProgram, Axis, Shape
-from blockbuster.ir.lengths import ONE, Length, size, whole
+from blockbuster.ir.lengths import ONE, Length, whole
 from blockbuster.selection.priors import PRIORS
 
 
@@ -11,16 +12,11 @@ class Extents:
     """The extents of the axes of one program."""
 
     def __init__(self, program: ArrayProgram) -> None:
-        self._rules = {rule.dim: rule.length for rule in program.definitions}
-        self._fixed = {dim: whole(extent) for dim, extent in program.fixed_sizes}
+        self._length_of = lengths_of(program)
 
     def of(self, axis: Axis) -> Length:
         """The extent of an axis."""
-        return self._of_dim(axis) if isinstance(axis, str) else whole(axis)
-
-    def _of_dim(self, dim: str) -> Length:
-        rule = None if dim in self._fixed else self._rules.get(dim)
-        return rule.replaced(self._of_dim) if rule else self._fixed.get(dim) or size(dim)
+        return self._length_of(axis) if isinstance(axis, str) else whole(axis)
 
     def parts(self, few: Shape, many: Shape) -> list[range] | None:
         """The axes of ``many`` into which a reshape splits each axis of ``few``; None if it does

@@ -60,7 +60,7 @@ def cancelling(program: ArrayProgram, *, products: bool = False) -> frozenset[Va
             continue
         made_of.note(value, reads)
         sums = folded.intersection(reads)
-        if is_square and all(one in sums or made_of.meet(one, sums) for one in reads):
+        if is_square and all(read in sums or made_of.meet(read, sums) for read in reads):
             (squared if sums else squares).add(value)
         for kind in (folded, squares, squared):
             if kind.intersection(reads):
