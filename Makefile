@@ -49,7 +49,7 @@ slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(PARALLEL) -m "slow or property" --hypothesis-profile=slow $(ARGS)
 
 prove: $(VENV)/.installed
-	$(BIN)/python -m blockbuster.testing.thorough $(ARGS)
+	$(BIN)/python -m bench.thorough $(ARGS)
 
 notebooks: $(VENV)/.installed-notebooks
 	$(BIN)/python notebooks/build.py $(NAMES)
@@ -117,7 +117,7 @@ $(VENV)/.installed-docs: $(VENV)/.created $(CONFIG)
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-notebooks: $(VENV)/.created $(CONFIG)
-	$(INSTALL) -e '.[draw,notebooks,prove]'
+	$(INSTALL) -e '.[draw,notebooks]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-torch: $(VENV)/.created $(CONFIG)

@@ -14,10 +14,10 @@ from datetime import date
 from pathlib import Path
 
 from blockbuster.testing.cases import read_cases
-from blockbuster.testing.kills import CASES, FORM, TIERS, kills, table
-from blockbuster.testing.mutants import MUTANTS
-from blockbuster.testing.mutants_of_ours import MUTANTS_OF_OURS
 from tests.interp.pairs import told_apart
+from tests.mutants.kills import CASES, FORM, TIERS, kills, table
+from tests.mutants.of_ours import MUTANTS_OF_OURS
+from tests.mutants.of_the_paper import MUTANTS
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden" / "rules"

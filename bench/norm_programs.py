@@ -10,7 +10,7 @@ same for RULES with each of our rules left out.
 import argparse
 
 from blockbuster.rules import PAPER_RULES, RULES
-from blockbuster.testing.norms import norm_programs, quality
+from tests.random_programs.norms import norm_programs, quality
 
 
 def row(name, programs, rules):

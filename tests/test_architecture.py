@@ -262,12 +262,12 @@ def puts_into_code(node: ast.AST) -> bool:
 # What comes from outside passes one of these on its way into a text (see errors.py).
 SHOWN = ("shown", "quoted", "quoted_lines", "comment")
 # Files with other such f-strings: they hold numbers, names that `Names` or a printer's `_unique`
-# made, or what was shown before (errors.py, show.py). testing/thorough.py is no part of the API.
+# made, or what was shown before (errors.py, show.py).
 OURS = {
     "emit/tile/listing.py", "emit/print/numpy/own_functions.py", "emit/print/numpy/reference.py",
     "emit/print/numpy/spelling.py",
     "emit/print/numpy/text.py", "emit/print/triton/launcher.py", "errors.py", "interp/proof.py",
-    "ir/show.py", "selection/plans/whole_text.py", "testing/thorough.py", "view/picture.py",
+    "ir/show.py", "selection/plans/whole_text.py", "view/picture.py",
 }  # fmt: skip
 
 
@@ -279,10 +279,10 @@ def test_what_comes_from_outside_is_shown():
     puts = files(lines_where(puts_into_code, PACKAGE))
 
     # the first line of an error of CUDA's; files that this project writes
-    assert splits <= {"testing/cases.py", "testing/thorough.py"}
+    assert splits <= {"testing/cases.py"}
     # the log of a process, which who reads it quotes
-    assert prints <= {"check/kernel_process.py", "view/terminal.py", "testing/thorough.py"}
-    assert consoles <= {"view/terminal.py", "testing/thorough.py"}
+    assert prints <= {"check/kernel_process.py", "view/terminal.py"}
+    assert consoles <= {"view/terminal.py"}
     assert puts <= OURS
 
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.testing.broad_arrays import broad_example
-from blockbuster.testing.broad_operators import OPERATORS
 from tests.broad import Broad, check
+from tests.random_programs.broad_arrays import broad_example
+from tests.random_programs.broad_operators import OPERATORS
 
 SEEDS = st.integers(0, 2**32 - 1)
 

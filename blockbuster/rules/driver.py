@@ -5,7 +5,7 @@ fusion and companion rules to a fixpoint at every level, take a snapshot, extend
 until no map can be extended. It depends only on the rules' kinds and knows no rule by name.
 
 A level is rewritten in place. It is put back into the program when it is done or its map must
-follow. Tests compare this driver with the plain one of ``testing/plain_driver.py``.
+follow. Tests compare this driver with the plain one of ``tests/rules/plain_driver.py``.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ LAWS = (
     Law("shift", _SHIFTED, "shift", ("max", "min")),
     Law("shift of a sum", _SHIFTED, "shift", ("+",), leaves="s times the number of elements"),
 )
-"""Every law. ``testing/laws.py`` proves each row, and refutes it without its condition."""
+"""Every law. The tests prove each row, and refute it without its condition."""
 
 OUT_OF_EXTREMA = ("exp", "recip0", "reciprocal")
 """What s >= 0 is made by if it moves out of a maximum or minimum.

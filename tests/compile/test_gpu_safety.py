@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.testing.softmax_contexts import context
+from tests.random_programs.softmax_contexts import context
 
 pytestmark = pytest.mark.gpu
 ROUNDING = {"float32": 1e-5, "float16": 4e-3}

@@ -10,9 +10,9 @@ import blockbuster as bb
 from blockbuster.errors import RuleError
 from blockbuster.ir.graph import Graph, Output, Value
 from blockbuster.rules import RULES, WholeDim
-from blockbuster.testing.walks import EVERY_RULE
 from blockbuster.view.cli import main
 from tests.parameters import one_in
+from tests.random_programs.walks import EVERY_RULE
 from tests.rules.test_driver import GRAPH, Negate, Restore
 
 EVERY_ONE = (*EVERY_RULE, WholeDim())

@@ -13,9 +13,9 @@ from blockbuster.emit.tile.traffic import Arithmetic, arithmetic
 from blockbuster.interp.binding import list_only
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import size_class
-from blockbuster.testing.strategies import block_graphs, sizes_and_blocks
 from tests.emit.cases import TEXTS, graph_of, pass_chains, sizes_of
 from tests.emit.counting import TileCounts
+from tests.random_programs.strategies import block_graphs, sizes_and_blocks
 
 
 class Operators(TileCounts):

@@ -13,7 +13,7 @@ from blockbuster.emit.print.numpy.text import Text
 from blockbuster.emit.tile.dataflow import defined, folded
 from blockbuster.errors import TraceError
 from blockbuster.ir.dtypes import INTEGERS
-from blockbuster.testing.broad_arrays import broad_example
+from tests.random_programs.broad_arrays import broad_example
 
 DTYPES = ("bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float32", "float64")
 
@@ -56,9 +56,7 @@ def test_every_tile_has_its_dtype(seed):
 OF_INTEGERS_ALONE = [
     lambda x: np.exp(x.astype("int64")) * x,
     lambda x: np.tanh(x.astype("int32")) + x,
-    lambda x: (
-        bb.sigmoid(x.astype("int8")) * bb.silu(x.astype("int8")) * bb.gelu(x.astype("int8"))
-    ),
+    lambda x: bb.sigmoid(x.astype("int8")) * bb.silu(x.astype("int8")) * bb.gelu(x.astype("int8")),
     lambda x: bb.erf(x.astype("int64")) * x,
     lambda x: (bb.abs(x).astype("int64") + 2) ** 0.5 * x,
     lambda x: 2.5 ** x.astype("int64"),

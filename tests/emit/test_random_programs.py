@@ -10,9 +10,9 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.traffic import elements_moved
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
-from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
 from tests.emit.cases import FOLDER, pass_chains
 from tests.emit.counting import count_run, tile_traffic
+from tests.random_programs.strategies import block_graphs, inputs_for, sizes_and_blocks
 
 
 @given(data=st.data())

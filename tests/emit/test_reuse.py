@@ -15,8 +15,8 @@ from blockbuster.emit.tile.reuse import reuse_in
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
-from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
 from tests.emit.cases import FOLDER
+from tests.random_programs.strategies import block_graphs, inputs_for, sizes_and_blocks
 
 
 @given(data=st.data())

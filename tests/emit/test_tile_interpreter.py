@@ -40,7 +40,6 @@ from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.parse import parse
-from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
 from tests.emit import cases
 from tests.emit.cases import (
     FOLDER,
@@ -53,6 +52,7 @@ from tests.emit.cases import (
 )
 from tests.emit.counting import count_run
 from tests.parameters import rest_slow
+from tests.random_programs.strategies import block_graphs, inputs_for, sizes_and_blocks
 
 SQUARE = parse("graph(X: M[M]) { Y = map M (x in X) { y = square(x) yield y } return Y }")
 SUM = parse("""

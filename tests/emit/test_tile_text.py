@@ -61,10 +61,10 @@ from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Rel
 from blockbuster.ir.types import size_class
 from blockbuster.ir.views import Run, Strided
 from blockbuster.rules.safety import RESCALED
-from blockbuster.testing.strategies import block_graphs
 from tests.emit.random_spans import with_spans
 from tests.frontend.programs import OPAQUE, PROGRAMS
 from tests.parameters import one_in
+from tests.random_programs.strategies import block_graphs
 
 KINDS = [
     kind

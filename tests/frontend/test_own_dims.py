@@ -16,7 +16,7 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.ops import Map, Relabel
 from blockbuster.ir.verify import verify
 from blockbuster.testing.arrays import random_array_function, random_norm_function
-from blockbuster.testing.broad_arrays import broad_example
+from tests.random_programs.broad_arrays import broad_example
 
 
 def attention(q, k, v):

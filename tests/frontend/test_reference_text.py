@@ -14,9 +14,9 @@ from blockbuster.frontend.oracle_sources import definitions
 from blockbuster.frontend.reference_text import UserFunction
 from blockbuster.ir.expr import Size
 from blockbuster.testing.arrays import random_array_function
-from blockbuster.testing.broad_arrays import broad_example
 from tests.emit.cases import FOLDER
 from tests.frontend.programs import OPAQUE, PROGRAMS, inputs_for
+from tests.random_programs.broad_arrays import broad_example
 
 
 def reference_of(program, free=()):

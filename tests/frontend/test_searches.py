@@ -13,8 +13,8 @@ from bench.costs.binary import binary_of
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
 from blockbuster.runtime.launch import run_interpreted
-from blockbuster.testing.searches import search_program
 from tests.parameters import rest_slow
+from tests.random_programs.searches import search_program
 
 
 def gate(x, w):

@@ -18,7 +18,7 @@ from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.semantics import Float32, Float64, Refused
 from blockbuster.ir.ops import Collect
 from blockbuster.ir.types import Type
-from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
+from tests.random_programs.strategies import block_graphs, inputs_for, sizes_and_blocks
 
 
 def lowered(function, **dims):

@@ -14,7 +14,7 @@ from blockbuster.ir.ops import Accumulate, Collect, Elementwise, Functional, Map
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import Type
 from blockbuster.ir.verify import verify
-from blockbuster.testing.strategies import block_graphs
+from tests.random_programs.strategies import block_graphs
 
 BLOCK = Type((), ("M", "K"))
 ROWS = Type(("M",), ("K",))

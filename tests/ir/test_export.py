@@ -9,7 +9,7 @@ from blockbuster.ir import Graph, parse
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Value
 from blockbuster.ir.ops import Map
-from blockbuster.testing.strategies import block_graphs
+from tests.random_programs.strategies import block_graphs
 
 EDGES = categorical_multiedge_match(["operand", "port", "type"], [None, None, None])
 

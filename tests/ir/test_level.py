@@ -23,9 +23,9 @@ from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES
 from blockbuster.rules.driver import fuse
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.matrices import MatrixPrograms
-from blockbuster.testing.norms import norm_programs
-from blockbuster.testing.plain_driver import plain_fuse
 from blockbuster.testing.programs import BlockPrograms
+from tests.random_programs.norms import norm_programs
+from tests.rules.plain_driver import plain_fuse
 
 RULE_SETS = {"paper": PAPER_RULES, "ours": RULES, "peeling": PEELING_RULES}
 WRONGLY_SURE = (308, 344, 463, 566, 1103, 1364, 1635, 1838)

@@ -15,7 +15,7 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.parse import parse
 from blockbuster.ir.show import KEYWORDS, RESERVED, show
 from blockbuster.ir.types import Type
-from blockbuster.testing.strategies import block_graphs
+from tests.random_programs.strategies import block_graphs
 
 PROGRAMS = {
     "functional": "graph(a: [M,K], b: [N,K]) { t = dot(a, b) return t }",

@@ -14,8 +14,8 @@ from blockbuster.ir.ops import Elementwise, Functional, Map
 from blockbuster.ir.parse import parse
 from blockbuster.rules import PAPER_RULES, fuse
 from blockbuster.rules.base import LocalRule, Match, Rule, unheard
-from blockbuster.testing.plain_driver import plain_fuse
 from tests.interp import examples
+from tests.rules.plain_driver import plain_fuse
 
 GRAPH = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x) yield y } return Y }")
 NEGATED = Elementwise(call("neg", Arg(0)))

@@ -19,8 +19,8 @@ from blockbuster.rules.base import LocalRule
 from blockbuster.rules.driver import fuse
 from blockbuster.rules.fuse_elementwise import MOST
 from blockbuster.testing.arrays import random_array_function
-from blockbuster.testing.plain_driver import plain_fuse
-from blockbuster.testing.strategies import block_graphs
+from tests.random_programs.strategies import block_graphs
+from tests.rules.plain_driver import plain_fuse
 
 RULE_SETS = {"paper": PAPER_RULES, "ours": RULES}
 each_rule_set = pytest.mark.parametrize("rules", RULE_SETS.values(), ids=RULE_SETS)

@@ -24,12 +24,12 @@ from blockbuster.testing.cases import problem, read_cases
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.generators import GENERATORS, arrays
 from blockbuster.testing.matrices import MatrixPrograms
-from blockbuster.testing.norms import norm_programs
-from blockbuster.testing.searches import search_programs
 from blockbuster.testing.sites import Site, difference, flaw, sites
-from blockbuster.testing.softmaxes import softmax_programs
-from blockbuster.testing.strategies import programs, programs_with_site
-from blockbuster.testing.walks import EVERY_RULE, RULE_SETS
+from tests.random_programs.norms import norm_programs
+from tests.random_programs.searches import search_programs
+from tests.random_programs.softmaxes import softmax_programs
+from tests.random_programs.strategies import programs, programs_with_site
+from tests.random_programs.walks import EVERY_RULE, RULE_SETS
 from tests.rules.golden import GOLDEN, folder_of
 from tests.rules.numbers import assert_same_numbers
 from tests.rules.test_rolling_update import MUSTS, inputs_of

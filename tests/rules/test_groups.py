@@ -12,7 +12,7 @@ from blockbuster.ir.verify import verify
 from blockbuster.rules import FactorOut, FactorOutExp, LocalLinearity, fuse, reasons, safe
 from blockbuster.testing.planted_sites import SITES
 from blockbuster.testing.sites import UNSETTLED, difference, flaw, sites
-from blockbuster.testing.walks import EVERY_RULE
+from tests.random_programs.walks import EVERY_RULE
 from tests.rules.groups import beside_groups
 from tests.rules.numbers import assert_same_numbers
 

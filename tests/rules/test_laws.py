@@ -13,9 +13,9 @@ from blockbuster.ir.expr import Arg, Const, call
 from blockbuster.rules import laws
 from blockbuster.rules.laws import LAWS, Question, Repaired, repaired
 from blockbuster.rules.separate import ANY, signs_of
-from blockbuster.testing.laws import broken_sides, repair_sides, sides
-from blockbuster.testing.mutate import Copies
+from tests.mutants.mutate import Copies
 from tests.parameters import rest_slow
+from tests.rules.law_programs import broken_sides, repair_sides, sides
 
 ROWS = [(law, monoid) for law in LAWS for monoid in law.monoids]
 BROKEN = [

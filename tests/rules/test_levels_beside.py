@@ -15,7 +15,7 @@ from blockbuster.ir.parse import parse
 from blockbuster.rules import PAPER_RULES, RULES, driver, fuse
 from blockbuster.rules.base import Match, Rule, unheard
 from blockbuster.rules.derivation import Moves, splice
-from blockbuster.testing.plain_driver import plain_fuse
+from tests.rules.plain_driver import plain_fuse
 
 ACTIVATIONS = {"plain": lambda x: x, "exp": bb.exp, "norm": bb.rms_norm}
 EXPERTS = [*product(ACTIVATIONS, ("plain", "exp"), (False, True))]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from blockbuster.testing.walks import EVERY_RULE
+from tests.random_programs.walks import EVERY_RULE
 from tests.rules.golden import GOLDEN, check_golden, folder_of, golden_cases
 
 CASES = [

@@ -14,9 +14,9 @@ from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.ops import Map
 from blockbuster.ir.parse import parse
 from blockbuster.rules import ROLLING_RULES, RULES, ScaleOutOfMagnitude, fuse, overflowing, safe
-from blockbuster.testing.mutants_of_ours import scaled_magnitudes
-from blockbuster.testing.plain_driver import plain_fuse
+from tests.mutants.of_ours import scaled_magnitudes
 from tests.rules.golden import GOLDEN, read_case
+from tests.rules.plain_driver import plain_fuse
 
 CASES = GOLDEN / "scale_out_of_magnitude"
 XW = {"x": "M N", "w": "N"}

@@ -12,9 +12,9 @@ from blockbuster.ir.parse import parse
 from blockbuster.rules import RULES, UNFUSING_RULES, Materialize, fuse, reasons, safe
 from blockbuster.rules.restore import restore
 from blockbuster.testing.generators import GENERATORS
-from blockbuster.testing.norms import norm_programs
 from blockbuster.testing.sites import difference, flaw, sites
 from blockbuster.view.draw import sites as drawn_sites
+from tests.random_programs.norms import norm_programs
 from tests.rules.numbers import assert_same_numbers
 from tests.view.explorer_cases import unpacked
 

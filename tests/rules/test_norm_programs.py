@@ -24,8 +24,8 @@ from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
 from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
 from blockbuster.rules.swap_mean_dot import SwapMeanDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
-from blockbuster.testing.norms import norm_programs, quality
-from blockbuster.testing.softmaxes import softmax_programs
+from tests.random_programs.norms import norm_programs, quality
+from tests.random_programs.softmaxes import softmax_programs
 
 PROGRAMS = 150
 

@@ -16,9 +16,9 @@ from blockbuster.ir.ops import Map
 from blockbuster.ir.types import size_class
 from blockbuster.rules import PAPER_RULES, PEELING_RULES
 from blockbuster.rules.one_block import called, with_one_block
-from blockbuster.testing.strategies import inputs_for, programs, sizes_and_blocks
 from tests.frontend.programs import PROGRAMS
 from tests.parameters import one_in
+from tests.random_programs.strategies import inputs_for, programs, sizes_and_blocks
 
 
 def unviewed(graph: Graph) -> Graph:

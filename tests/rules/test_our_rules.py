@@ -21,8 +21,8 @@ from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, PeelFirstIterat
 from blockbuster.rules.base import Match
 from blockbuster.rules.derivation import splice
 from blockbuster.testing.matrices import MatrixPrograms
-from blockbuster.testing.norms import norm_programs
 from blockbuster.testing.programs import BlockPrograms
+from tests.random_programs.norms import norm_programs
 from tests.rules.golden import GOLDEN, read_case
 from tests.rules.numbers import assert_same_numbers
 from tests.rules.test_every_rule import check_site

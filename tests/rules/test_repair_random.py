@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 
 import blockbuster as bb
-from blockbuster.testing.mutate import Copies
+from tests.mutants.mutate import Copies
 from tests.parameters import one_in
 from tests.rules.dependent import NONE, SOLVER, TABLE, dependents, undecided, wrong
 

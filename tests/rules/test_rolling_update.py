@@ -17,7 +17,7 @@ from blockbuster.ir.parse import parse
 from blockbuster.rules import ROLLING_RULES, RollingUpdate, fuse, reasons, safe
 from blockbuster.runtime.launch import run_batch
 from blockbuster.testing.cases import read_cases
-from blockbuster.testing.mutate import Mutant
+from tests.mutants.mutate import Mutant
 from tests.parameters import one_in, rest_slow
 from tests.rules.golden import GOLDEN
 from tests.rules.rolling_cases import REFUSED, SOLVER, TABLE, cases, reason_of

@@ -17,8 +17,8 @@ from blockbuster.rules import PAPER_RULES, RULES, FuseElementwise, FuseMaps, fus
 from blockbuster.rules.base import LocalRule, Match, Rule, UpstreamRule, takes_levels, unheard
 from blockbuster.rules.explain import explain_with
 from blockbuster.testing.generators import GENERATORS
-from blockbuster.testing.plain_driver import plain_fuse
 from tests.parameters import rest_slow
+from tests.rules.plain_driver import plain_fuse
 
 NEGATION = Elementwise(call("neg", Arg(0)))
 

@@ -14,10 +14,10 @@ from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.ops import Map
 from blockbuster.rules import RULES, RescaleByMagnitude, fuse, safe
 from blockbuster.testing.cases import read_cases
-from blockbuster.testing.mutants_of_magnitudes import MUTANTS_OF_MAGNITUDES
-from blockbuster.testing.mutate import Mutant, judge
-from blockbuster.testing.plain_driver import plain_fuse
+from tests.mutants.mutate import Mutant, judge
+from tests.mutants.of_magnitudes import MUTANTS_OF_MAGNITUDES
 from tests.rules.golden import GOLDEN
+from tests.rules.plain_driver import plain_fuse
 
 BLOCKS = {"M": 2, "N": 4}
 TINY = 1e-40  # below the normal numbers of float32

@@ -9,10 +9,10 @@ from blockbuster.frontend.trace import trace
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.rules import RULES, FactorOut, FactorOutExp, fuse, overflowing, reasons, safe
-from blockbuster.testing.plain_driver import plain_fuse
 from blockbuster.testing.sites import difference
-from blockbuster.testing.softmaxes import softmax_programs
 from tests.parameters import one_in
+from tests.random_programs.softmaxes import softmax_programs
+from tests.rules.plain_driver import plain_fuse
 
 QKV = {"q": "M D", "k": "N D", "v": "N L"}
 XWT = {"x": "T D", "w": "D V", "t": "T"}

@@ -8,7 +8,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.interp.semantics import Float32
-from blockbuster.testing.softmax_contexts import (
+from tests.random_programs.softmax_contexts import (
     ALONG,
     POINTWISE,
     READERS,

@@ -23,11 +23,11 @@ from blockbuster.rules.restore import restore
 from blockbuster.rules.whole_dim import fuse_with_dims, site_of
 from blockbuster.selection.candidates.whole import measure
 from blockbuster.testing.generators import GENERATORS
-from blockbuster.testing.mutate import Mutant
 from blockbuster.testing.sites import DEBTS, Site, difference, does_not_fit, sites
-from blockbuster.testing.strategies import programs
 from tests.frontend.programs import PROGRAMS
+from tests.mutants.mutate import Mutant
 from tests.parameters import one_in
+from tests.random_programs.strategies import programs
 
 RULE = WholeDim()
 OWED = tuple(debt for debt in DEBTS if debt is not does_not_fit)

@@ -19,9 +19,9 @@ from blockbuster.ir.types import size_class
 from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, fuse, safe
 from blockbuster.selection import Symbol, closed_traffic
 from blockbuster.testing.generators import GENERATORS
-from blockbuster.testing.strategies import programs, sizes_and_blocks
 from tests.frontend.programs import PROGRAMS
 from tests.parameters import one_in
+from tests.random_programs.strategies import programs, sizes_and_blocks
 from tests.rules.test_driver_speed import decoder
 from tests.selection.counting import assert_equals_the_count
 

@@ -14,7 +14,7 @@ from blockbuster.ir.types import size_class
 from blockbuster.rules import PEELING_RULES, RULES, fuse, safe
 from blockbuster.selection import closed_traffic
 from blockbuster.testing.generators import GENERATORS
-from blockbuster.testing.strategies import programs
+from tests.random_programs.strategies import programs
 from tests.rules.test_driver_speed import decoder
 from tests.selection.unrolled import Unrolled
 

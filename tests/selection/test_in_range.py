@@ -14,8 +14,8 @@ from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.array_dtypes import typed_for_cpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.interp.evaluate import evaluate
-from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
 from tests.emit.cases import FOLDER
+from tests.random_programs.strategies import block_graphs, inputs_for, sizes_and_blocks
 
 
 def attention(q, k, v):

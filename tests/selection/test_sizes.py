@@ -16,7 +16,7 @@ from blockbuster.ir.lengths import Rule, share_of, size
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.runtime.given import family_of
 from blockbuster.selection.plans import plan as plan_module
-from blockbuster.testing.broad_arrays import broad_example
+from tests.random_programs.broad_arrays import broad_example
 
 ARRAYS = [("x", ("M", "K")), ("w", ("K", 1)), ("b", ("M'",)), ("s", ())]
 SHAPES = {"x": (2, 3), "w": (3, 1), "b": (2,), "s": ()}

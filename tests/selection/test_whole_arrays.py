@@ -13,10 +13,10 @@ from blockbuster.selection.plans.whole_part import why_not_whole
 from blockbuster.selection.plans.whole_price import price_of_whole
 from blockbuster.selection.plans.whole_text import whole_text
 from blockbuster.testing.arrays import random_array_function
-from blockbuster.testing.broad_arrays import broad_example
 from tests.emit.cases import FOLDER
 from tests.frontend.programs import OPAQUE, PROGRAMS, inputs_for
 from tests.parameters import rest_slow
+from tests.random_programs.broad_arrays import broad_example
 
 
 def run(program, inputs, dtype=np.float64):

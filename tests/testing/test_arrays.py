@@ -11,7 +11,7 @@ from blockbuster.frontend import lower, trace
 from blockbuster.interp.semantics import Float64
 from blockbuster.ir.verify import verify
 from blockbuster.testing.arrays import OPERATORS, random_array_function
-from blockbuster.testing.strategies import array_functions, inputs_for, sizes_and_blocks
+from tests.random_programs.strategies import array_functions, inputs_for, sizes_and_blocks
 
 
 @given(st.data())

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from blockbuster.testing.cases import read_cases
-from blockbuster.testing.kills import CASES, FORM, TIERS, kills, table
-from blockbuster.testing.mutants import MUTANTS
-from blockbuster.testing.mutants_of_ours import MUTANTS_OF_OURS
+from tests.mutants.kills import CASES, FORM, TIERS, kills, table
+from tests.mutants.of_ours import MUTANTS_OF_OURS
+from tests.mutants.of_the_paper import MUTANTS
 from tests.rules.golden import GOLDEN
 
 COMMITTED = Path(__file__).parents[2] / "bench" / "results" / "prove" / "kills.json"

@@ -7,16 +7,16 @@ import pytest
 from blockbuster.ir.graph import Value
 from blockbuster.ir.parse import parse
 from blockbuster.rules import PAPER_RULES, FuseMaps
-from blockbuster.testing import mutants
 from blockbuster.testing.cases import read_cases
-from blockbuster.testing.mutants_of_ours import MUTANTS_OF_OURS
-from blockbuster.testing.mutate import Mutant, judge
 from blockbuster.testing.planted_sites import SITES
 from blockbuster.testing.sites import flaw, sites
+from tests.mutants.mutate import Mutant, judge
+from tests.mutants.of_ours import MUTANTS_OF_OURS
+from tests.mutants.of_the_paper import MUTANTS as MUTANTS_OF_THE_PAPER
 from tests.parameters import one_in
 from tests.rules.golden import GOLDEN
 
-MUTANTS = mutants.MUTANTS + MUTANTS_OF_OURS
+MUTANTS = MUTANTS_OF_THE_PAPER + MUTANTS_OF_OURS
 MUTATED = {m.rule_module for m in MUTANTS}
 
 

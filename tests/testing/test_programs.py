@@ -17,7 +17,7 @@ from blockbuster.ir.ops import Accumulate, Functional, Map, Reduce
 from blockbuster.ir.parse import parse
 from blockbuster.ir.verify import verify
 from blockbuster.testing.programs import BlockPrograms
-from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
+from tests.random_programs.strategies import block_graphs, inputs_for, sizes_and_blocks
 
 
 @given(block_graphs(whole=False))

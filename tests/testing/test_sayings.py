@@ -10,8 +10,8 @@ import blockbuster as bb
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import size_class
 from blockbuster.selection.priors import PRIORS
-from blockbuster.testing.sayings import WAYS, everyday
 from tests.parameters import one_in, rest_slow
+from tests.random_programs.sayings import WAYS, everyday
 
 PROGRAMS = 300
 COMPILED = 8

@@ -9,7 +9,7 @@ from blockbuster.ir.ops import Map
 from blockbuster.rules import PAPER_RULES, FuseMaps
 from blockbuster.testing.generators import GENERATORS, program_for
 from blockbuster.testing.sites import Finder, sites
-from blockbuster.testing.walks import EVERY_RULE
+from tests.random_programs.walks import EVERY_RULE
 
 
 @pytest.mark.parametrize("kind", GENERATORS)

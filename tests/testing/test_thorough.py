@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from blockbuster.testing import thorough, walks
+from bench import thorough
+from bench.thorough import Run, main, markdown
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.sites import Flaw
-from blockbuster.testing.thorough import Run, main, markdown
-from blockbuster.testing.walks import ORDERED, RANDOM, Tally, walked
+from tests.random_programs import walks
+from tests.random_programs.walks import ORDERED, RANDOM, Tally, walked
 
 
 def test_a_walk_is_named_by_its_seed_and_number():

@@ -14,9 +14,9 @@ from blockbuster.ir.ops import Collect, Map, Rescale
 from blockbuster.ir.parse import parse
 from blockbuster.rules import PEELING_RULES
 from blockbuster.testing.generators import GENERATORS
-from blockbuster.testing.strategies import programs
 from blockbuster.view.draw import draw, draw_step, sites, to_dot
 from blockbuster.view.picture import BUFFERED, SITE
+from tests.random_programs.strategies import programs
 
 EDGE = re.compile(
     r' *"(?P<tail>[^"]+)" -> "(?P<head>[^"]+)"(:x\d+:w)? '

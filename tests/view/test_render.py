@@ -17,10 +17,10 @@ import blockbuster as bb
 from blockbuster import examples
 from blockbuster.ir.parse import parse
 from blockbuster.testing.generators import GENERATORS
-from blockbuster.testing.strategies import programs
 from blockbuster.view import render as module
 from blockbuster.view.draw import Drawing, draw, draw_step, to_dot
 from blockbuster.view.render import can_render, render, renderer
+from tests.random_programs.strategies import programs
 from tests.view.test_draw import ID, SMALL
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -17,9 +17,9 @@ from blockbuster.machines import AUTO, NAMES, machine
 from blockbuster.view.render import HOW_TO, renderer
 from blockbuster.view.terminal import say
 
-PACKAGES = ("numpy", "sympy", "networkx", "rich", "triton", "torch", "hypothesis")
+PACKAGES = ("numpy", "sympy", "networkx", "rich", "triton", "torch")
 EXAMPLES = ""
-EXTRAS = {"torch": "torch", "hypothesis": "prove"}
+EXTRAS = {"torch": "torch"}
 
 
 def add_arguments(_: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ them.
 
 from __future__ import annotations
 
-from blockbuster.testing.mutate import Mutant
+from tests.mutants.mutate import Mutant
 
 RIGHT = "if op.iterated[left.port] and not op.iterated[right.port]:"
 SUMMED = 'body.nodes[1].op == Reduce(loop.dim, "+")'

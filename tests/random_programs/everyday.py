@@ -15,7 +15,7 @@ import numpy as np
 from blockbuster import frontend as bb
 
 if TYPE_CHECKING:
-    from blockbuster.testing.sayings import Spelling
+    from tests.random_programs.sayings import Spelling
 
 Array = Any
 Need = Callable[[str, str], Array]

@@ -17,7 +17,7 @@ import numpy as np
 from blockbuster.errors import TraceError
 from blockbuster.frontend.trace import trace
 from blockbuster.testing.arrays import ArrayFunction
-from blockbuster.testing.broad_operators import (
+from tests.random_programs.broad_operators import (
     OPAQUE,
     OPERATORS,
     PAIRS,
@@ -25,7 +25,7 @@ from blockbuster.testing.broad_operators import (
     REDUCTIONS,
     RELATIONS,
 )
-from blockbuster.testing.broad_views import concat, heads, indexed, spread, turned, windowed
+from tests.random_programs.broad_views import concat, heads, indexed, spread, turned, windowed
 
 Array = Any
 Options = tuple[Any, ...]

@@ -5,9 +5,9 @@ In exact arithmetic these mutants are right: only golden cases show that digits 
 
 from __future__ import annotations
 
-from blockbuster.testing.mutate import Mutant
+from tests.mutants.mutate import Mutant
 
-FOUND = "found = [terms.known(\"fold +\", (at,), dim) for s in squares if (at := terms.known(*s))]"
+FOUND = 'found = [terms.known("fold +", (at,), dim) for s in squares if (at := terms.known(*s))]'
 
 
 def of_means() -> tuple[Mutant, ...]:

@@ -1,4 +1,4 @@
-"""The thorough profile: ``python -m blockbuster.testing.thorough``, or ``make prove``.
+"""The thorough profile: ``python -m bench.thorough``, or ``make prove``.
 
 At least 20,000 random programs and 100,000 checked steps, in parallel, with a progress bar. It may
 be interrupted: a state file keeps the progress, and the next start continues. It ends with a
@@ -25,17 +25,18 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from blockbuster.testing.walks import Tally, walked
+from tests.random_programs.walks import Tally, walked
 
 CHUNK = 25  # programs of one task; a task done is a line in the state file
 ROUND = 16  # tasks between two looks at what is reached
 SCHEMA = "blockbuster.prove/1"
-PACKAGE = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[1]
+SOURCES = ("blockbuster", "tests/random_programs")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run, or go on with, the profile; the exit code is 1 where a step was wrong."""
-    parser = argparse.ArgumentParser(prog="python -m blockbuster.testing.thorough")
+    parser = argparse.ArgumentParser(prog="python -m bench.thorough")
     parser.add_argument("--programs", type=int, default=20_000, help="at least (default 20000)")
     parser.add_argument("--steps", type=int, default=100_000, help="at least (default 100000)")
     parser.add_argument("--seed", type=int, default=0)
@@ -159,7 +160,7 @@ def markdown(data: dict[str, Any]) -> str:
         "",
         f"- seed {data['seed']}, programs {data['program_numbers'][0]} to "
         f"{data['program_numbers'][1]}; again: "
-        f"`python -m blockbuster.testing.thorough --seed {data['seed']} --programs {programs}`",
+        f"`python -m bench.thorough --seed {data['seed']} --programs {programs}`",
         f"- {wall:,.0f} s on {data['workers']} processes, {cpu:,.0f} s of processor time: "
         f"{programs / cpu:.1f} programs and {steps / cpu:.1f} checked steps per processor second",
         f"- {data['machine']}; {data['versions']}; sources {data['sources'][:12]}",
@@ -179,8 +180,8 @@ def markdown(data: dict[str, Any]) -> str:
 def sources_digest() -> str:
     """A digest of all source files, so that a state file is never continued by other code."""
     digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    for path in sorted(path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
 

@@ -20,8 +20,8 @@ from blockbuster.rules.base import Rule
 from blockbuster.testing.cases import Case, problem
 from blockbuster.testing.check import MOST_SITES, stages
 from blockbuster.testing.generators import program_for
-from blockbuster.testing.mutate import Mutant
 from blockbuster.testing.sites import TRIALS, Site, ill_made, sites
+from tests.mutants.mutate import Mutant
 
 TIERS: Mapping[str, Tier] = {
     "A": FREE, "A, orders drawn": DRAWN, "B": CHARACTERS, "ordered": ORDERED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from blockbuster.testing.broad_arrays import Drawn, Growing
+    from tests.random_programs.broad_arrays import Drawn, Growing
 
 
 def _kind_of_view(to: Growing) -> str:

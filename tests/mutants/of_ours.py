@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from blockbuster.testing.mutants_of_copies import MUTANTS_OF_COPIES
-from blockbuster.testing.mutants_of_factors import MUTANTS_OF_FACTORS
-from blockbuster.testing.mutants_of_magnitudes import MUTANTS_OF_MAGNITUDES
-from blockbuster.testing.mutants_of_shifts import MUTANTS_OF_SHIFTS
-from blockbuster.testing.mutate import Mutant
+from tests.mutants.mutate import Mutant
+from tests.mutants.of_copies import MUTANTS_OF_COPIES
+from tests.mutants.of_factors import MUTANTS_OF_FACTORS
+from tests.mutants.of_magnitudes import MUTANTS_OF_MAGNITUDES
+from tests.mutants.of_shifts import MUTANTS_OF_SHIFTS
 
 OUTPUTS = "if value in op.body.output_values:"
 READERS = 'if body.nodes[reader].op != Functional("dot"):'

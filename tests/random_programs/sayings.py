@@ -19,7 +19,7 @@ import numpy as np
 from blockbuster import frontend as bb
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.trace import trace
-from blockbuster.testing.everyday import PARTS, Need
+from tests.random_programs.everyday import PARTS, Need
 
 Array = Any
 

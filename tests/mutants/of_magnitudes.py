@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blockbuster.testing.mutate import Mutant
+from tests.mutants.mutate import Mutant
 
 RULE, PATTERN, PRODUCTS = "RescaleByMagnitude", "magnitude_groups", "separate"
 

@@ -1,0 +1,1 @@
+"""Mutants of the rules: the property suite and the golden cases must kill each."""

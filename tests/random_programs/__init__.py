@@ -1,0 +1,1 @@
+"""Random programs of many kinds, and walks of rules over them: what property tests draw from."""
