@@ -62,3 +62,33 @@ class Row:
     def name(self) -> str:
         """The name under which ``blockbuster`` has the function."""
         return self.function.__name__
+
+
+OF_TORCH = "torch: functions and methods"
+"""The group of most of torch's functions."""
+
+
+def of_torch(function: Callable[..., Any], *names: str, group: str = OF_TORCH) -> Row:
+    """The row of a function that takes torch's own arguments, with torch's names of it."""
+    return Row(function, group, torch=names, public=False)
+
+
+def or_method(function: Callable[..., Any], *names: str) -> Row:
+    """The same for a function of torch's that is a method of tensors, too."""
+    return of_torch(function, *names, *(f"Tensor.{name}" for name in names))
+
+
+def of_torch_nn(
+    group: str, *functions: Callable[..., Any], modules: tuple[str, ...] = ("nn.functional.",)
+) -> tuple[Row, ...]:
+    """A row for each function, which torch has under the same name in these modules."""
+    return tuple(
+        of_torch(function, *(f"{module}{function.__name__}" for module in modules), group=group)
+        for function in functions
+    )
+
+
+def named(function: Callable[..., Array], name: str) -> Callable[..., Array]:
+    """``function`` under another name: that of one of a family, such as ``conv2d``."""
+    function.__name__ = function.__qualname__ = name
+    return function

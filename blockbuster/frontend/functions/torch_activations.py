@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -20,7 +21,7 @@ from blockbuster.frontend.functions.pointwise import (
     tanh,
     where,
 )
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch, of_torch_nn
 from blockbuster.frontend.functions.shapes import is_unit
 from blockbuster.frontend.functions.torch_dtypes import to
 from blockbuster.frontend.source import trace_error
@@ -208,35 +209,23 @@ def glu(input: Array, dim: int = -1) -> Array:
 _GROUP = "torch.nn.functional: activations"
 
 
-def _of(function: object, *names: str) -> Row:
-    return Row(function, _GROUP, torch=names, public=False)  # type: ignore[arg-type]
-
+_of = functools.partial(of_torch, group=_GROUP)
 
 ROWS = (
+    *of_torch_nn(
+        _GROUP, softplus, leaky_relu, elu, celu, selu, hardtanh, relu6, hardsigmoid, hardswish,
+        mish, softsign, tanhshrink, glu, softmin,
+    ),
+    *of_torch_nn(
+        _GROUP, softshrink, threshold, rrelu, alpha_dropout, modules=("nn.functional.", ""),
+    ),
+    *of_torch_nn(_GROUP, hardshrink, prelu, modules=("nn.functional.", "", "Tensor.")),
     _of(torch_gelu, "nn.functional.gelu"),
-    _of(softplus, "nn.functional.softplus"),
     _of(log_sigmoid, "nn.functional.logsigmoid", "log_sigmoid"),
-    _of(leaky_relu, "nn.functional.leaky_relu"),
-    _of(elu, "nn.functional.elu"),
-    _of(celu, "nn.functional.celu"),
-    _of(selu, "nn.functional.selu"),
-    _of(hardtanh, "nn.functional.hardtanh"),
-    _of(relu6, "nn.functional.relu6"),
-    _of(hardsigmoid, "nn.functional.hardsigmoid"),
-    _of(hardswish, "nn.functional.hardswish"),
-    _of(mish, "nn.functional.mish"),
-    _of(softsign, "nn.functional.softsign"),
-    _of(tanhshrink, "nn.functional.tanhshrink"),
-    _of(hardshrink, "nn.functional.hardshrink", "hardshrink", "Tensor.hardshrink"),
-    _of(softshrink, "nn.functional.softshrink", "softshrink"),
-    _of(threshold, "nn.functional.threshold", "threshold"),
-    _of(prelu, "nn.functional.prelu", "prelu", "Tensor.prelu"),
-    _of(rrelu, "nn.functional.rrelu", "rrelu"), _of(glu, "nn.functional.glu"),
     _of(dropout, "nn.functional.dropout", "dropout", *(
         f"nn.functional.dropout{space}d" for space in (1, 2, 3))),
-    _of(alpha_dropout, "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout",
-        "alpha_dropout", "feature_alpha_dropout"),
-    _of(functional_softmax, "nn.functional.softmax"), _of(softmin, "nn.functional.softmin"),
+    _of(alpha_dropout, "nn.functional.feature_alpha_dropout", "feature_alpha_dropout"),
+    _of(functional_softmax, "nn.functional.softmax"),
     _of(functional_log_softmax, "nn.functional.log_softmax"),
     _of(torch_softmax, "softmax", "Tensor.softmax"),
     _of(torch_log_softmax, "log_softmax", "Tensor.log_softmax"),

@@ -5,11 +5,11 @@ A weight has the rows of all gates one below the other, in torch's order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from blockbuster.frontend.functions.joins import chunk
 from blockbuster.frontend.functions.pointwise import relu, sigmoid, tanh
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch_nn
 from blockbuster.frontend.functions.torch_layers import linear
 
 
@@ -53,8 +53,6 @@ def lstm_cell(
     return sigmoid(show) * tanh(memory), memory
 
 
-def _of(function: Callable[..., Array]) -> Row:
-    return Row(function, "torch.nn: cells", torch=(function.__name__,), public=False)
-
-
-ROWS = (_of(rnn_tanh_cell), _of(rnn_relu_cell), _of(gru_cell), _of(lstm_cell))
+ROWS = of_torch_nn(
+    "torch.nn: cells", rnn_tanh_cell, rnn_relu_cell, gru_cell, lstm_cell, modules=("",)
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from blockbuster.frontend.functions.images import (
@@ -14,35 +14,26 @@ from blockbuster.frontend.functions.images import (
     geometry,
     with_bias,
 )
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, named, of_torch_nn
 from blockbuster.frontend.functions.shapes import reshape
 from blockbuster.frontend.functions.spatial import in_batches, is_at_least, known, number, numbers
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
 
 
-def conv1d(
-    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Array:  # fmt: skip
-    """The products of windows of the last axis with weights, summed over taps and channels."""
-    return _conv(input, weight, bias, padding, geometry("conv1d", 1, stride, dilation, groups))
+def _of_axes(count: int) -> Callable[..., Array]:
+    """The convolution of images of ``count`` axes."""
+    name = f"conv{count}d"
 
+    def convolution(
+        input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1,
+    ) -> Array:  # fmt: skip
+        """The products of windows with weights, summed over taps and channels."""
+        of = geometry(name, count, stride, dilation, groups)
+        return _conv(input, weight, bias, padding, of)
 
-def conv2d(
-    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Array:  # fmt: skip
-    """``conv1d`` over the last two axes."""
-    return _conv(input, weight, bias, padding, geometry("conv2d", 2, stride, dilation, groups))
-
-
-def conv3d(
-    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Array:  # fmt: skip
-    """``conv1d`` over the last three axes."""
-    return _conv(input, weight, bias, padding, geometry("conv3d", 3, stride, dilation, groups))
+    return named(convolution, name)
 
 
 def _conv(x: Array, w: Array, bias: Array | None, padding: Any, of: Geometry) -> Array:
@@ -106,8 +97,6 @@ def _pads(padding: Any, w: Array, of: Geometry) -> list[tuple[int, int]]:
     return [(n // 2, n - n // 2) for n in spare]
 
 
-ROWS = tuple(
-    Row(function, "torch.nn.functional: convolutions", public=False,
-        torch=(f"nn.functional.{function.__name__}", function.__name__))
-    for function in (conv1d, conv2d, conv3d)
-)  # fmt: skip
+ROWS = of_torch_nn(
+    "torch.nn.functional: convolutions", *map(_of_axes, (1, 2, 3)), modules=("nn.functional.", "")
+)

@@ -7,7 +7,7 @@ from typing import Any
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.filled import eye, full
 from blockbuster.frontend.functions.pointwise import astype, maximum
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch
 from blockbuster.frontend.sizes import SizeExpr, trace_among
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.dtypes import TRUTH
@@ -68,14 +68,8 @@ def _in_dtype(made: Array, dtype: Any) -> Array:
     return made if dtype is None else astype(made, dtype)
 
 
-_GROUP = "torch: functions and methods"
-
-
-def _of(function: Any, *names: str) -> Row:
-    return Row(function, _GROUP, torch=names, public=False)
-
-
 ROWS = (
-    _of(torch_ones, "ones"), _of(torch_zeros, "zeros", "empty"), _of(torch_full, "full"),
-    _of(torch_arange, "arange"), _of(torch_eye, "eye"), _of(torch_linspace, "linspace"),
+    of_torch(torch_ones, "ones"), of_torch(torch_zeros, "zeros", "empty"),
+    of_torch(torch_full, "full"), of_torch(torch_arange, "arange"), of_torch(torch_eye, "eye"),
+    of_torch(torch_linspace, "linspace"),
 )  # fmt: skip

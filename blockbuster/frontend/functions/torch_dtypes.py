@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.attributes import item_size
 from blockbuster.frontend.functions.pointwise import astype
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, Row, named, of_torch
 from blockbuster.frontend.kinds import FLOAT, MASK
 from blockbuster.frontend.memory import own
 from blockbuster.frontend.source import trace_error
@@ -60,9 +59,8 @@ def _cast(method: str, dtype: str) -> Row:
     def cast(input: Array) -> Array:
         return astype(input, dtype, copy=False)
 
-    cast.__name__ = cast.__qualname__ = f"to_{method}"
     cast.__doc__ = f"``x`` in {dtype}."
-    return _of(cast, f"Tensor.{method}")
+    return of_torch(named(cast, f"to_{method}"), f"Tensor.{method}")
 
 
 def is_floating_point(input: Array) -> bool:
@@ -85,13 +83,6 @@ def element_size(input: Array) -> int:
     return item_size(input)
 
 
-_GROUP = "torch: functions and methods"
-
-
-def _of(function: Callable[..., Any], *names: str) -> Row:
-    return Row(function, _GROUP, torch=names, public=False)
-
-
 CASTS = {
     "float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64",
     "bool": "bool", "byte": "uint8", "char": "int8", "short": "int16", "int": "int32",
@@ -99,10 +90,11 @@ CASTS = {
 }  # fmt: skip
 
 ROWS = (
-    _of(to, "Tensor.to"), _of(type_as, "Tensor.type_as"), _of(torch_type, "Tensor.type"),
+    of_torch(to, "Tensor.to"), of_torch(type_as, "Tensor.type_as"),
+    of_torch(torch_type, "Tensor.type"),
     *(_cast(method, dtype) for method, dtype in CASTS.items()),
-    _of(is_floating_point, "is_floating_point", "Tensor.is_floating_point"),
-    _of(is_complex, "is_complex", "Tensor.is_complex"),
-    _of(is_signed, "is_signed", "Tensor.is_signed"),
-    _of(element_size, "Tensor.element_size"),
+    of_torch(is_floating_point, "is_floating_point", "Tensor.is_floating_point"),
+    of_torch(is_complex, "is_complex", "Tensor.is_complex"),
+    of_torch(is_signed, "is_signed", "Tensor.is_signed"),
+    of_torch(element_size, "Tensor.element_size"),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from blockbuster.frontend.functions.pads import pad_last as pad
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.products import matmul
 from blockbuster.frontend.functions.reductions import mean
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch_nn
 from blockbuster.frontend.functions.shapes import (
     broadcast_to,
     flatten,
@@ -194,7 +194,4 @@ def _of_scores(mask: Array | None, padding: Array | None, each: Sequence[Any]) -
     return padding if mask is None else mask + padding
 
 
-ROWS = (
-    Row(multi_head_attention_forward, "torch.nn.functional: layers", public=False,
-        torch=("nn.functional.multi_head_attention_forward",)),
-)  # fmt: skip
+ROWS = of_torch_nn("torch.nn.functional: layers", multi_head_attention_forward)

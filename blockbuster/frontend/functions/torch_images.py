@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray
@@ -13,7 +12,7 @@ from blockbuster.frontend.functions.joins import repeat
 from blockbuster.frontend.functions.pads import pad
 from blockbuster.frontend.functions.pointwise import abs, square, where
 from blockbuster.frontend.functions.reductions import mean
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch, of_torch_nn
 from blockbuster.frontend.functions.shapes import expand_dims, reshape, unflatten
 from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
 from blockbuster.frontend.functions.windows import viewed, windowed
@@ -187,21 +186,12 @@ def local_response_norm(
     return input / (mean(around, -1) * alpha + k) ** beta
 
 
-_FUNCTIONS: tuple[Callable[..., Array], ...] = (
-    unfold, fold, interpolate, local_response_norm,
-)  # fmt: skip
-_ALSO_PLAIN: tuple[Callable[..., Array], ...] = (pixel_shuffle, pixel_unshuffle, channel_shuffle)
 _GROUP = "torch.nn.functional: images"
 
 ROWS = (
-    *(
-        Row(function, _GROUP, torch=(f"nn.functional.{function.__name__}",), public=False)
-        for function in _FUNCTIONS
+    *of_torch_nn(_GROUP, unfold, fold, interpolate, local_response_norm),
+    *of_torch_nn(
+        _GROUP, pixel_shuffle, pixel_unshuffle, channel_shuffle, modules=("", "nn.functional.")
     ),
-    *(
-        Row(function, _GROUP, public=False,
-            torch=(function.__name__, f"nn.functional.{function.__name__}"))
-        for function in _ALSO_PLAIN
-    ),
-    Row(torch_unfold, _GROUP, torch=("Tensor.unfold",), public=False),
-)  # fmt: skip
+    of_torch(torch_unfold, "Tensor.unfold", group=_GROUP),
+)

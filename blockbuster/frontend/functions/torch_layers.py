@@ -14,7 +14,7 @@ from blockbuster.frontend.functions.normalizations import layer_norm, rms_norm, 
 from blockbuster.frontend.functions.pointwise import maximum, rsqrt, sqrt, square, where
 from blockbuster.frontend.functions.products import matmul, norm
 from blockbuster.frontend.functions.reductions import mean, sum
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch, of_torch_nn
 from blockbuster.frontend.functions.shapes import flatten, is_unit, reshape, swapaxes, unflatten
 from blockbuster.frontend.source import trace_error
 
@@ -249,18 +249,13 @@ def _grouped(
 _GROUP = "torch.nn.functional: layers"
 
 ROWS = (
-    Row(torch_embedding, _GROUP, torch=("nn.functional.embedding",), public=False),
-    Row(torch_layer_norm, _GROUP, torch=("nn.functional.layer_norm", "layer_norm"), public=False),
-    Row(torch_rms_norm, _GROUP, torch=("nn.functional.rms_norm", "rms_norm"), public=False),
-    Row(cosine_similarity, _GROUP, public=False,
-        torch=("nn.functional.cosine_similarity", "cosine_similarity")),
-    Row(pairwise_distance, _GROUP, public=False,
-        torch=("nn.functional.pairwise_distance", "pairwise_distance")),
-    Row(cdist, _GROUP, torch=("cdist",), public=False),
-    *(
-        Row(function, _GROUP, torch=(f"nn.functional.{function.__name__}",), public=False)
-        for function in (
-            linear, batch_norm, instance_norm, group_norm, normalize, scaled_dot_product_attention,
-        )
+    *of_torch_nn(
+        _GROUP, linear, batch_norm, instance_norm, group_norm, normalize,
+        scaled_dot_product_attention,
     ),
+    *of_torch_nn(_GROUP, cosine_similarity, pairwise_distance, modules=("nn.functional.", "")),
+    of_torch(torch_embedding, "nn.functional.embedding", group=_GROUP),
+    of_torch(torch_layer_norm, "nn.functional.layer_norm", "layer_norm", group=_GROUP),
+    of_torch(torch_rms_norm, "nn.functional.rms_norm", "rms_norm", group=_GROUP),
+    of_torch(cdist, "cdist", group=_GROUP),
 )  # fmt: skip

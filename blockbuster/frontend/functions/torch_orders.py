@@ -12,7 +12,7 @@ from blockbuster.frontend.functions.joins import flip
 from blockbuster.frontend.functions.orders import argsort, sort
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.reductions import any
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, or_method
 from blockbuster.frontend.functions.shapes import ravel
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.shapes import axes_of
@@ -101,15 +101,8 @@ def _running(name: str, x: Array, dim: int) -> Extreme:
     return Extreme(values, along_axis("cummax", where(holds, place, 0), at))
 
 
-_GROUP = "torch: functions and methods"
-
-
-def _both(function: Any, name: str) -> Row:
-    return Row(function, _GROUP, torch=(name, f"Tensor.{name}"), public=False)
-
-
 ROWS = (
-    _both(torch_sort, "sort"), _both(torch_argsort, "argsort"), _both(msort, "msort"),
-    _both(kthvalue, "kthvalue"), _both(torch_median, "median"), _both(cummax, "cummax"),
-    _both(cummin, "cummin"),
+    or_method(torch_sort, "sort"), or_method(torch_argsort, "argsort"), or_method(msort, "msort"),
+    or_method(kthvalue, "kthvalue"), or_method(torch_median, "median"), or_method(cummax, "cummax"),
+    or_method(cummin, "cummin"),
 )  # fmt: skip

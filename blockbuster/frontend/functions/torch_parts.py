@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -19,7 +19,7 @@ from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.joins import chunk, unbind
 from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.reductions import sum
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch, or_method
 from blockbuster.frontend.functions.shapes import broadcast_to, is_unit, reshape, view
 from blockbuster.frontend.functions.torch_creation import extents
 from blockbuster.frontend.shapes import axes_of
@@ -151,33 +151,21 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     return on_diagonal(input)
 
 
-_GROUP = "torch: functions and methods"
-
-
-def _of(function: Callable[..., Any], *names: str) -> Row:
-    return Row(function, _GROUP, torch=names, public=False)
-
-
-def _both(function: Callable[..., Any], *names: str) -> Row:
-    """A row of a function that is a method, too."""
-    return _of(function, *names, *(f"Tensor.{name}" for name in names))
-
-
 ROWS = (
-    _both(split, "split", "unsafe_split"),
-    _both(torch_chunk, "chunk", "unsafe_chunk"),
-    _both(torch_unbind, "unbind"),
-    _both(tensor_split, "tensor_split"),
-    _both(torch_hsplit, "hsplit"),
-    _both(torch_vsplit, "vsplit"),
-    _both(torch_dsplit, "dsplit"),
-    _both(split_with_sizes, "split_with_sizes"),
-    _both(narrow, "narrow"),
-    _both(select, "select"),
-    _of(expand_as, "Tensor.expand_as"),
-    _of(view_as, "Tensor.view_as"),
-    _of(reshape_as, "Tensor.reshape_as"),
-    _of(sum_to_size, "Tensor.sum_to_size"),
-    _both(adjoint, "adjoint"), _of(broadcast_tensors, "broadcast_tensors"),
-    _of(torch_meshgrid, "meshgrid"), _both(diag_embed, "diag_embed"),
+    or_method(split, "split", "unsafe_split"),
+    or_method(torch_chunk, "chunk", "unsafe_chunk"),
+    or_method(torch_unbind, "unbind"),
+    or_method(tensor_split, "tensor_split"),
+    or_method(torch_hsplit, "hsplit"),
+    or_method(torch_vsplit, "vsplit"),
+    or_method(torch_dsplit, "dsplit"),
+    or_method(split_with_sizes, "split_with_sizes"),
+    or_method(narrow, "narrow"),
+    or_method(select, "select"),
+    of_torch(expand_as, "Tensor.expand_as"),
+    of_torch(view_as, "Tensor.view_as"),
+    of_torch(reshape_as, "Tensor.reshape_as"),
+    of_torch(sum_to_size, "Tensor.sum_to_size"),
+    or_method(adjoint, "adjoint"), of_torch(broadcast_tensors, "broadcast_tensors"),
+    of_torch(torch_meshgrid, "meshgrid"), or_method(diag_embed, "diag_embed"),
 )  # fmt: skip

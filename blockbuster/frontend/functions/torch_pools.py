@@ -19,7 +19,7 @@ import numpy as np
 from blockbuster.frontend.functions.filled import chosen, positions
 from blockbuster.frontend.functions.pointwise import abs, maximum, minimum, sign
 from blockbuster.frontend.functions.reductions import max, mean, sum
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, named, of_torch_nn
 from blockbuster.frontend.functions.shapes import unflatten
 from blockbuster.frontend.functions.spatial import check_rank, known, numbers
 from blockbuster.frontend.functions.windows import windowed
@@ -168,22 +168,45 @@ def _along_each(x: Array, pools: list[Pool]) -> Iterator[tuple[tuple[int, ...], 
         yield from (((at, *rest), one) for rest, one in _along_each(made, others))
 
 
-def _max_pool(count: int, x: Array, windows: tuple[Any, ...], ceil_mode: bool) -> Array:
-    pools = _pools(f"max_pool{count}d", x, count, windows, ceil_mode=ceil_mode)
-    return _pooled(x, pools, max, -np.inf)
+def _max_pool(count: int) -> Callable[..., Array]:
+    name = f"max_pool{count}d"
+
+    def pool(
+        input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
+    ) -> Array:  # fmt: skip
+        """The maxima of windows along the last axes."""
+        windows = kernel_size, stride, padding, dilation
+        return _pooled(
+            input, _pools(name, input, count, windows, ceil_mode=ceil_mode), max, -np.inf
+        )
+
+    return named(pool, name)
 
 
-def _avg_pool(
-    count: int, x: Array, windows: tuple[Any, ...], ceil_mode: bool, with_pad: bool,
-    divisor: int | None = None,
-) -> Array:  # fmt: skip
+def _avg_pool(count: int) -> Callable[..., Array]:
     name = f"avg_pool{count}d"
-    pools = _pools(name, x, count, (*windows, 1), ceil_mode=ceil_mode)
-    if divisor is not None:
-        (by,) = numbers(name, "divisor_override", divisor, 1, -(2**63))
+
+    def pool(
+        input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Array:  # fmt: skip
+        """The means of windows along the last axes."""
+        windows = kernel_size, stride, padding, 1
+        pools = _pools(name, input, count, windows, ceil_mode=ceil_mode)
+        if divisor_override is None:
+            return _means(input, pools, count_include_pad)
+        (by,) = numbers(name, "divisor_override", divisor_override, 1, -(2**63))
         if not by:
             raise trace_error(f"{name} with divisor_override=0", hint="it is not 0")
-        return _pooled(x, pools, sum) / by
+        return _pooled(input, pools, sum) / by
+
+    return named(pool, name)
+
+
+def _means(x: Array, pools: list[Pool], with_pad: bool) -> Array:
+    """The means of windows, of which zeros outside of ``x`` are a part if padding counts."""
     if not any(pool.over or (pool.pad and not with_pad) for pool in pools):
         return _pooled(x, pools, mean)
     made = _pooled(x, pools, sum)
@@ -192,63 +215,21 @@ def _avg_pool(
     return made
 
 
-def avg_pool1d(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Array:  # fmt: skip
-    """The means of windows along the last axis."""
-    return _avg_pool(1, input, (kernel_size, stride, padding), ceil_mode, count_include_pad)
+def _lp_pool(count: int) -> Callable[..., Array]:
+    name = f"lp_pool{count}d"
+
+    def pool(
+        input: Array, norm_type: float, kernel_size: Any, stride: Any = None,
+        ceil_mode: bool = False,
+    ) -> Array:  # fmt: skip
+        """The norms of windows along the last axes."""
+        windows = kernel_size, stride, 0, 1
+        return _norms(input, norm_type, _pools(name, input, count, windows, ceil_mode=ceil_mode))
+
+    return named(pool, name)
 
 
-def avg_pool2d(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Array:  # fmt: skip
-    """The means of windows along the last two axes."""
-    windows = kernel_size, stride, padding
-    return _avg_pool(2, input, windows, ceil_mode, count_include_pad, divisor_override)
-
-
-def avg_pool3d(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Array:  # fmt: skip
-    """The means of windows along the last three axes."""
-    windows = kernel_size, stride, padding
-    return _avg_pool(3, input, windows, ceil_mode, count_include_pad, divisor_override)
-
-
-def max_pool1d(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
-) -> Array:  # fmt: skip
-    """The maxima of windows along the last axis."""
-    windows = kernel_size, stride, padding, dilation
-    return _max_pool(1, input, windows, ceil_mode)
-
-
-def max_pool2d(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
-) -> Array:  # fmt: skip
-    """The maxima of windows along the last two axes."""
-    windows = kernel_size, stride, padding, dilation
-    return _max_pool(2, input, windows, ceil_mode)
-
-
-def max_pool3d(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
-) -> Array:  # fmt: skip
-    """The maxima of windows along the last three axes."""
-    windows = kernel_size, stride, padding, dilation
-    return _max_pool(3, input, windows, ceil_mode)
-
-
-def _lp_pool(
-    count: int, x: Array, norm_type: float, size: Any, stride: Any, ceil_mode: bool
-) -> Array:
-    pools = _pools(f"lp_pool{count}d", x, count, (size, stride, 0, 1), ceil_mode=ceil_mode)
+def _norms(x: Array, norm_type: float, pools: list[Pool]) -> Array:
     if norm_type == math.inf:
         return _pooled(abs(x), pools, max, -np.inf)
     made = _pooled(x**norm_type, pools, sum)
@@ -256,27 +237,6 @@ def _lp_pool(
         if pool.over:  # as torch has it, which takes means times the size of a whole window
             made = made / pool.counts(x, made, with_pad=True) * pool.size
     return (sign(made) * abs(made)) ** (1.0 / norm_type)
-
-
-def lp_pool1d(
-    input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Array:
-    """The norms of windows along the last axis."""
-    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def lp_pool2d(
-    input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Array:
-    """The norms of windows along the last two axes."""
-    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def lp_pool3d(
-    input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Array:
-    """The norms of windows along the last three axes."""
-    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 # to a number of elements ----------------------------------------------------------
@@ -304,51 +264,32 @@ def _parts(name: str, fold: Callable[..., Array], x: Array, axis: int, count: in
     return fold(unflatten(x, axis, (count, x.shape[axis] // count)), axis + 1)
 
 
-def adaptive_avg_pool1d(input: Array, output_size: Any) -> Array:
-    """The means of a number of parts of the last axis."""
-    return _adaptive("adaptive_avg_pool1d", mean, input, 1, output_size)
+def _adaptive_avg_pool(count: int) -> Callable[..., Array]:
+    name = f"adaptive_avg_pool{count}d"
+
+    def pool(input: Array, output_size: Any) -> Array:
+        """The means of parts, a number along each of the last axes."""
+        return _adaptive(name, mean, input, count, output_size)
+
+    return named(pool, name)
 
 
-def adaptive_avg_pool2d(input: Array, output_size: Any) -> Array:
-    """The means of parts, a number along each of the last two axes."""
-    return _adaptive("adaptive_avg_pool2d", mean, input, 2, output_size)
+def _adaptive_max_pool(count: int) -> Callable[..., Array]:
+    name = f"adaptive_max_pool{count}d"
+
+    def pool(
+        input: Array,
+        output_size: Any,
+        return_indices: bool = False,  # noqa: ARG001
+    ) -> Array:
+        """The maxima of parts, a number along each of the last axes."""
+        return _adaptive(name, max, input, count, output_size)
+
+    return named(pool, name)
 
 
-def adaptive_avg_pool3d(input: Array, output_size: Any) -> Array:
-    """The means of parts, a number along each of the last three axes."""
-    return _adaptive("adaptive_avg_pool3d", mean, input, 3, output_size)
+_FAMILIES = (_avg_pool, _max_pool, _lp_pool, _adaptive_avg_pool, _adaptive_max_pool)
 
-
-def adaptive_max_pool1d(
-    input: Array, output_size: Any, return_indices: bool = False  # noqa: ARG001
-) -> Array:
-    """The maxima of a number of parts of the last axis."""
-    return _adaptive("adaptive_max_pool1d", max, input, 1, output_size)
-
-
-def adaptive_max_pool2d(
-    input: Array, output_size: Any, return_indices: bool = False  # noqa: ARG001
-) -> Array:
-    """The maxima of parts, a number along each of the last two axes."""
-    return _adaptive("adaptive_max_pool2d", max, input, 2, output_size)
-
-
-def adaptive_max_pool3d(
-    input: Array, output_size: Any, return_indices: bool = False  # noqa: ARG001
-) -> Array:
-    """The maxima of parts, a number along each of the last three axes."""
-    return _adaptive("adaptive_max_pool3d", max, input, 3, output_size)
-
-
-_FUNCTIONS: tuple[Callable[..., Array], ...] = (
-    avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d,
-    lp_pool1d, lp_pool2d, lp_pool3d,
-    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d,
-    adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d,
-)  # fmt: skip
-
-ROWS = tuple(
-    Row(function, "torch.nn.functional: pools", torch=(f"nn.functional.{function.__name__}",),
-        public=False)
-    for function in _FUNCTIONS
-)  # fmt: skip
+ROWS = of_torch_nn(
+    "torch.nn.functional: pools", *(family(count) for family in _FAMILIES for count in (1, 2, 3))
+)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.frontend.functions.products import matmul, norm, outer
 from blockbuster.frontend.functions.reductions import sum
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch, or_method
 from blockbuster.frontend.functions.torch_layers import linear
 from blockbuster.frontend.source import trace_error
 
@@ -83,27 +83,14 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
     return found if bias is None else found + bias
 
 
-_GROUP = "torch: functions and methods"
-
-
-def _of(function: Callable[..., Array], *names: str) -> Row:
-    return Row(function, _GROUP, torch=names, public=False)
-
-
-def _both(function: Callable[..., Array], *names: str) -> Row:
-    """A row of a function that is a method, too."""
-    return _of(function, *names, *(f"Tensor.{name}" for name in names))
-
-
 ROWS = (
-    _both(addmm, "addmm", "baddbmm"),
-    _both(addbmm, "addbmm"),
-    _both(addmv, "addmv"),
-    _both(addr, "addr"),
-    _both(mv, "mv"),
-    _of(chain_matmul, "chain_matmul"),
-    _of(multi_dot, "linalg.multi_dot"),
-
-    _of(matrix_norm, "linalg.matrix_norm"),
-    _of(bilinear, "nn.functional.bilinear", "bilinear"),
+    or_method(addmm, "addmm", "baddbmm"),
+    or_method(addbmm, "addbmm"),
+    or_method(addmv, "addmv"),
+    or_method(addr, "addr"),
+    or_method(mv, "mv"),
+    of_torch(chain_matmul, "chain_matmul"),
+    of_torch(multi_dot, "linalg.multi_dot"),
+    of_torch(matrix_norm, "linalg.matrix_norm"),
+    of_torch(bilinear, "nn.functional.bilinear", "bilinear"),
 )

@@ -18,7 +18,7 @@ from blockbuster.frontend.functions.reductions import (
     sum,
     var,
 )
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch, or_method
 from blockbuster.frontend.functions.torch_dtypes import to
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.source import trace_error
@@ -148,24 +148,12 @@ def dist(input: Array, other: Array, p: float = 2) -> Array:
     return torch_norm(input - other, p)
 
 
-_GROUP = "torch: functions and methods"
-
-
-def _of(function: Any, *names: str) -> Row:
-    return Row(function, _GROUP, torch=names, public=False)
-
-
-def _both(function: Any, name: str) -> Row:
-    """A row of a function that is a method, too."""
-    return _of(function, name, f"Tensor.{name}")
-
-
 ROWS = (
-    _both(torch_sum, "sum"), _both(torch_mean, "mean"),
-    _both(torch_var, "var"), _both(torch_std, "std"),
-    _of(var_mean, "var_mean"), _of(std_mean, "std_mean"), _both(aminmax, "aminmax"),
-    _both(torch_logsumexp, "logsumexp"), _both(dist, "dist"),
-    _both(torch_norm, "norm"), _of(torch_norm, "linalg.vector_norm", "linalg_vector_norm"),
-    _both(amax, "amax"), _both(amin, "amin"), _both(count, "count_nonzero"),
-    _both(any_of, "any"), _both(all_of, "all"),
+    or_method(torch_sum, "sum"), or_method(torch_mean, "mean"),
+    or_method(torch_var, "var"), or_method(torch_std, "std"),
+    of_torch(var_mean, "var_mean"), of_torch(std_mean, "std_mean"), or_method(aminmax, "aminmax"),
+    or_method(torch_logsumexp, "logsumexp"), or_method(dist, "dist"),
+    or_method(torch_norm, "norm"), of_torch(torch_norm, "linalg.vector_norm", "linalg_vector_norm"),
+    or_method(amax, "amax"), or_method(amin, "amin"), or_method(count, "count_nonzero"),
+    or_method(any_of, "any"), or_method(all_of, "all"),
 )  # fmt: skip

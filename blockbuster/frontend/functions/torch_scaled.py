@@ -6,7 +6,7 @@ from typing import Any
 
 from blockbuster.frontend.functions.pointwise import astype
 from blockbuster.frontend.functions.products import matmul
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.dtypes import FLOAT8
 
@@ -29,4 +29,4 @@ def scaled_mm(
     return astype(found if bias is None else found + bias, out_dtype)
 
 
-ROWS = (Row(scaled_mm, "torch: functions and methods", torch=("_scaled_mm",), public=False),)
+ROWS = (of_torch(scaled_mm, "_scaled_mm"),)

@@ -23,7 +23,7 @@ from blockbuster.frontend.functions.pointwise import (
     where,
 )
 from blockbuster.frontend.functions.reductions import max, min
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, of_torch, or_method
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
 from blockbuster.frontend.functions.torch_creation import extents
@@ -222,34 +222,22 @@ def new_full(input: Array, size: Any, fill_value: Any, *, dtype: Any = None) -> 
     return made if dtype is None or dtype is UNDECIDED else astype(made, dtype)
 
 
-_GROUP = "torch: functions and methods"
-
-
-def _of(function: Any, *names: str) -> Row:
-    return Row(function, _GROUP, torch=names, public=False)
-
-
-def _both(function: Any, *names: str) -> Row:
-    """A row of a function that is a method, too."""
-    return _of(function, *names, *(f"Tensor.{name}" for name in names))
-
-
 ROWS = (
-    _both(t, "t"), _of(dim, "Tensor.dim", "Tensor.ndimension"),
-    _of(numel, "Tensor.numel", "Tensor.nelement", "numel"),
-    _both(detach, "detach"), _of(contiguous, "Tensor.contiguous"), _of(copy_, "Tensor.copy_"),
-    _both(fill_, "fill_"), _both(zero_, "zero_"),
-    _both(masked_fill, "masked_fill"), _of(where_of, "Tensor.where"),
-    _both(add, "add"), _both(sub, "sub", "subtract"), _both(rsub, "rsub"),
-    _both(div, "div", "divide", "true_divide"), _both(frac, "frac"),
-    _of(xlogy, "xlogy", "Tensor.xlogy", "special.xlogy"), _both(logit, "logit"),
-    _both(positive, "positive"),
-    _both(addcmul, "addcmul"), _both(addcdiv, "addcdiv"), _both(lerp, "lerp"),
-    _both(clamp_min, "clamp_min"), _both(clamp_max, "clamp_max"),
-    _both(torch_max, "max"), _both(torch_min, "min"),
-    _both(permute, "permute"),
-    _both(topk, "topk"), _both(gather, "gather"),
-    _of(torch_one_hot, "nn.functional.one_hot"),
-    _of(new_zeros, "Tensor.new_zeros", "Tensor.new_empty"),
-    _of(new_ones, "Tensor.new_ones"), _of(new_full, "Tensor.new_full"),
+    or_method(t, "t"), of_torch(dim, "Tensor.dim", "Tensor.ndimension"),
+    of_torch(numel, "Tensor.numel", "Tensor.nelement", "numel"),
+    or_method(detach, "detach"), of_torch(contiguous, "Tensor.contiguous"),
+    of_torch(copy_, "Tensor.copy_"), or_method(fill_, "fill_"), or_method(zero_, "zero_"),
+    or_method(masked_fill, "masked_fill"), of_torch(where_of, "Tensor.where"),
+    or_method(add, "add"), or_method(sub, "sub", "subtract"), or_method(rsub, "rsub"),
+    or_method(div, "div", "divide", "true_divide"), or_method(frac, "frac"),
+    of_torch(xlogy, "xlogy", "Tensor.xlogy", "special.xlogy"), or_method(logit, "logit"),
+    or_method(positive, "positive"),
+    or_method(addcmul, "addcmul"), or_method(addcdiv, "addcdiv"), or_method(lerp, "lerp"),
+    or_method(clamp_min, "clamp_min"), or_method(clamp_max, "clamp_max"),
+    or_method(torch_max, "max"), or_method(torch_min, "min"),
+    or_method(permute, "permute"),
+    or_method(topk, "topk"), or_method(gather, "gather"),
+    of_torch(torch_one_hot, "nn.functional.one_hot"),
+    of_torch(new_zeros, "Tensor.new_zeros", "Tensor.new_empty"),
+    of_torch(new_ones, "Tensor.new_ones"), of_torch(new_full, "Tensor.new_full"),
 )  # fmt: skip

@@ -11,6 +11,7 @@ tap more. With a stride of 2 it need not: the sum is that of x[u + b + p - t] * 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,37 +27,25 @@ from blockbuster.frontend.functions.images import (
     with_bias,
 )
 from blockbuster.frontend.functions.pads import pad
-from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.row import Array, named, of_torch_nn
 from blockbuster.frontend.functions.shapes import reshape
 from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
 from blockbuster.frontend.source import trace_error
 
 
-def conv_transpose1d(
-    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Array:  # fmt: skip
-    """The sums of weights times elements, each added ``stride`` places behind the one before."""
-    of = geometry("conv_transpose1d", 1, stride, dilation, groups)
-    return _conv(input, weight, bias, padding, output_padding, of)
+def _of_axes(count: int) -> Callable[..., Array]:
+    """The transposed convolution of images of ``count`` axes."""
+    name = f"conv_transpose{count}d"
 
+    def transposed(
+        input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+    ) -> Array:  # fmt: skip
+        """The sums of weights times elements, each ``stride`` places behind the one before."""
+        of = geometry(name, count, stride, dilation, groups)
+        return _conv(input, weight, bias, padding, output_padding, of)
 
-def conv_transpose2d(
-    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Array:  # fmt: skip
-    """``conv_transpose1d`` over the last two axes."""
-    of = geometry("conv_transpose2d", 2, stride, dilation, groups)
-    return _conv(input, weight, bias, padding, output_padding, of)
-
-
-def conv_transpose3d(
-    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Array:  # fmt: skip
-    """``conv_transpose1d`` over the last three axes."""
-    of = geometry("conv_transpose3d", 3, stride, dilation, groups)
-    return _conv(input, weight, bias, padding, output_padding, of)
+    return named(transposed, name)
 
 
 @dataclass(frozen=True)
@@ -187,8 +176,6 @@ def _phases(w: Array, padding: Any, more: Any, of: Geometry) -> list[Phases]:
     return [*map(Phases, sizes, of.strides, of.dilations, pads, extra)]
 
 
-ROWS = tuple(
-    Row(function, "torch.nn.functional: convolutions", public=False,
-        torch=(f"nn.functional.{function.__name__}", function.__name__))
-    for function in (conv_transpose1d, conv_transpose2d, conv_transpose3d)
-)  # fmt: skip
+ROWS = of_torch_nn(
+    "torch.nn.functional: convolutions", *map(_of_axes, (1, 2, 3)), modules=("nn.functional.", "")
+)
