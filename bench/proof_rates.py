@@ -41,7 +41,7 @@ from blockbuster.rules import PAPER_RULES
 from blockbuster.rules.base import Rule
 from blockbuster.rules.derivation import splice
 from blockbuster.testing.generators import GENERATORS
-from blockbuster.testing.sites import Finder
+from tests.random_programs.finder import Finder
 
 RESULTS = Path(__file__).parent / "results" / "prove" / "rates"
 MOST_STEPS = 40

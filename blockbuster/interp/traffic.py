@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-import numpy as np
-
-from blockbuster.interp.binding import bind, sources
-from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.layout import Array
 from blockbuster.interp.observers import Observer, Tensor
 from blockbuster.ir.expr import calls
-from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise, Rescale, Result, Scan
-from blockbuster.ir.types import Dim
 
 N = TypeVar("N")
 M = TypeVar("M")
@@ -90,17 +84,3 @@ class GraphTraffic(Observer):
 def fold_flops(result: Result) -> int:
     """Operations per element to fold an item in: in a group, both sides are rescaled before."""
     return 1 + (2 * calls(result.factor) if isinstance(result, Rescale) else 0)
-
-
-def graph_traffic(
-    graph: Graph, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int] | None = None
-) -> GraphTraffic:
-    """The traffic of a program at these sizes and numbers of blocks, by running it on ones."""
-    bound = bind(graph, None, sizes=sizes, blocks=blocks)
-    inputs = {
-        name: np.ones([1 if d is None else bound.size(d) for d in axes])
-        for name, axes in sources(graph).items()
-    }
-    traffic = GraphTraffic()
-    evaluate(graph, inputs, blocks, sizes, observer=traffic)
-    return traffic

@@ -19,7 +19,6 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.interp.exact import Exact
-from blockbuster.interp.traffic import graph_traffic
 from blockbuster.ir.parse import parse
 from tests.emit.cases import (
     TEXTS,
@@ -27,6 +26,7 @@ from tests.emit.cases import (
     sizes_of,
 )
 from tests.emit.counting import count_run
+from tests.interp.counted import graph_traffic
 
 SQUARE = parse("graph(X: M[M]) { Y = map M (x in X) { y = square(x) yield y } return Y }")
 SUM = parse("""

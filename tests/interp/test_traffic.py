@@ -3,9 +3,9 @@
 import pytest
 
 from blockbuster.interp.binding import dims_of
-from blockbuster.interp.traffic import graph_traffic
 from blockbuster.ir.parse import parse
 from tests.interp import examples
+from tests.interp.counted import graph_traffic
 
 PROTOTYPE = [
     ("ATTENTION_START", {}, (472, 232, 128)),

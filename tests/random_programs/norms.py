@@ -22,9 +22,9 @@ from blockbuster.frontend.lower import lower
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.trace import Trace
 from blockbuster.interp.binding import dims_of
-from blockbuster.interp.traffic import graph_traffic
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import Rule, fuse
+from tests.interp.counted import graph_traffic
 
 DIMS = ("K", "N", "L", "P")
 KINDS = ("rms_norm", "layer_norm", "softmax", "scale", "shift", "none", "by hand", "by hand")

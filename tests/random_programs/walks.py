@@ -28,7 +28,8 @@ from blockbuster.rules.base import Match, Rule
 from blockbuster.testing.check import minimal
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.report import Failure
-from blockbuster.testing.sites import UNSETTLED, Finder, Site, flaw
+from blockbuster.testing.sites import UNSETTLED, Site, flaw
+from tests.random_programs.finder import Finder
 
 RULE_SETS = (PAPER_RULES, RULES, PEELING_RULES)
 BESIDE = (ROLLING_RULES, UNFUSING_RULES, REPEATING_RULES)

@@ -13,7 +13,6 @@ from blockbuster.examples import ALL
 from blockbuster.frontend import lower
 from blockbuster.interp.equal import check_equal_exactly
 from blockbuster.interp.evaluate import evaluate
-from blockbuster.interp.traffic import graph_traffic
 from blockbuster.ir.ops import Map
 from blockbuster.ir.parse import parse
 from blockbuster.ir.verify import verify
@@ -22,6 +21,7 @@ from blockbuster.rules.base import Match
 from blockbuster.rules.derivation import splice
 from blockbuster.testing.matrices import MatrixPrograms
 from blockbuster.testing.programs import BlockPrograms
+from tests.interp.counted import graph_traffic
 from tests.random_programs.norms import norm_programs
 from tests.rules.golden import GOLDEN, read_case
 from tests.rules.numbers import assert_same_numbers

@@ -8,7 +8,8 @@ import pytest
 from blockbuster.ir.ops import Map
 from blockbuster.rules import PAPER_RULES, FuseMaps
 from blockbuster.testing.generators import GENERATORS, program_for
-from blockbuster.testing.sites import Finder, sites
+from blockbuster.testing.sites import sites
+from tests.random_programs.finder import Finder
 from tests.random_programs.walks import EVERY_RULE
 
 

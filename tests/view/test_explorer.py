@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 import pytest
 
 import blockbuster as bb
-from blockbuster.interp.traffic import graph_traffic as traffic
 from blockbuster.ir.ops import Functional
 from blockbuster.rules import PEELING_RULES, RULES
 from blockbuster.view.explorer.conditions import conditions
@@ -21,6 +20,7 @@ from blockbuster.view.explorer.places import place_name, with_places
 from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.explorer.texts import changed
 from blockbuster.view.render import can_render
+from tests.interp.counted import graph_traffic as traffic
 from tests.parameters import rest_slow
 from tests.view.explorer_cases import (
     SETTINGS,

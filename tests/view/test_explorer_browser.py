@@ -5,10 +5,10 @@ import shutil
 import pytest
 
 import blockbuster as bb
-from blockbuster.interp.traffic import graph_traffic as traffic
 from blockbuster.selection import closed_traffic
 from blockbuster.view.explorer.page import page, write_whole
 from blockbuster.view.render import can_render
+from tests.interp.counted import graph_traffic as traffic
 from tests.view.browser import Page
 from tests.view.explorer_cases import SETTINGS, data, derivation
 from tests.view.test_explorer import graphs
