@@ -6,50 +6,31 @@ import operator
 from collections.abc import Callable
 
 from blockbuster.frontend.array import TracedArray, apply
-from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.functions.pointwise import of_one, of_two
+from blockbuster.frontend.functions.row import Array, Row, example, named
 from blockbuster.frontend.kinds import MASK
 
 _GROUP = "Operators"
-
-
-def _binary(name: str, sign: str) -> Callable[[Array, Array], Array]:
-    def function(x: Array, y: Array) -> Array:
-        return apply(name, x, y)
-
-    return _named(function, name, f"``x {sign} y``.")
-
-
-def _unary(name: str, sign: str) -> Callable[[Array], Array]:
-    def function(x: Array) -> Array:
-        return apply(name, x)
-
-    return _named(function, name, f"``{sign}x``.")
-
-
-def _named(function: Callable[..., Array], name: str, meaning: str) -> Callable[..., Array]:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = meaning
-    return function
 
 
 def _pair(
     name: str, sign: str, numpy: tuple[str, ...], torch: tuple[str, ...], kind: str = ""
 ) -> Row:
     tried = (example(f"{kind}M N", f"{kind}N"),)
-    return Row(_binary(name, sign), _GROUP, numpy, (), torch, tried, public=False)
+    return Row(of_two(name, f"``x {sign} y``."), _GROUP, numpy, (), torch, tried, public=False)
 
 
 def _of_bits(name: str, meaning: str, plain: Callable[..., Array]) -> Callable[..., Array]:
     """An operator that is logic on masks and combines the bits of integers; ``plain``: Python's."""
 
-    def of_two(x: Array, y: Array) -> Array:
+    def binary(x: Array, y: Array) -> Array:
         traced = isinstance(x, TracedArray) or isinstance(y, TracedArray)
         return apply(name, x, y) if traced else plain(x, y)
 
-    def of_one(x: Array) -> Array:
+    def unary(x: Array) -> Array:
         return apply(name, x) if isinstance(x, TracedArray) else plain(x)
 
-    return _named(of_one if name == "not" else of_two, name, meaning)
+    return named(unary if name == "not" else binary, name, meaning)
 
 
 def _bits(
@@ -100,9 +81,9 @@ ROWS = (
     _pair("mul", "*", ("multiply",), ("mul", "multiply")),
     _pair("div", "/", ("true_divide", "divide"), ("div", "divide", "true_divide"), "positive: "),
     _pair("pow", "**", ("power", "pow"), ("pow",), "positive: "),
-    Row(_binary("floordiv", "//"), _GROUP, ("floor_divide",), (), ("floor_divide",),
+    Row(of_two("floordiv", "``x // y``."), _GROUP, ("floor_divide",), (), ("floor_divide",),
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
-    Row(_binary("mod", "%"), _GROUP, ("remainder", "mod"), (), ("remainder",),
+    Row(of_two("mod", "``x % y``."), _GROUP, ("remainder", "mod"), (), ("remainder",),
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
     _pair("lt", "<", ("less",), ("lt", "less")),
     _pair("le", "<=", ("less_equal",), ("le", "less_equal")),
@@ -128,7 +109,7 @@ ROWS = (
         (example("bool: M N"), example("int: M N")), public=False),
     Row(float_power, _GROUP, ("float_power",), (), ("float_power", "Tensor.float_power"),
         (example("positive: M N", "N"), example("positive: M N", 2)), public=False),
-    Row(_unary("neg", "-"), _GROUP, ("negative",), (), ("neg", "negative"), (example("M N"),),
+    Row(of_one("neg", "``-x``."), _GROUP, ("negative",), (), ("neg", "negative"), (example("M N"),),
         public=False),
     Row(_of_bits("not", "``~x``.", operator.invert), _GROUP, ("invert",), (), ("bitwise_not",),
         (example("bool: M N"), example("int: M N")), public=False,

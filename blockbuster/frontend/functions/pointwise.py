@@ -3,81 +3,58 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply, as_floats, cast_dtype
 from blockbuster.frontend.dtype_names import UNDECIDED, dtype_name
-from blockbuster.frontend.functions.row import Array, Row, Text, example
+from blockbuster.frontend.functions.row import Array, Row, Text, example, named
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES
 from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.numerics import NUMPY
 
 
-def exp(x: Array) -> Array:
-    """e to the power of ``x``."""
-    return apply("exp", x)
+def of_one(name: str, meaning: str) -> Callable[[Array], Array]:
+    """The operator ``name`` as a function of one array."""
+
+    def function(x: Array) -> Array:
+        return apply(name, x)
+
+    return named(function, name, meaning)
 
 
-def log(x: Array) -> Array:
-    """The natural logarithm."""
-    return apply("log", x)
+def of_two(name: str, meaning: str) -> Callable[[Array, Array], Array]:
+    """The operator ``name`` as a function of two arrays."""
+
+    def function(x: Array, y: Array) -> Array:
+        return apply(name, x, y)
+
+    return named(function, name, meaning)
 
 
-def sqrt(x: Array) -> Array:
-    """The square root."""
-    return apply("sqrt", x)
-
-
-def rsqrt(x: Array) -> Array:
-    """One over the square root."""
-    return apply("rsqrt", x)
-
-
-def tanh(x: Array) -> Array:
-    """The hyperbolic tangent."""
-    return apply("tanh", x)
-
-
-def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)), without overflow."""
-    return apply("sigmoid", x)
-
-
-def silu(x: Array) -> Array:
-    """``x * sigmoid(x)``, also called swish."""
-    return apply("silu", x)
-
-
-def gelu(x: Array) -> Array:
-    """``x`` times the normal distribution function at ``x``: the exact form, with erf."""
-    return apply("gelu", x)
-
-
-def relu(x: Array) -> Array:
-    """The larger of ``x`` and 0."""
-    return apply("relu", x)
-
-
-def erf(x: Array) -> Array:
-    """The error function."""
-    return apply("erf", x)
-
-
-def abs(x: Array) -> Array:
-    """The absolute value."""
-    return apply("abs", x)
-
-
-def square(x: Array) -> Array:
-    """``x * x``."""
-    return apply("square", x)
-
-
-def reciprocal(x: Array) -> Array:
-    """``1 / x``."""
-    return apply("reciprocal", x)
+exp = of_one("exp", "e to the power of ``x``.")
+log = of_one("log", "The natural logarithm.")
+sqrt = of_one("sqrt", "The square root.")
+rsqrt = of_one("rsqrt", "One over the square root.")
+tanh = of_one("tanh", "The hyperbolic tangent.")
+sigmoid = of_one("sigmoid", "1 / (1 + exp(-x)), without overflow.")
+silu = of_one("silu", "``x * sigmoid(x)``, also called swish.")
+gelu = of_one(
+    "gelu", "``x`` times the normal distribution function at ``x``: the exact form, with erf."
+)
+relu = of_one("relu", "The larger of ``x`` and 0.")
+erf = of_one("erf", "The error function.")
+abs = of_one("abs", "The absolute value.")
+square = of_one("square", "``x * x``.")
+reciprocal = of_one("reciprocal", "``1 / x``.")
+sin = of_one("sin", "The sine of an angle in radians.")
+cos = of_one("cos", "The cosine of an angle in radians.")
+log1p = of_one("log1p", "log(1 + x), to full accuracy near 0.")
+expm1 = of_one("expm1", "exp(x) - 1, to full accuracy near 0.")
+maximum = of_two("maximum", "The larger element of two arrays.")
+minimum = of_two("minimum", "The smaller element of two arrays.")
 
 
 def whole_reciprocal(x: Array) -> Array:
@@ -88,16 +65,6 @@ def whole_reciprocal(x: Array) -> Array:
         return reciprocal(x)
     number = x.trace.integers(x, "int8") if x.kind == MASK else x
     return where(abs(number) == 1, number, 0)
-
-
-def maximum(x: Array, y: Array) -> Array:
-    """The larger element of two arrays."""
-    return apply("maximum", x, y)
-
-
-def minimum(x: Array, y: Array) -> Array:
-    """The smaller element of two arrays."""
-    return apply("minimum", x, y)
 
 
 def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
@@ -141,29 +108,9 @@ def rint(x: Array) -> Array:
     return apply("round", as_floats(x))
 
 
-def sin(x: Array) -> Array:
-    """The sine of an angle in radians."""
-    return apply("sin", x)
-
-
-def cos(x: Array) -> Array:
-    """The cosine of an angle in radians."""
-    return apply("cos", x)
-
-
 def tan(x: Array) -> Array:
     """The tangent of an angle in radians."""
     return sin(x) / cos(x)
-
-
-def log1p(x: Array) -> Array:
-    """log(1 + x), to full accuracy near 0."""
-    return apply("log1p", x)
-
-
-def expm1(x: Array) -> Array:
-    """exp(x) - 1, to full accuracy near 0."""
-    return apply("expm1", x)
 
 
 def logaddexp(x: Array, y: Array) -> Array:

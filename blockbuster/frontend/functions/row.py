@@ -88,7 +88,8 @@ def of_torch_nn(
     )
 
 
-def named(function: Callable[..., Array], name: str) -> Callable[..., Array]:
-    """``function`` under another name: that of one of a family, such as ``conv2d``."""
+def named(function: Callable[..., Array], name: str, meaning: str = "") -> Callable[..., Array]:
+    """``function`` of a family under its own name, such as ``conv2d``, with what it means."""
     function.__name__ = function.__qualname__ = name
+    function.__doc__ = meaning or function.__doc__
     return function

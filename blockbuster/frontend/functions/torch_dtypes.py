@@ -59,8 +59,7 @@ def _cast(method: str, dtype: str) -> Row:
     def cast(input: Array) -> Array:
         return astype(input, dtype, copy=False)
 
-    cast.__doc__ = f"``x`` in {dtype}."
-    return of_torch(named(cast, f"to_{method}"), f"Tensor.{method}")
+    return of_torch(named(cast, f"to_{method}", f"``x`` in {dtype}."), f"Tensor.{method}")
 
 
 def is_floating_point(input: Array) -> bool:
