@@ -56,17 +56,17 @@ def dstack(arrays: Sequence[Array]) -> Array:
     return concat([*map(_of_three_axes, arrays)], 2)
 
 
-def array_split(x: Array, parts: Any, axis: int = 0) -> list[Array]:
+def array_split(x: Array, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """An axis cut into a number of parts, of which the first are larger by one, or at places."""
     (at,) = axes_of("array_split", axis, len(x.shape))
-    if not isinstance(parts, int):
-        return split(x, _on_axis(x, at, parts), at)
-    if parts < 1:
-        raise trace_error(f"an axis cut into {parts} parts", hint="into 1 or more")
+    if not isinstance(indices_or_sections, int):
+        return split(x, _on_axis(x, at, indices_or_sections), at)
+    if indices_or_sections < 1:
+        raise trace_error(f"an axis cut into {indices_or_sections} parts", hint="into 1 or more")
     extent = fixed(x.shape[at])
-    size, more = divmod(extent, parts)
-    ends = [size * n + min(n, more) for n in range(parts + 1)]
-    return [cut(x, at, *ends[n : n + 2]) for n in range(parts)]
+    size, more = divmod(extent, indices_or_sections)
+    ends = [size * n + min(n, more) for n in range(indices_or_sections + 1)]
+    return [cut(x, at, *ends[n : n + 2]) for n in range(indices_or_sections)]
 
 
 def _on_axis(x: Array, axis: int, places: Sequence[Any]) -> list[Any]:
@@ -77,21 +77,21 @@ def _on_axis(x: Array, axis: int, places: Sequence[Any]) -> list[Any]:
     return [min(place if place >= 0 else max(place + extent, 0), extent) for place in places]
 
 
-def hsplit(x: Array, parts: Any) -> list[Array]:
+def hsplit(x: Array, indices_or_sections: Any) -> list[Array]:
     """The second axis, or the only one, cut into equal parts or at positions."""
     if not x.shape:
         raise trace_error("hsplit of an array of no axes", hint="it needs one")
-    return split(x, parts, 0 if len(x.shape) == 1 else 1)
+    return split(x, indices_or_sections, 0 if len(x.shape) == 1 else 1)
 
 
-def vsplit(x: Array, parts: Any) -> list[Array]:
+def vsplit(x: Array, indices_or_sections: Any) -> list[Array]:
     """The first axis cut into equal parts or at positions."""
-    return _split_of(x, parts, 0, "vsplit")
+    return _split_of(x, indices_or_sections, 0, "vsplit")
 
 
-def dsplit(x: Array, parts: Any) -> list[Array]:
+def dsplit(x: Array, indices_or_sections: Any) -> list[Array]:
     """The third axis cut into equal parts or at positions."""
-    return _split_of(x, parts, 2, "dsplit")
+    return _split_of(x, indices_or_sections, 2, "dsplit")
 
 
 def _split_of(x: Array, parts: Any, axis: int, name: str) -> list[Array]:

@@ -6,9 +6,8 @@ import operator
 from collections.abc import Callable
 
 from blockbuster.frontend.array import TracedArray, apply
-from blockbuster.frontend.functions.pointwise import of_one, of_two
+from blockbuster.frontend.functions.pointwise import holds, of_one, of_two
 from blockbuster.frontend.functions.row import Array, Row, example, named
-from blockbuster.frontend.kinds import MASK
 
 _GROUP = "Operators"
 
@@ -46,28 +45,22 @@ def _bits(
 
 def logical_and(x: Array, y: Array) -> Array:
     """True where both masks are true, or both numbers are not 0."""
-    return apply("and", _holds(x), _holds(y))
+    return apply("and", holds(x), holds(y))
 
 
 def logical_or(x: Array, y: Array) -> Array:
     """True where one of two masks is true, or one of two numbers is not 0."""
-    return apply("or", _holds(x), _holds(y))
+    return apply("or", holds(x), holds(y))
 
 
 def logical_xor(x: Array, y: Array) -> Array:
     """True where one of two masks is true and the other is not; a number is true if it is not 0."""
-    return apply("ne", _holds(x), _holds(y))
+    return apply("ne", holds(x), holds(y))
 
 
 def logical_not(x: Array) -> Array:
     """True where a mask is false, or a number is 0."""
-    return apply("not", _holds(x))
-
-
-def _holds(x: Array) -> Array:
-    """The mask of the elements that are true, or not 0."""
-    is_mask = x.kind == MASK if isinstance(x, TracedArray) else isinstance(x, bool)
-    return x if is_mask else x != 0
+    return apply("not", holds(x))
 
 
 def float_power(x: Array, y: Array) -> Array:

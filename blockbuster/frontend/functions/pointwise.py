@@ -157,6 +157,11 @@ _TINY = 1e-15
 """The squares of smaller numbers lose digits in float32."""
 
 
+def holds(x: Array) -> Array:
+    """The mask of the elements that are true, or not 0."""
+    return x if getattr(x, "kind", "") == MASK else x != 0
+
+
 def isnan(x: Array) -> Array:
     """The mask of the elements that are not a number."""
     return x != x

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, along_axis, apply, as_floats, reduce_axes
-from blockbuster.frontend.functions.pointwise import sqrt, square, where
+from blockbuster.frontend.functions.pointwise import holds, sqrt, square, where
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import expand_dims, is_unit
 from blockbuster.frontend.kinds import FLOAT, POSITION
@@ -106,22 +106,17 @@ def _total(weights: Array, x: Array, axis: Axes, keepdims: bool) -> Array:
 
 def any(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """True if some element of a mask is true, or some number is not 0."""
-    return reduce_axes("max", where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
+    return reduce_axes("max", where(holds(x), 1.0, 0.0), axis, keepdims) > 0
 
 
 def all(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """True if every element of a mask is true, or no number is 0."""
-    return reduce_axes("min", where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
+    return reduce_axes("min", where(holds(x), 1.0, 0.0), axis, keepdims) > 0
 
 
 def count_nonzero(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """How many elements of a mask are true, or how many numbers are not 0."""
-    return sum(where(_holds(x), 1, 0), axis, keepdims)
-
-
-def _holds(x: Array) -> Array:
-    """The mask of the elements that are True, or not 0."""
-    return x if getattr(x, "kind", "") == "mask" else x != 0
+    return sum(where(holds(x), 1, 0), axis, keepdims)
 
 
 def _count(x: Array, axis: Axes) -> Any:

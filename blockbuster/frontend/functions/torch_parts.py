@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -19,7 +20,7 @@ from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.joins import chunk, unbind
 from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.reductions import sum
-from blockbuster.frontend.functions.row import Array, of_torch, or_method
+from blockbuster.frontend.functions.row import Array, named, of_torch, or_method
 from blockbuster.frontend.functions.shapes import broadcast_to, is_unit, reshape, view
 from blockbuster.frontend.functions.torch_creation import extents
 from blockbuster.frontend.shapes import axes_of
@@ -46,34 +47,14 @@ def split_with_sizes(input: Array, split_sizes: Sequence[Any], dim: int = 0) -> 
     return split(input, split_sizes, dim)
 
 
-def torch_chunk(input: Array, chunks: int, dim: int = 0) -> tuple[Array, ...]:
-    """An axis cut into a number of parts of one size; the last one may be smaller."""
-    return tuple(chunk(input, chunks, dim))
+def _in_a_tuple(function: Callable[..., list[Array]], name: str) -> Callable[..., Array]:
+    """``function`` as torch has it, whose parts are in a tuple."""
 
+    @functools.wraps(function)
+    def parts(*args: Any, **kwargs: Any) -> tuple[Array, ...]:
+        return tuple(function(*args, **kwargs))
 
-def torch_unbind(input: Array, dim: int = 0) -> tuple[Array, ...]:
-    """The arrays along an axis of known size, without that axis."""
-    return tuple(unbind(input, dim))
-
-
-def tensor_split(input: Array, indices_or_sections: Any, dim: int = 0) -> tuple[Array, ...]:
-    """An axis cut into a number of parts, of which the first are larger by one, or at places."""
-    return tuple(array_split(input, indices_or_sections, dim))
-
-
-def torch_hsplit(input: Array, indices_or_sections: Any) -> tuple[Array, ...]:
-    """The second axis, or the only one, cut into equal parts or at positions."""
-    return tuple(hsplit(input, indices_or_sections))
-
-
-def torch_vsplit(input: Array, indices_or_sections: Any) -> tuple[Array, ...]:
-    """The first axis cut into equal parts or at positions."""
-    return tuple(vsplit(input, indices_or_sections))
-
-
-def torch_dsplit(input: Array, indices_or_sections: Any) -> tuple[Array, ...]:
-    """The third axis cut into equal parts or at positions."""
-    return tuple(dsplit(input, indices_or_sections))
+    return named(parts, name)
 
 
 def narrow(input: Array, dim: int, start: int, length: int) -> Array:
@@ -153,12 +134,12 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 ROWS = (
     or_method(split, "split", "unsafe_split"),
-    or_method(torch_chunk, "chunk", "unsafe_chunk"),
-    or_method(torch_unbind, "unbind"),
-    or_method(tensor_split, "tensor_split"),
-    or_method(torch_hsplit, "hsplit"),
-    or_method(torch_vsplit, "vsplit"),
-    or_method(torch_dsplit, "dsplit"),
+    or_method(_in_a_tuple(chunk, "torch_chunk"), "chunk", "unsafe_chunk"),
+    or_method(_in_a_tuple(unbind, "torch_unbind"), "unbind"),
+    or_method(_in_a_tuple(array_split, "tensor_split"), "tensor_split"),
+    or_method(_in_a_tuple(hsplit, "torch_hsplit"), "hsplit"),
+    or_method(_in_a_tuple(vsplit, "torch_vsplit"), "vsplit"),
+    or_method(_in_a_tuple(dsplit, "torch_dsplit"), "dsplit"),
     or_method(split_with_sizes, "split_with_sizes"),
     or_method(narrow, "narrow"),
     or_method(select, "select"),
