@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import add, mul
 from typing import Any
 
 from blockbuster.frontend.on_tensors import Known, Way, recip0, run, sub0
@@ -142,14 +143,6 @@ class Fold:
     applied: Callable[[Any, Tensor], Tensor] | None = None
 
 
-def _add(one: Tensor, other: Tensor) -> Tensor:
-    return one + other
-
-
-def _multiply(one: Tensor, other: Tensor) -> Tensor:
-    return one * other
-
-
 def _product(x: Tensor, axes: Axes) -> Tensor:
     for axis in axes:
         x = x.prod(axis, keepdim=True)
@@ -158,14 +151,6 @@ def _product(x: Tensor, axes: Axes) -> Tensor:
 
 def _sum(x: Tensor, axes: Axes) -> Tensor:
     return x.sum(axes, keepdim=True)
-
-
-def _larger(one: Tensor, other: Tensor) -> Tensor:
-    return one.maximum(other)
-
-
-def _smaller(one: Tensor, other: Tensor) -> Tensor:
-    return one.minimum(other)
 
 
 def _finite(top: Tensor) -> Tensor:
@@ -200,12 +185,12 @@ def _log_softmax(state: Shifted, x: Tensor) -> Tensor:
 
 
 FOLDS: Mapping[str, Fold] = {
-    "sum": Fold(_sum, _add),
-    "prod": Fold(_product, _multiply),
-    "mean": Fold(_sum, _add, lambda total, count: total / count),
-    "max": Fold(lambda x, axes: x.amax(axes, keepdim=True), _larger),
-    "min": Fold(lambda x, axes: x.amin(axes, keepdim=True), _smaller),
-    "matmul": Fold(lambda a, b, _: a @ b, _add),
+    "sum": Fold(_sum, add),
+    "prod": Fold(_product, mul),
+    "mean": Fold(_sum, add, lambda total, count: total / count),
+    "max": Fold(lambda x, axes: x.amax(axes, keepdim=True), lambda x, y: x.maximum(y)),
+    "min": Fold(lambda x, axes: x.amin(axes, keepdim=True), lambda x, y: x.minimum(y)),
+    "matmul": Fold(lambda a, b, _: a @ b, add),
     "logsumexp": Fold(_shifted, _both, _log),
     "softmax": Fold(_shifted, _both, applied=_softmax),
     "log_softmax": Fold(_shifted, _both, applied=_log_softmax),

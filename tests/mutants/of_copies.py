@@ -1,4 +1,4 @@
-"""The mutants of the rules that recompute values, as data: see ``mutants.py``."""
+"""The mutants of the rules that recompute values, as data: see ``of_the_paper.py``."""
 
 from __future__ import annotations
 

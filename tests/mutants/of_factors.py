@@ -1,4 +1,4 @@
-"""The mutants of factor-out and factor-out-exp, as data: see ``mutants.py``."""
+"""The mutants of factor-out and factor-out-exp, as data: see ``of_the_paper.py``."""
 
 from __future__ import annotations
 

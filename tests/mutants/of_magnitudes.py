@@ -1,4 +1,4 @@
-"""The mutants of rescale-by-magnitude, as data: see ``mutants.py``."""
+"""The mutants of rescale-by-magnitude, as data: see ``of_the_paper.py``."""
 
 from __future__ import annotations
 

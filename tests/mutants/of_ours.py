@@ -1,4 +1,4 @@
-"""The mutants of our own rules and of rule 7, as data: see ``mutants.py``."""
+"""The mutants of our own rules and of rule 7, as data: see ``of_the_paper.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mutants of rules that take shifts out of products, as data: see ``mutants.py``.
+"""The mutants of rules that take shifts out of products, as data: see ``of_the_paper.py``.
 
 In exact arithmetic these mutants are right: only golden cases show that digits would cancel.
 """
