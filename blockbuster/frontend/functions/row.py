@@ -64,26 +64,26 @@ class Row:
         return self.function.__name__
 
 
-OF_TORCH = "torch: functions and methods"
+TORCH_GROUP = "torch: functions and methods"
 """The group of most of torch's functions."""
 
 
-def of_torch(function: Callable[..., Any], *names: str, group: str = OF_TORCH) -> Row:
+def torch_row(function: Callable[..., Any], *names: str, group: str = TORCH_GROUP) -> Row:
     """The row of a function that takes torch's own arguments, with torch's names of it."""
     return Row(function, group, torch=names, public=False)
 
 
-def or_method(function: Callable[..., Any], *names: str) -> Row:
+def with_method(function: Callable[..., Any], *names: str) -> Row:
     """The same for a function of torch's that is a method of tensors, too."""
-    return of_torch(function, *names, *(f"Tensor.{name}" for name in names))
+    return torch_row(function, *names, *(f"Tensor.{name}" for name in names))
 
 
-def of_torch_nn(
+def torch_rows(
     group: str, *functions: Callable[..., Any], modules: tuple[str, ...] = ("nn.functional.",)
 ) -> tuple[Row, ...]:
     """A row for each function, which torch has under the same name in these modules."""
     return tuple(
-        of_torch(function, *(f"{module}{function.__name__}" for module in modules), group=group)
+        torch_row(function, *(f"{module}{function.__name__}" for module in modules), group=group)
         for function in functions
     )
 

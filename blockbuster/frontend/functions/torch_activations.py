@@ -21,7 +21,7 @@ from blockbuster.frontend.functions.pointwise import (
     tanh,
     where,
 )
-from blockbuster.frontend.functions.row import Array, of_torch, of_torch_nn
+from blockbuster.frontend.functions.row import Array, torch_row, torch_rows
 from blockbuster.frontend.functions.shapes import is_unit
 from blockbuster.frontend.functions.torch_dtypes import to
 from blockbuster.frontend.source import trace_error
@@ -207,19 +207,17 @@ def glu(input: Array, dim: int = -1) -> Array:
 
 
 _GROUP = "torch.nn.functional: activations"
-
-
-_of = functools.partial(of_torch, group=_GROUP)
+_of = functools.partial(torch_row, group=_GROUP)
 
 ROWS = (
-    *of_torch_nn(
+    *torch_rows(
         _GROUP, softplus, leaky_relu, elu, celu, selu, hardtanh, relu6, hardsigmoid, hardswish,
         mish, softsign, tanhshrink, glu, softmin,
     ),
-    *of_torch_nn(
+    *torch_rows(
         _GROUP, softshrink, threshold, rrelu, alpha_dropout, modules=("nn.functional.", ""),
     ),
-    *of_torch_nn(_GROUP, hardshrink, prelu, modules=("nn.functional.", "", "Tensor.")),
+    *torch_rows(_GROUP, hardshrink, prelu, modules=("nn.functional.", "", "Tensor.")),
     _of(torch_gelu, "nn.functional.gelu"),
     _of(log_sigmoid, "nn.functional.logsigmoid", "log_sigmoid"),
     _of(dropout, "nn.functional.dropout", "dropout", *(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from blockbuster.frontend.functions.joins import chunk
 from blockbuster.frontend.functions.pointwise import relu, sigmoid, tanh
-from blockbuster.frontend.functions.row import Array, of_torch_nn
+from blockbuster.frontend.functions.row import Array, torch_rows
 from blockbuster.frontend.functions.torch_layers import linear
 
 
@@ -53,6 +53,6 @@ def lstm_cell(
     return sigmoid(show) * tanh(memory), memory
 
 
-ROWS = of_torch_nn(
+ROWS = torch_rows(
     "torch.nn: cells", rnn_tanh_cell, rnn_relu_cell, gru_cell, lstm_cell, modules=("",)
 )

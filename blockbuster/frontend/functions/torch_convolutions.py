@@ -14,7 +14,7 @@ from blockbuster.frontend.functions.images import (
     geometry,
     with_bias,
 )
-from blockbuster.frontend.functions.row import Array, named, of_torch_nn
+from blockbuster.frontend.functions.row import Array, named, torch_rows
 from blockbuster.frontend.functions.shapes import reshape
 from blockbuster.frontend.functions.spatial import in_batches, is_at_least, known, number, numbers
 from blockbuster.frontend.sizes import SizeExpr
@@ -97,6 +97,6 @@ def _pads(padding: Any, w: Array, of: Geometry) -> list[tuple[int, int]]:
     return [(n // 2, n - n // 2) for n in spare]
 
 
-ROWS = of_torch_nn(
+ROWS = torch_rows(
     "torch.nn.functional: convolutions", *map(_of_axes, (1, 2, 3)), modules=("nn.functional.", "")
 )

@@ -7,7 +7,7 @@ from typing import Any
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.filled import eye, full
 from blockbuster.frontend.functions.pointwise import astype, maximum
-from blockbuster.frontend.functions.row import Array, of_torch
+from blockbuster.frontend.functions.row import Array, torch_row
 from blockbuster.frontend.sizes import SizeExpr, trace_among
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.dtypes import TRUTH
@@ -69,7 +69,7 @@ def _in_dtype(made: Array, dtype: Any) -> Array:
 
 
 ROWS = (
-    of_torch(torch_ones, "ones"), of_torch(torch_zeros, "zeros", "empty"),
-    of_torch(torch_full, "full"), of_torch(torch_arange, "arange"), of_torch(torch_eye, "eye"),
-    of_torch(torch_linspace, "linspace"),
+    torch_row(torch_ones, "ones"), torch_row(torch_zeros, "zeros", "empty"),
+    torch_row(torch_full, "full"), torch_row(torch_arange, "arange"), torch_row(torch_eye, "eye"),
+    torch_row(torch_linspace, "linspace"),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.attributes import item_size
 from blockbuster.frontend.functions.pointwise import astype
-from blockbuster.frontend.functions.row import Array, Row, named, of_torch
+from blockbuster.frontend.functions.row import Array, Row, named, torch_row
 from blockbuster.frontend.kinds import FLOAT, MASK
 from blockbuster.frontend.memory import own
 from blockbuster.frontend.source import trace_error
@@ -59,7 +59,7 @@ def _cast(method: str, dtype: str) -> Row:
     def cast(input: Array) -> Array:
         return astype(input, dtype, copy=False)
 
-    return of_torch(named(cast, f"to_{method}", f"``x`` in {dtype}."), f"Tensor.{method}")
+    return torch_row(named(cast, f"to_{method}", f"``x`` in {dtype}."), f"Tensor.{method}")
 
 
 def is_floating_point(input: Array) -> bool:
@@ -89,11 +89,11 @@ CASTS = {
 }  # fmt: skip
 
 ROWS = (
-    of_torch(to, "Tensor.to"), of_torch(type_as, "Tensor.type_as"),
-    of_torch(torch_type, "Tensor.type"),
+    torch_row(to, "Tensor.to"), torch_row(type_as, "Tensor.type_as"),
+    torch_row(torch_type, "Tensor.type"),
     *(_cast(method, dtype) for method, dtype in CASTS.items()),
-    of_torch(is_floating_point, "is_floating_point", "Tensor.is_floating_point"),
-    of_torch(is_complex, "is_complex", "Tensor.is_complex"),
-    of_torch(is_signed, "is_signed", "Tensor.is_signed"),
-    of_torch(element_size, "Tensor.element_size"),
+    torch_row(is_floating_point, "is_floating_point", "Tensor.is_floating_point"),
+    torch_row(is_complex, "is_complex", "Tensor.is_complex"),
+    torch_row(is_signed, "is_signed", "Tensor.is_signed"),
+    torch_row(element_size, "Tensor.element_size"),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from blockbuster.frontend.functions.pads import pad_last as pad
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.products import matmul
 from blockbuster.frontend.functions.reductions import mean
-from blockbuster.frontend.functions.row import Array, of_torch_nn
+from blockbuster.frontend.functions.row import Array, torch_rows
 from blockbuster.frontend.functions.shapes import (
     broadcast_to,
     flatten,
@@ -194,4 +194,4 @@ def _of_scores(mask: Array | None, padding: Array | None, each: Sequence[Any]) -
     return padding if mask is None else mask + padding
 
 
-ROWS = of_torch_nn("torch.nn.functional: layers", multi_head_attention_forward)
+ROWS = torch_rows("torch.nn.functional: layers", multi_head_attention_forward)

@@ -12,7 +12,7 @@ from blockbuster.frontend.functions.joins import repeat
 from blockbuster.frontend.functions.pads import pad
 from blockbuster.frontend.functions.pointwise import abs, square, where
 from blockbuster.frontend.functions.reductions import mean
-from blockbuster.frontend.functions.row import Array, of_torch, of_torch_nn
+from blockbuster.frontend.functions.row import Array, torch_row, torch_rows
 from blockbuster.frontend.functions.shapes import expand_dims, reshape, unflatten
 from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
 from blockbuster.frontend.functions.windows import viewed, windowed
@@ -189,9 +189,9 @@ def local_response_norm(
 _GROUP = "torch.nn.functional: images"
 
 ROWS = (
-    *of_torch_nn(_GROUP, unfold, fold, interpolate, local_response_norm),
-    *of_torch_nn(
+    *torch_rows(_GROUP, unfold, fold, interpolate, local_response_norm),
+    *torch_rows(
         _GROUP, pixel_shuffle, pixel_unshuffle, channel_shuffle, modules=("", "nn.functional.")
     ),
-    of_torch(torch_unfold, "Tensor.unfold", group=_GROUP),
+    torch_row(torch_unfold, "Tensor.unfold", group=_GROUP),
 )

@@ -14,7 +14,7 @@ from blockbuster.frontend.functions.normalizations import layer_norm, rms_norm, 
 from blockbuster.frontend.functions.pointwise import maximum, rsqrt, sqrt, square, where
 from blockbuster.frontend.functions.products import matmul, norm
 from blockbuster.frontend.functions.reductions import mean, sum
-from blockbuster.frontend.functions.row import Array, of_torch, of_torch_nn
+from blockbuster.frontend.functions.row import Array, torch_row, torch_rows
 from blockbuster.frontend.functions.shapes import flatten, is_unit, reshape, swapaxes, unflatten
 from blockbuster.frontend.source import trace_error
 
@@ -249,13 +249,13 @@ def _grouped(
 _GROUP = "torch.nn.functional: layers"
 
 ROWS = (
-    *of_torch_nn(
+    *torch_rows(
         _GROUP, linear, batch_norm, instance_norm, group_norm, normalize,
         scaled_dot_product_attention,
     ),
-    *of_torch_nn(_GROUP, cosine_similarity, pairwise_distance, modules=("nn.functional.", "")),
-    of_torch(torch_embedding, "nn.functional.embedding", group=_GROUP),
-    of_torch(torch_layer_norm, "nn.functional.layer_norm", "layer_norm", group=_GROUP),
-    of_torch(torch_rms_norm, "nn.functional.rms_norm", "rms_norm", group=_GROUP),
-    of_torch(cdist, "cdist", group=_GROUP),
+    *torch_rows(_GROUP, cosine_similarity, pairwise_distance, modules=("nn.functional.", "")),
+    torch_row(torch_embedding, "nn.functional.embedding", group=_GROUP),
+    torch_row(torch_layer_norm, "nn.functional.layer_norm", "layer_norm", group=_GROUP),
+    torch_row(torch_rms_norm, "nn.functional.rms_norm", "rms_norm", group=_GROUP),
+    torch_row(cdist, "cdist", group=_GROUP),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.normalizations import log_softmax
 from blockbuster.frontend.functions.pointwise import abs, exp, log, log1p, maximum, square, where
 from blockbuster.frontend.functions.reductions import mean, sum
-from blockbuster.frontend.functions.row import Array, of_torch_nn
+from blockbuster.frontend.functions.row import Array, torch_rows
 from blockbuster.frontend.source import trace_error
 
 _IGNORED = -100
@@ -176,7 +176,7 @@ def binary_cross_entropy_with_logits(
     return reduced(_weighted(loss, weight), reduction)
 
 
-ROWS = of_torch_nn(
+ROWS = torch_rows(
     "torch.nn.functional: losses", nll_loss, cross_entropy, mse_loss, l1_loss, huber_loss,
     smooth_l1_loss, kl_div, binary_cross_entropy, binary_cross_entropy_with_logits,
 )  # fmt: skip

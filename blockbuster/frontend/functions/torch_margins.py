@@ -16,7 +16,7 @@ from blockbuster.frontend.functions.pointwise import (
     where,
 )
 from blockbuster.frontend.functions.reductions import mean, sum
-from blockbuster.frontend.functions.row import Array, of_torch_nn
+from blockbuster.frontend.functions.row import Array, torch_rows
 from blockbuster.frontend.functions.torch_activations import log_sigmoid
 from blockbuster.frontend.functions.torch_layers import pairwise_distance
 from blockbuster.frontend.functions.torch_losses import of_class, reduced
@@ -168,7 +168,7 @@ def triplet_margin_loss(
     )  # fmt: skip
 
 
-ROWS = of_torch_nn(
+ROWS = torch_rows(
     "torch.nn.functional: losses", cosine_embedding_loss, hinge_embedding_loss,
     margin_ranking_loss, soft_margin_loss, multilabel_soft_margin_loss, multi_margin_loss,
     poisson_nll_loss, gaussian_nll_loss, triplet_margin_loss, triplet_margin_with_distance_loss,

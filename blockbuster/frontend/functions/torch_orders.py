@@ -12,7 +12,7 @@ from blockbuster.frontend.functions.joins import flip
 from blockbuster.frontend.functions.orders import argsort, sort
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.reductions import any
-from blockbuster.frontend.functions.row import Array, or_method
+from blockbuster.frontend.functions.row import Array, with_method
 from blockbuster.frontend.functions.shapes import ravel
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.shapes import axes_of
@@ -102,7 +102,8 @@ def _running(name: str, x: Array, dim: int) -> Extreme:
 
 
 ROWS = (
-    or_method(torch_sort, "sort"), or_method(torch_argsort, "argsort"), or_method(msort, "msort"),
-    or_method(kthvalue, "kthvalue"), or_method(torch_median, "median"), or_method(cummax, "cummax"),
-    or_method(cummin, "cummin"),
+    with_method(torch_sort, "sort"), with_method(torch_argsort, "argsort"),
+    with_method(msort, "msort"), with_method(kthvalue, "kthvalue"),
+    with_method(torch_median, "median"), with_method(cummax, "cummax"),
+    with_method(cummin, "cummin"),
 )  # fmt: skip

@@ -20,7 +20,7 @@ from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.joins import chunk, unbind
 from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.reductions import sum
-from blockbuster.frontend.functions.row import Array, named, of_torch, or_method
+from blockbuster.frontend.functions.row import Array, named, torch_row, with_method
 from blockbuster.frontend.functions.shapes import broadcast_to, is_unit, reshape, view
 from blockbuster.frontend.functions.torch_creation import extents
 from blockbuster.frontend.shapes import axes_of
@@ -133,20 +133,20 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 ROWS = (
-    or_method(split, "split", "unsafe_split"),
-    or_method(_in_a_tuple(chunk, "torch_chunk"), "chunk", "unsafe_chunk"),
-    or_method(_in_a_tuple(unbind, "torch_unbind"), "unbind"),
-    or_method(_in_a_tuple(array_split, "tensor_split"), "tensor_split"),
-    or_method(_in_a_tuple(hsplit, "torch_hsplit"), "hsplit"),
-    or_method(_in_a_tuple(vsplit, "torch_vsplit"), "vsplit"),
-    or_method(_in_a_tuple(dsplit, "torch_dsplit"), "dsplit"),
-    or_method(split_with_sizes, "split_with_sizes"),
-    or_method(narrow, "narrow"),
-    or_method(select, "select"),
-    of_torch(expand_as, "Tensor.expand_as"),
-    of_torch(view_as, "Tensor.view_as"),
-    of_torch(reshape_as, "Tensor.reshape_as"),
-    of_torch(sum_to_size, "Tensor.sum_to_size"),
-    or_method(adjoint, "adjoint"), of_torch(broadcast_tensors, "broadcast_tensors"),
-    of_torch(torch_meshgrid, "meshgrid"), or_method(diag_embed, "diag_embed"),
+    with_method(split, "split", "unsafe_split"),
+    with_method(_in_a_tuple(chunk, "torch_chunk"), "chunk", "unsafe_chunk"),
+    with_method(_in_a_tuple(unbind, "torch_unbind"), "unbind"),
+    with_method(_in_a_tuple(array_split, "tensor_split"), "tensor_split"),
+    with_method(_in_a_tuple(hsplit, "torch_hsplit"), "hsplit"),
+    with_method(_in_a_tuple(vsplit, "torch_vsplit"), "vsplit"),
+    with_method(_in_a_tuple(dsplit, "torch_dsplit"), "dsplit"),
+    with_method(split_with_sizes, "split_with_sizes"),
+    with_method(narrow, "narrow"),
+    with_method(select, "select"),
+    torch_row(expand_as, "Tensor.expand_as"),
+    torch_row(view_as, "Tensor.view_as"),
+    torch_row(reshape_as, "Tensor.reshape_as"),
+    torch_row(sum_to_size, "Tensor.sum_to_size"),
+    with_method(adjoint, "adjoint"), torch_row(broadcast_tensors, "broadcast_tensors"),
+    torch_row(torch_meshgrid, "meshgrid"), with_method(diag_embed, "diag_embed"),
 )  # fmt: skip

@@ -19,7 +19,7 @@ import numpy as np
 from blockbuster.frontend.functions.filled import chosen, positions
 from blockbuster.frontend.functions.pointwise import abs, maximum, minimum, sign
 from blockbuster.frontend.functions.reductions import max, mean, sum
-from blockbuster.frontend.functions.row import Array, named, of_torch_nn
+from blockbuster.frontend.functions.row import Array, named, torch_rows
 from blockbuster.frontend.functions.shapes import unflatten
 from blockbuster.frontend.functions.spatial import check_rank, known, numbers
 from blockbuster.frontend.functions.windows import windowed
@@ -290,6 +290,6 @@ def _adaptive_max_pool(count: int) -> Callable[..., Array]:
 
 _FAMILIES = (_avg_pool, _max_pool, _lp_pool, _adaptive_avg_pool, _adaptive_max_pool)
 
-ROWS = of_torch_nn(
+ROWS = torch_rows(
     "torch.nn.functional: pools", *(family(count) for family in _FAMILIES for count in (1, 2, 3))
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from blockbuster.frontend.functions.products import matmul, norm, outer
 from blockbuster.frontend.functions.reductions import sum
-from blockbuster.frontend.functions.row import Array, of_torch, or_method
+from blockbuster.frontend.functions.row import Array, torch_row, with_method
 from blockbuster.frontend.functions.torch_layers import linear
 from blockbuster.frontend.source import trace_error
 
@@ -84,13 +84,13 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 
 
 ROWS = (
-    or_method(addmm, "addmm", "baddbmm"),
-    or_method(addbmm, "addbmm"),
-    or_method(addmv, "addmv"),
-    or_method(addr, "addr"),
-    or_method(mv, "mv"),
-    of_torch(chain_matmul, "chain_matmul"),
-    of_torch(multi_dot, "linalg.multi_dot"),
-    of_torch(matrix_norm, "linalg.matrix_norm"),
-    of_torch(bilinear, "nn.functional.bilinear", "bilinear"),
+    with_method(addmm, "addmm", "baddbmm"),
+    with_method(addbmm, "addbmm"),
+    with_method(addmv, "addmv"),
+    with_method(addr, "addr"),
+    with_method(mv, "mv"),
+    torch_row(chain_matmul, "chain_matmul"),
+    torch_row(multi_dot, "linalg.multi_dot"),
+    torch_row(matrix_norm, "linalg.matrix_norm"),
+    torch_row(bilinear, "nn.functional.bilinear", "bilinear"),
 )

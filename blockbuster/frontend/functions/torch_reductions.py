@@ -18,7 +18,7 @@ from blockbuster.frontend.functions.reductions import (
     sum,
     var,
 )
-from blockbuster.frontend.functions.row import Array, of_torch, or_method
+from blockbuster.frontend.functions.row import Array, torch_row, with_method
 from blockbuster.frontend.functions.torch_dtypes import to
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.source import trace_error
@@ -149,11 +149,11 @@ def dist(input: Array, other: Array, p: float = 2) -> Array:
 
 
 ROWS = (
-    or_method(torch_sum, "sum"), or_method(torch_mean, "mean"),
-    or_method(torch_var, "var"), or_method(torch_std, "std"),
-    of_torch(var_mean, "var_mean"), of_torch(std_mean, "std_mean"), or_method(aminmax, "aminmax"),
-    or_method(torch_logsumexp, "logsumexp"), or_method(dist, "dist"),
-    or_method(torch_norm, "norm"), of_torch(torch_norm, "linalg.vector_norm", "linalg_vector_norm"),
-    or_method(amax, "amax"), or_method(amin, "amin"), or_method(count, "count_nonzero"),
-    or_method(any_of, "any"), or_method(all_of, "all"),
+    with_method(torch_sum, "sum"), with_method(torch_mean, "mean"), with_method(torch_var, "var"),
+    with_method(torch_std, "std"), torch_row(var_mean, "var_mean"), torch_row(std_mean, "std_mean"),
+    with_method(aminmax, "aminmax"), with_method(torch_logsumexp, "logsumexp"),
+    with_method(dist, "dist"), with_method(torch_norm, "norm"),
+    torch_row(torch_norm, "linalg.vector_norm", "linalg_vector_norm"), with_method(amax, "amax"),
+    with_method(amin, "amin"), with_method(count, "count_nonzero"), with_method(any_of, "any"),
+    with_method(all_of, "all"),
 )  # fmt: skip

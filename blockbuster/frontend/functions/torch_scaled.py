@@ -6,7 +6,7 @@ from typing import Any
 
 from blockbuster.frontend.functions.pointwise import astype
 from blockbuster.frontend.functions.products import matmul
-from blockbuster.frontend.functions.row import Array, of_torch
+from blockbuster.frontend.functions.row import Array, torch_row
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.dtypes import FLOAT8
 
@@ -29,4 +29,4 @@ def scaled_mm(
     return astype(found if bias is None else found + bias, out_dtype)
 
 
-ROWS = (of_torch(scaled_mm, "_scaled_mm"),)
+ROWS = (torch_row(scaled_mm, "_scaled_mm"),)

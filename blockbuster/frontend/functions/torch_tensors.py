@@ -23,7 +23,7 @@ from blockbuster.frontend.functions.pointwise import (
     where,
 )
 from blockbuster.frontend.functions.reductions import max, min
-from blockbuster.frontend.functions.row import Array, of_torch, or_method
+from blockbuster.frontend.functions.row import Array, torch_row, with_method
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
 from blockbuster.frontend.functions.torch_creation import extents
@@ -223,21 +223,21 @@ def new_full(input: Array, size: Any, fill_value: Any, *, dtype: Any = None) -> 
 
 
 ROWS = (
-    or_method(t, "t"), of_torch(dim, "Tensor.dim", "Tensor.ndimension"),
-    of_torch(numel, "Tensor.numel", "Tensor.nelement", "numel"),
-    or_method(detach, "detach"), of_torch(contiguous, "Tensor.contiguous"),
-    of_torch(copy_, "Tensor.copy_"), or_method(fill_, "fill_"), or_method(zero_, "zero_"),
-    or_method(masked_fill, "masked_fill"), of_torch(where_of, "Tensor.where"),
-    or_method(add, "add"), or_method(sub, "sub", "subtract"), or_method(rsub, "rsub"),
-    or_method(div, "div", "divide", "true_divide"), or_method(frac, "frac"),
-    of_torch(xlogy, "xlogy", "Tensor.xlogy", "special.xlogy"), or_method(logit, "logit"),
-    or_method(positive, "positive"),
-    or_method(addcmul, "addcmul"), or_method(addcdiv, "addcdiv"), or_method(lerp, "lerp"),
-    or_method(clamp_min, "clamp_min"), or_method(clamp_max, "clamp_max"),
-    or_method(torch_max, "max"), or_method(torch_min, "min"),
-    or_method(permute, "permute"),
-    or_method(topk, "topk"), or_method(gather, "gather"),
-    of_torch(torch_one_hot, "nn.functional.one_hot"),
-    of_torch(new_zeros, "Tensor.new_zeros", "Tensor.new_empty"),
-    of_torch(new_ones, "Tensor.new_ones"), of_torch(new_full, "Tensor.new_full"),
+    with_method(t, "t"), torch_row(dim, "Tensor.dim", "Tensor.ndimension"),
+    torch_row(numel, "Tensor.numel", "Tensor.nelement", "numel"),
+    with_method(detach, "detach"), torch_row(contiguous, "Tensor.contiguous"),
+    torch_row(copy_, "Tensor.copy_"), with_method(fill_, "fill_"), with_method(zero_, "zero_"),
+    with_method(masked_fill, "masked_fill"), torch_row(where_of, "Tensor.where"),
+    with_method(add, "add"), with_method(sub, "sub", "subtract"), with_method(rsub, "rsub"),
+    with_method(div, "div", "divide", "true_divide"), with_method(frac, "frac"),
+    torch_row(xlogy, "xlogy", "Tensor.xlogy", "special.xlogy"), with_method(logit, "logit"),
+    with_method(positive, "positive"),
+    with_method(addcmul, "addcmul"), with_method(addcdiv, "addcdiv"), with_method(lerp, "lerp"),
+    with_method(clamp_min, "clamp_min"), with_method(clamp_max, "clamp_max"),
+    with_method(torch_max, "max"), with_method(torch_min, "min"),
+    with_method(permute, "permute"),
+    with_method(topk, "topk"), with_method(gather, "gather"),
+    torch_row(torch_one_hot, "nn.functional.one_hot"),
+    torch_row(new_zeros, "Tensor.new_zeros", "Tensor.new_empty"),
+    torch_row(new_ones, "Tensor.new_ones"), torch_row(new_full, "Tensor.new_full"),
 )  # fmt: skip

@@ -27,7 +27,7 @@ from blockbuster.frontend.functions.images import (
     with_bias,
 )
 from blockbuster.frontend.functions.pads import pad
-from blockbuster.frontend.functions.row import Array, named, of_torch_nn
+from blockbuster.frontend.functions.row import Array, named, torch_rows
 from blockbuster.frontend.functions.shapes import reshape
 from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
 from blockbuster.frontend.source import trace_error
@@ -176,6 +176,6 @@ def _phases(w: Array, padding: Any, more: Any, of: Geometry) -> list[Phases]:
     return [*map(Phases, sizes, of.strides, of.dilations, pads, extra)]
 
 
-ROWS = of_torch_nn(
+ROWS = torch_rows(
     "torch.nn.functional: convolutions", *map(_of_axes, (1, 2, 3)), modules=("nn.functional.", "")
 )
