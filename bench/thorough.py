@@ -180,7 +180,8 @@ def markdown(data: dict[str, Any]) -> str:
 def sources_digest() -> str:
     """A digest of all source files, so that a state file is never continued by other code."""
     digest = hashlib.sha256()
-    for path in sorted(path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")):
+    files = (path for folder in SOURCES for path in (ROOT / folder).rglob("*.py"))
+    for path in sorted(files):
         digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 

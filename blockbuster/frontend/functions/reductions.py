@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, along_axis, apply, as_floats, reduce_axes
 from blockbuster.frontend.functions.pointwise import holds, sqrt, square, where
-from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.functions.row import Array, Row, example, named
 from blockbuster.frontend.functions.shapes import expand_dims, is_unit
 from blockbuster.frontend.kinds import FLOAT, POSITION
 from blockbuster.frontend.numerics import NUMPY
@@ -147,24 +147,19 @@ def logsumexp(x: Array, axis: int = -1, keepdims: bool = False) -> Array:
     return apply("logsumexp", x, axis=axis, keepdims=keepdims)
 
 
-def cumsum(x: Array, axis: int | None = None) -> Array:
-    """The cumulative sums along an axis; None is for arrays of one axis."""
-    return along_axis("cumsum", x, axis)
+def _scan(name: str, what: str) -> Callable[..., Array]:
+    """The function that folds the elements up to each one along an axis."""
+
+    def scan(x: Array, axis: int | None = None) -> Array:
+        return along_axis(name, x, axis)
+
+    return named(scan, name, f"{what} along an axis; None is for arrays of one axis.")
 
 
-def cumprod(x: Array, axis: int | None = None) -> Array:
-    """The cumulative products along an axis; None is for arrays of one axis."""
-    return along_axis("cumprod", x, axis)
-
-
-def cummax(x: Array, axis: int | None = None) -> Array:
-    """The largest element up to each along an axis; None is for arrays of one axis."""
-    return along_axis("cummax", x, axis)
-
-
-def cummin(x: Array, axis: int | None = None) -> Array:
-    """The smallest element up to each along an axis; None is for arrays of one axis."""
-    return along_axis("cummin", x, axis)
+cumsum = _scan("cumsum", "The cumulative sums")
+cumprod = _scan("cumprod", "The cumulative products")
+cummax = _scan("cummax", "The largest element up to each")
+cummin = _scan("cummin", "The smallest element up to each")
 
 
 _GROUP = "Along axes"
