@@ -12,7 +12,8 @@ from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_so
 from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, START
 from blockbuster.emit.print.triton.kernel import kernel_body
 from blockbuster.emit.print.triton.launch_helpers import launch_helpers, leaves_room
-from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
+from blockbuster.emit.print.triton.launcher import Kernel, launch_spec, sizes_shown
+from blockbuster.emit.print.triton.launcher_text import launcher_text
 from blockbuster.emit.print.triton.stages import launched_stages
 from blockbuster.emit.print.triton.table import kernel_table
 from blockbuster.emit.tile.between import between
@@ -74,6 +75,7 @@ def triton_text(
     """The file's text. ``sizes``: what it is written for, by size class."""
     _refuse_block_axes(program)
     text = _FileText(program, sizes)
+    spec = launch_spec(program, text.file, text.kernels, guarded=heading.checks_assembler)
     imports, reference = _parted(heading.reference.text)
     imports |= IMPORTS | ({"import ctypes"} if leaves_room(program) else set())
     sections = [
@@ -85,7 +87,7 @@ def triton_text(
         *helper_sources(text.file.helpers, text.file.accurate),
         *(text.function(kernel) for kernel in text.kernels),
         kernel_table(text.file, text.kernels),
-        launcher_text(program, text.file, text.kernels, guarded=heading.checks_assembler),
+        launcher_text(spec, text.file.size),
         reference,
         ARRAYS.strip(),
         *launch_helpers(program, text.kernels),
