@@ -28,6 +28,7 @@ from blockbuster.frontend.trees import holds
 from blockbuster.frontend.users_frames import UsersFrames
 from blockbuster.ir.types import Dim
 from blockbuster.runtime.compiled import Compiled, keep
+from blockbuster.runtime.first_launch import Refused
 from blockbuster.runtime.given import (
     beside,
     call_key,
@@ -41,7 +42,6 @@ from blockbuster.runtime.given import (
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.merged_arrays import Regrouping
-from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
 from blockbuster.selection.plans.plan import Plan, Sizes
 from blockbuster.selection.plans.report import Report

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from blockbuster.emit.target.gpu import Gpu, tensor_descriptor
 from blockbuster.emit.target.starting import Starter
 from blockbuster.runtime.kept import Pinned
-from blockbuster.runtime.numbers import Made, Start
+from blockbuster.runtime.numbers import Made, Started
 
 Tensor = Any
 
@@ -55,7 +55,7 @@ ENCODED = 64
 """Addresses for which a start of a kernel keeps its descriptors, at most."""
 
 
-def beginning(kernel: Kernel, start: Start) -> Begin:
+def beginning(kernel: Kernel, start: Started) -> Begin:
     """What starts ``kernel`` for arrays of one layout, for which ``start`` was computed."""
     grid, numbers = start
     if any(kernel.described):
@@ -69,7 +69,7 @@ def beginning(kernel: Kernel, start: Start) -> Begin:
     return plain
 
 
-def _with_descriptors(kernel: Kernel, start: Start) -> Begin:
+def _with_descriptors(kernel: Kernel, start: Started) -> Begin:
     """The same for a kernel with descriptors. They are encoded once for the addresses of their
     arrays: shapes and strides are those of the layout, so an array that comes to lie where another
     one was has its descriptor.
@@ -132,7 +132,7 @@ class Prepared(NamedTuple):
     keeps: Keeps
 
 
-Launches = Sequence[tuple[Kernel, Start]]
+Launches = Sequence[tuple[Kernel, Started]]
 
 
 def prepared(

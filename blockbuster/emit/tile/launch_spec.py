@@ -7,8 +7,7 @@ its variable in the launcher, a size by its dim.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Any, NamedTuple, TypeAlias
 
 from blockbuster.ir.types import Dim
@@ -59,8 +58,7 @@ class Descriptor(NamedTuple):
     tile: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(NamedTuple):
     """The start of a kernel, which takes arrays, sizes, strides, descriptors, then constants.
 
     A ``grid`` of 0 programs is not started. ``strides`` are pairs of arrays and axes. Of the
@@ -90,8 +88,7 @@ class Start:
         return (*sizes, *(Formula(STRIDE, array, axis) for array, axis in self.strides))
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A function of the file: it takes ``inputs``, makes arrays and starts kernels, in order.
 
     ``dims`` are those whose sizes it uses, ``free`` those of them that no input shows. Offsets are
@@ -106,20 +103,21 @@ class Section:
     starts: tuple[Start, ...]
 
 
-@dataclass(frozen=True)
-class LaunchSpec:
+class LaunchSpec(NamedTuple):
     """What ``launch`` of a file does, and ``prepare``, whose arrays are kept from call to call.
 
-    ``outputs`` are made first by ``launch``. ``prepare``: None in a file that keeps nothing;
-    ``keeps``: the arrays of it that ``launch`` reads. ``chunks``: how many there are of dims that
-    count chunks. ``guarded``: the file looks at the assembler before it launches.
+    ``outputs`` are made first by ``launch``, which returns ``results``. ``prepare``: None in a file
+    that keeps nothing; ``keeps``: the arrays of it that ``launch`` reads. ``chunks``: how many
+    there are of dims that count chunks. ``guarded``: the file looks at the assembler before it
+    launches.
     """
 
     launch: Section
     outputs: tuple[Array, ...]
+    results: tuple[str, ...]
     prepare: Section | None
     keeps: tuple[Array, ...]
-    chunks: Mapping[Dim, int]
+    chunks: tuple[tuple[Dim, int], ...]
     guarded: bool
 
     @property
@@ -127,3 +125,14 @@ class LaunchSpec:
         """All arrays that are made, in order."""
         first = self.prepare.makes if self.prepare else ()
         return (*first, *self.outputs, *self.launch.makes)
+
+    def given(self, names: Collection[str], *, prepared: bool = False) -> LaunchSpec:
+        """The same where outputs of these names are given, and what is kept if it is ``prepared``:
+        they are inputs, behind the others.
+        """
+        given = tuple(array for array in self.outputs if array.name in names)
+        made = tuple(array for array in self.outputs if array.name not in names)
+        given += self.keeps if prepared else ()
+        launch = self.launch._replace(inputs=(*self.launch.inputs, *given))
+        prepare = None if prepared else self.prepare
+        return self._replace(launch=launch, outputs=made, prepare=prepare)

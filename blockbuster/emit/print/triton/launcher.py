@@ -79,9 +79,10 @@ class _Launches:
         return LaunchSpec(
             self._launch(),
             tuple(self._array(b)._replace(dtype=b.dtype) for b in self._program.outputs),
+            tuple(map(self._file.buffer, self._program.outputs)),
             self._prepare() if self._kept else None,
             tuple(map(self._array, kept_arrays(self._program))) if self._kept else (),
-            {chunks.number: chunks.count for chunks in self._program.chunks},
+            tuple((chunks.number, chunks.count) for chunks in self._program.chunks),
             guarded,
         )
 

@@ -41,7 +41,7 @@ class _LauncherText:
 
     def _launch(self) -> str:
         spec, section = self._spec, self._spec.launch
-        results = [array.name for array in spec.outputs]
+        results = spec.results
         optional = [*results, *(["prepared"] if spec.prepare else [])]
         head = ", ".join([*self._takes(section), *(f"{name}=None" for name in optional)])
         chained = any(start.waits for start in section.starts)
@@ -83,7 +83,7 @@ class _LauncherText:
             f"        check_array(name, array, INPUTS[name], {names[0]}, size)",
             f"    check_sizes({completed}(size))",
             *(f"    {self._size(dim)} = size[{literal(dim)}]" for dim in section.dims),
-            *(f"    {self._size(dim)} = {count}" for dim, count in self._spec.chunks.items()),
+            *(f"    {self._size(dim)} = {count}" for dim, count in self._spec.chunks),
         ]
 
     def _guard(self) -> list[str]:

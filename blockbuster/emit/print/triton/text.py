@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from blockbuster.emit.print.triton.checking import DRAWS, JUDGEMENT
 from blockbuster.emit.print.triton.file import EVEN_PARTS, OVERLAPS, File, literal, wrapped
@@ -20,6 +21,7 @@ from blockbuster.emit.tile.between import between
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
 from blockbuster.emit.tile.input_kinds import Kind, known_kinds
+from blockbuster.emit.tile.launch_spec import LaunchSpec
 from blockbuster.emit.tile.names import Names, comment
 from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
@@ -67,12 +69,15 @@ class Heading:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
 
 
-def triton_text(
-    program: TileProgram,
-    sizes: Mapping[Dim, int],
-    heading: Heading,
-) -> str:
-    """The file's text. ``sizes``: what it is written for, by size class."""
+class TritonFile(NamedTuple):
+    """The text of a file, and what its launcher does."""
+
+    text: str
+    launches: LaunchSpec
+
+
+def triton_file(program: TileProgram, sizes: Mapping[Dim, int], heading: Heading) -> TritonFile:
+    """The file of a program. ``sizes``: what it is written for, by size class."""
     _refuse_block_axes(program)
     text = _FileText(program, sizes)
     spec = launch_spec(program, text.file, text.kernels, guarded=heading.checks_assembler)
@@ -96,7 +101,7 @@ def triton_text(
         JUDGEMENT.strip(),
         COMMANDS.strip(),
     ]
-    return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
+    return TritonFile("\n\n\n".join(part.strip("\n") for part in sections) + "\n", spec)
 
 
 def _terms(length: Length) -> tuple[object, int]:

@@ -1,14 +1,16 @@
-"""What a launcher computes is computed again for other layouts, and only with kernels for them."""
+"""Replay starts what a file's launcher would start, and known kernels only where they fit."""
 
 import numpy as np
 import pytest
 
 import blockbuster as bb
 from blockbuster.emit.target.load import load_module
-from blockbuster.runtime import relaunch, replay
-from blockbuster.runtime.relaunch import LARGEST, Relaunch
+from blockbuster.runtime.file_launches import LARGEST, FileLaunches
+from blockbuster.runtime.kept import Kept
 from tests.compile.functions import attention, normal, several
-from tests.compile.stand_ins import Device, starts
+from tests.compile.stand_ins import Device, launched, starts, told
+from tests.emit.test_overlap import DIMS, graph, scheduled  # noqa: F401
+from tests.emit.test_overlap import SIZES as OVERLAPPED
 from tests.parameters import one_in
 
 
@@ -23,6 +25,11 @@ def appended(q, k, new):
 
 def heads(x, w):
     return bb.merge_heads(bb.softmax(bb.split_heads(x, 4))) @ w
+
+
+def thirds(x):
+    n = x.shape[1] // 3
+    return bb.softmax(x[:, :n] * x[:, n : 2 * n], axis=-1) + x[:, 2 * n :]
 
 
 FUNCTIONS = {
@@ -57,21 +64,21 @@ def test_a_new_layout_is_started_as_its_launcher_would(name, stage, torch, monke
 
     staged = stage(function, *tensors(1000))
     plan, on_gpu = staged.plan, staged.on_gpu()
-    launched = []
-    recorder = replay.Recorder
+    compiled = []
+    first = FileLaunches.first
 
-    def counted(module, **options):
-        launched.append(module)
-        return recorder(module, **options)
+    def counted(self, *given):
+        compiled.append(self)
+        return first(self, *given)
 
-    monkeypatch.setattr(replay, "Recorder", counted)
+    monkeypatch.setattr(FileLaunches, "first", counted)
     for n in SIZES:
         if all(served(file, plan, tensors(n)) for file in plan.files):
             assert replayed(staged, tensors(n), on_gpu) == replayed(staged, tensors(n)), n
-    first = len(launched)
+    before = len(compiled)
     for n in (1001, 1003, 999):  # of the patterns of 1000 or 50 at most: nothing new
         assert replayed(staged, tensors(n), on_gpu) == replayed(staged, tensors(n), on_gpu)
-    assert len(launched) - first <= len(plan.files)
+    assert len(compiled) - before <= len(plan.files)
     assert len(on_gpu.known) == len({file.text for file in plan.files})
 
 
@@ -131,29 +138,87 @@ def test_strides_of_inputs_are_those_of_the_call(stage, torch):
         assert replayed(staged, pair, on_gpu) == replayed(staged, pair)
 
 
-def test_a_launcher_that_computes_otherwise_is_noticed(stage, torch, monkeypatch):
+def compiled(file, gpu, arrays, sizes, monkeypatch):
+    """The first call of a file: what it starts, and what the text of its launcher starts."""
+    module = load_module(file[0])
+    launches = FileLaunches(module, file[1], gpu)
+    first = launches.first(arrays, sizes, Kept(), gpu.empty)
+    made = [
+        (call.function.__name__, *told((call.start[0],), call.arguments, call.options))
+        for call in first.calls
+    ]
+    free = {dim: sizes[dim] for dim in module.FREE}
+    with monkeypatch.context() as patch:
+        return made, launched(module, patch, *arrays, **free), first
+
+
+def test_the_text_of_a_launcher_and_replay_start_the_same(stage, torch, monkeypatch):
+    def rows(n):
+        return [torch.zeros(n, 3 * 48), torch.zeros(n, 1, dtype=torch.bool)]
+
+    staged = stage(lambda x, m: bb.softmax(bb.where(m, thirds(x), 0.0)), *rows(1000))
+    (file,) = staged.plan.files
+    for n in (1000, 8, 0):
+        arrays = rows(n)
+        names = zip(staged.plan.inputs, arrays, strict=True)
+        sizes = staged.plan.bind({name: array.shape for name, array in names})
+        text = file.text, file.launches
+        made, by_text, first = compiled(text, staged.gpu, arrays, sizes, monkeypatch)
+        assert made == by_text
+        assert bool(made) is bool(first.pattern) is bool(n)
+
+
+@pytest.mark.parametrize("step", [1, LARGEST // 64])
+@pytest.mark.parametrize("overlaps", [False, True])
+def test_dependent_launches_and_wide_offsets_are_those_of_the_text(
+    graph, torch, monkeypatch, overlaps, step  # noqa: F811
+):
+    kernel, log = scheduled(graph, "stage nest 2 N 2; overlap"), []
+    gpu = Device(torch, where="meta")
+    module = gpu.put_into(load_module(kernel.source), log, monkeypatch)
+    monkeypatch.setattr(module, "can_overlap", lambda array: overlaps)
+    monkeypatch.setattr(module, "leave_room", log.append)
+    for sizes in (OVERLAPPED, {**OVERLAPPED, "N": 0}):
+        shapes = [[sizes[dim] for dim in dims.split()] for dims in DIMS.values()]
+        steps = [[step * width, step] for _, width in shapes]
+        arrays = [gpu.empty(*given, torch.float32) for given in zip(shapes, steps, strict=True)]
+        file = kernel.source, kernel.launches
+        made, by_text, first = compiled(file, gpu, arrays, sizes, monkeypatch)
+        if sizes["N"]:
+            assert made == by_text
+        else:  # arrays without elements: their strides play no part, and torch has its own
+            assert [(n, g, options) for n, g, _, options in made] == [
+                (n, g, options) for n, g, _, options in by_text
+            ]
+        log.clear()
+        first()
+        left = [call for call in first.calls if call.leaves_room]
+        assert len(log) == len(left) == (overlaps and len(made) == 2)
+        early = ["launch_pdl" in options for *_, options in made]
+        assert early == ([False, overlaps] if sizes["N"] else [False])
+        wide = {options["INDEX"] for *_, options in made}
+        assert module.tl.int64 in wide if step > 1 else wide == {module.tl.int32}
+
+
+def test_empty_arrays_and_wide_ones_have_no_pattern(stage, torch):
     x, y = (torch.from_numpy(a) for a in normal((100, 96), (100, 96)))
     staged = stage(lambda x, y: x - y, x, y)
-    monkeypatch.setattr(relaunch._Term, "blocks", lambda self, lanes: self)
-
-    with pytest.raises(AssertionError, match="the grid is computed as noted"):
-        replayed(staged, [x, y])
-
-
-def test_empty_arrays_and_wide_ones_are_left_to_the_launcher(stage, torch):
-    x, y = (torch.from_numpy(a) for a in normal((100, 96), (100, 96)))
-    plan = stage(lambda x, y: x - y, x, y).plan
-    made = Relaunch(load_module(plan.files[0].text), Device(torch))
+    (file,) = staged.plan.files
+    made = FileLaunches(load_module(file.text), file.launches, Device(torch))
     wide = torch.empty(1).expand(3, 4).as_strided((3, 4), (0, 0))
     within, beyond = (
         torch.empty_strided((100, 96), (LARGEST // parts, 1), device="meta") for parts in (101, 100)
     )
 
+    def pattern(left, right, a=100, b=96):
+        numbers = made._arithmetic([left.stride(), right.stride()], {"A": a, "B": b})
+        return made._pattern(numbers, [left, right])
+
     assert made.laid([x[:0], y[:0]], {"A": 0, "B": 96}) is None
-    assert made._found([x, y], {"A": 100, "B": 96}) is not None
-    assert made._found([wide, y], {"A": LARGEST, "B": 1}) is None
-    assert made._found([within, y], {"A": 100, "B": 96}) is not None
-    assert made._found([beyond, y], {"A": 100, "B": 96}) is None
+    assert pattern(x, y) is not None
+    assert pattern(wide, y, LARGEST, 1) is None
+    assert pattern(within, y) is not None
+    assert pattern(beyond, y) is None
 
 
 NUMBERS = [*range(-40, 70), 1000, 4096, LARGEST - 16, LARGEST - 1, LARGEST, LARGEST + 1, 2**40]
@@ -189,26 +254,27 @@ def rows_of(number):
         return x - bb.logsumexp(x, axis=-1, keepdims=True)
 
     graph = bb.fuse(bb.lower(bb.trace(program, x="M N"))).final
-    return load_module(bb.emit(graph, dict(M=64, N=number)).source)
+    kernel = bb.emit(graph, dict(M=64, N=number))
+    return load_module(kernel.source), kernel.launches
 
 
 @pytest.mark.parametrize(("n", "same"), [(1000, True), (984, True), (1004, False), (999, False)])
 def test_known_kernels_serve_rows_that_are_as_even(n, same, torch):
-    made = Relaunch(rows_of(1000), Device(torch))
+    made = FileLaunches(*rows_of(1000), Device(torch))
 
     def pattern(columns):
         x = torch.empty((64, columns), dtype=torch.float16)
-        return made._found([x], {"M": 64, "N": columns})[0]
+        return made._pattern(made._arithmetic([x.stride()], {"M": 64, "N": columns}), [x])
 
     assert (pattern(n) == pattern(1000)) == same
 
 
 def test_a_stride_alone_makes_rows_uneven(torch):
-    made = Relaunch(rows_of(1000), Device(torch))
+    made = FileLaunches(*rows_of(1000), Device(torch))
 
     def pattern(width):
         x = torch.empty((64, width), dtype=torch.float16)[:, :1000]
-        return made._found([x], {"M": 64, "N": 1000})[0]
+        return made._pattern(made._arithmetic([x.stride()], {"M": 64, "N": 1000}), [x])
 
     assert pattern(1000) == pattern(1032)
     assert pattern(1000) != pattern(1004)
@@ -216,10 +282,6 @@ def test_a_stride_alone_makes_rows_uneven(torch):
 
 def test_quotients_of_sizes_follow_from_the_sizes_of_the_call(stage, torch):
     """Thirds of a row begin at multiples of 16 or of less, which kernels are told."""
-
-    def thirds(x):
-        n = x.shape[1] // 3
-        return bb.softmax(x[:, :n] * x[:, n : 2 * n], axis=-1) + x[:, 2 * n :]
 
     def rows(n):
         return [torch.from_numpy(normal((20, 3 * n))[0])]
