@@ -26,7 +26,6 @@ from blockbuster.runtime.launches import (
     Laid,
     Prepared,
     laid_out,
-    prepared,
 )
 from blockbuster.runtime.numbers import Arithmetic, Found, Started
 from blockbuster.runtime.tensors import ALIGNED
@@ -52,9 +51,8 @@ class FileLaunches:
         self._number = {array.name: number for number, array in enumerate(arrays)}
         self._results = [self._number[name] for name in spec.results]
         self._sections = [section for section in (spec.prepare, spec.launch) if section]
-        starts = [start for section in self._sections for start in section.starts]
-        self._describes = any(start.descriptors for start in starts)
-        self._waits = any(start.waits or start.asks for start in starts)
+        self._describes = any(start.descriptors for start in spec.starts)
+        self._waits = any(start.waits or start.asks for start in spec.starts)
         kernels = [entry["function"] for entry in module.KERNELS]
         self._functions = {kernel.__name__: kernel for kernel in kernels}
         self._lengths = frozenset(dim for dim, *_ in module.LENGTHS)
@@ -73,9 +71,8 @@ class FileLaunches:
         if kernels is None:
             return None
         launches, part = [*zip(kernels, found.starts, strict=True)], self._prepared
-        if part is not None:  # how many there are of each is the same for all layouts
-            counts = part.made, part.launches
-            part = prepared(counts, part.inputs, found.made, launches, part.keeps)
+        if part is not None:
+            part = part.of(found.made, launches)
         return laid_out(self._gpu, found.made, launches, self._results, part, len(tensors))
 
     def _pattern(self, found: Found, tensors: Sequence[Tensor]) -> Any:
@@ -101,7 +98,7 @@ class FileLaunches:
 
         Raises Refusal if Triton refuses a kernel, ValueError for arrays that do not fit.
         """
-        gpu, part = self._gpu, self._spec.prepare
+        gpu = self._gpu
         size = self._checked(tensors, sizes)
         found = self._arithmetic([t.stride() for t in tensors], size)
         made = [(shape, _in_rows(shape), dtype) for shape, _, dtype in found.made]
@@ -109,11 +106,21 @@ class FileLaunches:
             arrays = [*tensors, *(empty(*one) for one in made)]
             calls = [*self._calls(found, arrays)]
         launches = [(call.kernel, call.start) for call in calls]
-        counts = (len(part.makes), sum(call.section is part for call in calls)) if part else (0, 0)
-        kept = prepared(counts, len(tensors), made, launches, keeps)
-        laid = laid_out(gpu, made, launches, self._results, kept, len(tensors))
+        part = self._part(calls, len(tensors), keeps)
+        part = part and part.of(made, launches)
+        laid = laid_out(gpu, made, launches, self._results, part, len(tensors))
         pattern = self._pattern(found, tensors) if all(size.values()) else None
         return First(laid, calls, arrays, pattern, self._module)
+
+    def _part(self, calls: Sequence[Call], inputs: int, keeps: Keeps) -> Prepared | None:
+        """The part of the launches that computes of constants; None if there is none."""
+        section = self._spec.prepare
+        starts = sum(call.section is section for call in calls)
+        if section is None or not starts:
+            return None
+        constants = tuple([self._number[array.name] for array in section.inputs])
+        later = tuple([self._number[array.name] - inputs for array in self._spec.keeps])
+        return Prepared(len(section.makes), starts, inputs, constants, later, None, keeps)
 
     def _checked(self, tensors: Sequence[Tensor], sizes: Sizes) -> Sizes:
         """All sizes. Raises ValueError for arrays and sizes that the file was not written for."""

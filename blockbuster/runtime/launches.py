@@ -42,11 +42,6 @@ class Kernel(NamedTuple):
     constants: tuple[Any, ...]
     described: tuple[Described | None, ...] = ()
 
-    @property
-    def reached(self) -> tuple[int, ...]:
-        """The numbers of all arrays that it reads or writes."""
-        return (*self.arrays, *(one.array for one in self.described if one))
-
 
 Begin = Callable[[Any, Sequence[int], Sequence[Tensor]], Any]
 """Starts a kernel on a stream, for arrays with these addresses."""
@@ -107,6 +102,9 @@ def _several(places: Sequence[int]) -> Callable[[Sequence[int]], tuple[int, ...]
     return lambda numbers: tuple([numbers[place] for place in places])
 
 
+Launches = Sequence[tuple[Kernel, Started]]
+
+
 class Keeps(Protocol):
     """Where arrays are kept that were made of constants: see kept.py."""
 
@@ -131,32 +129,10 @@ class Prepared(NamedTuple):
     key: Hashable
     keeps: Keeps
 
-
-Launches = Sequence[tuple[Kernel, Started]]
-
-
-def prepared(
-    counts: tuple[int, int], inputs: int, made: Sequence[Made], launches: Launches, keeps: Keeps
-) -> Prepared | None:
-    """The part of launches that computes of constants; None if there is none.
-
-    ``counts``: of the arrays and launches of that part. ``inputs``: how many arrays the file reads.
-    """
-    arrays, starts = counts
-    if not starts:
-        return None
-    first, others = launches[:starts], launches[starts:]
-    read = sorted({number for kernel, _ in first for number in kernel.reached})
-    after = {number - inputs for kernel, _ in others for number in kernel.reached}
-    return Prepared(
-        arrays,
-        starts,
-        inputs,
-        tuple(number for number in read if number < inputs),
-        tuple(at for at in range(arrays) if at in after),
-        (tuple(made[:arrays]), tuple((kernel.function, start) for kernel, start in first)),
-        keeps,
-    )
+    def of(self, made: Sequence[Made], launches: Launches) -> Prepared:
+        """The same part of the launches for another layout."""
+        first = tuple([(kernel.function, start) for kernel, start in launches[: self.launches]])
+        return self._replace(key=(tuple(made[: self.made]), first))
 
 
 class Room(NamedTuple):

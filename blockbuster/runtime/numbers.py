@@ -54,7 +54,7 @@ class Arithmetic:
 
     def __init__(self, spec: LaunchSpec, dtype_of: Callable[[str], Any]) -> None:
         of = _Texts(spec)
-        starts = [*(spec.prepare.starts if spec.prepare else ()), *spec.launch.starts]
+        starts = spec.starts
         made = [f"({of.tuple(a.shape)}, {of.steps(a)}, d[{i}])" for i, a in enumerate(spec.made)]
         begun = [f"({of.name(start.grid)}, {of.tuple(start.numbers)})" for start in starts]
         even = [_tuple([of.even(numbers) for _, numbers in start.even]) for start in starts]

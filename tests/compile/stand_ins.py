@@ -105,7 +105,7 @@ def launched(module, monkeypatch, *arrays, **sizes):
 
 
 def told(grid, arguments, options):
-    """A start without addresses: the dtypes of arrays stand for them, and shapes for descriptors."""
+    """A start without addresses: arrays are their dtypes, descriptors their shapes."""
     plain = [getattr(given, "dtype", given) for given in arguments]
     named = {
         name: (given.shape, given.strides, given.block_shape)

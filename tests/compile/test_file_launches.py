@@ -9,7 +9,8 @@ from blockbuster.runtime.file_launches import LARGEST, FileLaunches
 from blockbuster.runtime.kept import Kept
 from tests.compile.functions import attention, normal, several
 from tests.compile.stand_ins import Device, launched, starts, told
-from tests.emit.test_overlap import DIMS, graph, scheduled  # noqa: F401
+from tests.emit import test_overlap
+from tests.emit.test_overlap import DIMS, scheduled
 from tests.emit.test_overlap import SIZES as OVERLAPPED
 from tests.parameters import one_in
 
@@ -168,12 +169,17 @@ def test_the_text_of_a_launcher_and_replay_start_the_same(stage, torch, monkeypa
         assert bool(made) is bool(first.pattern) is bool(n)
 
 
+@pytest.fixture(scope="module")
+def chain():
+    return bb.fuse(bb.lower(bb.trace(test_overlap.chain, **DIMS))).snapshots[0]
+
+
 @pytest.mark.parametrize("step", [1, LARGEST // 64])
 @pytest.mark.parametrize("overlaps", [False, True])
 def test_dependent_launches_and_wide_offsets_are_those_of_the_text(
-    graph, torch, monkeypatch, overlaps, step  # noqa: F811
+    chain, torch, monkeypatch, overlaps, step
 ):
-    kernel, log = scheduled(graph, "stage nest 2 N 2; overlap"), []
+    kernel, log = scheduled(chain, "stage nest 2 N 2; overlap"), []
     gpu = Device(torch, where="meta")
     module = gpu.put_into(load_module(kernel.source), log, monkeypatch)
     monkeypatch.setattr(module, "can_overlap", lambda array: overlaps)

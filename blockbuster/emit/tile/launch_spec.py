@@ -7,7 +7,8 @@ its variable in the launcher, a size by its dim.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 from blockbuster.ir.types import Dim
@@ -45,6 +46,23 @@ class Array(NamedTuple):
     name: str
     shape: tuple[Number, ...]
     dtype: str
+
+
+def value(number: Number, sizes: Mapping[Dim, int], arrays: Mapping[str, Array]) -> int:
+    """The number for these sizes, where all arrays lie in rows without gaps."""
+    if isinstance(number, int):
+        return number
+    kind, one, other = number
+    if kind == SIZE:
+        return sizes[one]
+    if kind == STRIDE:
+        return prod(value(extent, sizes, arrays) for extent in arrays[one].shape[other + 1 :])
+    left, right = value(one, sizes, arrays), value(other, sizes, arrays)
+    if kind == TIMES:
+        return left * right
+    if kind == LEAST:
+        return min(left, right)
+    return left // right if kind == OVER else -(-left // right)
 
 
 class Descriptor(NamedTuple):
@@ -119,6 +137,11 @@ class LaunchSpec(NamedTuple):
     keeps: tuple[Array, ...]
     chunks: tuple[tuple[Dim, int], ...]
     guarded: bool
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        """All starts of kernels, in order."""
+        return (*(self.prepare.starts if self.prepare else ()), *self.launch.starts)
 
     @property
     def made(self) -> tuple[Array, ...]:

@@ -91,7 +91,7 @@ def triton_file(program: TileProgram, sizes: Mapping[Dim, int], heading: Heading
         text.constants(heading),
         *helper_sources(text.file.helpers, text.file.accurate),
         *(text.function(kernel) for kernel in text.kernels),
-        kernel_table(text.file, text.kernels),
+        kernel_table(text.file, text.kernels, spec),
         launcher_text(spec, text.file.size),
         reference,
         ARRAYS.strip(),
