@@ -25,6 +25,7 @@ from blockbuster.runtime.launches import (
     Kernel,
     Laid,
     Prepared,
+    in_rows,
     laid_out,
 )
 from blockbuster.runtime.numbers import Arithmetic, Found, Started
@@ -101,7 +102,7 @@ class FileLaunches:
         gpu = self._gpu
         size = self._checked(tensors, sizes)
         found = self._arithmetic([t.stride() for t in tensors], size)
-        made = [(shape, _in_rows(shape), dtype) for shape, _, dtype in found.made]
+        made = [(shape, in_rows(shape), dtype) for shape, _, dtype in found.made]
         with gpu.current():
             arrays = [*tensors, *(empty(*one) for one in made)]
             calls = [*self._calls(found, arrays)]
@@ -219,11 +220,3 @@ class First(NamedTuple):
                 if call.leaves_room:
                     self.module.leave_room(call.compilation.compiled)
         return [self.arrays[number] for number in self.laid.results]
-
-
-def _in_rows(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a new array, as torch has them where there are no elements, too."""
-    steps = [1]
-    for extent in reversed(shape[1:]):
-        steps.insert(0, steps[0] * max(extent, 1))
-    return tuple(steps[: len(shape)])

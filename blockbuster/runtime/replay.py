@@ -9,7 +9,7 @@ a call can be captured in a CUDA graph. A new layout that needs no other kernels
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from blockbuster.runtime.device_call import DeviceCall
 from blockbuster.runtime.file_launches import FileLaunches, First
 from blockbuster.runtime.first_launch import Compare, FirstChecks, Refused, Run
 from blockbuster.runtime.kept import Kept
-from blockbuster.runtime.launches import Laid
+from blockbuster.runtime.launches import Laid, directly
 from blockbuster.runtime.tape import Finish, Move, Play, Tape, taken
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan import File, Plan, Sizes
@@ -58,11 +58,12 @@ class OnGpu:
 class Replay:
     """A plan for tensors of one layout; the first call checks, compiles and records."""
 
-    __slots__ = ("_calls", "_checks", "_of", "_recordings", "_sizes", "_tape")
+    __slots__ = ("_calls", "_checks", "_directly", "_of", "_recordings", "_sizes", "_tape")
 
     def __init__(self, of: OnGpu, sizes: Sizes) -> None:
         self._of, self._sizes = of, sizes
         self._tape: Tape | None = None
+        self._directly: Run | None = None
         self._checks: FirstChecks | None = None
         self._recordings: tuple[Recording, ...] = ()
         self._calls: tuple[DeviceCall, ...] = ()
@@ -101,9 +102,24 @@ class Replay:
         moves = [isinstance(p, Laid) and p.by_address and not casts for p, _, casts in tape.moves]
         return all(moves)
 
+    def directly(self, views: Mapping[int, tuple[int, ...]]) -> Run | None:
+        """What it does as one function, with ``views`` of some results; None if there are several
+        steps, or it did not run yet.
+        """
+        tape = self._tape
+        if tape is None or len(tape.moves) != 1 or tape.finishes:
+            return None
+        (play, reads, casts), inputs = tape.moves[0], len(self._of.plan.inputs)
+        same = [inputs + at for at in range(len(tape.results))] == [*tape.results]
+        if casts or not same or [*reads] != [*range(inputs)] or not isinstance(play, Laid):
+            return None
+        return directly(play, inputs, views)
+
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
-        tape = self._tape
+        directly, tape = self._directly, self._tape
+        if directly is not None:
+            return directly(tensors)
         return self._first(tensors) if tape is None else tape.played(tensors)
 
     def poisoned(self, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -139,7 +155,7 @@ class Replay:
             if self._checks:
                 self._checks.judge(self, tensors, results)
             self._learn()
-        self._of.tape = like or self._tape
+        self._of.tape, self._directly = like or self._tape, self.directly({})
         return results
 
     def _learn(self) -> None:
