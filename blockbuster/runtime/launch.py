@@ -194,14 +194,15 @@ def records_gradients() -> bool:
 
 
 def guard_of(values: Sequence[Any]) -> Callable[[tuple[Any, ...]], bool] | None:
-    """Whether arguments are tensors that are described (tensors.py) as these are, aligned ones with
-    elements: asked of torch's own guard in one call, in an eighth of the time. False says nothing.
+    """Whether arguments are tensors that are described (tensors.py) as these are: asked of torch's
+    own guard in one call, in an eighth of the time. False says nothing.
 
-    None for other arguments, and for a torch that has no such guard.
+    None unless these are aligned tensors with elements, and for a torch that has no such guard.
     """
-    plain = all(hasattr(value, "data_ptr") and value.numel() for value in values)
-    if not (values and plain) or any(value.data_ptr() & UNALIGNED for value in values):
+    if not values or not all(map(_is_told, values)):
         return None
+    differentiates = any(value.requires_grad for value in values)  # so does a guard, in any mode
+    records = import_module("torch").is_grad_enabled
     try:
         guards: Any = import_module("torch._C._dynamo.guards")
         check = guards.TensorGuards(
@@ -212,7 +213,7 @@ def guard_of(values: Sequence[Any]) -> Callable[[tuple[Any, ...]], bool] | None:
     number = len(values)
 
     def same(given: tuple[Any, ...]) -> bool:
-        if len(given) != number or not check(*given):
+        if len(given) != number or not check(*given) or (differentiates and records()):
             return False
         for tensor in given:  # noqa: SIM110 -- a generator takes longer than all of this
             if tensor.data_ptr() & UNALIGNED:
@@ -220,6 +221,11 @@ def guard_of(values: Sequence[Any]) -> Callable[[tuple[Any, ...]], bool] | None:
         return True
 
     return same
+
+
+def _is_told(value: Any) -> bool:
+    has_elements = hasattr(value, "data_ptr") and value.numel()
+    return bool(has_elements) and not value.data_ptr() & UNALIGNED
 
 
 def to_host(tensor: Any) -> Array:
