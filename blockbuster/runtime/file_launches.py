@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from blockbuster.emit.print.triton.file import OVERLAPS
 from blockbuster.emit.target.compiler import Compilation, compiled_for_launch
 from blockbuster.emit.target.starting import starter
-from blockbuster.emit.tile.launch_spec import LaunchSpec, Section, Start
+from blockbuster.emit.tile.launch_spec import LaunchSpec, Section, Start, value
 from blockbuster.ir.types import Dim
 from blockbuster.runtime.launches import (
     Described,
@@ -128,10 +128,16 @@ class FileLaunches:
         module, section = self._module, self._spec.launch
         size = {dim: sizes[dim] for dim in section.free}
         axes = {**module.OUTPUTS, **module.INPUTS}
-        for array, tensor in zip(section.inputs, tensors, strict=True):
-            if array.name in axes:  # not what is kept
-                module.check_array(array.name, tensor, axes[array.name], tensors[0], size)
+        names = [array.name for array in section.inputs if array.name in axes]
+        for name, tensor in zip(names, tensors, strict=False):
+            module.check_array(name, tensor, axes[name], tensors[0], size)
         module.check_sizes(module.check_lengths(size))
+        kept = section.inputs[len(names) :]
+        if kept:
+            known = {**size, **dict(self._spec.chunks)}
+            shapes = [tuple([value(extent, known, {}) for extent in one.shape]) for one in kept]
+            expected = [(one.name, s, one.dtype) for one, s in zip(kept, shapes, strict=True)]
+            module.check_prepared(tensors[len(names) :], expected, tensors[0])
         return size
 
     def _calls(self, found: Found, arrays: Sequence[Tensor]) -> Iterator[Call]:

@@ -1,5 +1,7 @@
 """Replay starts what a file's launcher would start, and known kernels only where they fit."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,31 @@ FUNCTIONS = {
 SIZES = (33, 40, 48, 50, 96, 100, 160, 1000, 1008, 2000)
 
 
+@pytest.fixture(autouse=True)
+def compared(monkeypatch):
+    """First calls of files: each starts what the text of the file's launcher starts."""
+    seen, first = [], FileLaunches.first
+
+    def with_text(self, tensors, sizes, *more):
+        made, module = first(self, tensors, sizes, *more), self._module
+        words = inspect.getfullargspec(module.launch).kwonlyargs  # sizes that no array shows
+        free = {word: sizes[dim] for word, dim in zip(words, module.FREE, strict=True)}
+        with monkeypatch.context() as patch:
+            by_text = launched(module, patch, *tensors, **free)
+        starts = [
+            (call.function.__name__, *told((call.start[0],), call.arguments, call.options))
+            for call in made.calls
+        ]
+        if not all(sizes.values()):  # strides of arrays without elements: torch has its own
+            starts, by_text = ([(*s[:2], s[3]) for s in each] for each in (starts, by_text))
+        assert starts == by_text
+        seen.append(made)
+        return made
+
+    monkeypatch.setattr(FileLaunches, "first", with_text)
+    return seen
+
+
 def replayed(staged, arrays, on_gpu=None):
     """What the kernels of a new layout are started with, and the results."""
     made = staged.replay(arrays, on_gpu)
@@ -57,7 +84,7 @@ def replayed(staged, arrays, on_gpu=None):
 
 
 @pytest.mark.parametrize("name", one_in(3, FUNCTIONS))
-def test_a_new_layout_is_started_as_its_launcher_would(name, stage, torch, monkeypatch):
+def test_a_new_layout_is_started_as_its_launcher_would(name, stage, torch, compared):
     function, shapes = FUNCTIONS[name]
 
     def tensors(n):
@@ -65,21 +92,13 @@ def test_a_new_layout_is_started_as_its_launcher_would(name, stage, torch, monke
 
     staged = stage(function, *tensors(1000))
     plan, on_gpu = staged.plan, staged.on_gpu()
-    compiled = []
-    first = FileLaunches.first
-
-    def counted(self, *given):
-        compiled.append(self)
-        return first(self, *given)
-
-    monkeypatch.setattr(FileLaunches, "first", counted)
     for n in SIZES:
         if all(served(file, plan, tensors(n)) for file in plan.files):
             assert replayed(staged, tensors(n), on_gpu) == replayed(staged, tensors(n)), n
-    before = len(compiled)
+    before = len(compared)
     for n in (1001, 1003, 999):  # of the patterns of 1000 or 50 at most: nothing new
         assert replayed(staged, tensors(n), on_gpu) == replayed(staged, tensors(n), on_gpu)
-    assert len(compiled) - before <= len(plan.files)
+    assert len(compared) - before <= len(plan.files)
     assert len(on_gpu.known) == len({file.text for file in plan.files})
 
 
@@ -139,34 +158,17 @@ def test_strides_of_inputs_are_those_of_the_call(stage, torch):
         assert replayed(staged, pair, on_gpu) == replayed(staged, pair)
 
 
-def compiled(file, gpu, arrays, sizes, monkeypatch):
-    """The first call of a file: what it starts, and what the text of its launcher starts."""
-    module = load_module(file[0])
-    launches = FileLaunches(module, file[1], gpu)
-    first = launches.first(arrays, sizes, Kept(), gpu.empty)
-    made = [
-        (call.function.__name__, *told((call.start[0],), call.arguments, call.options))
-        for call in first.calls
-    ]
-    free = {dim: sizes[dim] for dim in module.FREE}
-    with monkeypatch.context() as patch:
-        return made, launched(module, patch, *arrays, **free), first
-
-
-def test_the_text_of_a_launcher_and_replay_start_the_same(stage, torch, monkeypatch):
+def test_masks_and_arrays_without_elements_are_taken_as_by_the_text(stage, torch, compared):
     def rows(n):
         return [torch.zeros(n, 3 * 48), torch.zeros(n, 1, dtype=torch.bool)]
 
-    staged = stage(lambda x, m: bb.softmax(bb.where(m, thirds(x), 0.0)), *rows(1000))
-    (file,) = staged.plan.files
+    staged = stage(lambda x, m: bb.where(m, x[:, :48] * x[:, 96:], 0.0), *rows(1000))
     for n in (1000, 8, 0):
-        arrays = rows(n)
-        names = zip(staged.plan.inputs, arrays, strict=True)
-        sizes = staged.plan.bind({name: array.shape for name, array in names})
-        text = file.text, file.launches
-        made, by_text, first = compiled(text, staged.gpu, arrays, sizes, monkeypatch)
-        assert made == by_text
-        assert bool(made) is bool(first.pattern) is bool(n)
+        (out,) = staged.replay(rows(n))(rows(n))
+        assert out.shape == (n, 48)
+        assert out.stride() == (48, 1)
+        made = compared.pop()
+        assert bool(made.calls) is bool(made.pattern) is bool(n)
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +179,7 @@ def chain():
 @pytest.mark.parametrize("step", [1, LARGEST // 64])
 @pytest.mark.parametrize("overlaps", [False, True])
 def test_dependent_launches_and_wide_offsets_are_those_of_the_text(
-    chain, torch, monkeypatch, overlaps, step
+    chain, torch, monkeypatch, compared, overlaps, step
 ):
     kernel, log = scheduled(chain, "stage nest 2 N 2; overlap"), []
     gpu = Device(torch, where="meta")
@@ -188,21 +190,15 @@ def test_dependent_launches_and_wide_offsets_are_those_of_the_text(
         shapes = [[sizes[dim] for dim in dims.split()] for dims in DIMS.values()]
         steps = [[step * width, step] for _, width in shapes]
         arrays = [gpu.empty(*given, torch.float32) for given in zip(shapes, steps, strict=True)]
-        file = kernel.source, kernel.launches
-        made, by_text, first = compiled(file, gpu, arrays, sizes, monkeypatch)
-        if sizes["N"]:
-            assert made == by_text
-        else:  # arrays without elements: their strides play no part, and torch has its own
-            assert [(n, g, options) for n, g, _, options in made] == [
-                (n, g, options) for n, g, _, options in by_text
-            ]
+        made = FileLaunches(module, kernel.launches, gpu).first(arrays, sizes, Kept(), gpu.empty)
+        assert compared
         log.clear()
-        first()
-        left = [call for call in first.calls if call.leaves_room]
-        assert len(log) == len(left) == (overlaps and len(made) == 2)
-        early = ["launch_pdl" in options for *_, options in made]
+        made()
+        left = [call for call in made.calls if call.leaves_room]
+        assert len(log) == len(left) == (overlaps and len(made.calls) == 2)
+        early = ["launch_pdl" in call.options for call in made.calls]
         assert early == ([False, overlaps] if sizes["N"] else [False])
-        wide = {options["INDEX"] for *_, options in made}
+        wide = {call.options["INDEX"] for call in made.calls}
         assert module.tl.int64 in wide if step > 1 else wide == {module.tl.int32}
 
 
