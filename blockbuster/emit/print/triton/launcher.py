@@ -76,14 +76,15 @@ class _Launches:
         self._running = [kernel for at, kernel in enumerate(kernels) if at not in kept]
 
     def spec(self, guarded: bool) -> LaunchSpec:
+        program = self._program
         return LaunchSpec(
-            self._launch(),
-            tuple(self._array(b)._replace(dtype=b.dtype) for b in self._program.outputs),
-            tuple(map(self._file.buffer, self._program.outputs)),
-            self._prepare() if self._kept else None,
-            tuple(map(self._array, kept_arrays(self._program))) if self._kept else (),
-            tuple((chunks.number, chunks.count) for chunks in self._program.chunks),
-            guarded,
+            launch=self._launch(),
+            outputs=tuple(self._array(b)._replace(dtype=b.dtype) for b in program.outputs),
+            results=tuple(map(self._file.buffer, program.outputs)),
+            prepare=self._prepare() if self._kept else None,
+            keeps=tuple(map(self._array, kept_arrays(program))) if self._kept else (),
+            chunks=tuple((chunks.number, chunks.count) for chunks in program.chunks),
+            guarded=guarded,
         )
 
     def _launch(self) -> Section:
@@ -93,12 +94,12 @@ class _Launches:
         own = [buffer for buffer in program.workspaces if buffer in used]
         rooms = leaving_room([kernel.nest for kernel in self._running])
         return Section(
-            tuple(map(self._array, program.inputs)),
-            self._free,
-            self._dims,
-            tuple(self._array(b) for b in own if b not in kept_arrays(program)),
-            tuple(map(self._file.buffer, (*program.inputs, *program.outputs, *own))),
-            tuple(
+            inputs=tuple(map(self._array, program.inputs)),
+            free=self._free,
+            dims=self._dims,
+            makes=tuple(self._array(b) for b in own if b not in kept_arrays(program)),
+            spans=tuple(map(self._file.buffer, (*program.inputs, *program.outputs, *own))),
+            starts=tuple(
                 self._start(kernel, waits=is_dependent(kernel.nest), leaves_room=room)
                 for kernel, room in zip(self._running, rooms, strict=True)
             ),
@@ -111,12 +112,12 @@ class _Launches:
         made = [b for b in self._program.workspaces if b in used]
         dims, free = self._needed(inputs, made)
         return Section(
-            tuple(map(self._array, inputs)),
-            tuple(free),
-            tuple(dims),
-            tuple(map(self._array, made)),
-            tuple(map(self._file.buffer, (*inputs, *made))),
-            tuple(map(self._start, self._kept)),
+            inputs=tuple(map(self._array, inputs)),
+            free=tuple(free),
+            dims=tuple(dims),
+            makes=tuple(map(self._array, made)),
+            spans=tuple(map(self._file.buffer, (*inputs, *made))),
+            starts=tuple(map(self._start, self._kept)),
         )
 
     def _needed(
@@ -166,21 +167,21 @@ class _Launches:
         counts = [self._extent(dim, kernel.tiling) for dim in kernel.nest.grid]
         blocks, most = product(counts), kernel.nest.programs
         return Start(
-            kernel.name,
-            Formula(LEAST, blocks, most) if most else blocks,
-            tuple(map(file.buffer, p.buffers)),
-            tuple(p.sizes),
-            tuple((file.buffer(buffer), axis) for buffer, axis in p.strides),
-            tuple(
+            kernel=kernel.name,
+            grid=Formula(LEAST, blocks, most) if most else blocks,
+            arrays=tuple(map(file.buffer, p.buffers)),
+            sizes=tuple(p.sizes),
+            strides=tuple((file.buffer(buffer), axis) for buffer, axis in p.strides),
+            descriptors=tuple(
                 Descriptor(name, file.buffer(buffer), tile)
                 for (buffer, tile), name in p.descriptors.items()
             ),
-            tuple((name, kernel.tiling.blocks[dim]) for dim, name in p.blocks.items()),
-            tuple(self._even(p)),
-            p.overlaps,
-            tuple(kernel.options.items()),
-            waits,
-            leaves_room,
+            lanes=tuple((name, kernel.tiling.blocks[dim]) for dim, name in p.blocks.items()),
+            even=tuple(self._even(p)),
+            asks=p.overlaps,
+            options=tuple(kernel.options.items()),
+            waits=waits,
+            leaves_room=leaves_room,
         )
 
     def _even(self, p: Parameters) -> Iterator[tuple[str, tuple[Number, ...]]]:

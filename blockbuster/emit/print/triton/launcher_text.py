@@ -40,8 +40,7 @@ class _LauncherText:
         return f"{self._prepare(prepare)}\n\n\n{self._launch()}" if prepare else self._launch()
 
     def _launch(self) -> str:
-        spec, section = self._spec, self._spec.launch
-        results = spec.results
+        spec, section, results = self._spec, self._spec.launch, self._spec.results
         optional = [*results, *(["prepared"] if spec.prepare else [])]
         head = ", ".join([*self._takes(section), *(f"{name}=None" for name in optional)])
         chained = any(start.waits for start in section.starts)
@@ -181,8 +180,8 @@ class _LauncherText:
             for one in start.descriptors
         ]
         constants = [f"{name}={lanes}" for name, lanes in start.lanes]
-        for name_of, numbers in start.even:
-            constants.append(f"{name_of}=even({', '.join(map(self._number, numbers))})")
+        for parameter, numbers in start.even:
+            constants.append(f"{parameter}=even({', '.join(map(self._number, numbers))})")
         constants += ["INDEX=index", *([f"{OVERLAPS}=overlaps"] if start.asks else [])]
         options = [*(f"{name}={value}" for name, value in start.options), *options]
         called = f"{name} = {start.kernel}" if name else start.kernel
