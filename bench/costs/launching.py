@@ -49,8 +49,12 @@ class Ready:
 def ready(source: Path, inputs: Mapping[str, Array]) -> Ready:
     """The kernels of a file, compiled before, for these inputs; workspaces are poisoned."""
     module = load_module(source.read_text(encoding="utf-8"))
+    before = dict(vars(module))
     noting = _Noting(module)
-    found = module.launch(**dict(zip(module.INPUTS, inputs.values(), strict=True)))
+    try:
+        found = module.launch(**dict(zip(module.INPUTS, inputs.values(), strict=True)))
+    finally:
+        vars(module).update(before)
     outputs = found if isinstance(found, tuple) else (found,)
     kept = (*inputs.values(), *noting.made)
     return Ready(Gpu(0), tuple(noting.starts), outputs, kept)

@@ -65,6 +65,7 @@ def refusing(torch, monkeypatch):
         gpu = SimpleNamespace(
             dtype=lambda name: getattr(torch, name),
             empty=lambda shape, steps, dtype: torch.zeros(shape, dtype=dtype),
+            poisoned=lambda shape, steps, dtype: torch.zeros(shape, dtype=dtype),
             stream=lambda: 77,
             elsewhere=lambda: False,
             current=nullcontext,
@@ -187,7 +188,6 @@ def checking(refusing, tmp_path, monkeypatch):
         vars(compiled.Gpu(0)).update(
             name="a device", versions="versions", is_probed=lambda assemblers: True,
             is_capturing=lambda: False, fault=lambda: "",
-            poisoned=lambda shape, steps, dtype: compiled.Gpu(0).empty(shape, steps, dtype),
         )  # fmt: skip
         return launched, compared
 
