@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.emission import emit
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.tile.launch_spec import LaunchSpec, Section, Start
 from blockbuster.runtime.file_launches import LARGEST, FileLaunches
 from blockbuster.runtime.kept import Kept
+from blockbuster.runtime.numbers import Arithmetic
 from tests.compile.functions import attention, normal, several
 from tests.compile.stand_ins import Device, launched, starts, told
 from tests.emit import test_overlap
@@ -176,30 +179,58 @@ def chain():
     return bb.fuse(bb.lower(bb.trace(test_overlap.chain, **DIMS))).snapshots[0]
 
 
-@pytest.mark.parametrize("step", [1, LARGEST // 64])
+@pytest.mark.parametrize(
+    ("moves", "step", "waits"),
+    [
+        ("stage nest 2 N 2; overlap", 1, [False, True]),  # the second, behind the first alone
+        ("overlap nest 1", LARGEST // 64, [True, False]),
+    ],
+    ids=["behind another", "first of all"],
+)
 @pytest.mark.parametrize("overlaps", [False, True])
 def test_dependent_launches_and_wide_offsets_are_those_of_the_text(
-    chain, torch, monkeypatch, compared, overlaps, step
+    chain, torch, monkeypatch, overlaps, moves, step, waits
 ):
-    kernel, log = scheduled(chain, "stage nest 2 N 2; overlap"), []
+    kernel, log = scheduled(chain, moves), []
     gpu = Device(torch, where="meta")
     module = gpu.put_into(load_module(kernel.source), log, monkeypatch)
     monkeypatch.setattr(module, "can_overlap", lambda array: overlaps)
-    monkeypatch.setattr(module, "leave_room", log.append)
+    monkeypatch.setattr(module, "leave_room", log.append, raising=False)
     for sizes in (OVERLAPPED, {**OVERLAPPED, "N": 0}):
         shapes = [[sizes[dim] for dim in dims.split()] for dims in DIMS.values()]
         steps = [[step * width, step] for _, width in shapes]
         arrays = [gpu.empty(*given, torch.float32) for given in zip(shapes, steps, strict=True)]
         made = FileLaunches(module, kernel.launches, gpu).first(arrays, sizes, Kept(), gpu.empty)
-        assert compared
         log.clear()
         made()
         left = [call for call in made.calls if call.leaves_room]
-        assert len(log) == len(left) == (overlaps and len(made.calls) == 2)
+        assert len(log) == len(left) == (overlaps and waits[1] and len(made.calls) == 2)
         early = ["launch_pdl" in call.options for call in made.calls]
-        assert early == ([False, overlaps] if sizes["N"] else [False])
+        assert early == ([overlaps and one for one in waits] if sizes["N"] else [False])
         wide = {call.options["INDEX"] for call in made.calls}
         assert module.tl.int64 in wide if step > 1 else wide == {module.tl.int32}
+
+
+def test_a_kernel_behind_one_without_programs_begins_as_usual(torch, monkeypatch):
+    """The first of three did start, but the third does not follow it."""
+    dims = dict(x="M K", w="K N", u="N H", v="H P")
+    moves = "split; block nest 1 M 16, K 32, N 64; block nest 2 M 16, N 64, H 32; "
+    moves += "block nest 3 M 16, H 32, P 32; warps 4; overlap nest 3"
+    program = bb.trace(lambda x, w, u, v: ((x @ w) @ u) @ v, **dims)
+    sizes = dict(M=32, K=32, N=64, H=32, P=32)
+    kernel = emit(bb.fuse(bb.lower(program)).snapshots[0], sizes, "float32", schedule=moves)
+    gpu = Device(torch)
+    module = gpu.put_into(load_module(kernel.source), [], monkeypatch)
+    monkeypatch.setattr(module, "can_overlap", lambda array: True)
+
+    def early(h):
+        given = {**sizes, "H": h}
+        arrays = [torch.zeros([given[dim] for dim in each.split()]) for each in dims.values()]
+        made = FileLaunches(module, kernel.launches, gpu).first(arrays, given, Kept(), gpu.empty)
+        return ["launch_pdl" in call.options for call in made.calls]
+
+    assert early(32) == [False, False, True]
+    assert early(0) == [False, False]
 
 
 def test_empty_arrays_and_wide_ones_have_no_pattern(stage, torch):
@@ -237,10 +268,16 @@ def test_triton_tells_numbers_and_pointers_apart_as_we_do(torch):
     def kernel(value):
         return told(backend, value, False, True, True)
 
+    takes_n = Start(
+        kernel="k", grid=1, arrays=(), sizes=("N",), strides=(), descriptors=(), lanes=(),
+        even=(), asks=False, options=(), waits=False, leaves_room=False,
+    )  # fmt: skip
+    section = Section((), (), ("N",), (), (), (takes_n,))
+    numbers = Arithmetic(LaunchSpec(section, (), (), None, (), (), guarded=False), str)
     by_pattern = {}
     for value in NUMBERS:
         if value < LARGEST:
-            pattern = 2 if value == 1 else not value & 15
+            pattern = numbers([], {"N": value}).told
             by_pattern.setdefault(pattern, set()).add(kernel(value))
     assert [len(kernels) for kernels in by_pattern.values()] == [1, 1, 1]
     x = torch.zeros(64)
