@@ -37,7 +37,6 @@ from blockbuster.emit.target.compiler import assembling_here
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.rules import fuse
-from blockbuster.runtime.recorder import Recorder
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.price import priced
@@ -187,7 +186,8 @@ def right_launches(
     for name, source in sources.items():
         module = load_module(source)
         try:
-            Recorder(module, launches=False).call(**inputs)
+            with assembling_here():
+                module.launch(**inputs)
         except Exception as error:  # one that fails must not hide the others
             failed[name] = f"{type(error).__name__}: {error}"[:300]
             continue

@@ -108,13 +108,13 @@ class Work:
     def __init__(self, function: Jitted) -> None:
         self._function = function
         self.launchers = 0
-        launched = Recording.by_launcher
+        launched = Recording.first
 
         def counted(recording: Recording, tensors: list[Any]) -> Any:
             self.launchers += 1
             return launched(recording, tensors)
 
-        Recording.by_launcher = counted  # type: ignore[method-assign]
+        Recording.first = counted  # type: ignore[method-assign]
 
     def done(self) -> tuple[int, ...]:
         """Numbers that change where a call did more than look up."""

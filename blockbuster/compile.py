@@ -19,9 +19,9 @@ from blockbuster.frontend.arguments import shape_from_names
 from blockbuster.jitted import Jitted
 from blockbuster.machines import AUTO
 from blockbuster.runtime.compiled import Compiled
+from blockbuster.runtime.first_launch import Refused
 from blockbuster.runtime.given import asked_for, family_of
 from blockbuster.runtime.machines import known_machine
-from blockbuster.runtime.recorder import Refused
 from blockbuster.selection.plans.effort import USUAL, check_effort
 from blockbuster.selection.plans.fusers import Fuser, check_fusers
 from blockbuster.selection.plans.plan import Plan, Sizes

@@ -28,6 +28,7 @@ from blockbuster.frontend.trees import holds
 from blockbuster.frontend.users_frames import UsersFrames
 from blockbuster.ir.types import Dim
 from blockbuster.runtime.compiled import Compiled, keep
+from blockbuster.runtime.first_launch import Refused
 from blockbuster.runtime.given import (
     beside,
     call_key,
@@ -38,10 +39,9 @@ from blockbuster.runtime.given import (
     kind_of_call,
     sizes_of,
 )
-from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
+from blockbuster.runtime.known_calls import MOST, KnownCall, ReadyCall, never
 from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.merged_arrays import Regrouping
-from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import in_common
 from blockbuster.selection.plans.plan import Plan, Sizes
 from blockbuster.selection.plans.report import Report
@@ -72,7 +72,8 @@ class Jitted:
         self._one_kernel, self._tune, self._machine = one_kernel, tune, machine
         self._check, self._graph, self._constant = check, graph, constant
         self._choosing = choosing
-        self._ready: dict[Any, tuple[Ready, Reads]] = {}
+        self._ready: dict[Any, ReadyCall] = {}
+        self._latest: ReadyCall | None = None  # the latest whose arguments are told quickly
         self._known: dict[Any, list[KnownCall[Traced]]] = {}
         self._traced: dict[Any, Traced] = {}
         self._lock = threading.RLock()
@@ -82,14 +83,21 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for these arguments."""
+        latest = self._latest
+        if latest is not None and not kwargs and latest.is_same(args) and latest.reads.unchanged():
+            return latest.run(args, kwargs)
         try:
             known = self._ready.get(key := call_key(args, kwargs))
         except (TypeError, RuntimeError):  # no hash, or no strides: say which argument
             found = leaves(self._fn, args, kwargs)
             in_common({leaf.shown: leaf.value for leaf in found if leaf.is_array})
             raise
-        if known is not None and known[1].unchanged():
-            return known[0](args, kwargs)
+        if known is not None and known.reads.unchanged():
+            if known.plain:
+                known.seen(args)
+            if known.is_same is not never:
+                self._latest = known
+            return known.run(args, kwargs)
         kind = kind_of_call(args, kwargs, key)
         for traced in self._known.get(kind, ()):
             again = traced.found(key, args, kwargs)
@@ -183,7 +191,7 @@ class Jitted:
         )
         if not known.reads.unknown:
             with self._lock:
-                keep(self._ready, key, (known.ready(run, compiled.shaped), known.reads))
+                keep(self._ready, key, known.ready(key, run, compiled.shaped))
         return compiled.shaped(results)
 
     def _reads(self, found: Sequence[Leaf]) -> Reads:

@@ -266,8 +266,9 @@ SHOWN = ("shown", "quoted", "quoted_lines", "comment")
 OURS = {
     "emit/tile/listing.py", "emit/print/numpy/own_functions.py", "emit/print/numpy/reference.py",
     "emit/print/numpy/spelling.py",
-    "emit/print/numpy/text.py", "emit/print/triton/launcher.py", "errors.py", "interp/proof.py",
-    "ir/show.py", "selection/plans/whole_text.py", "view/picture.py",
+    "emit/print/numpy/text.py", "emit/print/triton/launcher_text.py", "errors.py",
+    "interp/proof.py", "ir/show.py", "selection/plans/whole_text.py",
+    "view/picture.py",
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from bench.costs.binary_model import time_of_binary
 from blockbuster.costs.cost import cost
 from blockbuster.costs.report import Report
 from blockbuster.costs.work import Work, work
-from blockbuster.emit.print.triton.text import Heading, triton_text
+from blockbuster.emit.print.triton.text import Heading, triton_file
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
@@ -227,7 +227,7 @@ def _compiled(
 def text_of(scheduled: Scheduled) -> str:
     """The emitted file of a schedule, without a listing and a reference."""
     heading = Heading("", scheduled.target.name, Reference(""), (), scheduled.schedule)
-    return triton_text(scheduled.program, scheduled.sizes, heading)
+    return triton_file(scheduled.program, scheduled.sizes, heading).text
 
 
 def compiled(source: str, target: str) -> tuple[Binary, ...] | str:

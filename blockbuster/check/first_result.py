@@ -26,8 +26,7 @@ from blockbuster.errors import shown, shown_lines
 from blockbuster.frontend.on_tensors import Noise, Way
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.rows import rows_of
-from blockbuster.runtime.first_launch import Finding, Run
-from blockbuster.runtime.recorder import Refused
+from blockbuster.runtime.first_launch import Finding, Refused, Run
 from blockbuster.runtime.room import NoRoom, room, taken, too_much
 from blockbuster.runtime.tensors import ALIGNED, common_dtype, dtype_name
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.print.numpy.reference import reference_text
 from blockbuster.emit.print.triton.launcher import sizes_shown
-from blockbuster.emit.print.triton.text import Heading, triton_text
+from blockbuster.emit.print.triton.text import Heading, triton_file
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import for_program
 from blockbuster.emit.schedule.steps import KernelDerivation, derived
 from blockbuster.emit.target.assembler import dots_may_break
 from blockbuster.emit.tile.input_kinds import Kind, input_kinds
+from blockbuster.emit.tile.launch_spec import LaunchSpec
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
@@ -40,8 +41,9 @@ class Kernel:
     ``notes`` name possible overflows. ``chunks``: into how many chunks the loops over some dims are
     cut, which run side by side. ``schedule``: the moves that made it, as text that ``bb.emit(...,
     schedule=...)`` replays; if a derivation was given and the kernel is not that of its final
-    program, the first line names the program. ``tile_program``: the loops, tiles and loads from
-    which the file is printed; ``print`` shows it. ``derivation``: the steps that led to it.
+    program, the first line names the program. ``launches``: what the file's launcher does.
+    ``tile_program``: the loops, tiles and loads from which the file is printed; ``print`` shows it.
+    ``derivation``: the steps that led to it.
     ``chosen``: the alternatives and the reason for the choice, in words; empty if nothing was
     chosen. It is no part of the file, which depends on program and schedule alone, nor are the
     choices themselves, ``considered``. A file may
@@ -62,6 +64,7 @@ class Kernel:
     schedule: str = field(default="", repr=False)
     chosen: str = field(default="", repr=False, compare=False)
     considered: Considered | None = field(default=None, repr=False, compare=False)
+    launches: LaunchSpec | None = field(default=None, repr=False, compare=False)
     tile_program: TileProgram | None = field(default=None, repr=False, compare=False)
     derivation: KernelDerivation | None = field(default=None, repr=False, compare=False)
 
@@ -167,9 +170,11 @@ def written(
         plain = tiles
     found = _reference(reference, origin, plain, scheduled)
     heading = _heading(scheduled, tiles, found, notes, name, input_kinds(plain))
+    file = triton_file(program, scheduled.sizes, heading)
     return Kernel(
         name=_name(program),
-        source=triton_text(program, scheduled.sizes, heading),
+        source=file.text,
+        launches=file.launches,
         sizes=scheduled.known,
         tiles=scheduled.blocks,
         dtype=program.dtype,

@@ -28,11 +28,10 @@ from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis, Product
 from blockbuster.frontend.saved_program import program_to_json
 from blockbuster.ir.lengths import completed
-from blockbuster.runtime.first_launch import Compare
+from blockbuster.runtime.first_launch import Compare, Refused
 from blockbuster.runtime.graphs import Graphed
 from blockbuster.runtime.launch import from_host, new_like, register, to_host
 from blockbuster.runtime.merged_arrays import Regrouping, Viewed
-from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.runtime.run_plan import OnHost, settled
 from blockbuster.runtime.saved import Contents, write_plan

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from blockbuster.emit.target.compiler import Compilation, Refusal
 from blockbuster.emit.target.disk import Folder, cache_folder
 from blockbuster.emit.target.gpu import Gpu, same_bits
-from blockbuster.errors import NOT_TAKEN, LaunchError, message, shown, shown_lines
+from blockbuster.errors import NOT_TAKEN, EmitError, LaunchError, message, shown, shown_lines
 from blockbuster.ir.reading import Wrong, one_of, parse_json, record, text
-from blockbuster.runtime.recorder import Noted, Refused
 from blockbuster.runtime.room import NoRoom, room, taken, too_much
 from blockbuster.runtime.trial import fault_in_trial
 
@@ -34,6 +33,23 @@ Tensor = Any
 UNEQUAL = "results differ from run to run, or depend on memory that no kernel has written"
 LONGEST = 1000  # characters of a reason that are told
 PASSED, WRONG, BEGUN, UNKNOWN = "passed", "wrong", "begun", ""
+
+
+class Refused(EmitError):
+    """Files that Triton does not compile, or that gave wrong results, and why.
+
+    ``wrong``: it is compiled, and must not be run; ``evidence``: the file that shows it.
+    """
+
+    def __init__(
+        self, files: tuple[File, ...], reason: str, *, wrong: bool = False, evidence: str = ""
+    ) -> None:
+        names = ", ".join(name for file in files for name in file.writes)
+        hint = "compile the program again here: where a kernel is refused, another one is chosen"
+        origin = f"to reproduce it: {evidence}" if evidence else ""
+        super().__init__(message(f"no kernel for {names}: {reason}", origin=origin, hint=hint))
+        self.files, self.reason = files, reason
+        self.wrong, self.evidence = wrong, evidence
 
 
 @dataclass(frozen=True)
@@ -191,10 +207,9 @@ class FirstChecks:
             )
 
     def admit(
-        self, file: File, noted: Sequence[Noted], tensors: Sequence[Tensor], sizes: Sizes
+        self, file: File, made: Sequence[Compilation], tensors: Sequence[Tensor], sizes: Sizes
     ) -> None:
         """Raises Refused for a file that must not run; new binaries are kept for ``judge``."""
-        made = [n.made for n in noted]
         found = [Binary.of(one.name, one.compiled, self._gpu.name) for one in made]
         binaries = list({binary.key: binary for binary in found}.values())
         try:

@@ -11,7 +11,7 @@ the same binary when it first runs it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,10 @@ from blockbuster.emit.target.compiler import assembling_here
 from blockbuster.emit.target.gpu import Gpu, poison
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import LaunchError, message
-from blockbuster.runtime.first_launch import Finding, FirstChecks, Run
+from blockbuster.runtime.file_launches import FileLaunches, First
+from blockbuster.runtime.first_launch import Finding, FirstChecks, Refused, Run
+from blockbuster.runtime.kept import Kept
 from blockbuster.runtime.launch import as_parameters, run_interpreted
-from blockbuster.runtime.recorder import Recorder, Refused
 from blockbuster.runtime.tensors import ALIGNED, described
 
 if TYPE_CHECKING:
@@ -90,14 +91,14 @@ def _check_first(kernel: Kernel, module: ModuleType, parameters: Mapping[str, An
         return
     inspect.signature(module.launch).bind(**parameters)  # a TypeError names what is missing
     first = parameters[next(iter(module.INPUTS))]
-    checks = FirstChecks(Gpu(first.device.index), _uncompared)
+    gpu = Gpu(first.device.index)
+    checks = FirstChecks(gpu, _uncompared)
     checks.expect_no_capture(kernel.name)
-    call = _Call(module, parameters)
+    call = _Call(kernel, module, gpu, parameters)
     file: Any = _Written(kernel.source, kernel.outputs)
-    dry = Recorder(module, launches=False)
-    dry.call(**parameters)
     try:
-        checks.admit(file, dry.noted, call.inputs, call.sizes)
+        made = call.compiled(call.inputs, call.places, gpu.empty).compilations
+        checks.admit(file, made, call.inputs, call.sizes)
         if checks.is_waiting:
             checks.judge(call, call.inputs, call(call.inputs))
     except Refused as refused:
@@ -124,9 +125,11 @@ class _Written:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a launcher that writes into memory of its own, full of what no kernel writes."""
+    """A call that writes into memory of its own, full of what no kernel writes."""
 
+    kernel: Kernel
     module: ModuleType
+    gpu: Gpu
     parameters: Mapping[str, Any]
 
     @property
@@ -141,22 +144,43 @@ class _Call:
         free = [p.name for p in needed if p.default is p.empty][len(self.module.INPUTS) :]
         return {d: self.parameters[name] for d, name in zip(self.module.FREE, free, strict=True)}
 
+    @property
+    def places(self) -> dict[str, Tensor]:
+        """The arrays that the user gave to write into."""
+        given = {name: self.parameters.get(name) for name in self.module.OUTPUTS}
+        return {name: place for name, place in given.items() if place is not None}
+
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The outputs, laid out as those that the user gave, if any; memory is zero before."""
-        return self._written(tensors, poisons=False)
+        return self._written(tensors, lambda tensor: tensor.zero_())
 
     def poisoned(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The same, in memory full of what no kernel writes."""
-        return self._written(tensors, poisons=True)
+        return self._written(tensors, poison)
 
-    def _written(self, tensors: Sequence[Tensor], *, poisons: bool) -> list[Tensor]:
-        inputs = dict(zip(self.module.INPUTS, tensors, strict=True))
-        given = [name for name in self.module.OUTPUTS if self.parameters.get(name) is not None]
-        places = {name: _laid_out_as(self.parameters[name]) for name in given}
+    def _written(self, tensors: Sequence[Tensor], fill: Callable[[Tensor], Any]) -> list[Tensor]:
+        def empty(*layout: Any) -> Tensor:
+            made = self.gpu.empty(*layout)
+            fill(made)
+            return made
+
+        places = {name: _laid_out_as(place) for name, place in self.places.items()}
         for place in places.values():
-            poison(place) if poisons else place.zero_()
-        recorder = Recorder(self.module, poisons=poisons, clears=not poisons)
-        return recorder.call(**{**self.parameters, **inputs, **places})
+            fill(place)
+        return self.compiled(tensors, places, empty)()
+
+    def compiled(
+        self,
+        tensors: Sequence[Tensor],
+        places: Mapping[str, Tensor],
+        empty: Callable[..., Tensor],
+    ) -> First:
+        """The launches for these inputs, compiled, and arrays to write into."""
+        spec, kept = self.kernel.launches, self.parameters.get("prepared")
+        assert spec is not None, "emitted kernels say what their launcher does"
+        spec = spec.given(places, prepared=kept is not None)
+        given = [*tensors, *places.values(), *(kept or ())]
+        return FileLaunches(self.module, spec, self.gpu).first(given, self.sizes, Kept(), empty)
 
 
 def _laid_out_as(place: Tensor) -> Tensor:

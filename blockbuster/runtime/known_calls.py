@@ -14,11 +14,36 @@ from blockbuster.ir.completion import Complete, completion
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.runtime.compiled import Run
+from blockbuster.runtime.launch import guard_of
 from blockbuster.runtime.tensors import described
 from blockbuster.selection.plans.pieces import Axes
 
 T = TypeVar("T")
 Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
+def never(args: tuple[Any, ...]) -> bool:  # noqa: ARG001
+    """No arguments are told."""
+    return False
+
+
+class ReadyCall:
+    """The runner of calls whose arguments have one key, as long as what is read has not changed.
+
+    ``is_same`` tells some of them more quickly than their key, once it has ``seen`` such arguments:
+    tensors in order and nothing else, which are ``plain``.
+    """
+
+    __slots__ = ("is_same", "plain", "reads", "run")
+
+    def __init__(self, run: Ready, reads: Reads, *, plain: bool) -> None:
+        self.run, self.reads, self.plain = run, reads, plain
+        self.is_same: Callable[[tuple[Any, ...]], bool] = never
+
+    def seen(self, args: tuple[Any, ...]) -> None:
+        """Find out how arguments like these are told."""
+        self.is_same, self.plain = guard_of(args) or never, False
+
 
 MOST = 8  # traces for arguments of one kind that are tried before a function is traced again
 
@@ -87,9 +112,14 @@ class KnownCall(Generic[T]):
             return None
         return found, layout, dict(zip(dims, sizes, strict=True))
 
-    def ready(self, run: Run, make: Callable[[list[Any]], Any]) -> Ready:
-        """The runner of calls whose arguments have the same layout."""
+    def ready(self, key: tuple[Any, ...], run: Run, make: Callable[[list[Any]], Any]) -> ReadyCall:
+        """The runner of calls whose arguments have this key."""
         arrays = self.arrays
         if self._in_order:
-            return lambda args, kwargs: make(run(args))
-        return lambda args, kwargs: make(run([leaf.taken(args, kwargs) for leaf in arrays]))
+            plain = len(key) == self.given  # no keywords
+            return ReadyCall(lambda args, kwargs: make(run(args)), self.reads, plain=plain)
+
+        def taken(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return make(run([leaf.taken(args, kwargs) for leaf in arrays]))
+
+        return ReadyCall(taken, self.reads, plain=False)

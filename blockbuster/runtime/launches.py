@@ -5,7 +5,7 @@ The first launches may compute of constants: what they write is kept from call t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import prod
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
@@ -13,9 +13,10 @@ from typing import Any, NamedTuple, Protocol
 from blockbuster.emit.target.gpu import Gpu, tensor_descriptor
 from blockbuster.emit.target.starting import Starter
 from blockbuster.runtime.kept import Pinned
-from blockbuster.runtime.numbers import Made, Start
+from blockbuster.runtime.numbers import Made, Numbers, Started
 
 Tensor = Any
+Run = Callable[[Sequence[Tensor]], list[Tensor]]
 
 
 class Described(NamedTuple):
@@ -42,11 +43,6 @@ class Kernel(NamedTuple):
     constants: tuple[Any, ...]
     described: tuple[Described | None, ...] = ()
 
-    @property
-    def reached(self) -> tuple[int, ...]:
-        """The numbers of all arrays that it reads or writes."""
-        return (*self.arrays, *(one.array for one in self.described if one))
-
 
 Begin = Callable[[Any, Sequence[int], Sequence[Tensor]], Any]
 """Starts a kernel on a stream, for arrays with these addresses."""
@@ -55,7 +51,7 @@ ENCODED = 64
 """Addresses for which a start of a kernel keeps its descriptors, at most."""
 
 
-def beginning(kernel: Kernel, start: Start) -> Begin:
+def beginning(kernel: Kernel, start: Started) -> Begin:
     """What starts ``kernel`` for arrays of one layout, for which ``start`` was computed."""
     grid, numbers = start
     if any(kernel.described):
@@ -69,7 +65,7 @@ def beginning(kernel: Kernel, start: Start) -> Begin:
     return plain
 
 
-def _with_descriptors(kernel: Kernel, start: Start) -> Begin:
+def _with_descriptors(kernel: Kernel, start: Started) -> Begin:
     """The same for a kernel with descriptors. They are encoded once for the addresses of their
     arrays: shapes and strides are those of the layout, so an array that comes to lie where another
     one was has its descriptor.
@@ -107,6 +103,9 @@ def _several(places: Sequence[int]) -> Callable[[Sequence[int]], tuple[int, ...]
     return lambda numbers: tuple([numbers[place] for place in places])
 
 
+Launches = Sequence[tuple[Kernel, Started]]
+
+
 class Keeps(Protocol):
     """Where arrays are kept that were made of constants: see kept.py."""
 
@@ -131,32 +130,10 @@ class Prepared(NamedTuple):
     key: Hashable
     keeps: Keeps
 
-
-Launches = Sequence[tuple[Kernel, Start]]
-
-
-def prepared(
-    counts: tuple[int, int], inputs: int, made: Sequence[Made], launches: Launches, keeps: Keeps
-) -> Prepared | None:
-    """The part of launches that computes of constants; None if there is none.
-
-    ``counts``: of the arrays and launches of that part. ``inputs``: how many arrays the file reads.
-    """
-    arrays, starts = counts
-    if not starts:
-        return None
-    first, others = launches[:starts], launches[starts:]
-    read = sorted({number for kernel, _ in first for number in kernel.reached})
-    after = {number - inputs for kernel, _ in others for number in kernel.reached}
-    return Prepared(
-        arrays,
-        starts,
-        inputs,
-        tuple(number for number in read if number < inputs),
-        tuple(at for at in range(arrays) if at in after),
-        (tuple(made[:arrays]), tuple((kernel.function, start) for kernel, start in first)),
-        keeps,
-    )
+    def of(self, made: Sequence[Made], launches: Launches) -> Prepared:
+        """The same part of the launches for another layout."""
+        first = tuple([(kernel.function, start) for kernel, start in launches[: self.launches]])
+        return self._replace(key=(tuple(made[: self.made]), first))
 
 
 class Room(NamedTuple):
@@ -278,6 +255,42 @@ class Laid(NamedTuple):
         stream = gpu.stream()
         for begin in begins:
             begin(stream, addresses, tensors)
+
+
+def directly(laid: Laid, inputs: int, views: Mapping[int, Numbers]) -> Run | None:
+    """``laid`` as one function of its inputs, whose results lie in rows with other extents: those
+    of ``views``, by their places. None if it keeps something of constants, or does not make each
+    result.
+
+    Each function that a call goes through costs it half a microsecond, each view one and a half.
+    """
+    places = [number - inputs for number in laid.results]
+    if laid.prepared or min(places) < 0 or len({*places}) < len(places):
+        return None
+    made = [*laid.made]
+    for at, extents in views.items():
+        made[places[at]] = extents, in_rows(extents), made[places[at]][2]
+    gpu, results = laid.gpu, laid.results
+    start, rest = laid._run, (made, laid.begins, laid.room)
+
+    def run(tensors: Sequence[Tensor]) -> list[Tensor]:
+        arrays = [*tensors]
+        if gpu.elsewhere():
+            with gpu.current():
+                start(arrays, *rest)
+        else:
+            start(arrays, *rest)
+        return [arrays[number] for number in results]
+
+    return run
+
+
+def in_rows(shape: Sequence[int]) -> Numbers:
+    """The strides of a new array, as torch has them where there are no elements, too."""
+    steps = [1]
+    for extent in reversed(shape[1:]):
+        steps.insert(0, steps[0] * max(extent, 1))
+    return tuple(steps[: len(shape)])
 
 
 def laid_out(

@@ -1,123 +1,153 @@
-"""The integer formulas of a launcher, compiled to one Python function.
+"""The numbers that a launch computes (LaunchSpec), as one compiled Python function.
 
-Reading a list of formulas one by one takes several microseconds for each new layout; the function
-takes one, and puts the numbers where launches need them. Its text consists of integers only.
+Reading formulas one by one takes several microseconds for each new layout; the function takes one,
+and puts the numbers where launches need them. Its text consists of integers only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
+from blockbuster.emit.tile.launch_spec import (
+    BLOCKS,
+    LEAST,
+    OVER,
+    SIZE,
+    STRIDE,
+    TIMES,
+    Array,
+    Formula,
+    LaunchSpec,
+    Number,
+    Start,
+)
 from blockbuster.ir.formula import function_of, sum_of
 from blockbuster.ir.types import Dim
-
-SIZE, STEP, NUMBER, TIMES, OVER, BLOCKS, LEAST = range(7)
-Note = tuple[int, Any, Any]
-"""How a number is made: SIZE of a dim; STEP, a stride (array, axis); NUMBER, a constant; TIMES, the
-product of two earlier numbers; OVER, their quotient, rounded down, and BLOCKS, rounded up; LEAST,
-the lesser of them.
-"""
-
-Pairs = Sequence[tuple[int, int]]
-Places = Sequence[int]
-"""Which numbers, by their notes."""
 
 Numbers = tuple[int, ...]
 Made = tuple[Numbers, Numbers, Any]
 """A new array: its shape, its strides and torch's dtype."""
 
-Start = tuple[int, Numbers]
+Started = tuple[int, Numbers]
 """A start of a kernel: its grid, and its arguments behind the arrays, which are sizes and strides.
 """
 
-Found = tuple[Numbers, Numbers, Sequence[Made], Sequence[Start]]
-"""For arrays of one layout: the numbers that change with it; the class in which Triton puts each
-kernel argument among them (2: it is 1, 1: a multiple of 16, 0: any other), by which it compiles
-kernels anew; the new arrays; and the starts of kernels.
-"""
+
+class Found(NamedTuple):
+    """The numbers for arrays of one layout.
+
+    ``all``: those that change with it. ``told``: the class in which Triton puts each kernel
+    argument among them (2: it is 1, 1: a multiple of 16, 0: any other), by which it compiles
+    kernels anew. ``even``: by start, the powers of two that its kernel is told.
+    """
+
+    all: Numbers
+    told: Numbers
+    even: tuple[Numbers, ...]
+    made: Sequence[Made]
+    starts: Sequence[Started]
 
 
 class Arithmetic:
-    """All numbers of ``notes`` that change, and where they go: into ``made`` arrays and ``starts``
-    of kernels.
+    """All numbers of a ``spec``. ``dtype_of`` gives torch's dtypes."""
 
-    ``spans``: for each array the pairs of numbers whose products are summed; the sums follow the
-    numbers. ``even``: groups of numbers, of each of which launchers tell kernels the power of two,
-    up to 16, that divides all.
-    """
-
-    def __init__(
-        self,
-        notes: Sequence[Note],
-        *,
-        spans: Iterable[Pairs] = (),
-        made: Iterable[tuple[Places, Places, Any]] = (),
-        starts: Iterable[tuple[int, Places]] = (),
-        even: Iterable[Places] = (),
-    ) -> None:
-        made, starts = [*made], [*starts]
-        self._dims: list[Dim] = [one for kind, one, _ in notes if kind == SIZE]
-        self._dtypes = [dtype for *_, dtype in made]
-        of = _Texts(notes, self._dims)
-        sums = [sum_of([f"{of.name(a)} * {of.name(b)}" for a, b in pairs]) for pairs in spans]
-        new = [f"({of.tuple(s)}, {of.tuple(t)}, d[{i}])" for i, (s, t, _) in enumerate(made)]
-        launches = [f"({of.name(grid)}, {of.tuple(places)})" for grid, places in starts]
-        told = [*of.told(at for _, places in starts for at in places), *of.even(even)]
-        parts = ", ".join(map(_tuple, ([*of.numbers(), *sums], told, new, launches)))
-        self._function = function_of(f"lambda s, z, d: ({parts})", "numbers of a launcher")
+    def __init__(self, spec: LaunchSpec, dtype_of: Callable[[str], Any]) -> None:
+        of = _Texts(spec)
+        starts = spec.starts
+        made = [f"({of.tuple(a.shape)}, {of.steps(a)}, d[{i}])" for i, a in enumerate(spec.made)]
+        begun = [f"({of.name(start.grid)}, {of.tuple(start.numbers)})" for start in starts]
+        even = [_tuple([of.even(numbers) for _, numbers in start.even]) for start in starts]
+        spans = [of.span(array) for array in spec.launch.inputs]
+        told = of.told(starts)
+        parts = map(_tuple, ([*of.made, *spans], told, even, made, begun))
+        self._function = function_of(f"lambda s, z, d: ({', '.join(parts)})", "a launch's numbers")
+        self._dims = [*of.dims]
+        self._dtypes = [dtype_of(array.dtype) for array in spec.made]
 
     def __call__(self, strides: Sequence[Sequence[int]], sizes: Any) -> Found:
-        """The numbers for arrays with these strides, and dims of these sizes."""
+        """The numbers for inputs with these strides, and dims of these sizes."""
         known = [sizes[dim] for dim in self._dims]
-        found: Found = self._function(strides, known, self._dtypes)
-        return found
+        return Found(*self._function(strides, known, self._dtypes))
 
 
-@dataclass(frozen=True)
 class _Texts:
-    """Numbers in Python: ``n3`` is that of note 3; ``s`` are strides, ``z`` the sizes of dims."""
+    """Numbers in Python. ``made`` computes each once, in an order in which they can be had, from
+    strides ``s`` of the inputs and sizes ``z`` of ``dims``.
+    """
 
-    notes: Sequence[Note]
-    dims: Sequence[Dim]
+    def __init__(self, spec: LaunchSpec) -> None:
+        self.made: list[str] = []
+        self.dims: dict[Dim, None] = {}
+        self._names: dict[Formula, str] = {
+            Formula(SIZE, dim): f"{count:d}" for dim, count in spec.chunks
+        }
+        for number, array in enumerate(spec.launch.inputs):
+            for axis in range(len(array.shape)):
+                self._new(Formula(STRIDE, array.name, axis), f"s[{number}][{axis}]")
+        for array in spec.made:
+            self._lay_out(array)
 
-    def name(self, at: int) -> str:
-        """A number, once it is made; one that never changes is its own name."""
-        kind, one, _ = self.notes[at]
-        return f"{one:d}" if kind == NUMBER else f"n{at}"
+    def _lay_out(self, array: Array) -> None:
+        """The strides of a new array, whose elements lie one after the other."""
+        step: Number = 1
+        for axis in reversed(range(len(array.shape))):
+            self._names[Formula(STRIDE, array.name, axis)] = self.name(step)
+            step = Formula(TIMES, array.shape[axis], step)
+        self.name(step)  # the number of elements
 
-    def tuple(self, places: Places) -> str:
+    def _new(self, number: Formula, text: str) -> str:
+        name = self._names[number] = f"n{len(self.made)}"
+        self.made.append(f"({name} := {text})")
+        return name
+
+    def name(self, number: Number) -> str:
+        """A number, made before it is used; one that never changes is its own name."""
+        if isinstance(number, int):
+            return f"{number:d}"
+        if number in self._names:
+            return self._names[number]
+        kind, one, other = number
+        if kind == SIZE:
+            self.dims.setdefault(one)
+            return self._new(number, f"z[{[*self.dims].index(one)}]")
+        left, right = self.name(one), self.name(other)
+        if kind == TIMES and "1" in (left, right):
+            self._names[number] = right if left == "1" else left
+            return self._names[number]
+        forms = {
+            TIMES: f"{left} * {right}",
+            OVER: f"{left} // {right}",
+            BLOCKS: f"-(-{left} // {right})",
+            LEAST: f"min({left}, {right})",
+        }
+        return self._new(number, forms[kind])
+
+    def tuple(self, numbers: Iterable[Number]) -> str:
         """Several of them."""
-        return _tuple([self.name(at) for at in places])
+        return _tuple(map(self.name, numbers))
 
-    def numbers(self) -> Iterator[str]:
-        """How those that change are made, in order."""
-        for at, (kind, one, other) in enumerate(self.notes):
-            if kind == SIZE:
-                yield f"(n{at} := z[{self.dims.index(one)}])"
-            elif kind == STEP:
-                yield f"(n{at} := s[{one:d}][{other:d}])"
-            elif kind == TIMES:
-                yield f"(n{at} := {self.name(one)} * {self.name(other)})"
-            elif kind == OVER:
-                yield f"(n{at} := {self.name(one)} // {self.name(other)})"
-            elif kind == BLOCKS:
-                yield f"(n{at} := -(-{self.name(one)} // {self.name(other)}))"
-            elif kind == LEAST:
-                yield f"(n{at} := min({self.name(one)}, {self.name(other)}))"
+    def steps(self, array: Array) -> str:
+        """The strides of an array."""
+        return self.tuple(Formula(STRIDE, array.name, axis) for axis in range(len(array.shape)))
 
-    def told(self, places: Iterable[int]) -> Iterator[str]:
+    def span(self, array: Array) -> str:
+        """No less than the elements that an array spans in memory."""
+        steps = [Formula(STRIDE, array.name, axis) for axis in range(len(array.shape))]
+        pairs = zip(array.shape, steps, strict=True)
+        return sum_of([f"{self.name(extent)} * {self.name(step)}" for extent, step in pairs])
+
+    def told(self, starts: Iterable[Start]) -> Iterator[str]:
         """Triton's class of each number that changes (see ``Found``), each once."""
-        for at in dict.fromkeys(places):
-            if self.notes[at][0] != NUMBER:
-                yield f"2 if n{at} == 1 else not n{at} & 15"
+        names = [self.name(number) for start in starts for number in start.numbers]
+        for name in dict.fromkeys(names):
+            if name.startswith("n"):
+                yield f"2 if {name} == 1 else not {name} & 15"
 
-    def even(self, groups: Iterable[Places]) -> Iterator[str]:
-        """The powers of two that launchers tell, each once."""
-        for places in dict.fromkeys(groups):
-            bits = " | ".join(["16", *(self.name(at) for at in dict.fromkeys(places))])
-            yield f"({bits}) & -({bits})"
+    def even(self, numbers: Iterable[Number]) -> str:
+        """The largest power of two, up to 16, that divides all numbers."""
+        bits = " | ".join(["16", *dict.fromkeys(map(self.name, numbers))])
+        return f"({bits}) & -({bits})"
 
 
 def _tuple(texts: Iterable[str]) -> str:

@@ -1,66 +1,69 @@
-"""Runs a plan on a GPU: the actions of the files' launchers are recorded once and then repeated.
+"""Runs a plan on a GPU: what the files' launchers do is computed once for a layout and repeated.
 
-A file's own ``launch`` checks the arrays, allocates and launches. For tensors of one layout
-(shapes, strides, dtypes, device, alignment), only the addresses change between calls. So the first
-call runs ``launch`` with stand-ins for its kernels that record the compiled kernel and its
-arguments; later calls allocate, fill in addresses and start the compiled kernels. None of this
-waits for the GPU or copies to it, so a call can be captured in a CUDA graph. For a new layout that
-needs no other kernels, the launcher does not run again: its numbers are computed by the recorded
-formulas (relaunch.py).
+For tensors of one layout (shapes, strides, dtypes, device, alignment), only the addresses change
+between calls. So the first call compiles the kernels and computes what they are started with, from
+the LaunchSpec of which each file's launcher is printed (file_launches.py); later calls allocate,
+fill in addresses and start the compiled kernels. None of this waits for the GPU or copies to it, so
+a call can be captured in a CUDA graph. A new layout that needs no other kernels compiles nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from blockbuster.emit.target.compiler import Compilation, Refusal
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
-from blockbuster.emit.target.starting import starter
 from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import LaunchError, message
 from blockbuster.runtime.device_call import DeviceCall
-from blockbuster.runtime.first_launch import Compare, FirstChecks, Run
+from blockbuster.runtime.file_launches import FileLaunches, First
+from blockbuster.runtime.first_launch import Compare, FirstChecks, Refused, Run
 from blockbuster.runtime.kept import Kept
-from blockbuster.runtime.launches import Described, Kernel, Laid, laid_out, prepared
-from blockbuster.runtime.numbers import Start
-from blockbuster.runtime.recorder import Noted, Recorder, Refused
-from blockbuster.runtime.relaunch import Relaunch
+from blockbuster.runtime.launches import Laid, directly
 from blockbuster.runtime.tape import Finish, Move, Play, Tape, taken
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan import File, Plan, Sizes
 
 Tensor = Any
-Known = dict[str, Relaunch]
-"""What is known of a plan's files, by their texts, for all layouts."""
 
 
 @dataclass
 class OnGpu:
     """A plan on one GPU: what its replays for all layouts have in common.
 
-    ``known`` grows with what they compile; ``kept`` has what was computed of constants. ``tape`` is
-    that of the first one, after it ran: later ones read the same arrays in the same order.
+    ``known`` has the launches of its files, by their texts; ``kept`` has what was computed of
+    constants. ``tape`` is that of the first replay, after it ran: later ones read the same arrays
+    in the same order.
     """
 
     plan: Plan
     gpu: Gpu
     compare: Compare | None = None
-    known: Known = field(default_factory=dict)
+    known: dict[str, FileLaunches] = field(default_factory=dict)
     tape: Tape | None = None
     kept: Kept = field(default_factory=Kept)
+
+    def launches(self, file: File) -> FileLaunches:
+        """The launches of a file, for all layouts."""
+        if file.text not in self.known:
+            assert file.launches is not None, "files for a GPU say what their launcher does"
+            made = FileLaunches(load_module(file.text), file.launches, self.gpu)
+            self.known[file.text] = made
+        return self.known[file.text]
 
 
 class Replay:
     """A plan for tensors of one layout; the first call checks, compiles and records."""
 
-    __slots__ = ("_calls", "_checks", "_of", "_recordings", "_sizes", "_tape")
+    __slots__ = ("_calls", "_checks", "_directly", "_of", "_recordings", "_sizes", "_tape")
 
     def __init__(self, of: OnGpu, sizes: Sizes) -> None:
         self._of, self._sizes = of, sizes
         self._tape: Tape | None = None
+        self._directly: Run | None = None
         self._checks: FirstChecks | None = None
         self._recordings: tuple[Recording, ...] = ()
         self._calls: tuple[DeviceCall, ...] = ()
@@ -99,9 +102,24 @@ class Replay:
         moves = [isinstance(p, Laid) and p.by_address and not casts for p, _, casts in tape.moves]
         return all(moves)
 
+    def directly(self, views: Mapping[int, tuple[int, ...]]) -> Run | None:
+        """What it does as one function, with ``views`` of some results; None if there are several
+        steps, or it did not run yet.
+        """
+        tape = self._tape
+        if tape is None or len(tape.moves) != 1 or tape.finishes:
+            return None
+        (play, reads, casts), inputs = tape.moves[0], len(self._of.plan.inputs)
+        same = [inputs + at for at in range(len(tape.results))] == [*tape.results]
+        if casts or not same or [*reads] != [*range(inputs)] or not isinstance(play, Laid):
+            return None
+        return directly(play, inputs, views)
+
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
-        tape = self._tape
+        directly, tape = self._directly, self._tape
+        if directly is not None:
+            return directly(tensors)
         return self._first(tensors) if tape is None else tape.played(tensors)
 
     def poisoned(self, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -137,7 +155,7 @@ class Replay:
             if self._checks:
                 self._checks.judge(self, tensors, results)
             self._learn()
-        self._of.tape = like or self._tape
+        self._of.tape, self._directly = like or self._tape, self.directly({})
         return results
 
     def _learn(self) -> None:
@@ -147,7 +165,7 @@ class Replay:
         """
         if target_of(self._of.plan.target).backend == "cuda":
             for recording in self._recordings:
-                recording.learn(self._of.known)
+                recording.learn()
 
     def _as(self, like: Tape, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Run the steps, which read what they do in ``like``."""
@@ -200,38 +218,26 @@ class Replay:
             call = DeviceCall(planned, self._sizes, dtypes)
             self._calls += (call,)
             return call.play, call.first(given)
-        known = of.known.get(planned.text)
-        laid = known.laid(given, self._sizes) if known else None
+        launches = of.launches(planned)
+        laid = launches.laid(given, self._sizes)
         if laid is not None:
             return laid, laid(given)
         if of.compare and self._checks is None:
             self._checks = FirstChecks(of.gpu, of.compare)
-        name, kept = of.plan.name, of.kept
-        recording = Recording(planned, self._sizes, of.gpu, self._checks, of=name, kept=kept)
+        recording = Recording(of, planned, self._sizes, self._checks)
         self._recordings += (recording,)
-        return recording.by_launcher(given)
+        return recording.first(given)
 
 
 class Recording:
-    """A file run by its own launcher for arrays of one layout, and what that did.
-
-    ``of`` is the name of the plan, ``kept`` keeps what it computes of constants.
-    """
+    """A file whose kernels are compiled and started for the first arrays of a layout."""
 
     def __init__(
-        self,
-        file: File,
-        sizes: Sizes,
-        gpu: Gpu,
-        checks: FirstChecks | None = None,
-        *,
-        of: str = "",
-        kept: Kept | None = None,
+        self, of: OnGpu, file: File, sizes: Sizes, checks: FirstChecks | None = None
     ) -> None:
-        self._file, self._sizes, self._gpu, self._checks, self._of = file, sizes, gpu, checks, of
-        self._kept = Kept() if kept is None else kept
+        self._of, self._file, self._sizes, self._checks = of, file, sizes, checks
+        self._learned: tuple[Any, Laid] | None = None
         self._compilations: Sequence[Compilation] = ()
-        self._learned: tuple[Laid, Sequence[Tensor]] | None = None
 
     @property
     def assemblers(self) -> tuple[str, ...]:
@@ -243,84 +249,33 @@ class Recording:
         """Notes on the recording."""
         return tuple(dict.fromkeys(note for made in self._compilations for note in made.notes))
 
-    def learn(self, known: Known) -> None:
-        """Enter into ``known`` what its launcher started."""
-        assert self._learned is not None, "its launcher ran, and it is asked once"
-        (laid, tensors), self._learned = self._learned, None
-        text = self._file.text
-        if text not in known:
-            known[text] = Relaunch(load_module(text), self._gpu)
-        known[text].learn(laid, tensors, self._sizes)
+    def learn(self) -> None:
+        """Let other layouts have the kernels."""
+        assert self._learned is not None, "it ran"
+        self._of.launches(self._file).learn(*self._learned)
 
-    def by_launcher(self, tensors: list[Tensor]) -> tuple[Play, list[Tensor]]:
-        """A player of the file by its launcher, and its outputs. Raises Refused if Triton refuses
-        it.
-        """
+    def first(self, tensors: list[Tensor]) -> tuple[Play, list[Tensor]]:
+        """A player of the file, and its outputs. Raises Refused if Triton refuses it."""
         if self._checks:
-            self._checks.expect_no_capture(self._of)
-        aliases = [tensor.detach() for tensor in tensors]  # no two are the same object
-        recorder, results = self._recorded(aliases)
-        arrays = [*aliases, *recorder.made]
-        numbers = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
-        self._compilations = [noted.made for noted in recorder.noted]
-        made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
-        launches = [(_kernel(noted, arrays), _start(noted)) for noted in recorder.noted]
-        part = prepared(recorder.prepared, len(tensors), made, launches, self._kept)
-        laid = laid_out(self._gpu, made, launches, numbers, part, len(tensors))
-        self._learned = laid, aliases
-        return laid, results
-
-    def _recorded(self, aliases: Sequence[Tensor]) -> tuple[Recorder, list[Tensor]]:
-        """The file's launcher, recorded, and its outputs."""
-        module = load_module(self._file.text)
+            self._checks.expect_no_capture(self._of.plan.name)
         try:
-            recorder = Recorder(module)
-            if self._checks:
-                dry = Recorder(module, launches=False)
-                dry.launch(aliases, self._sizes)
-                self._checks.admit(self._file, dry.noted, aliases, self._sizes)
-                recorder = Recorder(module, earlier=dry.noted, poisons=True)
-            return recorder, recorder.launch(aliases, self._sizes)
+            first = self._compiled([tensor.detach() for tensor in tensors])
         except Refusal as refusal:
             raise Refused((self._file,), str(refusal)) from refusal
         except ValueError as error:
             name = self._file.writes[0]
             raise LaunchError(message(str(error), origin=f"launching {name}")) from error
+        self._learned, self._compilations = (first.pattern, first.laid), first.compilations
+        return first.laid, first()
 
-
-def _kernel(noted: Noted, arrays: Sequence[Tensor]) -> Kernel:
-    """A compiled kernel that was started, with the arrays whose addresses it takes."""
-    pointers = [argument for argument in noted.arguments if hasattr(argument, "data_ptr")]
-    of_view = {id(view): array for view, array in noted.views}
-    numbers = tuple([_behind(of_view.get(id(one), one), arrays) for one in pointers])
-    for pointer, number in zip(pointers, numbers, strict=True):
-        assert pointer.data_ptr() == arrays[number].data_ptr(), "a view begins where its array does"
-    given = [noted.options[name] for name in noted.names[len(noted.arguments) :]]
-    count = sum(one is None or hasattr(one, "block_shape") for one in given)
-    described = tuple([one and _described(one, arrays) for one in given[:count]])
-    constants = tuple(given[count:])
-    compiled = noted.made.compiled
-    return Kernel(starter(compiled), compiled.function, numbers, constants, described)
-
-
-def _described(descriptor: Any, arrays: Sequence[Tensor]) -> Described:
-    """What stands for the descriptor that a kernel was started with."""
-    return Described(_behind(descriptor.base, arrays), tuple(descriptor.block_shape))
-
-
-def _start(noted: Noted) -> Start:
-    """How a kernel was started: its grid, and its arguments behind the arrays."""
-    grid, *more = noted.grid
-    assert all(size == 1 for size in more), "the grids of emitted kernels have one axis"
-    is_array = [hasattr(argument, "data_ptr") for argument in noted.arguments]
-    assert is_array == sorted(is_array, reverse=True), "arrays come first"
-    return grid, tuple(noted.arguments[sum(is_array) :])
-
-
-def _behind(argument: Tensor, arrays: Sequence[Tensor]) -> int:
-    """The array that a kernel's argument is, or is a view of: truth values enter as bytes."""
-    for position, array in enumerate(arrays):
-        if array is argument:
-            return position
-    memory = argument.untyped_storage().data_ptr()
-    return next(i for i, a in enumerate(arrays) if a.untyped_storage().data_ptr() == memory)
+    def _compiled(self, tensors: list[Tensor]) -> First:
+        """The file's launches, which may run; what is new is checked later in poisoned memory."""
+        of, checks = self._of, self._checks
+        empty = of.gpu.poisoned if checks else of.gpu.empty
+        first = of.launches(self._file).first(tensors, self._sizes, of.kept, empty)
+        if checks:
+            checks.admit(self._file, first.compilations, tensors, self._sizes)
+        else:
+            for made in first.compilations:
+                made.look()  # a lost register can be an address
+        return first

@@ -41,13 +41,14 @@ from blockbuster.ir.reading import (
 )
 from blockbuster.ir.saving import Classes, function_to_json, read_function, read_rule, rule_to_json
 from blockbuster.ir.types import size_class
+from blockbuster.runtime.saved_launches import read_launches
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.plans.pieces import Axes, Call, Seen
 from blockbuster.selection.plans.plan import File, Plan
 
 T = TypeVar("T")
 
-SCHEMA = "blockbuster.runtime.compiled/6"
+SCHEMA = "blockbuster.runtime.compiled/7"
 LARGEST = 1 << 28
 """Bytes: a plan of the largest programs has a hundredth of that."""
 
@@ -269,6 +270,7 @@ def _step(data: Any, classes: Classes) -> File | Call:
 FILE: dict[str, Read[Any]] = {
     "text": text, "reads": _names, "writes": _names, "axes": items(AXES),
     "dims": _names, "blocks": mapping(number(1)), "kernels": number(0),
+    "launches": maybe(read_launches),
 }  # fmt: skip
 
 

@@ -20,8 +20,7 @@ from blockbuster.emit.target.gpu import Gpu
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.types import size_class
 from blockbuster.runtime.compiled import SAVED
-from blockbuster.runtime.first_launch import Compare, Finding
-from blockbuster.runtime.recorder import Refused
+from blockbuster.runtime.first_launch import Compare, Finding, Refused
 from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.runtime.saved import read_plan
 from blockbuster.selection.plans.plan import Plan

@@ -278,7 +278,7 @@ def test_nothing_stays_forced():
 
 def test_a_refused_snapshot_is_not_called_right(monkeypatch):
     """Another takes its place and is judged; the record says that the forced one was refused."""
-    from blockbuster.runtime.recorder import Refused
+    from blockbuster.runtime.first_launch import Refused
 
     made, seen = compiled.OnHost, []
 

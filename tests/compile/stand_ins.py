@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Any
 
-from blockbuster.runtime.relaunch import LARGEST
+from blockbuster.runtime.file_launches import LARGEST
 from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.selection.plans.plan import Plan
 
@@ -42,12 +42,13 @@ class Device:
 
     torch: Any
     index: int = 0
+    where: str = "cpu"
 
     def dtype(self, name):
         return getattr(self.torch, name)
 
     def empty(self, shape, steps, dtype):
-        return self.torch.empty_strided(shape, steps, dtype=dtype)
+        return self.torch.empty_strided(shape, steps, dtype=dtype, device=self.where)
 
     def poisoned(self, shape, steps, dtype):
         return self.empty(shape, steps, dtype).fill_(float("nan"))
@@ -71,7 +72,7 @@ class Device:
         """``module``, a loaded file, with stand-ins for its kernels and its allocator."""
 
         def zeros(shape, dtype, like):
-            return self.torch.zeros(shape, dtype=self.dtype(dtype))
+            return self.torch.zeros(shape, dtype=self.dtype(dtype), device=self.where)
 
         monkeypatch.setattr(module.triton.knobs.runtime, "interpret", True)
         monkeypatch.setattr(module, "empty", zeros)
@@ -79,6 +80,40 @@ class Device:
             if not isinstance(entry["function"], Kernel):
                 monkeypatch.setitem(entry, "function", Kernel(entry["function"], log))
         return module
+
+
+def launched(module, monkeypatch, *arrays, **sizes):
+    """What the text of a file's launcher starts: grids, numbers, and all that is given by name.
+
+    It runs on stand-ins for its kernels; this is what replay has to compute without it.
+    """
+    seen = []
+
+    class Starts:
+        def __init__(self, name):
+            self.name = name
+
+        def __getitem__(self, grid):
+            return lambda *given, **options: seen.append((self.name, *told(grid, given, options)))
+
+    for entry in module.KERNELS:
+        name = entry["function"].__name__
+        monkeypatch.setattr(module, name, Starts(name))
+    monkeypatch.setattr(module, "check_assembler", lambda: None, raising=False)
+    module.launch(*arrays, **sizes)
+    return seen
+
+
+def told(grid, arguments, options):
+    """A start without addresses: arrays are their dtypes, descriptors their shapes."""
+    plain = [getattr(given, "dtype", given) for given in arguments]
+    named = {
+        name: (given.shape, given.strides, given.block_shape)
+        if hasattr(given, "block_shape")
+        else given
+        for name, given in options.items()
+    }
+    return grid, plain, named
 
 
 @dataclass(frozen=True)

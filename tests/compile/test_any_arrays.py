@@ -15,8 +15,8 @@ from blockbuster.emission import emit
 from blockbuster.emit.target import starting
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.starting import starter
-from blockbuster.runtime.replay import Recording
-from blockbuster.selection.plans.plan import File
+from blockbuster.runtime.file_launches import FileLaunches
+from blockbuster.runtime.kept import Kept
 from tests.compile.stand_ins import Device
 
 SCHEDULE = "block M 16, K 16, N 16\nwarps 4\nstage nest 1 K 3 by descriptors\n"
@@ -47,7 +47,7 @@ def product(torch, launchers, monkeypatch):
     module = gpu.put_into(load_module(kernel.source), [], monkeypatch)
     for entry in module.KERNELS:
         monkeypatch.setitem(entry, "function", launchers.Kernel(entry["function"], launch))
-    file = File(kernel.source, kernel.inputs, kernel.outputs, (), (), {}, 1)
+    file = FileLaunches(module, kernel.launches, gpu)
     with launchers.with_driver():
         yield file, gpu, local
 
@@ -105,6 +105,13 @@ def check(product, seed, laid_of):
         assert all(array.data_ptr() in arguments for array in plain)
 
 
+def first(file, arrays, sizes, gpu):
+    """The launches for arrays of this layout, compiled and started once."""
+    made = file.first([*arrays], sizes, Kept(), gpu.empty)
+    made()
+    return made.laid
+
+
 def layout_of(arrays):
     return tuple((a.shape, a.stride(), a.data_ptr() % 16 == 0) for a in arrays)
 
@@ -117,8 +124,7 @@ def kept_by_layout():
         with lock:
             key = layout_of(arrays)
             if key not in known:
-                gpu_log = Recording(file, sizes, gpu)
-                known[key], _ = gpu_log.by_launcher([*arrays])
+                known[key] = first(file, arrays, sizes, gpu)
             return known[key]
 
     return laid_of
@@ -157,7 +163,7 @@ def test_a_descriptor_is_encoded_once_for_an_address(product, launchers, monkeyp
         lambda *given: count.append(given[0]) or encode(*given),
     )
     x, w, other = (gpu.torch.zeros(64, 64, dtype=gpu.torch.float16) for _ in range(3))
-    laid, _ = Recording(file, dict(M=64, K=64, N=64), gpu).by_launcher([x, w])
+    laid = first(file, [x, w], dict(M=64, K=64, N=64), gpu)
 
     for left in (x, other, x, other):
         laid([left, w])
@@ -170,7 +176,7 @@ def test_few_encoded_descriptors_are_kept(product, monkeypatch):
     local.log = []
     monkeypatch.setattr("blockbuster.runtime.launches.ENCODED", 3)
     arrays = [gpu.torch.zeros(64, 64, dtype=gpu.torch.float16) for _ in range(9)]
-    laid, _ = Recording(file, dict(M=64, K=64, N=64), gpu).by_launcher(arrays[:2])
+    laid = first(file, arrays[:2], dict(M=64, K=64, N=64), gpu)
 
     for x in arrays * 2:
         laid([x, arrays[0]])

@@ -9,9 +9,12 @@ import blockbuster as bb
 from blockbuster.emission import emit
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import EmitError
+from blockbuster.runtime.file_launches import FileLaunches
 from blockbuster.runtime.graphs import Graphed
+from blockbuster.runtime.kept import Kept
 from blockbuster.runtime.launch import run_interpreted
 from tests.compile.functions import normal
+from tests.compile.stand_ins import Device
 from tests.compile.test_graphs import Gpu
 
 SIZES = dict(M=64, K=64, N=64)
@@ -66,8 +69,6 @@ def test_launches_give_the_same_with_and_without(graph):
 
 
 def test_a_prepared_launch_starts_the_other_kernels_only(graph, torch, monkeypatch):
-    from tests.compile.stand_ins import Device
-
     log = []
     module = Device(torch).put_into(load_module(kernel_of(graph).source), log, monkeypatch)
     started = noted(module, monkeypatch)
@@ -83,6 +84,24 @@ def test_a_prepared_launch_starts_the_other_kernels_only(graph, torch, monkeypat
         module.launch(**given, prepared=(prepared[0][:32],))
     with pytest.raises(ValueError, match="w has dtype float16, expected float32"):
         module.prepare(given["w"].half(), given["g"])
+
+
+def test_what_is_prepared_is_checked_before_a_kernel_is_called(graph, torch, monkeypatch):
+    kernel, gpu = kernel_of(graph), Device(torch)
+    module = gpu.put_into(load_module(kernel.source), [], monkeypatch)
+    launches = FileLaunches(module, kernel.launches.given((), prepared=True), gpu)
+    given = {name: torch.from_numpy(array) for name, array in arrays().items()}
+    (array,) = kernel.launches.keeps
+    shape = [SIZES[dim] for _, dim, _ in array.shape]
+
+    def calls(*kept):
+        inputs = [given[name] for name in module.INPUTS]
+        return launches.first([*inputs, *kept], SIZES, Kept(), gpu.empty).calls
+
+    assert len(calls(torch.zeros(shape))) == 1
+    for kept in [(), (torch.zeros(shape[:1]),), (torch.zeros(shape, dtype=torch.float16),)]:
+        with pytest.raises(ValueError, match=r"prepared holds .*: call prepare again"):
+            calls(*kept)
 
 
 def noted(module, monkeypatch):

@@ -5,9 +5,8 @@ import pytest
 import blockbuster as bb
 from blockbuster.emission import emit
 from blockbuster.emit.target.load import load_module
-from blockbuster.runtime.relaunch import Relaunch
-from blockbuster.runtime.replay import Recording
-from blockbuster.selection.plans.plan import File
+from blockbuster.runtime.file_launches import FileLaunches
+from blockbuster.runtime.kept import Kept
 from tests.compile.stand_ins import Device
 
 SCHEDULE = "block M 16, K 16, N 16\nwarps 4\nstage nest 1 K 3 by descriptors\n"
@@ -22,19 +21,18 @@ def recorded(torch, monkeypatch):
     kernel = emit(graph, sizes, "float32", "sm_90", schedule=SCHEDULE)
     gpu, log = Device(torch), []
     module = gpu.put_into(load_module(kernel.source), log, monkeypatch)
-    file = File(kernel.source, kernel.inputs, kernel.outputs, (), (), {}, 1)
-    known = {file.text: Relaunch(module, gpu)}
+    known = FileLaunches(module, kernel.launches, gpu)
 
     def launches(x, w):
         size = dict(M=x.shape[0], K=x.shape[1], N=w.shape[1])
-        found = known[file.text].laid([x, w], size)
+        found = known.laid([x, w], size)
         if found is None:
-            recording = Recording(file, size, gpu)
-            found, _ = recording.by_launcher([x, w])
-            recording.learn(known)
+            first = known.first([x, w], size, Kept(), gpu.empty)
+            known.learn(first.pattern, first.laid)
+            found = first.laid
         return found
 
-    return launches, known[file.text], log
+    return launches, known, log
 
 
 def described(call):

@@ -8,7 +8,7 @@ import pytest
 import blockbuster as bb
 from tests.compile.functions import attention, normal, several
 from tests.compile.stand_ins import starts
-from tests.compile.test_relaunch import appended
+from tests.compile.test_file_launches import appended
 
 
 def views_and_casts(x, w):

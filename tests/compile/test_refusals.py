@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from blockbuster.check import loading
 from blockbuster.emit.target.compiler import Compilation, Refusal, accepted
 from blockbuster.emit.target.inspection import Findings
 from blockbuster.emit.target.load import load_module
-from blockbuster.runtime import compiled, recorder, replay
+from blockbuster.runtime import compiled, file_launches, replay
 from blockbuster.runtime.first_launch import Finding
 from blockbuster.runtime.tensors import Arrays
 from tests.compile.functions import attention, doubled, normal, with_custom
@@ -64,8 +65,10 @@ def refusing(torch, monkeypatch):
         gpu = SimpleNamespace(
             dtype=lambda name: getattr(torch, name),
             empty=lambda shape, steps, dtype: torch.zeros(shape, dtype=dtype),
+            poisoned=lambda shape, steps, dtype: torch.zeros(shape, dtype=dtype),
             stream=lambda: 77,
             elsewhere=lambda: False,
+            current=nullcontext,
             is_capturing=lambda: False,
         )
         monkeypatch.setattr(compiled, "Gpu", lambda index: gpu)
@@ -180,13 +183,11 @@ def checking(refusing, tmp_path, monkeypatch):
             made.asm = {"ptx": "a text"}
             return Compilation(kernel.__name__, made, "ptxas 13.3.0", (), NOTHING_FOUND)
 
-        monkeypatch.setattr(recorder, "compiled_for_launch", code)
-        monkeypatch.setattr(recorder, "poison", lambda tensor: tensor)  # the kernels do nothing
+        monkeypatch.setattr(file_launches, "compiled_for_launch", code)
         monkeypatch.setattr(loading, "compare_first", compare)
         vars(compiled.Gpu(0)).update(
             name="a device", versions="versions", is_probed=lambda assemblers: True,
             is_capturing=lambda: False, fault=lambda: "",
-            poisoned=lambda shape, steps, dtype: compiled.Gpu(0).empty(shape, steps, dtype),
         )  # fmt: skip
         return launched, compared
 

@@ -14,7 +14,10 @@ from hypothesis import settings
 import blockbuster as bb
 from blockbuster.check import loading
 from blockbuster.check.first_result import compare_first
+from blockbuster.emission import emit
+from blockbuster.ir.reading import Wrong
 from blockbuster.runtime.first_launch import Finding
+from blockbuster.runtime.saved_launches import read_launches
 from tests.compile.functions import (
     attention,
     doubled,
@@ -38,6 +41,31 @@ def test_a_kernel_with_loops_in_chunks_comes_back(tmp_path):
     loaded = bb.load(compiled.save(tmp_path / "a.json"))
 
     assert loaded.plan == compiled.plan
+
+
+def test_what_a_launcher_does_is_read_by_type():
+    """Two kernels, of which the first is kept and the second loads by descriptors."""
+    program = bb.trace(lambda x, w, g: x @ (w * g[:, None]), x="M K", w="K N", g="K")
+    text = "block nest 1 K 32, N 32\nblock nest 2 M 32, K 32, N 32\nwarps 4\n"
+    text += "stage nest 2 K 3 by descriptors\n"
+    graph, sizes = bb.fuse(bb.lower(program)).snapshots[0], dict(M=64, K=64, N=64)
+    kernel = emit(graph, sizes, "float16", "sm_90", schedule=text, constant=("w", "g"))
+    data = json.loads(json.dumps(kernel.launches))
+
+    assert read_launches(data) == kernel.launches
+    assert kernel.launches.keeps
+    assert any(start.descriptors for start in kernel.launches.starts)
+    draw, refused = random.Random(0), 0
+    for place in [place for place in places(data) if place]:
+        try:
+            edited = changed(data, place, random_change(draw))
+        except (IndexError, TypeError):  # it does not fit there
+            continue
+        try:
+            read_launches(edited)
+        except Wrong:
+            refused += 1
+    assert refused > 50
 
 
 def turned_columns(x, w):

@@ -20,9 +20,9 @@ from blockbuster.runtime.first_launch import (
     FirstChecks,
     Known,
     Memory,
+    Refused,
     admit,
 )
-from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.room import NoRoom
 from blockbuster.runtime.trial import fault_in_trial
 
@@ -141,10 +141,7 @@ def checks(memory, monkeypatch):
         )  # fmt: skip
         made = FirstChecks(gpu, compare)
         monkeypatch.setattr(made, "_memory", memory)
-        noted = [
-            SimpleNamespace(made=Compilation("k", compiled(c), "a", (), inspection))
-            for c in binaries
-        ]
+        noted = [Compilation("k", compiled(c), "a", (), inspection) for c in binaries]
         made.admit(FILE, noted, [], {})
         return made
 

@@ -1,6 +1,7 @@
 """Calls of one emitted kernel on tensors: what is compiled for them is looked at first."""
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import blockbuster as bb
 from blockbuster.emit.target.compiler import Compilation, Refusal
 from blockbuster.emit.target.inspection import Findings
 from blockbuster.emit.target.load import load_module
-from blockbuster.runtime import first_launch, kernel_call, recorder
+from blockbuster.runtime import file_launches, first_launch, kernel_call
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
@@ -27,7 +28,8 @@ class Stage:
         self.compiled += 1
         if self.refusal:
             raise Refusal(self.refusal)
-        made = SimpleNamespace(kernel=b"code", asm={"ptx": "a text"})
+        loaded = dict(run=None, function=1, packed_metadata=None)
+        made = SimpleNamespace(kernel=b"code", asm={"ptx": "a text"}, **loaded)
         return Compilation("k", made, "ptxas 13.3.0", (), SimpleNamespace(finished=Findings))
 
     def start(self, *arguments, **options):
@@ -58,12 +60,14 @@ def stage(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "empty", empty)
     monkeypatch.setitem(entry, "function", Started())
     monkeypatch.setattr(module, name, entry["function"])
-    monkeypatch.setattr(recorder, "compiled_for_launch", made.compile)
+    monkeypatch.setattr(file_launches, "compiled_for_launch", made.compile)
     monkeypatch.setattr(kernel_call, "LOOKED_AT", {})
     monkeypatch.setattr(kernel_call, "_is_on_gpu", lambda value: True)
     gpu = SimpleNamespace(
         name="a device", versions="versions", is_probed=lambda assemblers: made.probed,
-        is_capturing=lambda: made.capturing, fault=lambda: "",
+        is_capturing=lambda: made.capturing, fault=lambda: "", current=nullcontext,
+        dtype=lambda name: getattr(torch, name),
+        empty=lambda shape, steps, dtype: torch.zeros(shape, dtype=dtype),
     )  # fmt: skip
     monkeypatch.setattr(kernel_call, "Gpu", lambda index: gpu)
     return made

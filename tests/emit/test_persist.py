@@ -6,13 +6,11 @@ import pytest
 import blockbuster as bb
 from blockbuster.emission import check_schedule, emit
 from blockbuster.emit.target.compiler import compile_kernel
-from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.runtime.launch import run_interpreted
-from blockbuster.runtime.relaunch import Relaunch
-from tests.compile.stand_ins import Device
+from blockbuster.runtime.numbers import Arithmetic
 
 SIZES = dict(M=80, K=40, N=100)
 BLOCKS = "block M 16, K 16, N 32\n"
@@ -203,13 +201,11 @@ def test_the_programs_are_a_number(product):
 
 def test_a_new_layout_is_started_with_as_many_programs(product):
     """The grid is computed again without the launcher: the lesser of places and programs."""
-    torch = pytest.importorskip("torch")
-    module = load_module(emitted(product, "persist nest 1 12\n").source)
-    relaunch = Relaunch(module, Device(torch))
+    numbers = Arithmetic(emitted(product, "persist nest 1 12\n").launches, str)
 
     for m, n in ((80, 100), (32, 64), (16, 32)):
         sizes = dict(M=m, K=48, N=n)
-        *_, ((grid, _),) = relaunch._arithmetic([(48, 1), (n, 1)], sizes)
+        ((grid, _),) = numbers([(48, 1), (n, 1)], sizes).starts
         assert grid == min(-(-m // 16) * -(-n // 32), 12)
 
 

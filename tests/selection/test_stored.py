@@ -2,7 +2,6 @@
 
 import re
 from math import prod
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.target.load import load_module
 from blockbuster.runtime.given import family_of
-from blockbuster.runtime.relaunch import Relaunch
+from blockbuster.runtime.numbers import Arithmetic
 from blockbuster.selection.plans.report import report
 from blockbuster.selection.plans.stored import WRITE, stored, what_is_stored
 from tests.parameters import one_in
@@ -60,18 +59,13 @@ def compiled(name, machine="h200"):
 
 def allocated(file, sizes):
     """The bytes of the workspaces that the file's launcher allocates."""
-    gpu = SimpleNamespace(dtype=str, empty=None)
-    made = Relaunch(load_module(file.text), gpu)
     shapes = [
         [1 if dim == 1 else sizes[dim] for dim in axes]
         for axes in load_module(file.text).INPUTS.values()
     ]
-    tensors = [
-        SimpleNamespace(shape=s, stride=lambda s=s: [prod(s[i + 1 :]) for i in range(len(s))])
-        for s in shapes
-    ]
-    *_, arrays, _ = made._arithmetic([tensor.stride() for tensor in tensors], sizes)
-    outputs = len(load_module(file.text).OUTPUTS)
+    steps = [[prod(s[i + 1 :]) for i in range(len(s))] for s in shapes]
+    arrays = Arithmetic(file.launches, str)(steps, sizes).made
+    outputs = len(file.launches.outputs)
     return sum(prod(shape) * WIDTH[dtype] for shape, _, dtype in arrays[outputs:])
 
 

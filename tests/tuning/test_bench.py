@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from blockbuster.runtime.first_launch import Finding
-from blockbuster.runtime.recorder import Refused
+from blockbuster.runtime.first_launch import Finding, Refused
 from blockbuster.tuning import bench, process
 from blockbuster.tuning.entry import LATE
 from blockbuster.tuning.workers import Lost

@@ -240,6 +240,7 @@ class Family:
         best = considered.best
         program = best.program
         blocks: Mapping[Dim, int] = {}
+        launches = None
         own = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
         if best.scheduled is None:
             known = {size_class(dim): size for dim, size in sizes.items()}
@@ -248,14 +249,15 @@ class Family:
             blocks = {d: n for d, n in best.blocks.items() if d not in whole}
         else:
             notes = (*fused.faults, *best.unsafe, *best.notes)
-            text = written(
+            kernel = written(
                 best.scheduled,
                 best.stable,
                 reference=fused.graph,
                 tiles=best.lowered.program,
                 plain=fused.tiles,
                 notes=notes,
-            ).source
+            )
+            text, launches = kernel.source, kernel.launches
         return File(
             text,
             tuple(buffer.name for buffer in program.inputs),
@@ -267,6 +269,7 @@ class Family:
             tuple(dim for dim in dims_of(program) if dim not in own),
             blocks,
             best.kernels,
+            launches,
             considered,
         )
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockbuster.costs import Report
+from blockbuster.emit.tile.launch_spec import LaunchSpec
 from blockbuster.emit.tile.value_dtypes import result_dtype
 from blockbuster.errors import LaunchError, message
 from blockbuster.ir.lengths import Rule
@@ -43,8 +44,8 @@ class File:
     """An emitted module: kernels that run one after the other.
 
     ``axes`` are those of the arrays it writes. ``dims`` are all its dims but chunks, ``blocks`` the
-    size classes that NumPy walks in blocks.
-    ``considered`` says why it is this snapshot; a plan that was saved has forgotten it.
+    size classes that NumPy walks in blocks. ``launches``: what the launcher of a file for a GPU
+    does. ``considered`` says why it is this snapshot; a plan that was saved has forgotten it.
     """
 
     text: str = field(repr=False)
@@ -54,6 +55,7 @@ class File:
     dims: tuple[Dim, ...]
     blocks: Mapping[Dim, int]
     kernels: int
+    launches: LaunchSpec | None = field(default=None, repr=False)
     considered: Considered | None = field(default=None, compare=False, repr=False)
 
 

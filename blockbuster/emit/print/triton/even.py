@@ -13,6 +13,7 @@ one array of 2 x 77 x 3072 took an H100 24.9 microseconds without that, predicte
 from __future__ import annotations
 
 from blockbuster.emit.print.triton.file import EVEN_PARTS, File, Parameters
+from blockbuster.emit.tile.launch_spec import OVER, SIZE, Formula, Number, product
 from blockbuster.emit.tile.program import Buffer
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
@@ -33,9 +34,11 @@ def even_numbers(parameters: Parameters, dim: Dim, strides: list[str]) -> list[s
     return [*([parameters.sizes[dim]] if dim in parameters.sizes else []), *strides]
 
 
-def quotient(length: Length, file: File) -> str:
-    """The text of a quotient of sizes."""
-    return length.python(file.size).removeprefix("(").removesuffix(")")
+def quotient(length: Length) -> Number:
+    """A product of sizes over a number."""
+    ((times, dims),), divisor = length.parts()
+    sizes = [Formula(SIZE, dim) for dim in dims]
+    return Formula(OVER, product([*([times] if times != 1 else []), *sizes]), divisor)
 
 
 def even_lines(parameters: Parameters, file: File) -> list[str]:
@@ -48,10 +51,9 @@ def even_lines(parameters: Parameters, file: File) -> list[str]:
         new = [number for number in numbers if number not in known]
         lines += [f"    {number} = {number} // {even} * {even}" for number in new]
         known.update(dict.fromkeys(new))
-    lines += [
-        f"    {name} = {quotient(length, file)} // {EVEN_PARTS} * {EVEN_PARTS}"
-        for length, name in parameters.parts.items()
-    ]
+    for length, name in parameters.parts.items():
+        text = length.python(file.size).removeprefix("(").removesuffix(")")
+        lines.append(f"    {name} = {text} // {EVEN_PARTS} * {EVEN_PARTS}")
     if lines:
         lines[0] += "  # the same number, known to be even"
     return lines

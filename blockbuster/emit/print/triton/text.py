@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from blockbuster.emit.print.triton.checking import DRAWS, JUDGEMENT
 from blockbuster.emit.print.triton.file import EVEN_PARTS, OVERLAPS, File, literal, wrapped
@@ -12,13 +13,15 @@ from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_so
 from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, START
 from blockbuster.emit.print.triton.kernel import kernel_body
 from blockbuster.emit.print.triton.launch_helpers import launch_helpers, leaves_room
-from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
+from blockbuster.emit.print.triton.launcher import Kernel, launch_spec, sizes_shown
+from blockbuster.emit.print.triton.launcher_text import launcher_text
 from blockbuster.emit.print.triton.stages import launched_stages
 from blockbuster.emit.print.triton.table import kernel_table
 from blockbuster.emit.tile.between import between
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
 from blockbuster.emit.tile.input_kinds import Kind, known_kinds
+from blockbuster.emit.tile.launch_spec import LaunchSpec
 from blockbuster.emit.tile.names import Names, comment
 from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
@@ -66,14 +69,18 @@ class Heading:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
 
 
-def triton_text(
-    program: TileProgram,
-    sizes: Mapping[Dim, int],
-    heading: Heading,
-) -> str:
-    """The file's text. ``sizes``: what it is written for, by size class."""
+class TritonFile(NamedTuple):
+    """The text of a file, and what its launcher does."""
+
+    text: str
+    launches: LaunchSpec
+
+
+def triton_file(program: TileProgram, sizes: Mapping[Dim, int], heading: Heading) -> TritonFile:
+    """The file of a program. ``sizes``: what it is written for, by size class."""
     _refuse_block_axes(program)
     text = _FileText(program, sizes)
+    spec = launch_spec(program, text.file, text.kernels, guarded=heading.checks_assembler)
     imports, reference = _parted(heading.reference.text)
     imports |= IMPORTS | ({"import ctypes"} if leaves_room(program) else set())
     sections = [
@@ -84,8 +91,8 @@ def triton_text(
         text.constants(heading),
         *helper_sources(text.file.helpers, text.file.accurate),
         *(text.function(kernel) for kernel in text.kernels),
-        kernel_table(text.file, text.kernels),
-        launcher_text(program, text.file, text.kernels, guarded=heading.checks_assembler),
+        kernel_table(text.file, text.kernels, spec),
+        launcher_text(spec, text.file.size),
         reference,
         ARRAYS.strip(),
         *launch_helpers(program, text.kernels),
@@ -94,7 +101,7 @@ def triton_text(
         JUDGEMENT.strip(),
         COMMANDS.strip(),
     ]
-    return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
+    return TritonFile("\n\n\n".join(part.strip("\n") for part in sections) + "\n", spec)
 
 
 def _terms(length: Length) -> tuple[object, int]:
