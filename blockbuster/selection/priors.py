@@ -101,6 +101,7 @@ class Priors:
     walked_schedules: int
     own_walked_schedules: int
     recut_schedules: int
+    hopeless_whole_factor: float
     hopeless_factor: float
     near_schedules_factor: float
     jammed_room: float

@@ -295,7 +295,7 @@ class _Search:
         for arrangement in (here.arrangement, *self.arranged.neighbours(here.arrangement)):
             made = self.arranged.at(arrangement)
             near = [*jams_near(made)] if made else []
-            known = fitting(_usual(made)) if made and len(near) > 1 else None
+            known = fitting(_usual(made), made) if made and len(near) > 1 else None
             for jams in near:
                 if known and moves_too_much(known, jams, here.cost):
                     continue
@@ -353,7 +353,7 @@ class _Search:
         scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
         if text not in self.found and len(self.found) < self.most:
-            cost = fitting(scheduled)
+            cost = fitting(scheduled, made)
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one

@@ -201,7 +201,7 @@ def best_plan(
     """
     steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
     prices: dict[Part, Price] = {}
-    new: Sequence[Part] = [*first, *([steps.all] if steps.cap >= len(before) else [])]
+    new: Sequence[Part] = [*first, *([steps.all] if _may_be_whole(steps, guesses) else [])]
     if every:
         new = list(dict.fromkeys(part for parts in steps.steps.values() for part in parts))
     while True:
@@ -228,6 +228,18 @@ def best_plan(
     taken = sum(prices[part].us for part in parts)
     bounded = taken if every else steps.best(least)[0]
     return Best(parts, taken, bounded, smaller, steps.cap, prices, near, every)
+
+
+def _may_be_whole(steps: Steps, guesses: _Guesses) -> bool:
+    """True if all units may be one part, and by estimates that is not far worse than the best plan.
+
+    A program of many units takes seconds to price: of a GPT block every candidate computes a norm
+    for each block of columns.
+    """
+    if steps.all.bit_count() > steps.cap:
+        return False
+    length = partial(guesses.length, more=True)
+    return length(steps.all) <= PRIORS.hopeless_whole_factor * steps.best(length)[0]
 
 
 def _is_as_good(
