@@ -103,6 +103,7 @@ class Priors:
     recut_schedules: int
     hopeless_whole_factor: float
     hopeless_factor: float
+    hopeless_lanes_factor: float
     near_schedules_factor: float
     jammed_room: float
     jammed_bytes_part: float

@@ -127,7 +127,8 @@ def variations(
     """At most ``most_schedules`` schedules of the program of ``scheduled``, the cheapest first.
 
     ``in_chunks``: loops may be run in chunks. ``other``: the microseconds of another program, which
-    is the better one if the first schedules are much slower: then these are all. None of the
+    is the better one if the first schedules are much slower, or the best lanes are slower: then
+    these are all. None of the
     schedules wants more registers or shared memory than a program can have; there are none at all
     if none that was looked at fits, or the machine lacks a rate that the program needs.
     """
@@ -138,6 +139,8 @@ def variations(
         return search.ranked()
     for start in starts:
         search.walk(start)
+    if search.least > PRIORS.hopeless_lanes_factor * other:
+        return search.ranked()
     search.vary_chunks()
     search.vary_kernels()
     search.recut_kernels()
@@ -167,6 +170,11 @@ class _Search:
         """All that fit, the cheapest first; of equals, the one that was found first."""
         fit = (one for one in self.found.values() if one is not None)
         return tuple(sorted(fit, key=lambda one: one.microseconds))
+
+    @property
+    def least(self) -> float:
+        """The microseconds of the best that fits; 0 if none does."""
+        return min((one.microseconds for one in self.found.values() if one), default=0.0)
 
     def starts(self) -> list[Variation]:
         """The default arrangement and a wider one, as far as they fit."""
