@@ -199,10 +199,10 @@ def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> tuple[f
     none left; from then on those that still run share it with fewer others.
     """
     steps = rates.steps(min(work.fixed or work.programs, work.programs, machine.processors))
-    all_of_them = np.zeros(work.programs)
+    found = np.zeros(work.programs)
     for step in steps:
-        all_of_them += np.array(step.each or step.runs) * step.seconds(side)
-    lengths = all_of_them.tolist()
+        found += np.array(step.each or step.runs) * step.seconds(side)
+    lengths = found.tolist()
     if work.fixed:  # each program takes every so manieth place
         lengths = [sum(lengths[at :: work.fixed]) for at in range(min(work.fixed, work.programs))]
     ends = _ends(lengths, machine.processors, side)

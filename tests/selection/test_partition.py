@@ -236,7 +236,8 @@ def test_one_part_takes_the_place_of_an_equal_plan_only_with_fewer_kernels():
 @pytest.mark.parametrize(("times", "asked"), [(0.9, True), (1.1, False)])
 def test_all_units_are_priced_first_unless_estimates_rule_that_out(times, asked):
     before, beside = [0, 1, 2], [2, 5, 2]
-    whole = 3.0 * PRIORS.hopeless_whole_factor * times
+    far = 9.0
+    whole = 3.0 * far * times
     priced = []
 
     def price(part):
@@ -244,7 +245,7 @@ def test_all_units_are_priced_first_unless_estimates_rule_that_out(times, asked)
         return Price(99.0 if part & (part - 1) else 1.0)
 
     best = best_plan(
-        before, beside, bound=lambda _: 0.1, price=price, budget=24,
+        before, beside, bound=lambda _: 0.1, price=price, budget=24, far=far,
         estimate=lambda part, _: whole if part == 7 else 1.0 + 99.0 * (part & (part - 1) > 0),
     )  # fmt: skip
 
