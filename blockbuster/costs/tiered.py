@@ -14,6 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import numpy as np
+
 from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import FITTED, Coefficients
 from blockbuster.costs.steps import Rates, Step, is_stream
@@ -197,11 +199,10 @@ def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> tuple[f
     none left; from then on those that still run share it with fewer others.
     """
     steps = rates.steps(min(work.fixed or work.programs, work.programs, machine.processors))
-    lengths = [0.0] * work.programs
+    found = np.zeros(work.programs)
     for step in steps:
-        runs = step.each or (step.runs,) * work.programs
-        each = step.seconds(side)
-        lengths = [length + count * each for length, count in zip(lengths, runs, strict=True)]
+        found += np.array(step.each or step.runs) * step.seconds(side)
+    lengths = found.tolist()
     if work.fixed:  # each program takes every so manieth place
         lengths = [sum(lengths[at :: work.fixed]) for at in range(min(work.fixed, work.programs))]
     ends = _ends(lengths, machine.processors, side)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,7 +136,7 @@ class ArrayProgram:
         vars(free)["apart"] = self.apart
         return free
 
-    @property
+    @cached_property
     def dims(self) -> tuple[Dim, ...]:
         """All dims, in order of first appearance."""
         return tuple(dict.fromkeys(axis for axis in self._axes() if isinstance(axis, str)))
@@ -156,7 +157,7 @@ class ArrayProgram:
             return False
         return not self.apart.calls(equation.param("name"), equation.where)
 
-    @property
+    @cached_property
     def definitions(self) -> tuple[Rule, ...]:
         """The first rule of each dim whose size follows from others."""
         exact = (rule for rule in reversed(self.rules) if rule.exact)

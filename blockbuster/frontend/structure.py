@@ -8,8 +8,9 @@ from collections import Counter
 from dataclasses import replace
 
 from blockbuster.frontend.final_names import with_names
+from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.part import dims_named
-from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
+from blockbuster.frontend.program import ArrayInput, ArrayProgram, Equation, Operand, Shape
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, whole
 from blockbuster.ir.types import Dim
@@ -24,8 +25,9 @@ Structure = tuple[ArrayProgram, tuple[Dim, ...], tuple[str, ...]]
 def structure(program: ArrayProgram) -> Structure:
     """``program`` with its arrays and dims renamed in order of use, and its own dims and inputs in
     that order. Two parts take the same time if these programs are equal, the sizes of their dims
-    are, and the dtypes of their inputs. Where the only slice of an input begins does not count,
-    beyond how it is aligned: each step of an unrolled loop has its own.
+    are, and the dtypes of their inputs: a dtype of floats is told beside the program, for that of
+    an array which another part computes is not known here. Where the only slice of an input begins
+    does not count, beyond how it is aligned: each step of an unrolled loop has its own.
     """
     order = _in_order_of_use(program)
     inputs = [program.inputs[port] for port in order]
@@ -49,7 +51,7 @@ def structure(program: ArrayProgram) -> Structure:
     made = ArrayProgram(
         "",
         tuple(
-            replace(one, name=f"x{at}", shape=axes(one.shape), value=None)
+            ArrayInput(f"x{at}", axes(one.shape), "" if one.kind == FLOAT else one.dtype)
             for at, one in enumerate(inputs)
         ),
         tuple(map(renamed, _anywhere(program))),

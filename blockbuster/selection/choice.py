@@ -40,7 +40,7 @@ from blockbuster.selection.candidates.candidate import (
     Choice,
     Key,
     Setting,
-    dims_of_equal,
+    classes_of_equal,
     is_large,
     on_a_gpu,
     on_the_cpu,
@@ -172,7 +172,7 @@ class Fused:
         found = self._like((old,), setting)
         if not found or not old.scheduled or not found[0].scheduled:
             return None
-        dims = dims_of_equal(old.scheduled.start, found[0].scheduled.start)
+        dims = classes_of_equal(old.scheduled.start, found[0].scheduled.start)
         later = MadeLater(partial(self._like, considered.others, setting), considered.others, dims)
         return replace(considered, best=found[0], others=later)
 

@@ -16,7 +16,6 @@ from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.tile.fingerprint import numbered_tiles
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.emit.tile.trips import dims_of
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.candidates.candidate import (
@@ -24,6 +23,7 @@ from blockbuster.selection.candidates.candidate import (
     Key,
     Setting,
     candidate,
+    classes_of_equal,
     dims_of_equal,
 )
 from blockbuster.selection.considered import Considered, Refusals, is_tie
@@ -205,8 +205,7 @@ def on_equal_program(choice: Choice, start: TileProgram) -> Choice | None:
     if choice.scheduled is None:
         return None
     own = choice.scheduled
-    names = dict(zip(dims_of(own.start), dims_of(start), strict=False))
-    classes = dims_of_equal(own.start, start)
+    names, classes = dims_of_equal(own.start, start), classes_of_equal(own.start, start)
     sizes = {classes.get(dim, dim): size for dim, size in own.sizes.items()}
     text = _DIM.sub(lambda word: names.get(word[0], word[0]), own.schedule)
     try:

@@ -101,7 +101,9 @@ class Priors:
     walked_schedules: int
     own_walked_schedules: int
     recut_schedules: int
+    hopeless_whole_factor: float
     hopeless_factor: float
+    hopeless_lanes_factor: float
     near_schedules_factor: float
     jammed_room: float
     jammed_bytes_part: float

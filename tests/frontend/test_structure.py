@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import blockbuster as bb
@@ -27,6 +29,18 @@ def test_names_and_the_order_of_inputs_do_not_count():
     assert one[0] == other[0]
     assert (one[1], other[1]) == (("M", "K", "N"), ("R", "L", "C"))
     assert (one[2], other[2]) == (("x", "w", "b"), ("y", "v", "c"))
+
+
+def test_dtypes_of_floats_are_told_beside_it_those_of_others_are_part_of_it():
+    plain = program(lambda x, y: x + y, x="M N", y="M N")
+
+    def typed(dtype):
+        inputs = tuple(replace(one, dtype=dtype) for one in plain.inputs)
+        return structure(replace(plain, inputs=inputs))[0]
+
+    assert typed("float16") == typed("") == structure(plain)[0]
+    assert typed("int32") != typed("")
+    assert typed("bool") != typed("")
 
 
 def test_operands_do_not_change_places():

@@ -4,6 +4,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.costs import time_of
+from blockbuster.emit.schedule.script import replayed
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
 from blockbuster.selection.price import priced
 from blockbuster.selection.priors import PRIORS
@@ -28,6 +29,16 @@ def test_a_long_product_does(product):
 
     assert made.schedule == BLOCKS.replace("K 3\n", "K 3 by descriptors\n")
     assert priced(start).microseconds > LONG
+
+
+def test_only_moves_behind_the_given_ones_are_made_again(product):
+    before = scheduled(product, "block M 128, K 64, N 256\nwarps 8\n", **LARGE)
+    start = replayed(before, "stage nest 1 K 3")
+    cost = priced(start)
+
+    assert by_descriptors(start, cost, before=before) == by_descriptors(start, cost)
+    with pytest.raises(AssertionError, match="its first moves"):
+        by_descriptors(before, cost, before=start)
 
 
 def test_a_short_one_does_not(product):

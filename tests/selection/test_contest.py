@@ -124,6 +124,12 @@ def test_of_equals_the_more_fused_is_best():
 def test_no_more_is_tried_of_what_is_much_slower_than_another_program():
     assert len(variations(bare("matmul"), other=1.0)) == 2
 
+    program = bare("layer norm")
+    least = variations(program)[0].microseconds
+    lanes = variations(program, other=least / (PRIORS.hopeless_lanes_factor + 0.05))
+    more = variations(program, other=least / (PRIORS.hopeless_lanes_factor - 0.05))
+    assert 2 < len(lanes) < len(more)
+
 
 def test_a_schedule_is_the_same_at_other_sizes_of_a_class():
     best = chosen()

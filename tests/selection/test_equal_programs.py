@@ -26,6 +26,18 @@ def test_an_equal_program_gets_the_same_moves_by_its_own_dims() -> None:
     assert [c.price for c in made.others] == [c.price for c in anew.others]
 
 
+def test_arrays_may_come_in_another_order() -> None:
+    traced = bb.trace(lambda v, y: bb.maximum(y @ v, 0.0), v="C S", y="R C")
+    one, other, given = fused("M K", "K N"), Fused(bb.lower(traced)), given_by("float16")
+    first = one.consider({"M": 512, "K": 256, "N": 1024}, given, "h100")
+
+    made = other.like(first, {"R": 512, "C": 256, "S": 1024}, given, "h100")
+
+    assert made is not None
+    assert made.best.price == first.best.price
+    assert sorted(made.best.blocks.values()) == sorted(first.best.blocks.values())
+
+
 def test_another_program_is_chosen_for_anew() -> None:
     one = fused("M K", "K N")
     other = Fused(bb.lower(bb.trace(lambda x: bb.softmax(x, axis=-1), x="R C")))

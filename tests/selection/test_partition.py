@@ -233,6 +233,26 @@ def test_one_part_takes_the_place_of_an_equal_plan_only_with_fewer_kernels():
     assert found(2, 1.9).parts == (3,)
 
 
+@pytest.mark.parametrize(("times", "asked"), [(0.9, True), (1.1, False)])
+def test_all_units_are_priced_first_unless_estimates_rule_that_out(times, asked):
+    before, beside = [0, 1, 2], [2, 5, 2]
+    far = 9.0
+    whole = 3.0 * far * times
+    priced = []
+
+    def price(part):
+        priced.append(part)
+        return Price(99.0 if part & (part - 1) else 1.0)
+
+    best = best_plan(
+        before, beside, bound=lambda _: 0.1, price=price, budget=24, far=far,
+        estimate=lambda part, _: whole if part == 7 else 1.0 + 99.0 * (part & (part - 1) > 0),
+    )  # fmt: skip
+
+    assert best.parts == (1, 2, 4)
+    assert (7 in priced) == asked
+
+
 def test_exponentials_that_overflow_count_before_time_and_weights_beside_it():
     before, beside = [0, 1], [2, 1]
     prices = {1: Price(1.0), 2: Price(1.0), 3: Price(1.0, unsafe=1)}

@@ -66,7 +66,7 @@ class Scheduled:
             tuple(block.dim for block in nest.blocks if block.ragged) for nest in self.draft.nests
         )
 
-    @property
+    @cached_property
     def schedule(self) -> str:
         """The moves as text, one to a line: ``replayed`` gives an equal value for it."""
         return "".join(f"{applied}\n" for applied in self.moves)

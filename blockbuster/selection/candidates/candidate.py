@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from math import inf, prod
 from typing import Any
 
@@ -20,7 +21,7 @@ from blockbuster.emit.tile.lowered import Lowered
 from blockbuster.emit.tile.program import Buffer, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.traffic import elements_moved
-from blockbuster.emit.tile.trips import dims_of
+from blockbuster.emit.tile.trips import dims_in, dims_of
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
@@ -237,8 +238,19 @@ def candidate(scheduled: Scheduled, cost: Cost | None, tiles: Mapping[Dim, int])
 
 
 def dims_of_equal(one: TileProgram, other: TileProgram) -> dict[Dim, Dim]:
-    """The dims of a program and of an equal one, by size class."""
-    pairs = zip(dims_of(one), dims_of(other), strict=False)
+    """The dims of a program, each with that of an equal one, whose arrays may come in another
+    order: in that of statements, they are the same.
+    """
+    ours, theirs = (
+        dict.fromkeys((*chain.from_iterable(map(dims_in, each.nests)), *dims_of(each)))
+        for each in (one, other)
+    )
+    return dict(zip(ours, theirs, strict=False))
+
+
+def classes_of_equal(one: TileProgram, other: TileProgram) -> dict[Dim, Dim]:
+    """The same by size class."""
+    pairs = dims_of_equal(one, other).items()
     return {size_class(dim): size_class(name) for dim, name in pairs}
 
 

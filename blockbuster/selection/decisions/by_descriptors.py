@@ -22,11 +22,15 @@ from blockbuster.selection.decisions.persistent import may_take_turns, persisten
 from blockbuster.selection.priors import PRIORS
 
 
-def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
+def by_descriptors(
+    scheduled: Scheduled, cost: Cost, *, before: Scheduled | None = None
+) -> Scheduled:
     """``scheduled``, which costs ``cost``, with the stages of long kernels by descriptors.
 
-    Loops of which no descriptor takes an array keep their pointers.
+    Loops of which no descriptor takes an array keep their pointers. ``before``: the same before its
+    first stages, so that no other move is made again.
     """
+    begun = before or replace(scheduled, draft=scheduled.start, moves=())
     times = [known_time(work, cost.machine).seconds * 1e6 for work in cost.works]
     long = [number for number, time in enumerate(times, start=1) if time >= PRIORS.descriptor_us]
     shorter = [
@@ -36,17 +40,21 @@ def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
         and may_take_turns(work, cost.machine)
     ]
     if shorter:
-        turned = persistent(_described(scheduled, [*long, *shorter])).draft.nests
+        turned = persistent(_described(scheduled, [*long, *shorter], begun)).draft.nests
         long += [number for number in shorter if turned[number - 1].programs]
-    return _described(scheduled, long)
+    return _described(scheduled, long, begun)
 
 
-def _described(scheduled: Scheduled, long: Sequence[int]) -> Scheduled:
-    """``scheduled`` with the stages of these kernels by descriptors, where they can be."""
-    lines = tuple(parsed(scheduled.schedule))
+def _described(scheduled: Scheduled, long: Sequence[int], begun: Scheduled) -> Scheduled:
+    """``scheduled`` with the stages of these kernels by descriptors, where they can be.
+
+    ``begun``: the same after its first moves, none of which makes stages.
+    """
+    made, known = begun, len(begun.moves)
+    assert scheduled.moves[:known] == begun.moves, "its first moves"
+    lines = tuple(parsed("".join(f"{applied}\n" for applied in scheduled.moves[known:])))
     if not any(_is_stage(line, long) for line in lines):
         return scheduled
-    made = replace(scheduled, draft=scheduled.start, moves=())
     for line in lines:
         after: Scheduled | None = None
         if _is_stage(line, long) and _are_wide(made, line):

@@ -24,16 +24,16 @@ from blockbuster.selection.price import priced
 from blockbuster.selection.priors import PRIORS
 
 
-def fitting(scheduled: Scheduled) -> Cost | None:
+def fitting(scheduled: Scheduled, before: Scheduled) -> Cost | None:
     """What a schedule costs as it will be laid out; None if a program does not fit, or no rate is
-    known for it.
+    known for it. ``before``: the same before warps and stages.
     """
     if not is_held(scheduled):
         return None
     try:
         laid, cost = scheduled, priced(scheduled)
         if any(may_take_turns(work, cost.machine) for work in cost.works):
-            laid = persistent(by_descriptors(scheduled, cost))
+            laid = persistent(by_descriptors(scheduled, cost, before=before))
             cost = priced(laid)
         if cost.spills_beside(rooms(laid)):
             return None

@@ -127,9 +127,10 @@ def variations(
     """At most ``most_schedules`` schedules of the program of ``scheduled``, the cheapest first.
 
     ``in_chunks``: loops may be run in chunks. ``other``: the microseconds of another program, which
-    is the better one if the first schedules are much slower: then these are all. None of the
-    schedules wants more registers or shared memory than a program can have; there are none at all
-    if none that was looked at fits, or the machine lacks a rate that the program needs.
+    is the better one if the first schedules are much slower, or those of the best lanes are slower:
+    then these are all. None of the schedules wants more registers or shared memory than a program
+    can have; there are none at all if none that was looked at fits, or the machine lacks a rate
+    that the program needs.
     """
     bare = taps_written_out(rows_joined(replace(scheduled, draft=scheduled.start, moves=()), {}))
     search = _Search(bare, in_chunks)
@@ -138,6 +139,8 @@ def variations(
         return search.ranked()
     for start in starts:
         search.walk(start)
+    if search.least > PRIORS.hopeless_lanes_factor * other:
+        return search.ranked()
     search.vary_chunks()
     search.vary_kernels()
     search.recut_kernels()
@@ -167,6 +170,11 @@ class _Search:
         """All that fit, the cheapest first; of equals, the one that was found first."""
         fit = (one for one in self.found.values() if one is not None)
         return tuple(sorted(fit, key=lambda one: one.microseconds))
+
+    @property
+    def least(self) -> float:
+        """The microseconds of the best that fits; 0 if none does."""
+        return min((one.microseconds for one in self.found.values() if one), default=0.0)
 
     def starts(self) -> list[Variation]:
         """The default arrangement and a wider one, as far as they fit."""
@@ -295,7 +303,7 @@ class _Search:
         for arrangement in (here.arrangement, *self.arranged.neighbours(here.arrangement)):
             made = self.arranged.at(arrangement)
             near = [*jams_near(made)] if made else []
-            known = fitting(_usual(made)) if made and len(near) > 1 else None
+            known = fitting(_usual(made), made) if made and len(near) > 1 else None
             for jams in near:
                 if known and moves_too_much(known, jams, here.cost):
                     continue
@@ -353,7 +361,7 @@ class _Search:
         scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
         if text not in self.found and len(self.found) < self.most:
-            cost = fitting(scheduled)
+            cost = fitting(scheduled, made)
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one

@@ -40,6 +40,8 @@ class Bounds:
     machine: Machine
     any_work: bool = False
     _known: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _weights: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _counts: dict[Value, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def least(self, part: int) -> float:
         """What no kernel of the part goes below."""
@@ -56,14 +58,27 @@ class Bounds:
         the program is given or gives; else 1. ``stored``: the equations whose results it writes, if
         not all that others read.
         """
-        program, units = self.units.program, self.units
+        if stored is not None:
+            return self._weight(part, stored)
+        if part not in self._weights:
+            self._weights[part] = self._weight(part, self.units.given(part))
+        return self._weights[part]
+
+    def _weight(self, part: int, stored: Sequence[int]) -> float:
+        units = self.units
         members = (units.units[number] for number in numbers_in(part))
         outer = {v for unit in members for v in unit.reads if v.node >= 0}
         outer -= {Value(at) for at in units.own(part)}
-        outer |= {Value(at) for at in (units.given(part) if stored is None else stored)}
+        outer |= {Value(at) for at in stored}
         most = PRIORS.large_array_factor * self._largest
-        many = any(elements(program.shape_of(v), self.sizes) > most for v in outer)
+        many = any(self.count(value) > most for value in outer)
         return PRIORS.stored_large_factor if many else 1.0
+
+    def count(self, value: Value) -> int:
+        """How many elements an input or a result has."""
+        if value not in self._counts:
+            self._counts[value] = elements(self.units.program.shape_of(value), self.sizes)
+        return self._counts[value]
 
     @cached_property
     def _largest(self) -> int:
@@ -112,7 +127,7 @@ class Bounds:
         products, other = 0.0, 0.0
         for at in self.units.own(part):
             one = self.units.program.equations[at]
-            count = times[at] * elements(one.shape, self.sizes)
+            count = times[at] * self.count(Value(at))
             if one.op == PRODUCT:
                 products += 2.0 * count * self.inner(one) * self.idle(programs.get(at, inf))
             else:
@@ -149,12 +164,9 @@ class Bounds:
                         shown.setdefault(base, {})[operand] = None
         total = 0
         for base, views in shown.items():
-            seen = sum(elements(program.shape_of(view), self.sizes) for view in views)
-            all_of_it = elements(program.shape_of(base), self.sizes)
-            total += min(seen, all_of_it) * width(self.dtypes[base])
+            seen = sum(map(self.count, views))
+            total += min(seen, self.count(base)) * width(self.dtypes[base])
         return total
 
     def _written(self, stored: Sequence[int]) -> int:
-        program = self.units.program
-        found = (Value(at) for at in stored)
-        return sum(elements(program.shape_of(v), self.sizes) * width(self.dtypes[v]) for v in found)
+        return sum(self.count(v) * width(self.dtypes[v]) for v in map(Value, stored))

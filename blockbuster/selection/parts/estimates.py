@@ -9,7 +9,7 @@ adds up.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, prod
@@ -81,7 +81,7 @@ class Estimates:
             place = {at: number for number, at in enumerate(own)}
             equations = self.units.program.equations
             self._kinds[part] = tuple(
-                (equations[at].op, equations[at].params, *(place.get(n) for _, n in self._read(at)))
+                (equations[at].op, equations[at].params, *(place.get(n) for _, n in self._read[at]))
                 for at in own
             )
         return self._kinds[part]
@@ -92,7 +92,7 @@ class Estimates:
         needed: dict[int, None] = {}  # those that a product of the part needs
         for at in sorted(times, reverse=True):
             product = self.units.program.equations[at].op == PRODUCT
-            for place, base in self._read(at):
+            for place, base in self._read[at]:
                 if base not in times:
                     continue
                 if product or at in needed:
@@ -106,7 +106,7 @@ class Estimates:
         """How many programs of one kernel compute each equation of a part, at most."""
         found = dict.fromkeys(self.units.own(part), inf)
         for at in sorted(found, reverse=True):
-            for _, base in self._read(at):
+            for _, base in self._read[at]:
                 if base in found:
                     found[base] = min(found[base], found[at], self._programs(at, found))
         return found
@@ -184,19 +184,32 @@ class Estimates:
                 bases = self.units.bases[operand]
                 if all(base.node not in times for base in bases):
                     bytes_each = max((width(self.bounds.dtypes[base]) for base in bases), default=0)
-                    count = self._count(self.units.program.shape_of(operand))
-                    moved += often * count * bytes_each
+                    moved += often * self.bounds.count(operand) * bytes_each
         return moved / (self.bounds.machine.tiers[1].bandwidth * FITTED.cache)
 
-    def _read(self, at: int) -> list[tuple[int, int]]:
-        """The equations whose values an equation reads, and as which operand."""
-        operands = enumerate(self.units.program.equations[at].operands)
-        return [
-            (place, base.node)
-            for place, operand in operands
-            if isinstance(operand, Value)
-            for base in self.units.bases[operand]
-        ]
+    @cached_property
+    def _read(self) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """For each equation those whose values it reads, and as which operand."""
+        equations, bases = self.units.program.equations, self.units.bases
+        return {
+            at: [
+                (place, base.node)
+                for place, operand in enumerate(equations[at].operands)
+                if isinstance(operand, Value)
+                for base in bases[operand]
+            ]
+            for at in self.units.of
+        }
+
+    @cached_property
+    def _products_reading(self) -> Mapping[int, Collection[int]]:
+        """For each equation the products that read it."""
+        found: dict[int, list[int]] = {at: [] for at in self._read}
+        for at, read in self._read.items():
+            if self.units.program.equations[at].op == PRODUCT:
+                for _, base in read:
+                    found.setdefault(base, []).append(at)
+        return found
 
     def _count(self, shape: Shape) -> int:
         return elements(shape, self.bounds.sizes)
@@ -253,6 +266,4 @@ class Estimates:
 
     def _feeds_product(self, at: int, own: Collection[int]) -> bool:
         """True if a product in the same part reads an equation."""
-        equations = self.units.program.equations
-        readers = (n for n in own if any(base == at for _, base in self._read(n)))
-        return any(equations[reader].op == PRODUCT for reader in readers)
+        return any(reader in own for reader in self._products_reading[at])

@@ -186,6 +186,7 @@ def best_plan(
     price: Callable[[Part], Price],
     budget: int,
     first: Sequence[Part] = (),
+    far: float = inf,
     every: bool = False,
 ) -> Best:
     """The best plan of units that read the units ``before`` them and may share a part with those
@@ -195,13 +196,14 @@ def best_plan(
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
     only units by themselves are. Prices that are left go to parts of plans that would be best if
     estimates were too high, in programs of few units. ``first``: parts that are priced before any
-    plan is looked for.
+    plan is looked for. All units as one part are, too, unless that is estimated ``far`` times as
+    long as the best plan.
     ``every``: all parts are priced, and the plan is the best by their lengths, however close others
     are.
     """
     steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
     prices: dict[Part, Price] = {}
-    new: Sequence[Part] = [*first, *([steps.all] if steps.cap >= len(before) else [])]
+    new: Sequence[Part] = [*first, *([steps.all] if _may_be_whole(steps, guesses, far) else [])]
     if every:
         new = list(dict.fromkeys(part for parts in steps.steps.values() for part in parts))
     while True:
@@ -228,6 +230,16 @@ def best_plan(
     taken = sum(prices[part].us for part in parts)
     bounded = taken if every else steps.best(least)[0]
     return Best(parts, taken, bounded, smaller, steps.cap, prices, near, every)
+
+
+def _may_be_whole(steps: Steps, guesses: _Guesses, far: float) -> bool:
+    """True if all units may be one part, and that is not estimated ``far`` times as long as the
+    best plan.
+    """
+    if steps.all.bit_count() > steps.cap:
+        return False
+    length = partial(guesses.length, more=True)
+    return length(steps.all) <= far * steps.best(length)[0]
 
 
 def _is_as_good(

@@ -270,9 +270,12 @@ class _Search:
 
     def _best(self) -> Divided:
         bounds, units = self._bounds, self._units
+        # estimates are of one kernel: they say nothing of whole arrays, nor of what fusers offer
+        told = self._machine.kind != CPU and not self._division.forms.fusers
         best = best_plan(
             units.before, units.beside, budget=PRIORS.priced_parts,
             bound=bounds.least, estimate=self._estimates.of, price=self._price, first=self._calls,
+            far=PRIORS.hopeless_whole_factor if told else inf,
             every=self._division.effort == EXHAUSTIVE,
         )  # fmt: skip
         given = [(bits, units.given(bits)) for bits in best.parts]

@@ -148,6 +148,8 @@ class Part:
             (
                 tuple(one.arrays.get(name, "") for name in names),
                 tuple(dtype for name, dtype in one.arrays.items() if name not in names),
+                tuple(name in one.constants for name in names),
+                one.common,
                 one.results,
             )
             for one in self.given
