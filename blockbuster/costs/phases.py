@@ -58,10 +58,6 @@ and behind a loop, of an iteration (indices, addresses, barriers); of a fold's s
 something from warp to warp. ``python -m bench.costs.instructions`` fits them to machine code.
 """
 
-NEAR = 1 << 14
-"""Bytes of an array that a processor keeps by itself (in its L1 cache), where all programs read it.
-"""
-
 LISTED = 1 << 15
 """Programs up to which each has its own number of runs: of more, the last ones matter little."""
 
@@ -201,6 +197,8 @@ class Counting:
         self.has_dots = any(map(self._is_dot, lets))
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
         self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}
+        loaded = (s for s in statements(nest.body) if isinstance(s, Load | Await))
+        self.columns = {stmt.target for stmt in loaded if stmt.columns}
         self.joined = {stmt.target for stmt in lets if stmt.into is not None}
         self.numbers: dict[Tile, int] = {}
         self.next = count()
@@ -259,11 +257,14 @@ class Counting:
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
         wide = copied_at_once(stmt.view, tile, self.tiling, self.extents)
         tiles = self.extents.tiles(loops)
-        if not self._is_near(stmt):
-            sums.lines += tiles * lines.requests(stmt.view, tile, self.layouts, self.extents)
-            sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
+        if not (isinstance(stmt, Load) and lines.is_near(stmt.view, self.extents)):
+            view, columns = stmt.view, self.arrived.get(tile, tile) in self.columns
+            sums.lines += tiles * lines.requests(view, tile, self.layouts, self.extents, columns)
+            sums.sectors += tiles * SECTOR * pieces(view, tile, self.extents, SECTOR, columns)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
-            sums.instructions += COPIED * moved // wide
+            inner = {loop.dim for loop in loops} - set(self.extents.nest.grid)
+            each = COPIED + lines.indexed(stmt.view, tile, inner)
+            sums.instructions += each * moved // wide
             sums.instructions += tiles * lines.masks(tile, self.tiling, wide // width)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
@@ -278,13 +279,6 @@ class Counting:
         copied, fetched = self.through_shared(stmt)
         sums.copied += copied * tiles
         sums.fetched += fetched * tiles
-
-    def _is_near(self, stmt: Load | Issue | Store) -> bool:
-        """True for a load of what all programs read, so little that a processor keeps it."""
-        runs = stmt.view.runs
-        if not isinstance(stmt, Load) or set(runs) & set(self.extents.nest.grid):
-            return False
-        return MEMORY[stmt.view.buffer.dtype].bytes * prod(map(self.extents.size, runs)) <= NEAR
 
     def through_shared(self, stmt: Load | Issue) -> tuple[int, int]:
         """Bytes of shared memory that one run of a load writes, and those that are read again."""

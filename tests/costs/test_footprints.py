@@ -8,10 +8,12 @@ from math import inf
 from statistics import median
 
 import pytest
+from torch.nn.functional import conv2d
 
 import blockbuster as bb
 from bench.costs.footprints import estimated, records, scheduled
 from blockbuster.costs.footprint import Footprint, footprint
+from blockbuster.costs.registers import INDICES
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import For, Let, statements
 from blockbuster.ir.ops import Functional
@@ -162,3 +164,19 @@ def test_of_loops_in_a_row_the_largest_takes_registers_for_its_addresses():
     programs = (bb.emit(graph, sizes, schedule=text).tile_program for text in texts)
     one, two = (footprint(layouts_of(p, p.nests[0], "sm_90")) for p in programs)
     assert two.registers == one.registers
+
+
+def test_places_that_are_tested_again_take_registers():
+    """Of 64 rows by 64 channels in 4 warps each thread loads four times 16 bytes of the image."""
+    sizes = dict(A=2, B=64, C=66, D=66, E=64, F=3)
+    schedule = "block B 64 whole, E 64, H 64\nwarps 4\nstage nest 1 F' 3"
+
+    def registers(padding):
+        def convolved(x, w):
+            return conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2), padding=padding)
+
+        graph = bb.fuse(bb.lower(bb.trace(convolved, x="A C D B", w="E F F B"))).final
+        program = bb.emit(graph, sizes, "float16", schedule=schedule).tile_program
+        return footprint(layouts_of(program, program.nests[0], "sm_90")).registers
+
+    assert registers(padding=1) == registers(padding=0) + 4 * INDICES
