@@ -52,10 +52,11 @@ COPIED = 4
 """Instructions of a lane to move what it moves at once, addresses included."""
 
 PROGRAM, WITH_DOTS, LOOP, ITERATION = 50, 110, 120, 24
-SHUFFLE, EXCHANGE = 3, 6
+SHUFFLE, EXCHANGE, FLAT = 3, 6, 40
 """Instructions of each warp besides the work itself: of a program, more of one with dots, before
-and behind a loop, of an iteration (indices, addresses, barriers); of a fold's shuffle, and to pass
-something from warp to warp. ``python -m bench.costs.instructions`` fits them to machine code.
+and behind a loop, of an iteration (indices, addresses, barriers); of a fold's shuffle, to pass
+something from warp to warp, and to divide an iteration's number by those of loops that are one.
+``python -m bench.costs.instructions`` fits them to machine code, the last to convolutions.
 """
 
 LISTED = 1 << 15
@@ -211,7 +212,8 @@ class Counting:
         for stmt in body:
             self._count(stmt, loops, runs, sums)
         sums.chains = chains_in(body, self.units)
-        sums.besides += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
+        if not flat:
+            sums.besides += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
         few = self.extents.tiles(self.extents.grid) <= LISTED
         each = self.extents.tiles_of_programs(loops) if few else None
         yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
@@ -219,7 +221,9 @@ class Counting:
             if isinstance(stmt, For):
                 inner, one = self.extents.inside(stmt, loops), flat + 1 if stmt.flat else 0
                 found = self.body(stmt.body, inner, (*dims, stmt.dim), one)
-                yield replace(next(found), flat=flat)
+                first = next(found)
+                divided = FLAT * first.runs * self.layouts.number * LANES if flat > one else 0
+                yield replace(first, flat=flat, besides=first.besides + divided)
                 yield from found
 
     def _is_dot(self, stmt: Stmt) -> bool:
