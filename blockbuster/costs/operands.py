@@ -40,8 +40,11 @@ TF32 = "tf32"
 PRODUCTS = 3
 """Products of parts of its operands that a split dot is made of."""
 
-TAKEN_APART = 2
-"""Instructions to take an element apart: a conversion and a subtraction."""
+TAKEN_APART, ADDED_UP = 5, 4
+"""Instructions to take an element apart, which is rounded by four of them and subtracted, and those
+for an element of the result: products of small parts that are no numbers are set to 0, and the sum
+is added. In machine code for a product of 128 x 32 x 32 in four warps, 328 of 448 (Triton 3.6).
+"""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def _split(stmt: Let, layouts: Layouts, shape: tuple[int, int, int], first: int)
     """
     (rows, columns, depth), (down, across) = shape, layouts.warps(stmt)
     second = tile_bytes(stmt.args[1], layouts.tiling)
-    apart = TAKEN_APART * depth * (rows * across + columns)
+    apart = TAKEN_APART * depth * (rows * across + columns) + ADDED_UP * rows * columns
     depths = PRODUCTS * -(-depth // (DEPTH // 2))
     if layouts.grouped(stmt):
         slices = -(-rows // GROUP_ROWS)

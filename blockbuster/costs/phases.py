@@ -52,14 +52,11 @@ COPIED = 4
 """Instructions of a lane to move what it moves at once, addresses included."""
 
 PROGRAM, WITH_DOTS, LOOP, ITERATION = 50, 110, 120, 24
-SHUFFLE, EXCHANGE = 3, 6
+SHUFFLE, EXCHANGE, FLAT = 3, 6, 40
 """Instructions of each warp besides the work itself: of a program, more of one with dots, before
-and behind a loop, of an iteration (indices, addresses, barriers); of a fold's shuffle, and to pass
-something from warp to warp. ``python -m bench.costs.instructions`` fits them to machine code.
-"""
-
-NEAR = 1 << 14
-"""Bytes of an array that a processor keeps by itself (in its L1 cache), where all programs read it.
+and behind a loop, of an iteration (indices, addresses, barriers); of a fold's shuffle, to pass
+something from warp to warp, and to divide an iteration's number by those of loops that are one.
+``python -m bench.costs.instructions`` fits them to machine code, the last to convolutions.
 """
 
 LISTED = 1 << 15
@@ -201,6 +198,8 @@ class Counting:
         self.has_dots = any(map(self._is_dot, lets))
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
         self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}
+        loaded = (s for s in statements(nest.body) if isinstance(s, Load | Await))
+        self.columns = {stmt.target for stmt in loaded if stmt.columns}
         self.joined = {stmt.target for stmt in lets if stmt.into is not None}
         self.numbers: dict[Tile, int] = {}
         self.next = count()
@@ -213,7 +212,8 @@ class Counting:
         for stmt in body:
             self._count(stmt, loops, runs, sums)
         sums.chains = chains_in(body, self.units)
-        sums.besides += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
+        if not flat:
+            sums.besides += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
         few = self.extents.tiles(self.extents.grid) <= LISTED
         each = self.extents.tiles_of_programs(loops) if few else None
         yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
@@ -221,7 +221,9 @@ class Counting:
             if isinstance(stmt, For):
                 inner, one = self.extents.inside(stmt, loops), flat + 1 if stmt.flat else 0
                 found = self.body(stmt.body, inner, (*dims, stmt.dim), one)
-                yield replace(next(found), flat=flat)
+                first = next(found)
+                divided = FLAT * first.runs * self.layouts.number * LANES if flat > one else 0
+                yield replace(first, flat=flat, besides=first.besides + divided)
                 yield from found
 
     def _is_dot(self, stmt: Stmt) -> bool:
@@ -259,11 +261,14 @@ class Counting:
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
         wide = copied_at_once(stmt.view, tile, self.tiling, self.extents)
         tiles = self.extents.tiles(loops)
-        if not self._is_near(stmt):
-            sums.lines += tiles * lines.requests(stmt.view, tile, self.layouts, self.extents)
-            sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
+        if not (isinstance(stmt, Load) and lines.is_near(stmt.view, self.extents)):
+            view, columns = stmt.view, self.arrived.get(tile, tile) in self.columns
+            sums.lines += tiles * lines.requests(view, tile, self.layouts, self.extents, columns)
+            sums.sectors += tiles * SECTOR * pieces(view, tile, self.extents, SECTOR, columns)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
-            sums.instructions += COPIED * moved // wide
+            inner = {loop.dim for loop in loops} - set(self.extents.nest.grid)
+            each = COPIED + lines.indexed(stmt.view, tile, inner)
+            sums.instructions += each * moved // wide
             sums.instructions += tiles * lines.masks(tile, self.tiling, wide // width)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
@@ -278,13 +283,6 @@ class Counting:
         copied, fetched = self.through_shared(stmt)
         sums.copied += copied * tiles
         sums.fetched += fetched * tiles
-
-    def _is_near(self, stmt: Load | Issue | Store) -> bool:
-        """True for a load of what all programs read, so little that a processor keeps it."""
-        runs = stmt.view.runs
-        if not isinstance(stmt, Load) or set(runs) & set(self.extents.nest.grid):
-            return False
-        return MEMORY[stmt.view.buffer.dtype].bytes * prod(map(self.extents.size, runs)) <= NEAR
 
     def through_shared(self, stmt: Load | Issue) -> tuple[int, int]:
         """Bytes of shared memory that one run of a load writes, and those that are read again."""

@@ -8,10 +8,15 @@ from math import inf
 from statistics import median
 
 import pytest
+from torch.nn.functional import conv2d
 
 import blockbuster as bb
 from bench.costs.footprints import estimated, records, scheduled
 from blockbuster.costs.footprint import Footprint, footprint
+from blockbuster.costs.operands import LANES
+from blockbuster.costs.phases import FLAT, ITERATION
+from blockbuster.costs.registers import INDICES
+from blockbuster.costs.work import work_of
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import For, Let, statements
 from blockbuster.ir.ops import Functional
@@ -162,3 +167,31 @@ def test_of_loops_in_a_row_the_largest_takes_registers_for_its_addresses():
     programs = (bb.emit(graph, sizes, schedule=text).tile_program for text in texts)
     one, two = (footprint(layouts_of(p, p.nests[0], "sm_90")) for p in programs)
     assert two.registers == one.registers
+
+
+def convolution(padding):
+    """A kernel of 64 rows by 64 channels in 4 warps: each thread loads 4 times 16 bytes of rows."""
+
+    def convolved(x, w):
+        return conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2), padding=padding)
+
+    graph = bb.fuse(bb.lower(bb.trace(convolved, x="A C D B", w="E F F B"))).final
+    sizes = dict(A=2, B=64, C=66, D=66, E=64, F=3)
+    schedule = "block B 64 whole, E 64, H 64\nwarps 4\nstage nest 1 F' 3"
+    return bb.emit(graph, sizes, "float16", schedule=schedule).tile_program, sizes
+
+
+def test_places_that_are_tested_again_take_registers():
+    padded, plain = (
+        footprint(layouts_of(program, program.nests[0], "sm_90")).registers
+        for program, _ in map(convolution, (1, 0))
+    )
+    assert padded == plain + 4 * INDICES
+
+
+def test_loops_that_are_one_divide_once_in_an_iteration():
+    (found,) = work_of(*convolution(padding=1), "sm_90")
+
+    outer, inner = found.phases[1:]
+    assert (outer.besides, inner.flat) == (0, 1)
+    assert inner.besides == inner.runs * 4 * LANES * (ITERATION + FLAT)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.costs.lines import LINE, SECTOR, copied_at_once, pieces
+from blockbuster.costs.lines import INDEXED, LINE, SECTOR, TESTED, copied_at_once, indexed, pieces
 from blockbuster.costs.work import work
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.program import Buffer, BufferAxis, Nest, Tile, View
@@ -60,6 +60,32 @@ def test_lanes_without_neighbours_ask_for_a_line_each():
 def test_a_row_without_neighbours():
     """Every fourth number of a row: a line holds eight of these."""
     assert counted((256, 4), (64, 1), "float32", axes="A") == 64 * 16 // LINE
+
+
+def test_lanes_of_columns_run_along_the_other_axis():
+    """Filters of 64 x 128 with 4 taps each, of which one tap is loaded, as rows and as columns."""
+    buffer = Buffer("w", tuple(map(BufferAxis, "BET")), "input", "float16")
+    view, tile = View(buffer, tuple("BET")), Tile("t", ("E", "B"), dtype="float16")
+    sizes = {"B": 128, "E": 64, "T": 4}
+    extents = Extents(Nest((), ()), sizes, sizes | {"T": 1})
+
+    assert pieces(view, tile, extents, LINE) == 128 * 64 * 4 * 2 // LINE
+    assert pieces(view, tile, extents, LINE, columns=True) == 128 * 64
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_places_of_windows_are_found_anew_in_each_iteration(padded):
+    """Only along axes of both a lane and a loop, however many of them read zeros outside."""
+    buffer = Buffer("x", tuple(map(BufferAxis, "NHVC")), "input", "float16")
+    axes = [Strided(dim, (Run(dim), Run(f"{dim}'")), padded=padded) for dim in "HV"]
+    view, tested = View(buffer, ("N", *axes, "C")), TESTED if padded else 0
+
+    def instructions(lanes, loops):
+        return indexed(view, Tile("t", (*lanes, "C")), loops)
+
+    assert instructions("V", ["C"]) == instructions("V", ["H'"]) == 0
+    assert instructions("V", ["H'", "V'"]) == INDEXED + tested
+    assert instructions("HV", ["H'", "V'"]) == 2 * INDEXED + tested
 
 
 @pytest.mark.parametrize(("columns", "each"), [(16, 64), (64, 64), (128, 128)])

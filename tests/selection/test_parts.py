@@ -7,12 +7,15 @@ from functools import partial
 
 import numpy as np
 import pytest
+from torch.nn.functional import leaky_relu, max_pool2d
 
 import blockbuster as bb
+from blockbuster.frontend.kinds import MOVES
 from blockbuster.runtime.given import family_of
 from blockbuster.runtime.run_plan import OnHost, run_in_interpreter
 from blockbuster.selection.parts.overlapping import best_way, makings
 from blockbuster.selection.parts.partition import Steps
+from blockbuster.selection.parts.units import units_of
 from tests.parameters import rest_slow
 
 
@@ -324,3 +327,20 @@ def test_a_part_knows_sizes_that_follow_from_one_that_it_does_not_show():
 
     (result,) = OnHost(plan, plan.sizes)([x, w])
     np.testing.assert_allclose(result, program.numpy(inputs)["out"], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("size", "step", "units"), [(3, 1, 2), (3, 2, 2), (2, 2, 1)])
+def test_a_function_is_stored_where_windows_of_it_overlap(size, step, units):
+    """Nine windows of 31 x 31 read 2.25 times as many elements as there are, four no more."""
+
+    def pooled(x):
+        return max_pool2d(leaky_relu(x * 2.0), size, step)
+
+    program = bb.trace(pooled, x="B C H W")
+
+    found = units_of(program, program.bind({"x": np.empty((2, 8, 64, 64))}))
+
+    assert len(found) == units
+    assert found.own((1 << units) - 1) == [
+        at for at, one in enumerate(program.equations) if one.op not in MOVES
+    ]

@@ -144,3 +144,18 @@ def _turned(program: ArrayProgram, operand: Value) -> int | None:
         operand = base
     long = [at for at, axis in enumerate(program.shape_of(operand)) if axis != 1]
     return turned if len(long) > 2 and long[-1] not in dense else None
+
+
+def windows_read(
+    program: ArrayProgram, bases: Mapping[Value, tuple[Value, ...]]
+) -> dict[int, dict[int, None]]:
+    """The computed values of which each equation reads windows."""
+    found: dict[int, dict[int, None]] = {}
+    for at, equation in enumerate(program.equations):
+        own = found[at] = dict[int, None]()
+        for value in operands_of(program, at):
+            if equation.op == "windows":
+                own |= {base.node: None for base in bases[value] if base.node >= 0}
+            elif bases[value] != (value,):
+                own |= found[value.node]
+    return found

@@ -6,8 +6,9 @@
 
 A pointwise operator is glued to its only reader, or to what it reads where nothing else reads that,
 so that plans are few. It is not glued to a product that reads it: the product would compute it once
-for every block of columns. Nor to a smaller array that it reads, so that a fold and what reads the
-folded array again may be two kernels. The sum of a product over a batch axis is glued to it:
+for every block of columns. Nor to what reads it by windows that overlap, which would compute it for
+each of them, nor to a smaller array that it reads, so that a fold and what reads the folded array
+again may be two kernels. The sum of a product over a batch axis is glued to it:
 together they are one product, summed over more axes, as over the taps of a filter.
 """
 
@@ -31,6 +32,7 @@ from blockbuster.selection.parts.operand_views import (
     joined_for_products,
     operands_of,
     repeats,
+    windows_read,
 )
 
 POINTWISE = (*FUNCTIONS, "cast", "concat")
@@ -197,6 +199,7 @@ class _Gluing:
             for base in read:
                 if base.node >= 0:
                     self._readers[base.node].append(at)
+        self._windowed = windows_read(program, bases)
         self._ends = frozenset(b.node for o in program.outputs for b in bases[o.value])
         self._group = {at: self._alone(at) for at in computed}
 
@@ -256,6 +259,8 @@ class _Gluing:
         own = self._group[at]
         if not own.pointwise or not own.outer or not self._ends.isdisjoint(own.members):
             return
+        if self._overlap(at, own):
+            return
         first = next(iter(own.outer))
         group, equations = self._group[first], self._program.equations
         if all(
@@ -263,6 +268,15 @@ class _Gluing:
             for reader in own.outer
         ):
             self._glue(at, first)
+
+    def _overlap(self, at: int, group: _Group) -> bool:
+        """True if windows of a group's values have more elements than there are."""
+        read = (
+            self._elements(reader)
+            for reader in group.outer
+            if any(self._group[own] is group for own in self._windowed[reader])
+        )
+        return sum(read) > self._elements(at)
 
     def _glue_whole(self, at: int) -> None:
         """To all readers, where that is possible: masks and integers are seldom worth an array."""
