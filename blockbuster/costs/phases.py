@@ -195,8 +195,8 @@ class Counting:
     def __init__(self, program: TileProgram, layouts: Layouts, extents: Extents) -> None:
         self.extents = extents
         self.units, self.arithmetic = program.units, arithmetic_of(program)
-        nest, self.tiling = layouts.nest, layouts.tiling
-        self.uses, self.layouts = layouts.uses, layouts
+        nest, self.tiling, self.uses = layouts.nest, layouts.tiling, layouts.uses
+        self.layouts, self.accurate = layouts, bool(nest.accurate)
         lets = [stmt for stmt in statements(nest.body) if isinstance(stmt, Let)]
         self.has_dots = any(map(self._is_dot, lets))
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
@@ -333,8 +333,9 @@ class Counting:
                 self._handed_on(stmt, runs, sums, scanned(stmt, self.layouts))
             case Pointwise(expr):
                 whole = of_numbered(expr, tuple(self._number(tile) for tile in stmt.args))
-                elements, left = runs * self.lanes(stmt.target), scalar(whole, sums.made)
-                self._scalars(alone(expr), elements, sums, left)
+                elements = runs * self.lanes(stmt.target)
+                left = scalar(whole, sums.made, accurate=self.accurate)
+                self._scalars(alone(expr, self.accurate), elements, sums, left)
                 sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
@@ -381,19 +382,18 @@ class Counting:
         for tile in folded(stmt):
             self.numbers.pop(tile, None)
         for member in stmt.members:
-            elements, factor = runs * self.lanes(member.value), scalar(member.factor)
+            elements = runs * self.lanes(member.value)
+            factor = scalar(member.factor, accurate=self.accurate)
             self._vector(elements, elements, sums)
             for _ in range(1 if stmt.ahead else 2):
                 self._scalars(factor, elements, sums)
 
-    def _scalars(
-        self, each: Scalar, elements: int, sums: Counts, left: Scalar | None = None
-    ) -> None:
-        """``left``: what is left to compute where a compiler finds equal expressions."""
-        left = left or each
-        self._vector(each.calls * elements, left.instructions * elements, sums)
-        sums.special += each.special * elements
-        sums.repeated += (each.special - left.special) * elements
+    def _scalars(self, each: Scalar, count: int, sums: Counts, new: Scalar | None = None) -> None:
+        """``new``: what is left to compute where a compiler finds equal expressions."""
+        left = new or each
+        self._vector(each.calls * count, left.instructions * count, sums)
+        sums.special += each.special * count
+        sums.repeated += (each.special - left.special) * count
 
     def _vector(self, operations: int, instructions: int, sums: Counts) -> None:
         sums.operations["vector", self.arithmetic] += operations
