@@ -74,15 +74,15 @@ class Phase:
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
     warps that multiply alone where four could multiply together. ``special``: of special units;
     ``repeated``: those of them that a compiler leaves out, since it has their results already.
-    ``instructions``: of lanes, not of warps, that statements ask for; ``besides``: those that they
-    do not ask for. ``lines``: lines of memory that loads and stores touch, ``sectors``: the bytes
-    of the touched parts of lines (lines.py). ``copied``: bytes that loads write to shared memory;
-    ``fetched``: bytes read from it. In one run: ``ahead``, how many
-    iterations loads run ahead; ``waits``, how often others are waited for, and ``late``,
-    instructions of statements before those of them that are asked for before dots (waits.py);
-    ``dots``, ``folds`` and ``exchanges``: dots, shuffles that fold across lanes, and exchanges
-    between warps, in sequence; ``chains``: as many sequences of them do not wait for one another
-    (chains.py). ``across``: bytes of tiles whose rows lie across the rows of memory.
+    ``instructions``: of lanes, not of warps, that statements ask for; ``computing``: those of them
+    that compute values; ``besides``: those that they do not ask for. ``lines``: lines of memory
+    that loads and stores touch, ``sectors``: the bytes of the touched parts of lines (lines.py).
+    ``copied``: bytes that loads write to shared memory; ``fetched``: bytes read from it. In one
+    run: ``ahead``, how many iterations loads run ahead; ``waits``, how often others are waited for,
+    and ``late``, instructions of statements before those of them that are asked for before dots
+    (waits.py); ``dots``, ``folds`` and ``exchanges``: dots, shuffles that fold across lanes, and
+    exchanges between warps, in sequence; ``chains``: as many sequences of them do not wait for one
+    another (chains.py). ``across``: bytes of tiles whose rows lie across the rows of memory.
     ``each``: the runs of each program in the order of the grid, if they differ and are not too
     many. ``flat``: how many of the loops around are one with the innermost.
     """
@@ -96,6 +96,7 @@ class Phase:
     special: int = 0
     repeated: int = 0
     instructions: int = 0
+    computing: int = 0
     besides: int = 0
     copied: int = 0
     fetched: int = 0
@@ -164,6 +165,7 @@ class Counts:
     special: int = 0
     repeated: int = 0
     instructions: int = 0
+    computing: int = 0
     besides: int = 0
     copied: int = 0
     fetched: int = 0
@@ -269,13 +271,13 @@ class Counting:
             sums.stored[buffer.name] += moved
             return
         sums.loaded[buffer.name] += moved
-        to_dots = self.through_shared(stmt)[0] > 0
+        copied, fetched = self.through_shared(stmt)
+        to_dots = copied > 0
         sums.across += moved if is_across(stmt.view, tile, self.tiling) and not to_dots else 0
         if isinstance(stmt, Issue) and wide >= LEAST_AHEAD:
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
             sums.waiting.load(sums.instructions, to_dots=to_dots)
-        copied, fetched = self.through_shared(stmt)
         sums.copied += copied * tiles
         sums.fetched += fetched * tiles
 
@@ -319,13 +321,10 @@ class Counting:
     def _let(self, stmt: Let, runs: int, sums: Counts) -> None:
         self._exchange(stmt, runs, sums)
         match stmt.op:
-            case Functional("dot"):  # products, summed along what both have
+            case Functional(name):
                 elements = runs * self.lanes(*stmt.args)
-                self._vector(2 * elements, elements, sums)
-                self._folded(stmt, runs, sums)
-            case Functional():
-                elements = runs * self.lanes(stmt.args[0])
-                self._vector(elements, elements, sums)
+                products = name == "dot"  # summed along what both operands have
+                self._vector((1 + products) * elements, elements, sums)
                 self._folded(stmt, runs, sums)
             case Scan():
                 elements = runs * self.lanes(stmt.target)
@@ -398,3 +397,4 @@ class Counting:
     def _vector(self, operations: int, instructions: int, sums: Counts) -> None:
         sums.operations["vector", self.arithmetic] += operations
         sums.instructions += instructions
+        sums.computing += instructions
