@@ -71,15 +71,15 @@ class Phase:
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
     warps that multiply alone where four could multiply together. ``special``: of special units;
     ``repeated``: those of them that a compiler leaves out, since it has their results already.
-    ``instructions``: of lanes, not of warps, that statements ask for; ``besides``: those that they
-    do not ask for. ``lines``: lines of memory that loads and stores touch, ``sectors``: the bytes
-    of the touched parts of lines (lines.py). ``copied``: bytes that loads write to shared memory;
-    ``fetched``: bytes read from it. In one run: ``ahead``, how many
-    iterations loads run ahead; ``waits``, how often others are waited for, and ``late``,
-    instructions of statements before those of them that are asked for before dots (waits.py);
-    ``dots``, ``folds`` and ``exchanges``: dots, shuffles that fold across lanes, and exchanges
-    between warps, in sequence; ``chains``: as many sequences of them do not wait for one another
-    (chains.py). ``across``: bytes of tiles whose rows lie across the rows of memory.
+    ``instructions``: of lanes, not of warps, that statements ask for; ``computing``: those of them
+    that compute values; ``besides``: those that they do not ask for. ``lines``: lines of memory
+    that loads and stores touch, ``sectors``: the bytes of the touched parts of lines (lines.py).
+    ``copied``: bytes that loads write to shared memory; ``fetched``: bytes read from it. In one
+    run: ``ahead``, how many iterations loads run ahead; ``waits``, how often others are waited for,
+    and ``late``, instructions of statements before those of them that are asked for before dots
+    (waits.py); ``dots``, ``folds`` and ``exchanges``: dots, shuffles that fold across lanes, and
+    exchanges between warps, in sequence; ``chains``: as many sequences of them do not wait for one
+    another (chains.py). ``across``: bytes of tiles whose rows lie across the rows of memory.
     ``each``: the runs of each program in the order of the grid, if they differ and are not too
     many. ``flat``: how many of the loops around are one with the innermost.
     """
@@ -93,6 +93,7 @@ class Phase:
     special: int = 0
     repeated: int = 0
     instructions: int = 0
+    computing: int = 0
     besides: int = 0
     copied: int = 0
     fetched: int = 0
@@ -161,6 +162,7 @@ class Counts:
     special: int = 0
     repeated: int = 0
     instructions: int = 0
+    computing: int = 0
     besides: int = 0
     copied: int = 0
     fetched: int = 0
@@ -192,8 +194,8 @@ class Counting:
     def __init__(self, program: TileProgram, layouts: Layouts, extents: Extents) -> None:
         self.extents = extents
         self.units, self.arithmetic = program.units, arithmetic_of(program)
-        nest, self.tiling = layouts.nest, layouts.tiling
-        self.uses, self.layouts = layouts.uses, layouts
+        nest, self.tiling, self.uses = layouts.nest, layouts.tiling, layouts.uses
+        self.layouts, self.accurate = layouts, bool(nest.accurate)
         lets = [stmt for stmt in statements(nest.body) if isinstance(stmt, Let)]
         self.has_dots = any(map(self._is_dot, lets))
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
@@ -274,13 +276,13 @@ class Counting:
             sums.stored[buffer.name] += moved
             return
         sums.loaded[buffer.name] += moved
-        to_dots = self.through_shared(stmt)[0] > 0
+        copied, fetched = self.through_shared(stmt)
+        to_dots = copied > 0
         sums.across += moved if is_across(stmt.view, tile, self.tiling) and not to_dots else 0
         if isinstance(stmt, Issue) and wide >= LEAST_AHEAD:
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
             sums.waiting.load(sums.instructions, to_dots=to_dots)
-        copied, fetched = self.through_shared(stmt)
         sums.copied += copied * tiles
         sums.fetched += fetched * tiles
 
@@ -317,13 +319,10 @@ class Counting:
     def _let(self, stmt: Let, runs: int, sums: Counts) -> None:
         self._exchange(stmt, runs, sums)
         match stmt.op:
-            case Functional("dot"):  # products, summed along what both have
+            case Functional(name):
                 elements = runs * self.lanes(*stmt.args)
-                self._vector(2 * elements, elements, sums)
-                self._folded(stmt, runs, sums)
-            case Functional():
-                elements = runs * self.lanes(stmt.args[0])
-                self._vector(elements, elements, sums)
+                products = name == "dot"  # summed along what both operands have
+                self._vector((1 + products) * elements, elements, sums)
                 self._folded(stmt, runs, sums)
             case Scan():
                 elements = runs * self.lanes(stmt.target)
@@ -331,8 +330,9 @@ class Counting:
                 self._handed_on(stmt, runs, sums, scanned(stmt, self.layouts))
             case Pointwise(expr):
                 whole = of_numbered(expr, tuple(self._number(tile) for tile in stmt.args))
-                elements, left = runs * self.lanes(stmt.target), scalar(whole, sums.made)
-                self._scalars(alone(expr), elements, sums, left)
+                elements = runs * self.lanes(stmt.target)
+                left = scalar(whole, sums.made, accurate=self.accurate)
+                self._scalars(alone(expr, self.accurate), elements, sums, left)
                 sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
@@ -379,20 +379,20 @@ class Counting:
         for tile in folded(stmt):
             self.numbers.pop(tile, None)
         for member in stmt.members:
-            elements, factor = runs * self.lanes(member.value), scalar(member.factor)
+            elements = runs * self.lanes(member.value)
+            factor = scalar(member.factor, accurate=self.accurate)
             self._vector(elements, elements, sums)
             for _ in range(1 if stmt.ahead else 2):
                 self._scalars(factor, elements, sums)
 
-    def _scalars(
-        self, each: Scalar, elements: int, sums: Counts, left: Scalar | None = None
-    ) -> None:
-        """``left``: what is left to compute where a compiler finds equal expressions."""
-        left = left or each
-        self._vector(each.calls * elements, left.instructions * elements, sums)
-        sums.special += each.special * elements
-        sums.repeated += (each.special - left.special) * elements
+    def _scalars(self, each: Scalar, count: int, sums: Counts, new: Scalar | None = None) -> None:
+        """``new``: what is left to compute where a compiler finds equal expressions."""
+        left = new or each
+        self._vector(each.calls * count, left.instructions * count, sums)
+        sums.special += each.special * count
+        sums.repeated += (each.special - left.special) * count
 
     def _vector(self, operations: int, instructions: int, sums: Counts) -> None:
         sums.operations["vector", self.arithmetic] += operations
         sums.instructions += instructions
+        sums.computing += instructions

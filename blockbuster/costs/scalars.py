@@ -23,7 +23,7 @@ SPECIAL: dict[str, int] = {
 
 INSTRUCTIONS: dict[str, int] = {
     "exp": 5, "log": 26, "sqrt": 2, "rsqrt": 2, "div": 9, "reciprocal": 9, "recip0": 10, "pow": 33,
-    "tanh": 23, "sigmoid": 13, "silu": 14, "gelu": 33, "erf": 29, "sub0": 4,
+    "tanh": 12, "sigmoid": 5, "silu": 6, "gelu": 13, "erf": 29, "sub0": 4,
     "floordiv": 8, "mod": 8, "shl": 5, "shr": 5,
     "round": 12, "sin": 45, "cos": 45, "log1p": 24, "expm1": 46,
 }  # fmt: skip
@@ -31,6 +31,12 @@ INSTRUCTIONS: dict[str, int] = {
 what an element more takes in machine code of sm_90 (``python -m bench.costs.functions``).
 Sines are those of small angles: large ones take another path, which branches.
 """
+
+ACCURATE: dict[str, int] = {"tanh": 35, "sigmoid": 26, "silu": 26, "gelu": 31}
+"""The same where results are float32, whose quotients are exact: counted by hand in machine code of
+sm_90 without the branches that such a quotient takes for very large and very small numbers.
+"""
+_OF_FLOAT32 = {**INSTRUCTIONS, **ACCURATE}
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,16 @@ class Scalar:
         )
 
 
-def scalar(expr: Expr, made: Container[Expr] = ()) -> Scalar:
+def scalar(expr: Expr, made: Container[Expr] = (), *, accurate: bool = False) -> Scalar:
     """The cost of one evaluation of ``expr``, its parts that are ``made`` already apart.
+
+    ``accurate``: its results are float32.
 
     >>> from blockbuster.ir.expr import Arg, Size, call
     >>> scalar(call("exp", call("mul", Arg(0), call("pow", Size("D"), -0.5))))
     Scalar(calls=2, special=1, instructions=6)
     """
+    instructions = _OF_FLOAT32 if accurate else INSTRUCTIONS
     found, stack = Scalar(), [expr]
     while stack:
         top = stack.pop()
@@ -68,7 +77,7 @@ def scalar(expr: Expr, made: Container[Expr] = ()) -> Scalar:
             found += Scalar(1, 0, 1)
             stack.extend(top.args)
         elif isinstance(top, Call) and arguments(top):
-            found += Scalar(1, SPECIAL.get(top.fn, 0), INSTRUCTIONS.get(top.fn, 1))
+            found += Scalar(1, SPECIAL.get(top.fn, 0), instructions.get(top.fn, 1))
             stack.extend(top.args)
     return found
 
@@ -84,9 +93,9 @@ def _shifts(expr: Call) -> bool:
 
 
 @lru_cache(maxsize=1024)  # the same statements are in all schedules of a program
-def alone(expr: Expr) -> Scalar:
+def alone(expr: Expr, accurate: bool) -> Scalar:
     """The same with nothing made before."""
-    return scalar(expr)
+    return scalar(expr, accurate=accurate)
 
 
 @lru_cache(maxsize=1024)

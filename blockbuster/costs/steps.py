@@ -20,7 +20,8 @@ class Step:
     ``chain``: seconds of steps that wait for one another. ``runs``: in a program, on average;
     ``each``: in each program, if they differ. ``overlap``: how well the parts overlap. ``streams``:
     nothing waits for the results, so the chain delays no resource. ``fill``: the part of the chain
-    in which a loop waits for its first loads.
+    in which a loop waits for its first loads. ``values``: seconds in which a program alone on its
+    processor computes values other than dots, if nothing but units and issue slots delays it.
     """
 
     runs: float
@@ -30,18 +31,19 @@ class Step:
     overlap: float = math.inf
     streams: bool = False
     fill: float = 0.0
+    values: float = 0.0
 
     def seconds(self, programs: int) -> float:
         """Of one run in each of so many programs, side by side on a processor."""
         return self.combined([programs * each for each in self.resources.values()], self.chain)
 
-    def combined(self, parts: Sequence[float], chain: float) -> float:
+    def combined(self, parts: Sequence[float], chain: float, apart: float = 0.0) -> float:
         """Seconds of the whole step: between the longest part (``overlap`` without bounds: all
-        others run meanwhile) and the sum of all (1).
+        others run meanwhile) and the sum of all (1). No part overlaps with what is ``apart``.
         """
         if self.streams:
-            return max(_mean(parts, self.overlap), chain)
-        return _mean((*parts, chain), self.overlap)
+            return max(_mean(parts, self.overlap) + apart, chain)
+        return _mean((*parts, chain), self.overlap) + apart
 
 
 def _mean(parts: Sequence[float], exponent: float) -> float:
@@ -112,7 +114,8 @@ class Rates:
         runs = phase.runs / self.work.programs
         streams = is_stream(phase)
         overlap = self.fitted.streams if streams else self.fitted.overlap
-        return Step(runs, each, chain, phase.each, overlap, streams, fill)
+        values = self._values(phase, each)
+        return Step(runs, each, chain, phase.each, overlap, streams, fill, values)
 
     def _moving(self, phase: Phase, active: int) -> dict[str, float]:
         """Seconds of all runs, if one processor did them with its share of the tiers."""
@@ -153,6 +156,12 @@ class Rates:
             "special": special * each / machine.special * crowded,
             "issue": warps * each / (machine.issue * reached),
         }
+
+    def _values(self, phase: Phase, each: Mapping[str, float]) -> float:
+        """Seconds in which one run computes values other than dots."""
+        warps = phase.computing * self.work.crowded / phase.runs / self.machine.limits.warp
+        issuing = warps * self.machine.processors / (self.machine.issue * self.fitted.issue)
+        return max(issuing, each["vector"], each["special"])
 
     def _chain(self, phase: Phase, each: Mapping[str, float]) -> float:
         """What follows one another in a run: dots, what is computed between them, and waits."""

@@ -29,6 +29,10 @@ long as without; those that want more take up to 33 times as long.
 """
 
 
+UNITS = ("vector", "special", "issue")
+"""The resources of warps that compute values other than dots."""
+
+
 @dataclass(frozen=True)
 class NestTime:
     """Seconds of one kernel without its launch.
@@ -179,13 +183,22 @@ def side_by_side(steps: tuple[Step, ...], programs: int, turns: bool = False) ->
     They overlap as well as their longest step does; if they take ``turns``, as well as their loops
     of dots, which never stop then: others store meanwhile. So two programs of 128 x 128 to a
     processor take a product of 8192 x 128 x 4096 in 26 microseconds instead of 34; an H200 took 24.
+
+    Matrix units stand still while values are computed behind a loop of dots, whether the next dots
+    come from the same warps or from those of another program: on an H100 silu took 8 to 12
+    microseconds more behind a product of 4096 x 768 x 3072 than the product alone, in any of 12
+    schedules, and tanh 13 to 25; if all issue slots are taken, their instructions take 7 and 12
+    (bench/results/2026-11-28-h100-outside/schedules_of_products.jsonl).
     """
+    loops = [step for step in steps if step.streams]
+    like = _longest(loops if turns and loops else steps, programs)
+    behind = [step for step in steps if like.streams and not step.streams]
     names = dict.fromkeys(name for step in steps for name in step.resources)
-    busy = [sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names]
+    mixed = {name: loops if behind and name in UNITS else steps for name in names}
+    busy = [sum(s.runs * s.resources.get(name, 0.0) for s in mixed[name]) for name in mixed]
     chain = sum(step.runs * step.chain for step in steps)
-    loops = [step for step in steps if step.streams] if turns else []
-    like = _longest(loops or steps, programs)
-    return like.combined([programs * each for each in busy], chain)
+    apart = sum(step.runs * step.values for step in behind)
+    return like.combined([programs * each for each in busy], chain, programs * apart)
 
 
 def _longest(steps: Sequence[Step], programs: int) -> Step:

@@ -2,6 +2,7 @@
 
     1 / (1 + exp(-x)), x / (1 + exp(-x))          sigmoid(x), silu(x)
     x * sigmoid(x)                                silu(x)
+    tanh(log(1 + exp(x))), tanh(softplus(x))      t / (2 - t) with t = s (2 - s), s = sigmoid(x)
     x[:, 0::2] + x[:, 1::2]                       x.reshape(m, n // 2, 2).sum(2)
 
 Kernels compute the functions with fewer operations, and read an array once instead of each of its
@@ -10,13 +11,14 @@ strided pieces. A softmax by hand stays as it is typed: derivations and proofs s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import permutations, product
 from typing import TYPE_CHECKING, Any
 
-from blockbuster.frontend.array import TracedArray, array_at, reduce_axes
+from blockbuster.frontend.array import TracedArray, apply, array_at, reduce_axes
 from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.kinds import FLOAT
-from blockbuster.frontend.program import Equation, Operand
+from blockbuster.frontend.program import Operand
 from blockbuster.frontend.shapes import broadcast
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.expr import Const
@@ -29,8 +31,22 @@ if TYPE_CHECKING:
 ZERO, ONE = Const(0.0), Const(1.0)
 FOLDED = {"add": "sum", "maximum": "max", "minimum": "min"}
 """The fold of several elements by an operator."""
-BY_HAND = ("div", "mul", *FOLDED)
+BY_HAND = ("div", "mul", "tanh", *FOLDED)
 """The operators at which functions that are written by hand end."""
+X, LARGE = "x", "large"
+"""In a form: any array, the same everywhere; and a number from which on tanh(x) is the tanh of the
+softplus of x but for 1e-12 (``LINEAR``).
+"""
+LINEAR = 15.0
+Form = str | Const | tuple[Any, ...]
+"""An operator with the forms of its operands, a number, ``X`` or ``LARGE``."""
+LOGISTIC: Form = ("add", ONE, ("exp", ("neg", X)))
+_SAFE: Form = ("add", ("maximum", X, ZERO), ("log1p", ("exp", ("neg", ("abs", X)))))
+SOFTPLUS: tuple[Form, ...] = (
+    ("where", ("gt", X, LARGE), X, _SAFE), _SAFE, ("log1p", ("exp", X)),
+    ("log", ("add", ONE, ("exp", X))),
+)  # fmt: skip
+COMMUTE = ("add", "maximum")
 MOST_PIECES = 16
 """Terms of a chain that are looked at: a chain of thousands would be walked for each of them."""
 
@@ -39,6 +55,10 @@ def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray |
     """An operation on floats as the function that it computes; None for others."""
     if op in FOLDED:
         return _of_all_pieces(trace, op, operands)
+    if op == "tanh":
+        soft = operands[0].value
+        found = next((x for form in SOFTPLUS for x in _xs(trace, soft, form)), None)
+        return None if found is None else tanh_of_softplus(array_at(trace, found))
     first, second = operands
     if op == "mul":
         for x, other in ((first, second), (second, first)):
@@ -48,12 +68,23 @@ def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray |
         return None
     if not isinstance(second, TracedArray) or second.kind != FLOAT:
         return None
-    x = _of_logistic(second)
+    x = next(_xs(trace, second.value, LOGISTIC), None)
     if x is not None and scalar(first) == ONE:
         return trace.record("sigmoid", (array_at(trace, x),))
     if x is not None and _is(first, x):
         return trace.record("silu", (first,))
     return None
+
+
+def tanh_of_softplus(x: Any) -> Any:
+    """tanh(log(1 + exp(x))), which keeps its digits near 0 too.
+
+    With s for sigmoid(x), exp(-softplus(x)) is 1 - s, so the tanh is (1 - (1 - s)^2) over
+    1 + (1 - s)^2.
+    """
+    s = apply("sigmoid", x)
+    t = s * (2.0 - s)
+    return t / (2.0 - t)
 
 
 def _of_all_pieces(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray | None:
@@ -102,17 +133,18 @@ def _is(x: Any, operand: Operand) -> bool:
     return isinstance(x, TracedArray) and x.kind == FLOAT and x.value == operand
 
 
-def _of_logistic(divisor: TracedArray) -> Value | None:
-    """The x of a divisor 1 + exp(-x)."""
-    total = equation_of(divisor)
-    if total is None or total.op != "add" or ONE not in total.operands:
-        return None
-    (power,) = (_made_by(divisor, operand) for operand in total.operands if operand != ONE)
-    negated = _made_by(divisor, power.operands[0]) if power and power.op == "exp" else None
-    x = negated.operands[0] if negated and negated.op == "neg" else None
-    return x if isinstance(x, Value) else None
-
-
-def _made_by(x: TracedArray, operand: Operand) -> Equation | None:
-    """The equation of the trace of ``x`` that makes an operand."""
-    return equation_of(array_at(x.trace, operand)) if isinstance(operand, Value) else None
+def _xs(trace: Trace, operand: Operand, form: Form) -> Iterator[Value | None]:
+    """The array that stands for ``X`` where an operand has this form; None if the form has no X."""
+    if form == X and isinstance(operand, Value):
+        yield operand
+    elif isinstance(operand, Const):
+        if operand == form or (form == LARGE and operand.value >= LINEAR):
+            yield None
+    elif isinstance(form, tuple):
+        made = equation_of(array_at(trace, operand)) if isinstance(operand, Value) else None
+        if made is not None and made.op == form[0]:
+            for parts in permutations(form[1:]) if made.op in COMMUTE else (form[1:],):
+                pairs = zip(made.operands, parts, strict=True)
+                for found in product(*(list(_xs(trace, *pair)) for pair in pairs)):
+                    if len(known := {x for x in found if x is not None}) == 1:
+                        yield known.pop()

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 
 LOOKED_THROUGH = (
-    "add", "cast", "exp", "expand", "maximum", "minimum", "mul", "neg", "sigmoid", "strided",
-    "transpose", "where",
+    "abs", "add", "cast", "exp", "expand", "gt", "log", "log1p", "maximum", "minimum", "mul", "neg",
+    "sigmoid", "strided", "transpose", "where",
 )  # fmt: skip
 """Operations that may be needless once what reads them is recorded as something else."""
 

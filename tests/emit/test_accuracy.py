@@ -1,5 +1,6 @@
 """What float32 results are computed with, and that lanes which add up a row agree on its sum."""
 
+import math
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -71,18 +72,19 @@ def fma(a, b, c):
     return exact.astype(np.float32)
 
 
-def accurate(name):
-    """A function of the table on float32 arrays, as the GPU would compute it but for exp2."""
+def called(name, table):
+    """A function of a table on float32 arrays; exp2 and roots are more exact than on a GPU."""
     language = SimpleNamespace(
         fma=fma,
         where=np.where,
         abs=np.abs,
         exp2=lambda t: np.exp2(t.astype(np.float64)).astype(np.float32),
+        rsqrt=lambda t: np.float32(1) / np.sqrt(t),
         div_rn=lambda a, b: np.float32(a) / b,
     )
     space = {"tl": language}
-    for each in (*ACCURATE[name][1], name):
-        exec(ACCURATE[each][0], space)
+    for each in (*table[name][1], name):
+        exec(table[each][0], space)
 
     def call(x):
         with np.errstate(all="ignore"):
@@ -91,16 +93,22 @@ def accurate(name):
     return call
 
 
+def accurate(name):
+    return called(name, ACCURATE)
+
+
+erfc = np.vectorize(math.erfc, [float])
 EXACT = {
     "_exp": np.exp,
     "_sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "_silu": lambda x: x / (1 + np.exp(-x)),
     "_tanh": np.tanh,
+    "_gelu": lambda x: x * erfc(x * -math.sqrt(0.5)) / 2,
     "_recip0": lambda x: np.where(x == 0, 0, np.where(np.isinf(x), np.nan, 1 / x)),
 }
 
 
-@pytest.mark.parametrize("name", ACCURATE)
+@pytest.mark.parametrize("name", [name for name in ACCURATE if name != "_gelu"])
 @pytest.mark.parametrize("most", [1.0, 20.0, 85.0])
 def test_accurate_functions_are_off_by_few_units(name, most):
     x = np.random.default_rng(0).uniform(-most, most, 20000).astype(np.float32)
@@ -108,6 +116,42 @@ def test_accurate_functions_are_off_by_few_units(name, most):
     unit = np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)
 
     assert np.max(np.abs(accurate(name)(x) - exact) / unit) < 4
+
+
+FLOAT16 = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+
+
+def off_by(name, change=lambda text: text):
+    """The largest error of a helper over all numbers of float16, in units of the last place there,
+    its result rounded to float16. ``change``: of its text.
+    """
+    x = FLOAT16[np.abs(FLOAT16) < 60000]
+    source, needs = HELPERS[name]
+    made = called(name, {**HELPERS, name: (change(source), needs)})(x).astype(np.float16)
+    with np.errstate(over="ignore"):
+        exact = EXACT[name](x.astype(np.float64))
+    unit = np.spacing(np.abs(exact).astype(np.float16)).astype(np.float64)
+    return np.max(np.abs(made - exact) / unit)
+
+
+@pytest.mark.parametrize("name", ["_sigmoid", "_silu", "_tanh", "_gelu"])
+def test_results_of_float16_are_rounded_as_exact_ones_are(name):
+    assert off_by(name) < 0.51
+
+
+def test_one_polynomial_less_exact_shows_in_float16():
+    assert off_by("_gelu", lambda text: text.replace("-0.458", "-0.457")) > 0.51
+    assert off_by("_tanh", lambda text: text.replace("0.1287", "0.1187")) > 0.51
+    assert off_by("_tanh", lambda text: text.replace("< 0.25", "< 0.002")) > 0.51
+
+
+@pytest.mark.parametrize("name", ["_sigmoid", "_silu", "_tanh", "_gelu"])
+def test_functions_at_the_ends(name):
+    x = np.array([-np.inf, -1000, -90, 90, 1000, np.inf, np.nan], np.float32)
+    vanishes = [np.nan, 0, 0, 90, 1000, np.inf, np.nan]  # as eager's, which has 0 times infinity
+    ends = {"_sigmoid": [0, 0, 0, 1, 1, 1, np.nan], "_tanh": [-1, -1, -1, 1, 1, 1, np.nan]}
+
+    np.testing.assert_allclose(called(name, HELPERS)(x), ends.get(name, vanishes), atol=1e-30)
 
 
 def test_exp_at_the_ends():

@@ -123,6 +123,36 @@ def test_functions_written_by_hand(fn: Fn, op: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "soft",
+    [
+        lambda x: np.log(1 + np.exp(x)),
+        lambda x: np.log1p(np.exp(x)),
+        lambda x: np.log1p(np.exp(-np.abs(x))) + np.maximum(0, x),
+        lambda x: np.where(x > 20, x, np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))),
+    ],
+)
+def test_the_tanh_of_a_softplus_is_made_of_one_sigmoid(soft: Fn) -> None:
+    check(lambda x: x * np.tanh(soft(x)), ["sigmoid", "sub", "mul", "sub", "div", "mul"], x="M K")
+
+
+@pytest.mark.parametrize(
+    "soft",
+    [
+        lambda x: np.log(2 + np.exp(x)),
+        lambda x: np.log1p(np.exp(-x)) + np.maximum(x, 0),
+        lambda x: np.log1p(np.exp(-np.abs(x + 1))) + np.maximum(x, 0),
+        lambda x: np.where(x > 2, x, np.log1p(np.exp(x))),  # from 2 on x is not its softplus
+        lambda x: np.where(x > 20, 2 * x, np.log1p(np.exp(x))),
+    ],
+)
+def test_other_tanhs_stay(soft: Fn) -> None:
+    program = bb.trace(lambda x: np.tanh(soft(x)), x="M K")
+    x = 5 * np.random.default_rng(0).standard_normal((5, 6))
+    assert ops(program)[-1] == "tanh"
+    np.testing.assert_allclose(program.numpy({"x": x})["out"], np.tanh(soft(x)), atol=1e-12)
+
+
+@pytest.mark.parametrize(
     "fn",
     [
         lambda x: 2 / (1 + np.exp(-x)),

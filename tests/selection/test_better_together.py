@@ -73,9 +73,21 @@ def scaled(x, w, scale, y):
     return np.sum(x * w, -1) * scale + np.sum(x * y, -1)
 
 
+def norm_of_scaled(x, c):
+    """The variance is made of differences from the mean, and has lost nothing."""
+    d = x * c - np.mean(x * c, -1, keepdims=True)
+    return d / np.sqrt(np.mean(d * d, -1, keepdims=True) + 1e-5)
+
+
+def norm_by_squares(x, c):
+    return (x * c) / np.sqrt(variance(x * c)[:, None] + 1e-5)
+
+
 @pytest.mark.parametrize(
     ("function", "dims", "is_one"),
     [
+        (norm_of_scaled, dict(x="M N", c="N"), False),
+        (norm_by_squares, dict(x="M N", c="N"), True),
         (covariance, dict(x="M N", y="M N"), True),
         (by_the_mean, dict(x="M N"), True),
         (scaled, dict(x="M N", w="N", scale="M", y="N"), False),

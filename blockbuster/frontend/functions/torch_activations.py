@@ -6,6 +6,7 @@ import functools
 import math
 from typing import Any
 
+from blockbuster.frontend.by_hand import tanh_of_softplus
 from blockbuster.frontend.functions.joins import chunk
 from blockbuster.frontend.functions.normalizations import log_softmax, softmax
 from blockbuster.frontend.functions.pointwise import (
@@ -36,7 +37,7 @@ def torch_gelu(input: Array, approximate: str = "none") -> Array:
     if approximate != "tanh":
         raise trace_error(f"gelu has no approximation {approximate!r}", hint='"none" or "tanh"')
     inner = math.sqrt(2 / math.pi) * (input + _CUBED * input * input * input)
-    return 0.5 * input * (1.0 + tanh(inner))
+    return input * sigmoid(2.0 * inner)  # (1 + tanh(y)) / 2 is sigmoid(2 y)
 
 
 def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Array:
@@ -92,15 +93,8 @@ def hardswish(input: Array) -> Array:
 
 
 def mish(input: Array) -> Array:
-    """``x`` times the tanh of its softplus, by one exponential t of -abs(x), which loses no digits:
-
-    the tanh of log(1 + exp(x)) is a / (a + 2 b), with 1 + 2t and t^2 for a and b where x is
-    positive, and t (t + 2) and 1 where it is negative.
-    """
-    t = exp(-abs(input))
-    positive = input > 0
-    a = where(positive, 1.0 + 2.0 * t, t * (t + 2.0))
-    return input * (a / (a + where(positive, 2.0 * t * t, 2.0)))
+    """``x`` times the tanh of its softplus."""
+    return input * tanh_of_softplus(input)
 
 
 def softsign(input: Array) -> Array:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import permutations
 
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.kinds import FLOAT, MOVES
@@ -47,7 +48,9 @@ def cancelling(program: ArrayProgram, *, products: bool = False) -> frozenset[Va
 
     That is how variances are written that lose digits where the mean is many deviations.
     A sum times numbers that it was not made of is no square, but a multiple of it: a batch norm
-    behind a convolution. ``products``: those of matrices may be such sums of squares, too.
+    behind a convolution. Both are terms of one sum: with d = x - mean(x) of a product x, the value
+    mean(square(d)) + 1e-5 is made of both kinds, and has lost nothing. ``products``: those of
+    matrices may be such sums of squares, too.
     """
     linear = (*LINEAR, PRODUCT) if products else LINEAR
     folds = ("sum", "mean", PRODUCT) if products else ("sum", "mean")
@@ -67,7 +70,8 @@ def cancelling(program: ArrayProgram, *, products: bool = False) -> frozenset[Va
                 kind.add(value)
         if one.op in folds:
             folded.add(value)
-        if one.op in ("add", "sub") and {value} <= squares & squared:
+        met = ((a, b) for a, b in permutations(reads, 2) if a in squares and b in squared)
+        if one.op in ("add", "sub") and any(met):
             found |= _behind(program, value) & (folded | squares | squared)
     return frozenset(found)
 
