@@ -74,12 +74,13 @@ class Phase:
     ``instructions``: of lanes, not of warps, that statements ask for; ``computing``: those of them
     that compute values; ``besides``: those that they do not ask for. ``lines``: lines of memory
     that loads and stores touch, ``sectors``: the bytes of the touched parts of lines (lines.py).
-    ``copied``: bytes that loads write to shared memory; ``fetched``: bytes read from it. In one
-    run: ``ahead``, how many iterations loads run ahead; ``waits``, how often others are waited for,
-    and ``late``, instructions of statements before those of them that are asked for before dots
-    (waits.py); ``dots``, ``folds`` and ``exchanges``: dots, shuffles that fold across lanes, and
-    exchanges between warps, in sequence; ``chains``: as many sequences of them do not wait for one
-    another (chains.py). ``across``: bytes of tiles whose rows lie across the rows of memory.
+    ``copied``: bytes that loads write to shared memory, or that folds pass through it; ``fetched``:
+    bytes read from it. In one run: ``ahead``, how many iterations loads run ahead; ``waits``, how
+    often others are waited for, and ``late``, instructions of statements before those of them that
+    are asked for before dots (waits.py); ``dots``, ``folds`` and ``exchanges``: dots, shuffles that
+    fold across lanes, and exchanges between warps, in sequence; ``chains``: as many sequences of
+    them do not wait for one another (chains.py). ``across``: bytes of registers for tiles whose
+    rows lie across those of memory.
     ``each``: the runs of each program in the order of the grid, if they differ and are not too
     many. ``flat``: how many of the loops around are one with the innermost.
     """
@@ -278,7 +279,8 @@ class Counting:
         sums.loaded[buffer.name] += moved
         copied, fetched = self.through_shared(stmt)
         to_dots = copied > 0
-        sums.across += moved if is_across(stmt.view, tile, self.tiling) and not to_dots else 0
+        if is_across(stmt.view, tile, self.tiling) and not to_dots:
+            sums.across += moved * WORD // min(wide, WORD)  # an element alone takes a register
         if isinstance(stmt, Issue) and wide >= LEAST_AHEAD:
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
@@ -355,14 +357,12 @@ class Counting:
                 sums.waiting.meet()
 
     def _folded(self, stmt: Let, runs: int, sums: Counts) -> None:
-        """The shuffles of a fold; warps that share rows exchange what each has, then the sum.
-
-        A sum ``beside`` the next one takes place at the same time.
-        """
+        """The shuffles of a fold; warps that share rows exchange what each has, then the sum."""
         self._handed_on(stmt, runs, sums, across.folded(stmt, self.layouts))
 
     def _handed_on(self, stmt: Let, runs: int, sums: Counts, found: Across) -> None:
-        if stmt.beside:
+        sums.copied += runs * found.passed
+        if stmt.beside:  # at the same time as the next
             sums.besides += runs * self.layouts.number * LANES * SHUFFLE * found.shuffles
             return
         sums.folds += found.shuffles

@@ -4,8 +4,9 @@
     layer norm over the last three axes           layer norm over E
 
 Kernels hold blocks of the last two axes, whose lengths are padded to powers of two, and run loops
-over all others. One axis in place of several has no short loops, and is padded once. ``merged``
-only changes the program; runtime/merged_arrays.py views the arrays of a call accordingly.
+over all others. One axis in place of several has no short loops, and is padded once; where rows of
+odd length become one axis, loads are as wide as those of even rows. ``merged`` only changes the
+program; runtime/merged_arrays.py views the arrays of a call accordingly.
 """
 
 from __future__ import annotations
@@ -40,10 +41,8 @@ class Merged:
 
 
 def merged(program: ArrayProgram, whole_inputs: Sequence[str] = ()) -> Merged | None:
-    """The program with as few axes as its operators allow; None if nothing merges, or if that would
-    merge axes of ``whole_inputs``: arrays that must not be viewed.
-
-    Axes stay apart in a program whose arrays have at most two axes each: kernels block both.
+    """The program with as few axes as its operators allow; None if nothing merges. Axes of
+    ``whole_inputs``, arrays that must not be viewed, stay apart.
 
     >>> from blockbuster.frontend.trace import trace
     >>> print(merged(trace(lambda x, w: x @ w, x="B S K", w="K N")).program)
@@ -53,8 +52,6 @@ def merged(program: ArrayProgram, whole_inputs: Sequence[str] = ()) -> Merged | 
     }
     <BLANKLINE>
     """
-    if max((_longs(shape) for shape in _shapes(program)), default=0) < 3:
-        return None
     plain = with_plain_folds(program)
     own, old = with_own_axes(plain)
     found = _merged(own, old, whole_inputs) if old else None
@@ -73,15 +70,14 @@ def _merged(
         tuple((1,) * len(given.shape) for given in plain.inputs),
         tuple((1,) * len(plain.shape_of(output.value)) for output in plain.outputs),
     )
-    refused: dict[tuple[Dim, Dim], None] = {}
+    kept = (given.shape for given in plain.inputs if given.name in whole_inputs)
+    refused = {pair: None for shape in kept for pair in pairwise(shape)}
     while True:
         better = next(_merges(found, refused, old), None)
         if better is None:
             break
         found = better
-    pairs = zip(plain.inputs, found.inputs, strict=True)
-    viewed = {given.name for given, groups in pairs if len(groups) < len(given.shape)}
-    if found.program is plain or viewed & {*whole_inputs}:
+    if found.program is plain:
         return None
     if old and not all(_nests(found.program, one) for one in found.program.equations):
         return None
@@ -129,16 +125,12 @@ def _renamed(program: ArrayProgram, old: Mapping[Dim, Dim]) -> ArrayProgram:
     return replace(program, equations=equations, fixed_sizes=fixed, rules=rules)
 
 
-def _longs(shape: Shape) -> int:
-    return sum(isinstance(axis, str) for axis in shape)
-
-
 def _shapes(program: ArrayProgram) -> list[Shape]:
     return [i.shape for i in program.inputs] + [e.shape for e in program.equations]
 
 
 def _merges(
-    found: Merged, refused: dict[tuple[Dim, Dim], None], sooner: Container[Dim]
+    found: Merged, refused: dict[tuple[int | Dim, int | Dim], None], sooner: Container[Dim]
 ) -> Iterator[Merged]:
     """The program with one more pair merged, for each pair that merges: the last axes first, but
     those with a dim of ``sooner`` before all others.
@@ -153,10 +145,10 @@ def _merges(
 
 
 def _pairs(program: ArrayProgram) -> tuple[tuple[Dim, Dim], ...]:
-    """The dims that stand side by side in a shape of three axes or more."""
+    """The dims that stand side by side in a shape."""
     found: dict[tuple[Dim, Dim], None] = {}
     for shape in _shapes(program):
-        for first, second in reversed([*pairwise(shape)] if _longs(shape) > 2 else []):
+        for first, second in reversed([*pairwise(shape)]):
             if isinstance(first, str) and isinstance(second, str) and first != second:
                 found[first, second] = None
     return tuple(found)

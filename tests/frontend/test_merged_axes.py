@@ -116,12 +116,15 @@ MERGES = {
     "batches beside one matrix": (linear, "M K; A B K N", "11 211 -> 211"),
     "batches of three beside units": (linear, "A B C M K; 1 1 C K N", "2111 11111 -> 2111"),
     "attention": (attention, "B H M D; B H N D; B H N L", "211 211 211 -> 211"),
-    "pointwise": (lambda x, y: bb.exp(x) * y, "A B C; A B C", "12 12 -> 12"),
+    "pointwise": (lambda x, y: bb.exp(x) * y, "A B C; A B C", "3 3 -> 3"),
+    "two axes": (lambda x: bb.exp(x), "A B", "2 -> 2"),
+    "mean of all": (lambda x, y: bb.square(x - y).mean(), "A B; A B", "2 2 -> "),
+    "length of all": (lambda x: x / bb.sqrt(bb.square(x).sum()), "A B C", "3 -> 3"),
     "bias of rows": (lambda x, y: x + y, "A B C; C", "21 1 -> 21"),
     "bias of columns": (lambda x, y: x + y, "A B C; A 1 1", "12 111 -> 12"),
-    "units in front": (lambda x, y: x + y, "1 1 1; A B C", "111 12 -> 12"),
-    "short bias": (lambda x, y: x + y, "A B C; 1", "12 1 -> 12"),
-    "number": (lambda x: x * 2 + 1, "A B C", "12 -> 12"),
+    "units in front": (lambda x, y: x + y, "1 1 1; A B C", "111 3 -> 3"),
+    "short bias": (lambda x, y: x + y, "A B C; 1", "3 1 -> 3"),
+    "number": (lambda x: x * 2 + 1, "A B C", "3 -> 3"),
     "sizes multiplied": (
         lambda x: x.sum((1, 2)) / (x.shape[1] * x.shape[2]), "A B C", "12 -> 1",
     ),
@@ -145,7 +148,7 @@ MERGES = {
     "norm with weights of units": (bb.rms_norm, "A B C; 1 1 C", "21 111 -> 21"),
     "transposed": (lambda x: bb.transpose(x, (1, 2, 0)), "A B C", "12 -> 21"),
     "new axis": (lambda x: x[:, None], "A B C", "12 -> 112"),
-    "cast": (lambda x: x.astype("float16"), "A B C", "12 -> 12"),
+    "cast": (lambda x: x.astype("float16"), "A B C", "3 -> 3"),
     "slice of another": (lambda x: x[1:], "A B C", "12 -> 12"),
     "every second of another": (lambda x: x[..., ::2], "A B C", "21 -> 21"),
     "joined along another": (lambda x, y: bb.concat((x, y), -1), "A B C; A B D", "21 21 -> 21"),
@@ -154,6 +157,10 @@ MERGES = {
     ),
     "split and summed": (
         lambda x: bb.reshape(x, (x.shape[0], 4, x.shape[1] // 4)).sum((1, 2)), "A B=12", "11 -> 1",
+    ),
+    "flattened across": (
+        lambda x: (bb.reshape(x, (-1, x.shape[2])), bb.reshape(x, (x.shape[0], -1))), "A B C",
+        "3 -> 2 2",
     ),
     "flattened and back": (spatial_softmax, "N C H W", "22 -> 22"),
     "norm of groups": (group_norm, "N C=8 H W; C=8", "112 1 -> 112"),
@@ -179,9 +186,9 @@ MERGES = {
         lambda x: bb.softmax(bb.reshape(x, (x.shape[0], -1))), "A B=4 C", "12 -> 11",
     ),
     "one head": (lambda x: bb.merge_heads(x), "A B 1 S E", "2111 -> 211"),
-    "function beside": (lambda x, y: (x + x, rolled(y)), "A B C; D", "12 1 -> 12 1"),
+    "function beside": (lambda x, y: (x + x, rolled(y)), "A B C; D", "3 1 -> 3 1"),
     "indices of another": (lambda x: x * bb.arange(x.shape[2]), "A B C", "21 -> 21"),
-    "unread": (lambda x: (bb.softmax(x, 0), x * 2)[1], "A B C", "12 -> 12"),
+    "unread": (lambda x: (bb.softmax(x, 0), x * 2)[1], "A B C", "3 -> 3"),
 }  # fmt: skip
 """A function, its inputs, and how many axes each axis of its inputs and outputs stands for."""
 
@@ -219,7 +226,6 @@ def masked(x):
 
 
 STAY = {
-    "two axes": (lambda x: bb.exp(x), "A B"),
     "sum over one": (lambda x: x.sum(1), "A B C"),
     "folds of two kinds": (lambda x: x.sum(2).max(1).sum(0), "A B C"),
     "folded, then read": (lambda x: (lambda s: s.sum(1) + s[:, 0])(x.sum(2)), "A B C"),
@@ -231,6 +237,7 @@ STAY = {
     "norm over the last": (lambda x: bb.layer_norm(bb.softmax(x, 0)) + x.sum(1)[:, None], "A B C"),
     "an operand has one": (lambda x, y, z: x * y + z, "A B C; A 1 C; A B 1"),
     "an operand has one of rows": (lambda x, y: x + y, "A B C; B 1"),
+    "softmax of two axes": (lambda x: bb.softmax(x, 1), "A B"),
     "weights of each batch": (linear, "B S K; B K N"),
     "weights of each row": (lambda x, y: bb.softmax(x @ y, 1), "B S K; B K N"),
     "summed by a product": (lambda x, y: bb.softmax(x, 0) @ y, "A B C; C N"),
@@ -249,9 +256,6 @@ STAY = {
     "groups beside their rows": (groups_beside_their_rows, "N C=8 S"),
     "regrouped otherwise": (
         lambda x: bb.softmax(bb.reshape(x, (x.shape[0], -1, 4)), 1), "A B C=8",
-    ),
-    "flattened across": (
-        lambda x: (bb.reshape(x, (-1, x.shape[2])), bb.reshape(x, (x.shape[0], -1))), "A B C",
     ),
     "another input has one": (lambda x, y: (x * 2, y * 2), "A B C; B"),
     "another order": (lambda x, y: (x * 2, y * 2), "A B C; C B A"),

@@ -13,7 +13,7 @@ columns.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count
@@ -27,6 +27,7 @@ from blockbuster.emit.tile.program import (
     Let,
     Nest,
     Stmt,
+    Store,
     Tile,
     TileProgram,
     View,
@@ -49,8 +50,13 @@ ROWS, COLUMNS = 16, 8
 USUAL = 4  # warps of a program that does not say how many
 WARP = 32  # lanes
 WORD = 4  # bytes of arithmetic
-VECTOR = 16  # bytes that a lane loads at once
+VECTOR = 16  # bytes that a lane loads at once, at most
 
+BANKS = 5
+"""Digits of the number of banks of shared memory, each a word wide."""
+
+AtOnce = Callable[[View, Tile], int]
+"""Bytes of a tile that a lane moves at once, at given sizes."""
 
 Bit = tuple[Dim, int]
 """A binary digit of the position along a dim: digit 3 tells the first eight lanes from the next."""
@@ -82,10 +88,20 @@ class Layout:
 
         ``widths``: lanes of the tile along each of its dims.
         """
-        digits = {(d, at) for d, count in widths.items() for at in range(_digits(count))}
+        digits = _digits_of(widths)
         across = digits - self.registers - self.warps
         rows = sum(d != dim for d, _ in digits & self.registers)
         return sum(d == dim for d, _ in across) << rows
+
+    def conflicts(self, dim: Dim, widths: Mapping[Dim, int]) -> int:
+        """How often a warp stores to shared memory what its lanes have folded along ``dim``, if
+        other warps have more: each row that a lane holds, once for each lane that asks for the same
+        bank. What the warps have of a row lies side by side there, a word each.
+        """
+        beside = _digits(self.warps_along(dim))
+        others = _digits_of({other: count for other, count in widths.items() if other != dim})
+        apart = others - self.registers - self.warps
+        return 1 << len(others & self.registers) + sum(at + beside >= BANKS for _, at in apart)
 
     def crosses(self, to: Layout, lanes: Collection[Dim]) -> bool:
         """True if a tile over ``lanes`` that takes another layout passes from warp to warp."""
@@ -111,13 +127,23 @@ def of_lanes(digits: frozenset[Bit], lanes: Collection[Dim]) -> frozenset[Bit]:
 
 
 class Layouts:
-    """The layouts of the tiles of one nest, compiled for ``target``; a row has that of its tile."""
+    """The layouts of the tiles of one nest, compiled for ``target``; a row has that of its tile.
 
-    def __init__(self, nest: Nest, tiling: Tiling, target: str) -> None:
-        self.nest, self.tiling, self.target = nest, tiling, target
+    ``at_once``: how wide accesses are; without it all rows begin at whole vectors.
+    """
+
+    def __init__(
+        self, nest: Nest, tiling: Tiling, target: str, at_once: AtOnce = lambda view, tile: VECTOR
+    ) -> None:
+        self.nest, self.tiling, self.target, self.at_once = nest, tiling, target, at_once
         self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
         views = dict(arrivals(nest.body))
+        self._widest: dict[tuple[Dim, ...], int] = {}
+        stores = ((s.value, s.view) for s in statements(nest.body) if isinstance(s, Store))
+        for tile, view in (*views.items(), *stores):
+            order, each = self._order(tile, view), self.neighbours(view, tile)
+            self._widest[order] = max(each, self._widest.get(order, 1))
         for _ in range(2):  # accumulators are read before the fold that says how they lie
             for stmt in statements(nest.body):
                 self._note(stmt, views)
@@ -191,7 +217,7 @@ class Layouts:
         """Two columns and two rows, eight apart, to a lane; more of them beyond what warps take."""
         rows, columns = self.tiling.lanes(dot.target)
         if on_vector_units(dot):
-            return self.blocked((rows, columns), WORD)
+            return self.blocked((rows, columns), VECTOR // WORD)
         down, across = self.warps(dot)
         high, wide = map(_digits, (self.lanes(rows), self.lanes(columns)))
         first = max(3, wide - _digits(across)) if self.grouped(dot) else 3
@@ -200,19 +226,29 @@ class Layouts:
         lanes = _range(rows, 0, 3) | _range(columns, 1, 3)
         return Layout((_range(rows, 0, high) | _range(columns, 0, wide)) - warps - lanes, warps)
 
-    def blocked(self, order: Sequence[Dim], width: int) -> Layout:
-        """Elements of so many bytes that lie in memory in this order of dims: the last is dense."""
+    def blocked(self, order: Sequence[Dim], neighbours: int) -> Layout:
+        """Elements that lie in memory in this order of dims: of the last, which is dense, a lane
+        takes so many at once, if there are as many for each lane.
+        """
         blocks = tuple([(dim, self.lanes(dim)) for dim in order])
-        return _in_blocks(blocks, self.number, width)
+        return _in_blocks(blocks, self.number, neighbours)
+
+    def neighbours(self, view: View, tile: Tile) -> int:
+        """How many elements of a tile a lane moves at once."""
+        return max(1, self.at_once(view, tile) // MEMORY[view.buffer.dtype].bytes)
+
+    def _order(self, tile: Tile, view: View) -> tuple[Dim, ...]:
+        return tuple([dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)])
 
     def _loaded(self, tile: Tile, view: View) -> None:
-        order = [dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)]
+        """A lane holds as many elements as the widest access to memory in this order moves."""
+        order = self._order(tile, view)
         if order:
-            self.known[tile] = self.blocked(order, MEMORY[tile.dtype].bytes)
+            self.known[tile] = self.blocked(order, self._widest[order])
 
 
 def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layouts:
-    """The layouts of a nest of ``program``, which has dtypes."""
+    """The layouts of a nest of ``program``, which has dtypes, at sizes that are not known."""
     return Layouts(nest, tiling_of(program, nest), target)
 
 
@@ -233,9 +269,9 @@ def _near(body: Same[Body], units: tuple[Dim, ...], dot: Let) -> tuple[tuple[Let
 
 
 @lru_cache(maxsize=KEPT)  # the same few blocks are loaded in many schedules
-def _in_blocks(order: tuple[tuple[Dim, int], ...], number: int, width: int) -> Layout:
+def _in_blocks(order: tuple[tuple[Dim, int], ...], number: int, neighbours: int) -> Layout:
     """The layout of ``Layouts.blocked``, for so many warps; ``order``: dims and their lanes."""
-    each = min(VECTOR // width, max(1, prod(lanes for _, lanes in order) // (number * WARP)))
+    each = min(neighbours, max(1, prod(lanes for _, lanes in order) // (number * WARP)))
     registers, warps = frozenset[Bit](), frozenset[Bit]()
     lanes_left, warps_left = _digits(WARP), _digits(number)
     last, _ = order[-1]
@@ -253,6 +289,10 @@ def _in_blocks(order: tuple[tuple[Dim, int], ...], number: int, width: int) -> L
 def _digits(count: int) -> int:
     """Binary digits of positions below ``count``, a power of two."""
     return count.bit_length() - 1
+
+
+def _digits_of(widths: Mapping[Dim, int]) -> set[Bit]:
+    return {(dim, at) for dim, count in widths.items() for at in range(_digits(count))}
 
 
 @lru_cache(maxsize=KEPT)
