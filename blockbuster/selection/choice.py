@@ -41,9 +41,9 @@ from blockbuster.selection.candidates.candidate import (
     Key,
     Setting,
     dims_of_equal,
-    is_large,
     on_a_gpu,
     on_the_cpu,
+    weight_of_stored,
 )
 from blockbuster.selection.candidates.glance import promising
 from blockbuster.selection.candidates.named import UNFUSED, unfused
@@ -367,7 +367,7 @@ class Fused:
             found = on_a_gpu(start, setting, form)
             if number in self._whole and (reason := rows_too_wide(found.program)):
                 raise EmitError(reason)
-        weight = self._weight(found)
+        weight = self._weight(found, setting)
         return Choice(
             lowered=low,
             snapshot=number,
@@ -387,11 +387,11 @@ class Fused:
             weight=weight,
         )
 
-    def _weight(self, found: Candidate) -> float:
+    def _weight(self, found: Candidate, setting: Setting) -> float:
         """How many times the microseconds of a candidate count."""
         if found.scheduled is None or not self._again_whole:
             return 1.0
-        return PRIORS.stored_large_factor if is_large(found.program, found.scheduled.sizes) else 1.0
+        return weight_of_stored(found.program, found.scheduled.sizes, setting.device.machine)
 
     def _again(self, one: Again, found: Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written."""

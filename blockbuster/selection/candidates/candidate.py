@@ -13,6 +13,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.targets import Target, target_of
 from blockbuster.emit.tile.array_dtypes import Given
+from blockbuster.emit.tile.between import width
 from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import defined, stored
 from blockbuster.emit.tile.extents import extents_of
@@ -33,6 +34,7 @@ from blockbuster.selection.decisions.default_schedule import default_schedule
 from blockbuster.selection.decisions.numpy_price import price_of_text
 from blockbuster.selection.decisions.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 
 CPU = "cpu"
 Key = tuple[Any, ...]
@@ -242,12 +244,13 @@ def dims_of_equal(one: TileProgram, other: TileProgram) -> dict[Dim, Dim]:
     return {size_class(dim): size_class(name) for dim, name in pairs}
 
 
-def is_large(program: TileProgram, sizes: Mapping[Dim, int]) -> bool:
-    """True if a program stores more between kernels than its inputs and outputs hold.
+def weight_of_stored(program: TileProgram, sizes: Mapping[Dim, int], machine: Machine) -> float:
+    """How many times the microseconds of a program count that stores more between kernels than its
+    inputs and outputs hold; 1 for others.
 
     That is one array larger than every one of those, or all larger than all of those together.
     Parts of chunks do not count, of which there are few, nor what is kept from call to call.
-    ``sizes``: by size class.
+    ``sizes``: by size class. The price of the memory grows with the part of it that is filled.
     """
 
     def entries(buffer: Buffer) -> int:
@@ -257,6 +260,10 @@ def is_large(program: TileProgram, sizes: Mapping[Dim, int]) -> bool:
     parts = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
     made = {buffer: None for nest in running_nests(program) for buffer in stored(nest.body)}
     spaces = (b for b in program.workspaces if b in made)
-    inner = (b for b in spaces if parts.isdisjoint(axis.dim for axis in b.axes))
+    inner = [b for b in spaces if parts.isdisjoint(axis.dim for axis in b.axes)]
     held = [entries(buffer) for buffer in inner]
-    return max(held, default=0) > max(given) or sum(held) > sum(given)
+    if max(held, default=0) <= max(given) and sum(held) <= sum(given):
+        return 1.0
+    filled = sum(n * width(b.dtype) for n, b in zip(held, inner, strict=True))
+    times = 1.0 + filled / (PRIORS.stored_memory_part * machine.memory.bytes)
+    return PRIORS.stored_or_again_factor * times
