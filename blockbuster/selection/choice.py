@@ -41,9 +41,9 @@ from blockbuster.selection.candidates.candidate import (
     Key,
     Setting,
     dims_of_equal,
+    large_bytes,
     on_a_gpu,
     on_the_cpu,
-    weight_of_stored,
 )
 from blockbuster.selection.candidates.glance import promising
 from blockbuster.selection.candidates.named import UNFUSED, unfused
@@ -51,6 +51,7 @@ from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
 from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, MadeLater, Refusals, as_noun
 from blockbuster.selection.contest import at_other_sizes, contest, on_equal_program, recorded
+from blockbuster.selection.cost import weight_of_stored
 from blockbuster.selection.decisions.default_tiles import halved_tiles
 from blockbuster.selection.priors import PRIORS
 
@@ -367,7 +368,7 @@ class Fused:
             found = on_a_gpu(start, setting, form)
             if number in self._whole and (reason := rows_too_wide(found.program)):
                 raise EmitError(reason)
-        weight = self._weight(found, setting)
+        weight = self._weight(found)
         return Choice(
             lowered=low,
             snapshot=number,
@@ -387,11 +388,10 @@ class Fused:
             weight=weight,
         )
 
-    def _weight(self, found: Candidate, setting: Setting) -> float:
+    def _weight(self, found: Candidate) -> float:
         """How many times the microseconds of a candidate count."""
-        if found.scheduled is None or not self._again_whole:
-            return 1.0
-        return weight_of_stored(found.program, found.scheduled.sizes, setting.device.machine)
+        filled = large_bytes(found) if self._again_whole else 0
+        return weight_of_stored(filled, found.cost.machine) if filled and found.cost else 1.0
 
     def _again(self, one: Again, found: Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written."""

@@ -34,7 +34,6 @@ from blockbuster.selection.decisions.default_schedule import default_schedule
 from blockbuster.selection.decisions.numpy_price import price_of_text
 from blockbuster.selection.decisions.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.selection.price import priced
-from blockbuster.selection.priors import PRIORS
 
 CPU = "cpu"
 Key = tuple[Any, ...]
@@ -244,14 +243,17 @@ def dims_of_equal(one: TileProgram, other: TileProgram) -> dict[Dim, Dim]:
     return {size_class(dim): size_class(name) for dim, name in pairs}
 
 
-def weight_of_stored(program: TileProgram, sizes: Mapping[Dim, int], machine: Machine) -> float:
-    """How many times the microseconds of a program count that stores more between kernels than its
-    inputs and outputs hold; 1 for others.
+def large_bytes(candidate: Candidate) -> int:
+    """The bytes that a candidate stores between kernels, if its inputs and outputs hold less; 0
+    where they do not, and on the CPU.
 
-    That is one array larger than every one of those, or all larger than all of those together.
-    Parts of chunks do not count, of which there are few, nor what is kept from call to call.
-    ``sizes``: by size class. The price of the memory grows with the part of it that is filled.
+    They hold less than one array that is larger than every one of them, and than all arrays that
+    together are larger than all of them. Parts of chunks do not count, of which there are few, nor
+    what is kept from call to call.
     """
+    if candidate.scheduled is None:
+        return 0
+    program, sizes = candidate.program, candidate.scheduled.sizes
 
     def entries(buffer: Buffer) -> int:
         return prod(sizes[size_class(axis.dim)] for axis in buffer.axes if axis.dim is not None)
@@ -263,7 +265,5 @@ def weight_of_stored(program: TileProgram, sizes: Mapping[Dim, int], machine: Ma
     inner = [b for b in spaces if parts.isdisjoint(axis.dim for axis in b.axes)]
     held = [entries(buffer) for buffer in inner]
     if max(held, default=0) <= max(given) and sum(held) <= sum(given):
-        return 1.0
-    filled = sum(n * width(b.dtype) for n, b in zip(held, inner, strict=True))
-    times = 1.0 + filled / (PRIORS.stored_memory_part * machine.memory.bytes)
-    return PRIORS.stored_or_again_factor * times
+        return 0
+    return sum(n * width(buffer.dtype) for n, buffer in zip(held, inner, strict=True))
