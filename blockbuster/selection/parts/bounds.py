@@ -18,7 +18,6 @@ from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 from blockbuster.machines import CPU, Machine
-from blockbuster.selection.cost import weight_of_stored
 from blockbuster.selection.parts.operand_views import OPAQUE, PRODUCT, elements
 from blockbuster.selection.parts.units import Units, numbers_in
 from blockbuster.selection.priors import PRIORS
@@ -53,9 +52,9 @@ class Bounds:
         return self._least(part, stored)
 
     def weight(self, part: int, stored: Sequence[int] | None = None) -> float:
-        """How many times the microseconds of a part count that reads or writes arrays far larger
-        than all that the program is given or gives; 1 for others. ``stored``: the equations whose
-        results it writes, if not all that others read.
+        """``stored_large_factor`` for a part that reads or writes an array far larger than all that
+        the program is given or gives; else 1. ``stored``: the equations whose results it writes, if
+        not all that others read.
         """
         program, units = self.units.program, self.units
         members = (units.units[number] for number in numbers_in(part))
@@ -63,11 +62,8 @@ class Bounds:
         outer -= {Value(at) for at in units.own(part)}
         outer |= {Value(at) for at in (units.given(part) if stored is None else stored)}
         most = PRIORS.large_array_factor * self._largest
-        sizes = {v: elements(program.shape_of(v), self.sizes) for v in outer}
-        filled = sum(n * width(self.dtypes[v]) for v, n in sizes.items() if n > most)
-        if filled and self.machine.kind == CPU:  # prices of statements tell less apart
-            return PRIORS.stored_large_factor
-        return weight_of_stored(filled, self.machine)
+        many = any(elements(program.shape_of(v), self.sizes) > most for v in outer)
+        return PRIORS.stored_large_factor if many else 1.0
 
     @cached_property
     def _largest(self) -> int:
