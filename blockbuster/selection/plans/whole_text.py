@@ -70,7 +70,8 @@ class _Text:
         head = "\n".join([*math, "import numpy as np\n"])
         function = [
             DECORATOR,
-            "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, empty=np.empty):",
+            "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, "
+            "empty=np.empty):",
             *RUN_DOC.rstrip("\n").split("\n"),
             *self._bindings([*lines, *results]),
             *lines,
