@@ -41,7 +41,7 @@ from blockbuster.selection.candidates.candidate import (
     Key,
     Setting,
     dims_of_equal,
-    large_bytes,
+    is_large,
     on_a_gpu,
     on_the_cpu,
 )
@@ -51,7 +51,6 @@ from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
 from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, MadeLater, Refusals, as_noun
 from blockbuster.selection.contest import at_other_sizes, contest, on_equal_program, recorded
-from blockbuster.selection.cost import weight_of_stored
 from blockbuster.selection.decisions.default_tiles import halved_tiles
 from blockbuster.selection.priors import PRIORS
 
@@ -390,8 +389,9 @@ class Fused:
 
     def _weight(self, found: Candidate) -> float:
         """How many times the microseconds of a candidate count."""
-        filled = large_bytes(found) if self._again_whole else 0
-        return weight_of_stored(filled, found.cost.machine) if filled and found.cost else 1.0
+        if found.scheduled is None or not self._again_whole:
+            return 1.0
+        return PRIORS.stored_large_factor if is_large(found.program, found.scheduled.sizes) else 1.0
 
     def _again(self, one: Again, found: Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written."""

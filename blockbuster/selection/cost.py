@@ -107,17 +107,6 @@ class Cost:
         return f"{in_us(self.microseconds)}, limited by {self.report.critical}"
 
 
-def weight_of_stored(filled: int, machine: Machine) -> float:
-    """How many times the microseconds of kernels count that store large values, of ``filled`` bytes
-    in all, where others make these again: memory has a price, too, which grows as it fills. 1 for
-    those that store none.
-    """
-    if not filled:
-        return 1.0
-    times = 1.0 + filled / (PRIORS.stored_memory_part * machine.memory.bytes)
-    return PRIORS.stored_or_again_factor * times
-
-
 def launch_by_host(machine: Machine) -> float:
     """Microseconds by which a launch by the host takes longer than one in a graph."""
     return (machine.launch.plain - machine.launch.graph) * 1e6

@@ -127,8 +127,6 @@ class Priors:
     operands_apart_forms: int
     over_ancestors_forms: int
     stored_large_factor: float
-    stored_or_again_factor: float
-    stored_memory_part: float
     glance_block: int
     glance_far: float
     lanes_along: int

@@ -13,7 +13,6 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.targets import Target, target_of
 from blockbuster.emit.tile.array_dtypes import Given
-from blockbuster.emit.tile.between import width
 from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import defined, stored
 from blockbuster.emit.tile.extents import extents_of
@@ -243,17 +242,13 @@ def dims_of_equal(one: TileProgram, other: TileProgram) -> dict[Dim, Dim]:
     return {size_class(dim): size_class(name) for dim, name in pairs}
 
 
-def large_bytes(candidate: Candidate) -> int:
-    """The bytes that a candidate stores between kernels, if its inputs and outputs hold less; 0
-    where they do not, and on the CPU.
+def is_large(program: TileProgram, sizes: Mapping[Dim, int]) -> bool:
+    """True if a program stores more between kernels than its inputs and outputs hold.
 
-    They hold less than one array that is larger than every one of them, and than all arrays that
-    together are larger than all of them. Parts of chunks do not count, of which there are few, nor
-    what is kept from call to call.
+    That is one array larger than every one of those, or all larger than all of those together.
+    Parts of chunks do not count, of which there are few, nor what is kept from call to call.
+    ``sizes``: by size class.
     """
-    if candidate.scheduled is None:
-        return 0
-    program, sizes = candidate.program, candidate.scheduled.sizes
 
     def entries(buffer: Buffer) -> int:
         return prod(sizes[size_class(axis.dim)] for axis in buffer.axes if axis.dim is not None)
@@ -262,8 +257,6 @@ def large_bytes(candidate: Candidate) -> int:
     parts = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
     made = {buffer: None for nest in running_nests(program) for buffer in stored(nest.body)}
     spaces = (b for b in program.workspaces if b in made)
-    inner = [b for b in spaces if parts.isdisjoint(axis.dim for axis in b.axes)]
+    inner = (b for b in spaces if parts.isdisjoint(axis.dim for axis in b.axes))
     held = [entries(buffer) for buffer in inner]
-    if max(held, default=0) <= max(given) and sum(held) <= sum(given):
-        return 0
-    return sum(n * width(buffer.dtype) for n, buffer in zip(held, inner, strict=True))
+    return max(held, default=0) > max(given) or sum(held) > sum(given)
