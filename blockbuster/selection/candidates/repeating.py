@@ -18,10 +18,19 @@ Dims = frozenset[Dim]
 
 def repeating(graph: Graph) -> tuple[Dim, ...]:
     """The dims of loops that repeat loops or products, and of the loops between."""
-    return tuple(dict.fromkeys(_repeating(graph, [Dims()] * len(graph.inputs), ())))
+    return tuple(dict.fromkeys(dim for loops in repeated_in(graph) for dim in loops))
 
 
-def _repeating(graph: Graph, given: Sequence[Dims], around: tuple[Dim, ...]) -> Iterator[Dim]:
+def repeated_in(graph: Graph) -> Iterator[tuple[Dim, ...]]:
+    """For each loop or product that is repeated, the loops around it from the outermost that
+    repeats it.
+    """
+    yield from _repeated_in(graph, [Dims()] * len(graph.inputs), ())
+
+
+def _repeated_in(
+    graph: Graph, given: Sequence[Dims], around: tuple[Dim, ...]
+) -> Iterator[tuple[Dim, ...]]:
     """The same of a level; ``given``: on which of the loops ``around`` its inputs depend."""
     made = {Value(-1, port): dims for port, dims in enumerate(given)}
     for position, node in enumerate(graph.nodes):
@@ -30,12 +39,13 @@ def _repeating(graph: Graph, given: Sequence[Dims], around: tuple[Dim, ...]) -> 
         made |= {Value(position, port): own for port in range(len(node.types))}
         if _is_work(node):
             outside = [at for at, dim in enumerate(around) if dim not in own]
-            yield from around[outside[0] :] if outside else ()
+            if outside:
+                yield around[outside[0] :]
         if isinstance(node.op, Map):
             op = node.op
             entering = zip(op.iterated, operands, strict=False)  # without the first values
             inside = [dims | {op.dim} if of_item else dims for of_item, dims in entering]
-            yield from _repeating(op.body, inside, (*around, op.dim))
+            yield from _repeated_in(op.body, inside, (*around, op.dim))
 
 
 def _is_work(node: Node) -> bool:

@@ -1,10 +1,10 @@
-"""Candidates beside the snapshots: programs with some dims in one block, if buffered edges remain.
+"""Candidates beside the snapshots: programs with some dims in one block.
 
 If the rules stop at a list that one loop must complete before the next begins, one block of the
 loop's dim lets them go on (``WholeDim``): a residual and its norm become one kernel that stores
 both and reads neither back. Rows that loops read again, wider than the default schedule puts in one
-block, are read once. Such a program is a candidate only for sizes that fit a tile; choice.py
-decides whether it is cheaper.
+block, are read once. Where nothing is left to fuse, work may leave a loop that repeats it. Such a
+program is a candidate only for sizes that fit a tile; choice.py decides whether it is cheaper.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from blockbuster.rules.explain import dims_in_the_way
 from blockbuster.rules.faults import all_sites
 from blockbuster.rules.one_block import tied, with_one_block
 from blockbuster.rules.whole_dim import fuse_with_dims
-from blockbuster.selection.candidates.repeating import repeating
+from blockbuster.selection.candidates.repeating import repeated_in, repeating
 from blockbuster.selection.priors import PRIORS
 
 Measure = tuple[int, int]
@@ -66,6 +66,7 @@ class WholeDims:
         self._plain = derivation
         final = derivation.final
         self._measure = measure(final)
+        self._repeated = tuple(repeated_in(final))
         self._sites = Sites(derivation.start)
         self._stored = self._sites.of(dims_in_the_way(final))
         again = self._sites.of(_read_again(final))
@@ -88,7 +89,7 @@ class WholeDims:
                 break
             dims = more
         found = self._numbered(dims) if dims else {}
-        more = self._once(dims, sizes) if dims else ()
+        more = self._once(dims, sizes) if dims else self._out_of_long_loops(sizes)
         return found | self._numbered(more) if more else found
 
     def _numbered(self, dims: tuple[Dim, ...]) -> dict[int, Whole]:
@@ -105,6 +106,25 @@ class WholeDims:
             if dim not in more and self._fit(self._with(more, dim), sizes):
                 more = self._with(more, dim)
         return more if more != dims else ()
+
+    def _out_of_long_loops(self, sizes: Mapping[Dim, int]) -> tuple[Dim, ...]:
+        """The dims of the loops between work and those that repeat it and are longer than a tile,
+        as far as they fit; () for none.
+
+        No schedule takes work out of such a loop: the keys' part of linear attention would be
+        made for each block of queries.
+        """
+        dims: tuple[Dim, ...] = ()
+        for loop, *between in self._repeated:
+            more = tuple(sorted({*dims, *self._sites.of(between)}, key=self._all.index))
+            is_long = not self._fits_tiles(self._sites.of((loop,)), sizes)
+            if is_long and self._fits_tiles(more, sizes):
+                dims = more
+        return dims
+
+    def _fits_tiles(self, dims: Sequence[Dim], sizes: Mapping[Dim, int]) -> bool:
+        known = all(sizes[size_class(dim)] > 0 for dim in dims)
+        return known and self._tiles.fit(self._sites.with_tied(dims), sizes)
 
     def _with(self, dims: tuple[Dim, ...], dim: Dim) -> tuple[Dim, ...]:
         return tuple(sorted((*dims, dim), key=self._all.index))
@@ -140,13 +160,19 @@ class WholeDims:
         return measure(fuse(graph, RULES).final)
 
     def _of(self, dims: tuple[Dim, ...]) -> tuple[Whole, ...]:
-        """The snapshots with ``dims`` whole that leave less than the program without."""
+        """The snapshots with ``dims`` whole that leave less than the program without; if none do,
+        those that leave as much and repeat less.
+        """
         if dims not in self._found:
             derivation = fuse_with_dims(self._plain.start, RULES, dims)
+            made = [Whole(dims, at, derivation) for at, _ in enumerate(derivation.snapshots, 1)]
+            left = [(one, measure(one.graph)) for one in made]
+            alike = [one for one, own in left if own == self._measure]
             self._found[dims] = tuple(
-                Whole(dims, number, derivation)
-                for number, graph in enumerate(derivation.snapshots, start=1)
-                if measure(graph) < self._measure
+                [one for one, own in left if own < self._measure]
+                or [
+                    one for one in alike if len(tuple(repeated_in(one.graph))) < len(self._repeated)
+                ]
             )
         return self._found[dims]
 

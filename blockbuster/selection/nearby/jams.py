@@ -15,7 +15,7 @@ from blockbuster.emit.schedule.jam import PAIR, Jam
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at
 from blockbuster.emit.tile.dataflow import defined, operands
-from blockbuster.emit.tile.program import Await, For, Let, Load
+from blockbuster.emit.tile.program import For, Let, Tile
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.lengths import share_of, size
@@ -50,12 +50,18 @@ def jams_near(scheduled: Scheduled) -> Iterator[Jams]:
 
 
 def has_chained_dots(loop: For, tiling: Tiling) -> bool:
-    """True if a dot of the loop's body takes what is computed there. Else two blocks of rows are no
-    more than one of twice the rows.
+    """True if a dot of the loop's body waits for another there. Else two blocks of rows are no more
+    than one of twice the rows.
     """
-    made = {defined(s) for s in loop.body if not isinstance(s, Load | Await)} - {None}
-    dots = (s for s in loop.body if isinstance(s, Let) and is_matrix_dot(s, tiling))
-    return any(not made.isdisjoint(operands(dot)) for dot in dots)
+    waiting: set[Tile | None] = set()  # tiles that come of dots of the body
+    for stmt in loop.body:
+        is_dot = isinstance(stmt, Let) and is_matrix_dot(stmt, tiling)
+        waits = not waiting.isdisjoint(operands(stmt))
+        if is_dot and waits:
+            return True
+        if is_dot or waits:
+            waiting.add(defined(stmt))
+    return False
 
 
 def moves_too_much(without: Cost, jams: Jams, one: Cost) -> bool:

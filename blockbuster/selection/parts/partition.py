@@ -216,6 +216,8 @@ def best_plan(
         new = [part for part in parts if part not in prices]
         if not new and more and len(before) <= PRIORS.doubted_units:
             new = [part for part in steps.best(guesses.least)[1] if part not in prices]
+        if not new and more and len(parts) == 2 and steps.all not in prices:
+            new = [steps.all]  # of more units than the cap: two parts may be one, too
         if not new:
             break
     near = None
