@@ -208,3 +208,15 @@ def test_rows_of_an_embedding_that_is_read():
 
     same(bb.jit(lambda labels, x: bb.take(table, labels, 0) + x)(labels, np.float32([[1.0]])),
          table[labels] + 1.0)  # fmt: skip
+
+
+def test_rows_of_a_captured_tensor_at_computed_positions():
+    book = torch.randn(8, 4)
+
+    def nearest(z):
+        at = (z @ book.T).argmax(1)
+        return book[at], book.T[:, at], book[None, at, :]
+
+    z = torch.randn(5, 4)
+    for found, wanted in zip(bb.jit(nearest)(z), nearest(z), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0)

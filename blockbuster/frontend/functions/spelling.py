@@ -223,7 +223,8 @@ def torch_name(func: Any) -> str:
         return f"nn.functional.{name}"
     if name.startswith(_FAMILIES):
         return name.replace("_", ".", 1)
-    is_method = type(func).__name__ == "method_descriptor" or module == "torch._tensor"
+    kinds = ("method_descriptor", "wrapper_descriptor")  # x.exp, x[key]
+    is_method = type(func).__name__ in kinds or module == "torch._tensor"
     return f"Tensor.{name}" if is_method else name
 
 
