@@ -17,13 +17,12 @@ from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.tile.fingerprint import numbered_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import EmitError, ParseError
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.candidates.candidate import (
     Choice,
     Key,
     Setting,
     candidate,
-    classes_of_equal,
     dims_of_equal,
 )
 from blockbuster.selection.considered import Considered, Refusals, is_tie
@@ -77,7 +76,7 @@ def _scheduled_like(choice: Choice, other: Choice) -> Choice | None:
     """
     if choice.scheduled is None or not (choice.usual and other.usual):
         return None
-    twin = on_equal_program(other, choice.scheduled.start)
+    twin = _on_program(other, choice.scheduled.start, {})
     if twin is None or twin.scheduled is None or twin.cost is None:
         return None
     return replace(with_schedule(choice, twin.scheduled, twin.cost), schedules=other.schedules)
@@ -204,8 +203,15 @@ def on_equal_program(choice: Choice, start: TileProgram) -> Choice | None:
     """
     if choice.scheduled is None:
         return None
+    return _on_program(choice, start, dims_of_equal(choice.scheduled.start, start))
+
+
+def _on_program(choice: Choice, start: TileProgram, names: Mapping[Dim, Dim]) -> Choice | None:
+    """The same, where dims of the choice's own program have other ``names``."""
     own = choice.scheduled
-    names, classes = dims_of_equal(own.start, start), classes_of_equal(own.start, start)
+    classes = {size_class(dim): size_class(name) for dim, name in names.items()}
+    if own is None or len({*classes.values()}) < len(classes):
+        return None
     sizes = {classes.get(dim, dim): size for dim, size in own.sizes.items()}
     text = _DIM.sub(lambda word: names.get(word[0], word[0]), own.schedule)
     try:

@@ -9,7 +9,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.selection import contest
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.contest import at_other_sizes, best_of
+from blockbuster.selection.contest import _on_program, at_other_sizes, best_of
 from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.price import priced
 from blockbuster.selection.priors import PRIORS
@@ -129,6 +129,14 @@ def test_no_more_is_tried_of_what_is_much_slower_than_another_program():
     lanes = variations(program, other=least / (PRIORS.hopeless_lanes_factor + 0.05))
     more = variations(program, other=least / (PRIORS.hopeless_lanes_factor - 0.05))
     assert 2 < len(lanes) < len(more)
+
+
+def test_equal_kernels_take_a_schedule_by_their_dims_if_these_pair_off():
+    best = chosen()
+    start = best.scheduled.start
+
+    assert _on_program(best, start, {}).key == best.key
+    assert _on_program(best, start, dict.fromkeys(SIZES, "M")) is None
 
 
 def test_a_schedule_is_the_same_at_other_sizes_of_a_class():
