@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from blockbuster.emit.tile.layouts import Layout, Layouts
+from blockbuster.costs.operands import LANES
+from blockbuster.emit.tile.layouts import WORD, Layout, Layouts
 from blockbuster.emit.tile.program import Let
 from blockbuster.ir.types import Dim
 
@@ -14,12 +15,22 @@ whose total goes into a prefix. From what Triton 3 prints for sm_90: a lane scan
 it has side by side, lanes hand on the totals, and each warp adds up those of the warps before."""
 
 
+BETWEEN_WARPS = 2
+"""How often a warp that folds with others touches shared memory for each row that it holds: for
+what it has, and for the result. Softmax over 21 channels of 65536 places took an H100 36
+microseconds with two warps, 4 rows of 8 asking for the same bank, 79 with four (16 of 16) and 151
+with eight (bench/results/2026-11-28-h100-outside): as long as shared memory needs for all this."""
+
+
 class Across(NamedTuple):
-    """Shuffles of each lane, exchanges between warps, and instructions of lanes besides."""
+    """Shuffles of each lane, exchanges between warps, instructions of lanes besides, and bytes that
+    shared memory could have passed while it passed what warps exchange.
+    """
 
     shuffles: int
     exchanges: int
     instructions: int = 0
+    passed: int = 0
 
 
 def folded(stmt: Let, layouts: Layouts) -> Across:
@@ -27,8 +38,12 @@ def folded(stmt: Let, layouts: Layouts) -> Across:
     lanes, layout = layouts.tiling.lanes(stmt.args[0]), layouts.known.get(stmt.args[0])
     if layout is None or not lanes:
         return Across(1, 0)
-    folds = layout.shuffles(lanes[-1], _widths(lanes, layouts))
-    return Across(folds, 2 if layout.warps_along(lanes[-1]) > 1 else 0)
+    dim, widths = lanes[-1], _widths(lanes, layouts)
+    folds = layout.shuffles(dim, widths)
+    if layout.warps_along(dim) == 1:
+        return Across(folds, 0)
+    touches = BETWEEN_WARPS * layout.conflicts(dim, widths) * layouts.number
+    return Across(folds, 2, passed=touches * LANES * WORD)
 
 
 def scanned(stmt: Let, layouts: Layouts) -> Across:

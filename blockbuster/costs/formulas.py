@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import sympy
 
 from blockbuster.costs.footprint import Footprint, footprint
+from blockbuster.costs.lines import layouts_at
 from blockbuster.costs.phases import Counting, Unit
 from blockbuster.costs.sizes import fitting
 from blockbuster.costs.symbols import CeilDiv, Symbolic, SymbolicExtents, compiled
 from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents, Loops
-from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import (
     ACCESSES,
     For,
@@ -129,8 +129,9 @@ class _Sum:
         cut = {block.dim for block in nest.blocks}
         cut.update(dim for dim in blocks if size_class(dim) in program.units)
         self._extents = SymbolicExtents(nest, {}, {dim: blocks[dim] for dim in cut})
-        self._layouts = layouts_of(program, nest, target)
-        self._counting = Counting(program, self._layouts, Extents(nest, sizes, blocks))
+        extents = Extents(nest, sizes, blocks)
+        self._layouts = layouts_at(program, nest, target, extents)
+        self._counting = Counting(program, self._layouts, extents)
         self._loaded: dict[str, Symbolic] = defaultdict(int)
         self._stored: dict[str, Symbolic] = defaultdict(int)
         self._operations: dict[Unit, Symbolic] = defaultdict(int)

@@ -11,8 +11,8 @@ from math import ceil, gcd, prod
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.layouts import Layouts
-from blockbuster.emit.tile.program import Tile, View
-from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.program import Nest, Tile, TileProgram, View
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import Run, Strided, array_dim, runs_along
@@ -47,6 +47,18 @@ def copied_at_once(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> 
         return wide
     row = width * extents.size(last)
     return min(wide, row & -row) or wide
+
+
+def layouts_at(program: TileProgram, nest: Nest, target: str, extents: Extents) -> Layouts:
+    """The layouts of a nest at the sizes of ``extents``: where rows of a tile begin at odd places,
+    a lane takes one element, 32 lanes take 32 neighbours, and warps lie along the rows, too.
+    """
+    tiling = tiling_of(program, nest)
+
+    def at_once(view: View, tile: Tile) -> int:
+        return copied_at_once(view, tile, tiling, extents)
+
+    return Layouts(nest, tiling, target, at_once)
 
 
 def _dense(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> int:

@@ -76,8 +76,8 @@ class Phase:
     ``repeated``: those of them that a compiler leaves out, since it has their results already.
     ``instructions``: of lanes, not of warps, that statements ask for; ``besides``: those that they
     do not ask for. ``lines``: lines of memory that loads and stores touch, ``sectors``: the bytes
-    of the touched parts of lines (lines.py). ``copied``: bytes that loads write to shared memory;
-    ``fetched``: bytes read from it. In one run: ``ahead``, how many
+    of the touched parts of lines (lines.py). ``copied``: bytes that loads write to shared memory,
+    or that folds pass through it; ``fetched``: bytes read from it. In one run: ``ahead``, how many
     iterations loads run ahead; ``waits``, how often others are waited for, and ``late``,
     instructions of statements before those of them that are asked for before dots (waits.py);
     ``dots``, ``folds`` and ``exchanges``: dots, shuffles that fold across lanes, and exchanges
@@ -269,8 +269,9 @@ class Counting:
             sums.stored[buffer.name] += moved
             return
         sums.loaded[buffer.name] += moved
+        held = moved * WORD // min(wide, WORD)
         to_dots = self.through_shared(stmt)[0] > 0
-        sums.across += moved if is_across(stmt.view, tile, self.tiling) and not to_dots else 0
+        sums.across += held if is_across(stmt.view, tile, self.tiling) and not to_dots else 0
         if isinstance(stmt, Issue) and wide >= LEAST_AHEAD:
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
@@ -357,9 +358,8 @@ class Counting:
                 sums.waiting.meet()
 
     def _folded(self, stmt: Let, runs: int, sums: Counts) -> None:
-        """The shuffles of a fold; warps that share rows exchange what each has, then the sum.
-
-        A sum ``beside`` the next one takes place at the same time.
+        """The shuffles of a fold; warps that share rows exchange what each has, then the sum. One
+        ``beside`` the next takes place at the same time.
         """
         self._handed_on(stmt, runs, sums, across.folded(stmt, self.layouts))
 
@@ -369,6 +369,7 @@ class Counting:
             return
         sums.folds += found.shuffles
         sums.exchanges += found.exchanges
+        sums.copied += runs * found.passed
         sums.instructions += runs * found.instructions
         if found.exchanges:
             sums.waiting.meet()

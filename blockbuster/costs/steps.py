@@ -226,7 +226,7 @@ class Rates:
     def _turns(self, phase: Phase) -> float:
         """How often a thread waits for loads in a run in which it folds what lies across rows."""
         each = phase.across / phase.runs / (self.work.warps * self.machine.limits.warp)
-        return max(1.0, each / self.fitted.held) if phase.folds else 1.0
+        return max(1.0, each / self.fitted.held)
 
     def _copying(self, phase: Phase) -> float:
         """Seconds in which a run stores to shared memory what it has loaded."""

@@ -15,6 +15,7 @@ from math import prod
 import numpy as np
 
 from blockbuster.costs.footprint import Footprint, footprint
+from blockbuster.costs.lines import layouts_at
 from blockbuster.costs.operands import crowding
 from blockbuster.costs.phases import Phase, Unit, phases
 from blockbuster.costs.sizes import fitting, own_sizes
@@ -25,7 +26,6 @@ from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.each_nest import KEPT, Same
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.grid_order import programs_in_order, walked
-from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import (
     ACCESSES,
     For,
@@ -204,7 +204,7 @@ def _of_one(
     """The work of a nest: all that it depends on is given. ``spaces``: its workspaces."""
     program = TileProgram((), (), (), (nest,), units, dtype=dtype)
     extents = Extents(nest, dict(sizes), blocks_in(nest, dict(blocks)))
-    layouts = layouts_of(program, nest, target)
+    layouts = layouts_at(program, nest, target, extents)
     flat = is_product(program, nest)
     found = phases(program, layouts, extents)
     if nest.programs and not flat:

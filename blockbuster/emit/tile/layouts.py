@@ -13,7 +13,7 @@ columns.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count
@@ -49,8 +49,13 @@ ROWS, COLUMNS = 16, 8
 USUAL = 4  # warps of a program that does not say how many
 WARP = 32  # lanes
 WORD = 4  # bytes of arithmetic
-VECTOR = 16  # bytes that a lane loads at once
+VECTOR = 16  # bytes that a lane loads at once, at most
 
+BANKS = 5
+"""Digits of the number of banks of shared memory, each a word wide."""
+
+AtOnce = Callable[[View, Tile], int]
+"""Bytes of a tile that a lane moves at once: fewer than ``VECTOR`` where rows begin anywhere."""
 
 Bit = tuple[Dim, int]
 """A binary digit of the position along a dim: digit 3 tells the first eight lanes from the next."""
@@ -87,6 +92,16 @@ class Layout:
         rows = sum(d != dim for d, _ in digits & self.registers)
         return sum(d == dim for d, _ in across) << rows
 
+    def conflicts(self, dim: Dim, widths: Mapping[Dim, int]) -> int:
+        """How often a warp stores to shared memory what its lanes have folded along ``dim``, if
+        other warps have more: each row that a lane holds, once for each lane that asks for the same
+        bank. What the warps have of a row lies side by side there, a word each.
+        """
+        beside = _digits(self.warps_along(dim))
+        digits = {(d, at) for d, count in widths.items() for at in range(_digits(count)) if d != dim}
+        apart = digits - self.registers - self.warps
+        return 1 << len(digits & self.registers) + sum(at + beside >= BANKS for _, at in apart)
+
     def crosses(self, to: Layout, lanes: Collection[Dim]) -> bool:
         """True if a tile over ``lanes`` that takes another layout passes from warp to warp."""
         if self.dense == to.dense != "":
@@ -111,10 +126,15 @@ def of_lanes(digits: frozenset[Bit], lanes: Collection[Dim]) -> frozenset[Bit]:
 
 
 class Layouts:
-    """The layouts of the tiles of one nest, compiled for ``target``; a row has that of its tile."""
+    """The layouts of the tiles of one nest, compiled for ``target``; a row has that of its tile.
 
-    def __init__(self, nest: Nest, tiling: Tiling, target: str) -> None:
-        self.nest, self.tiling, self.target = nest, tiling, target
+    ``at_once``: how wide loads are at given sizes; without it all rows begin at whole vectors.
+    """
+
+    def __init__(
+        self, nest: Nest, tiling: Tiling, target: str, at_once: AtOnce = lambda view, tile: VECTOR
+    ) -> None:
+        self.nest, self.tiling, self.target, self.at_once = nest, tiling, target, at_once
         self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
         views = dict(arrivals(nest.body))
@@ -191,7 +211,7 @@ class Layouts:
         """Two columns and two rows, eight apart, to a lane; more of them beyond what warps take."""
         rows, columns = self.tiling.lanes(dot.target)
         if on_vector_units(dot):
-            return self.blocked((rows, columns), WORD)
+            return self.blocked((rows, columns), VECTOR // WORD)
         down, across = self.warps(dot)
         high, wide = map(_digits, (self.lanes(rows), self.lanes(columns)))
         first = max(3, wide - _digits(across)) if self.grouped(dot) else 3
@@ -200,19 +220,22 @@ class Layouts:
         lanes = _range(rows, 0, 3) | _range(columns, 1, 3)
         return Layout((_range(rows, 0, high) | _range(columns, 0, wide)) - warps - lanes, warps)
 
-    def blocked(self, order: Sequence[Dim], width: int) -> Layout:
-        """Elements of so many bytes that lie in memory in this order of dims: the last is dense."""
+    def blocked(self, order: Sequence[Dim], neighbours: int) -> Layout:
+        """Elements that lie in memory in this order of dims: of the last, which is dense, a lane
+        takes so many at once, if there are as many for each lane.
+        """
         blocks = tuple([(dim, self.lanes(dim)) for dim in order])
-        return _in_blocks(blocks, self.number, width)
+        return _in_blocks(blocks, self.number, neighbours)
 
     def _loaded(self, tile: Tile, view: View) -> None:
         order = [dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)]
         if order:
-            self.known[tile] = self.blocked(order, MEMORY[tile.dtype].bytes)
+            width = MEMORY[tile.dtype].bytes
+            self.known[tile] = self.blocked(order, max(1, self.at_once(view, tile) // width))
 
 
 def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layouts:
-    """The layouts of a nest of ``program``, which has dtypes."""
+    """The layouts of a nest of ``program``, which has dtypes, at sizes that are not known."""
     return Layouts(nest, tiling_of(program, nest), target)
 
 
@@ -233,9 +256,9 @@ def _near(body: Same[Body], units: tuple[Dim, ...], dot: Let) -> tuple[tuple[Let
 
 
 @lru_cache(maxsize=KEPT)  # the same few blocks are loaded in many schedules
-def _in_blocks(order: tuple[tuple[Dim, int], ...], number: int, width: int) -> Layout:
+def _in_blocks(order: tuple[tuple[Dim, int], ...], number: int, neighbours: int) -> Layout:
     """The layout of ``Layouts.blocked``, for so many warps; ``order``: dims and their lanes."""
-    each = min(VECTOR // width, max(1, prod(lanes for _, lanes in order) // (number * WARP)))
+    each = min(neighbours, max(1, prod(lanes for _, lanes in order) // (number * WARP)))
     registers, warps = frozenset[Bit](), frozenset[Bit]()
     lanes_left, warps_left = _digits(WARP), _digits(number)
     last, _ = order[-1]

@@ -188,7 +188,8 @@ class _Memory:
         if not order:
             return 0
         dense = order[-1] in dims_along(stmt.view.dims[-1])
-        to = self.layouts.blocked(order, width if dense else VECTOR)
+        at_once = self.layouts.at_once(stmt.view, stmt.value) // width if dense else 1
+        to = self.layouts.blocked(order, max(1, at_once))
         words = self.layouts.target == HOPPER and width < WORD  # as stmatrix writes them
         return self._moved(stmt.value, to, width, WORD if words else VECTOR)
 
