@@ -18,6 +18,8 @@ Run = Callable[[], Any]
 Draw = Callable[[Any, tuple[int, ...]], Array]
 
 OURS, PEER, BOUND, HAND = "ours", "peer", "bound", "hand"
+EAGER = "eager"
+"""The name of the peer that runs torch's operators one by one."""
 LARGEST = {"float16": 2e-3, "bfloat16": 1.5e-2, "float32": 2e-5}
 """The error that a right result of ours has at most, relative to its norm: a few roundings."""
 PEERS_LARGEST = 10  # times that: a peer that rounds after every operator is still a peer

@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from bench.peers.case import BOUND, HAND, OURS, PEER, Array, Contestant, Inputs, Run
+from bench.peers.case import BOUND, EAGER, HAND, OURS, PEER, Array, Contestant, Inputs, Run
 
 MAX_AUTOTUNE = "max-autotune-no-cudagraphs"
 FLASH, CUDNN, EFFICIENT = "FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION"
@@ -100,7 +100,7 @@ def by_compiler(fn: Callable[..., Any], device: str, *, searched: bool = False) 
 
 def usual(plain: Callable[..., Any], *, searched: bool = False) -> tuple[Contestant, ...]:
     """What any program has: eager torch and torch.compile."""
-    made = (called("eager", plain), compiled("torch.compile", plain))
+    made = (called(EAGER, plain), compiled("torch.compile", plain))
     return (*made, compiled("max-autotune", plain, searched=True)) if searched else made
 
 

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from bench.peers import report  # noqa: E402
-from bench.peers.case import HAND, Case, as_tuple, error_of  # noqa: E402
+from bench.peers.case import HAND, OURS, Case, as_tuple, error_of  # noqa: E402
 from bench.peers.cases import BY_KEY, CASES, SUITES  # noqa: E402
 from bench.peers.contestants import called  # noqa: E402
 from bench.peers.plots import draw  # noqa: E402
@@ -80,6 +80,18 @@ def test_a_wrong_or_failing_contestant_is_named_and_not_timed():
     assert errors["eager"] == 0.0
     assert "above 2e-04" in made.failed["off"]
     assert "RuntimeError" in made.failed["broken"]
+
+
+@pytest.mark.parametrize(("of_eager", "of_ours", "right"), [
+    (1e-4, 1e-4, True), (1e-4, 1.1e-4, False), (1e-6, 1e-4, False), (1e-2, 1e-2, False),
+])  # fmt: skip
+def test_ours_may_err_as_much_as_an_eager_that_is_right(of_eager, of_ours, right):
+    ours = called("ours", lambda x: 2 * x * (1 + of_ours), kind=OURS)
+    eager = called("eager", lambda x: 2 * x * (1 + of_eager))
+    case = made_up(lambda x: x * 2, ours, eager)
+    made = prepared(case, case.contestants, case.drawn(case.few, "cpu", seed=1))
+    checked(made)
+    assert ("ours" in made.runs) is right
 
 
 def test_a_result_of_another_shape_or_with_nan_is_wrong():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bench.peers.case import Array, Case, Contestant, Inputs
+from bench.peers.case import EAGER, Array, Case, Contestant, Inputs
 from bench.peers.contestants import (
     CUDNN,
     EFFICIENT,
@@ -189,7 +189,7 @@ def contestants(
     one = m == 1
     yield ours(program(bb, flavour, grouped=grouped))
     if one or n <= 2048:
-        yield called("eager", naive)
+        yield called(EAGER, naive)
         yield compiled("torch.compile", naive)
     if more:
         yield _flex(flavour, searched=True)

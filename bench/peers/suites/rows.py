@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.everyday import BY_NAME as EVERYDAY
 from bench.gpu.everyday import eager as everyday_eager
-from bench.peers.case import Array, Case
+from bench.peers.case import EAGER, Array, Case
 from bench.peers.contestants import by_hand, called, compiled, ours, usual
 from bench.peers.suites.matmuls import case
 from bench.programs import WORKLOADS, eager
@@ -194,7 +194,7 @@ def everyday(name: str, *, suite: str = "others", family: str = "others", **sett
     inputs = {name: " ".join(w.partition("=")[0] for w in dims) for name, dims in words.items()}
     return Case(
         suite, family, name, one.fn, plain, inputs, sizes, few,
-        (ours(one.fn), called("eager", plain), compiled("torch.compile", plain)),
+        (ours(one.fn), called(EAGER, plain), compiled("torch.compile", plain)),
         matrices=("w",), special=special, **settings,
     )  # fmt: skip
 

@@ -27,6 +27,7 @@ from blockbuster.emit.tile.program import (
     Let,
     Nest,
     Stmt,
+    Store,
     Tile,
     TileProgram,
     View,
@@ -55,7 +56,7 @@ BANKS = 5
 """Digits of the number of banks of shared memory, each a word wide."""
 
 AtOnce = Callable[[View, Tile], int]
-"""Bytes of a tile that a lane moves at once: fewer than ``VECTOR`` where rows begin anywhere."""
+"""Bytes of a tile that a lane moves at once, at given sizes."""
 
 Bit = tuple[Dim, int]
 """A binary digit of the position along a dim: digit 3 tells the first eight lanes from the next."""
@@ -128,7 +129,7 @@ def of_lanes(digits: frozenset[Bit], lanes: Collection[Dim]) -> frozenset[Bit]:
 class Layouts:
     """The layouts of the tiles of one nest, compiled for ``target``; a row has that of its tile.
 
-    ``at_once``: how wide loads are at given sizes; without it all rows begin at whole vectors.
+    ``at_once``: how wide accesses are; without it all rows begin at whole vectors.
     """
 
     def __init__(
@@ -138,6 +139,11 @@ class Layouts:
         self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
         views = dict(arrivals(nest.body))
+        self._widest: dict[tuple[Dim, ...], int] = {}
+        stores = ((s.value, s.view) for s in statements(nest.body) if isinstance(s, Store))
+        for tile, view in (*views.items(), *stores):
+            order, each = self._order(tile, view), self.neighbours(view, tile)
+            self._widest[order] = max(each, self._widest.get(order, 1))
         for _ in range(2):  # accumulators are read before the fold that says how they lie
             for stmt in statements(nest.body):
                 self._note(stmt, views)
@@ -227,11 +233,18 @@ class Layouts:
         blocks = tuple([(dim, self.lanes(dim)) for dim in order])
         return _in_blocks(blocks, self.number, neighbours)
 
+    def neighbours(self, view: View, tile: Tile) -> int:
+        """How many elements of a tile a lane moves at once."""
+        return max(1, self.at_once(view, tile) // MEMORY[view.buffer.dtype].bytes)
+
+    def _order(self, tile: Tile, view: View) -> tuple[Dim, ...]:
+        return tuple([dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)])
+
     def _loaded(self, tile: Tile, view: View) -> None:
-        order = [dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)]
+        """A lane holds as many elements as the widest access to memory in this order moves."""
+        order = self._order(tile, view)
         if order:
-            width = MEMORY[tile.dtype].bytes
-            self.known[tile] = self.blocked(order, max(1, self.at_once(view, tile) // width))
+            self.known[tile] = self.blocked(order, self._widest[order])
 
 
 def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layouts:

@@ -188,8 +188,9 @@ class _Memory:
         if not order:
             return 0
         dense = order[-1] in dims_along(stmt.view.dims[-1])
-        at_once = self.layouts.at_once(stmt.view, stmt.value) // width if dense else 1
-        to = self.layouts.blocked(order, max(1, at_once))
+        to = self.layouts.blocked(
+            order, self.layouts.neighbours(stmt.view, stmt.value) if dense else 1
+        )
         words = self.layouts.target == HOPPER and width < WORD  # as stmatrix writes them
         return self._moved(stmt.value, to, width, WORD if words else VECTOR)
 
