@@ -82,7 +82,7 @@ class Phase:
     instructions of statements before those of them that are asked for before dots (waits.py);
     ``dots``, ``folds`` and ``exchanges``: dots, shuffles that fold across lanes, and exchanges
     between warps, in sequence; ``chains``: as many sequences of them do not wait for one another
-    (chains.py). ``across``: bytes of tiles whose rows lie across the rows of memory.
+    (chains.py). ``across``: bytes of registers for tiles whose rows lie across those of memory.
     ``each``: the runs of each program in the order of the grid, if they differ and are not too
     many. ``flat``: how many of the loops around are one with the innermost.
     """
@@ -269,9 +269,9 @@ class Counting:
             sums.stored[buffer.name] += moved
             return
         sums.loaded[buffer.name] += moved
-        held = moved * WORD // min(wide, WORD)
         to_dots = self.through_shared(stmt)[0] > 0
-        sums.across += held if is_across(stmt.view, tile, self.tiling) and not to_dots else 0
+        if is_across(stmt.view, tile, self.tiling) and not to_dots:
+            sums.across += moved * WORD // min(wide, WORD)  # an element alone takes a register
         if isinstance(stmt, Issue) and wide >= LEAST_AHEAD:
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
@@ -358,13 +358,11 @@ class Counting:
                 sums.waiting.meet()
 
     def _folded(self, stmt: Let, runs: int, sums: Counts) -> None:
-        """The shuffles of a fold; warps that share rows exchange what each has, then the sum. One
-        ``beside`` the next takes place at the same time.
-        """
+        """The shuffles of a fold; warps that share rows exchange what each has, then the sum."""
         self._handed_on(stmt, runs, sums, across.folded(stmt, self.layouts))
 
     def _handed_on(self, stmt: Let, runs: int, sums: Counts, found: Across) -> None:
-        if stmt.beside:
+        if stmt.beside:  # at the same time as the next
             sums.besides += runs * self.layouts.number * LANES * SHUFFLE * found.shuffles
             return
         sums.folds += found.shuffles

@@ -224,7 +224,7 @@ class Rates:
         return max(1.0, min(self.fitted.unrolled, phase.runs / self._entries(phase)))
 
     def _turns(self, phase: Phase) -> float:
-        """How often a thread waits for loads in a run in which it folds what lies across rows."""
+        """How often a thread waits for loads in a run that loads tiles across rows of memory."""
         each = phase.across / phase.runs / (self.work.warps * self.machine.limits.warp)
         return max(1.0, each / self.fitted.held)
 

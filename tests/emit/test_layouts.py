@@ -152,3 +152,26 @@ def test_a_tile_takes_another_layout_in_rounds(rows, columns, rounds):
     to, lanes = layouts.known[dots(layouts)[0].target], layouts.tiling.lanes(loaded)
     assert layouts.known[loaded].crosses(to, lanes)
     assert layouts.known[loaded].rounds(to, lanes) == rounds
+
+
+@pytest.mark.parametrize(
+    ("block", "warps", "at_once", "along", "conflicts"),
+    [
+        ("C 128", 4, 16, 4, 128), ("C 64", 2, 16, 2, 32), ("C 128", 8, 16, 8, 128),
+        ("C 32", 1, 16, 1, 8), ("C 128", 4, 2, 1, 1), ("C 64", 4, 2, 2, 2),
+    ],
+)  # fmt: skip
+def test_lanes_of_rows_that_begin_anywhere_take_one_element(block, warps, at_once, along, conflicts):
+    """Softmax of a middle axis: sizePerThread, threadsPerWarp and warpsPerCTA are [8, 1], [16, 2]
+    and [1, 4] for even rows and 4 warps, [1, 1], [32, 1] and [4, 1] for odd ones.
+    """
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.softmax(x, 1), x="A B C"))).snapshots[0]
+    text = f"block B 32 whole, {block}; warps {warps}"
+    program = bb.emit(graph, dict(A=2, B=21, C=512), "float16", schedule=text).tile_program
+    nest = program.nests[0]
+    layouts = Layouts(nest, tiling_of(program, nest), "sm_90", lambda view, tile: at_once)
+    loaded = next(s.target for s in statements(nest.body) if isinstance(s, Load))
+    layout, dims = layouts.known[loaded], layouts.tiling.lanes(loaded)
+
+    assert layout.warps_along("B") == along
+    assert layout.conflicts("B", {dim: layouts.lanes(dim) for dim in dims}) == conflicts
