@@ -169,11 +169,15 @@ class _Search:
         return tuple(sorted(fit, key=lambda one: one.microseconds))
 
     def starts(self) -> list[Variation]:
-        """The default arrangement and a wider one, as far as they fit."""
+        """The default arrangement and a wider one, as far as they fit; single rows that are wide
+        enough to be read from the cache again start without chunks, too.
+        """
         first = self._costed(self.default)
-        wide = self.roles.wide(self.arranged.lanes(self.default))
-        second = self._costed(replace(self.default, lanes=wide))
-        return [one for one in (first, second) if one is not None]
+        wide = replace(self.default, lanes=self.roles.wide(self.arranged.lanes(self.default)))
+        found = [first, self._costed(wide)]
+        if found[1] is not None and found[1].scheduled.draft.chunks and not self.roles.dots:
+            found.append(self._costed(replace(wide, chunks=())))
+        return [one for one in found if one is not None]
 
     def walk(self, here: Variation | None) -> None:
         """From a start to better lanes, as long as a way to change them helps."""
