@@ -43,8 +43,9 @@ class Coefficients:
     warp to warp through shared memory; ``between``, from the last dot of a place to the first of
     the next one, in which the matrix units of a processor with one program stand still.
     ``held``: bytes of registers for which a thread has loads under way at once where tiles lie
-    across the rows of memory: what it loads beyond them waits for the first. ``unrolled``: iterations without dots
-    that wait for their loads together. ``start``: seconds of a kernel beyond those of its launch.
+    across the rows of memory: what it loads beyond them waits for the first. ``unrolled``:
+    iterations without dots that wait for their loads together. ``start``: seconds of a kernel
+    beyond those of its launch.
     ``spill``: how many times longer a kernel takes for each time that it wants the registers that
     there are once more.
     """

@@ -161,7 +161,9 @@ def test_a_tile_takes_another_layout_in_rounds(rows, columns, rounds):
         ("C 32", 1, 16, 1, 8), ("C 128", 4, 2, 1, 1), ("C 64", 4, 2, 2, 2),
     ],
 )  # fmt: skip
-def test_lanes_of_rows_that_begin_anywhere_take_one_element(block, warps, at_once, along, conflicts):
+def test_lanes_of_rows_that_begin_anywhere_take_one_element(
+    block, warps, at_once, along, conflicts
+):
     """Softmax of a middle axis: sizePerThread, threadsPerWarp and warpsPerCTA are [8, 1], [16, 2]
     and [1, 4] for even rows and 4 warps, [1, 1], [32, 1] and [4, 1] for odd ones.
     """

@@ -88,7 +88,7 @@ class Layout:
 
         ``widths``: lanes of the tile along each of its dims.
         """
-        digits = {(d, at) for d, count in widths.items() for at in range(_digits(count))}
+        digits = _digits_of(widths)
         across = digits - self.registers - self.warps
         rows = sum(d != dim for d, _ in digits & self.registers)
         return sum(d == dim for d, _ in across) << rows
@@ -99,9 +99,9 @@ class Layout:
         bank. What the warps have of a row lies side by side there, a word each.
         """
         beside = _digits(self.warps_along(dim))
-        digits = {(d, at) for d, count in widths.items() for at in range(_digits(count)) if d != dim}
-        apart = digits - self.registers - self.warps
-        return 1 << len(digits & self.registers) + sum(at + beside >= BANKS for _, at in apart)
+        others = _digits_of({other: count for other, count in widths.items() if other != dim})
+        apart = others - self.registers - self.warps
+        return 1 << len(others & self.registers) + sum(at + beside >= BANKS for _, at in apart)
 
     def crosses(self, to: Layout, lanes: Collection[Dim]) -> bool:
         """True if a tile over ``lanes`` that takes another layout passes from warp to warp."""
@@ -289,6 +289,10 @@ def _in_blocks(order: tuple[tuple[Dim, int], ...], number: int, neighbours: int)
 def _digits(count: int) -> int:
     """Binary digits of positions below ``count``, a power of two."""
     return count.bit_length() - 1
+
+
+def _digits_of(widths: Mapping[Dim, int]) -> set[Bit]:
+    return {(dim, at) for dim, count in widths.items() for at in range(_digits(count))}
 
 
 @lru_cache(maxsize=KEPT)
