@@ -16,15 +16,17 @@ it has side by side, lanes hand on the totals, and each warp adds up those of th
 
 
 BETWEEN_WARPS = 2
-"""How often a warp that folds with others touches shared memory for each row that it holds: for
-what it has, and for the result. Softmax over 21 channels of 65536 places took an H100 36
-microseconds with two warps, 4 rows of 8 asking for the same bank, 79 with four (16 of 16) and 151
-with eight (bench/results/2026-11-28-h100-outside): as long as shared memory needs for all this."""
+"""How often a warp that folds with others touches shared memory for each row that its lanes hold:
+to store what it has, and to read the result. With as long as all this takes if lanes that ask for
+one bank wait in turn, softmax over 21 channels of 65536 places is predicted at 44, 76 and 137
+microseconds of an H100 with 2, 4 and 8 warps; it took 36, 79 and 152 (without, 42 to 44 each;
+bench/results/2026-11-28-h100-outside, schedules_of_rows.jsonl)."""
 
 
 class Across(NamedTuple):
-    """Shuffles of each lane, exchanges between warps, instructions of lanes besides, and bytes that
-    shared memory could have passed while it passed what warps exchange.
+    """Shuffles of each lane, exchanges between warps, instructions of lanes besides.
+
+    ``passed``: bytes that shared memory could pass while it passes what warps exchange.
     """
 
     shuffles: int

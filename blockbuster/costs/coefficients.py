@@ -10,11 +10,11 @@ binaries; with them a second fit of the coefficients ranked the judging programs
 came later, too: eight chains of products on an H200 are ranked better by 70 cycles than by 33 or
 50, and better still by 90, which ranks the judging programs worse. ``between`` is that of
 fourteen products on an H200 whose programs take their places in turn, one or two to a processor
-(bench/results/2026-11-24-h200-pairs). ``held`` came last: sums over the middle
-axis of 64 x 511 x 1024 took an H100 36 microseconds with 256 bytes to a thread and 48 with 512, the
-largest of columns of 4095 x 3000 23 with 128 and 46 with 512 (bench/results/2026-11-26-h100-space);
-of 32 x 4096 x 4095, loaded element by element, 410 with 8 or 16 elements to a thread, 461 with 32,
-508 and 540 with 64 (bench/results/2026-11-28-h100-outside, schedules_of_rows.jsonl).
+(bench/results/2026-11-24-h200-pairs). ``held`` came last: sums over the middle axis of
+64 x 511 x 1024 took an H100 36 microseconds with 256 bytes to a thread and 48 with 512, the largest
+of columns of 4095 x 3000 23 with 128 and 46 with 512 (bench/results/2026-11-26-h100-space); sums of
+32 x 4096 x 4095, loaded element by element, 410 with 8 or 16 elements to a thread, 461 with 32, 508
+and 540 with 64 (bench/results/2026-11-28-h100-outside, schedules_of_rows.jsonl).
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ class Coefficients:
     ``held``: bytes of registers for which a thread has loads under way at once where tiles lie
     across the rows of memory: what it loads beyond them waits for the first. ``unrolled``:
     iterations without dots that wait for their loads together. ``start``: seconds of a kernel
-    beyond those of its launch.
-    ``spill``: how many times longer a kernel takes for each time that it wants the registers that
-    there are once more.
+    beyond those of its launch. ``spill``: how many times longer a kernel takes for each time that
+    it wants the registers that there are once more.
     """
 
     matrix: float = 1.0

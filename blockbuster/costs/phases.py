@@ -362,12 +362,12 @@ class Counting:
         self._handed_on(stmt, runs, sums, across.folded(stmt, self.layouts))
 
     def _handed_on(self, stmt: Let, runs: int, sums: Counts, found: Across) -> None:
+        sums.copied += runs * found.passed
         if stmt.beside:  # at the same time as the next
             sums.besides += runs * self.layouts.number * LANES * SHUFFLE * found.shuffles
             return
         sums.folds += found.shuffles
         sums.exchanges += found.exchanges
-        sums.copied += runs * found.passed
         sums.instructions += runs * found.instructions
         if found.exchanges:
             sums.waiting.meet()
