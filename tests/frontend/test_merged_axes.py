@@ -277,6 +277,11 @@ def test_axes_of_arrays_that_must_stay_whole():
     assert merged(program, ["x"]) is None
     assert merged(program, ["w"]) is not None
 
+    apart = bb.trace(lambda x, y: (bb.exp(x), bb.exp(y)), x="A B", y="C D")
+    found = merged(apart, ["y"])
+    assert found is not None
+    assert grouping(found) == "2 11 -> 2 11"
+
 
 def test_a_dim_of_the_same_size_gives_its_name():
     program = bb.trace(spatial_softmax, x="N C H W")
