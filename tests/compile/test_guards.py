@@ -84,6 +84,9 @@ def test_layouts_keywords_and_traces_by_turns(torch):
         assert found.shape == x.shape[1:]
         assert (found == (factor or 3.0) * x.shape[0]).all()
         assert (scaled(x, 5.0) == 5.0 * x.shape[0]).all()
+    for _ in range(3):
+        scaled(ones, factor=2.0)
+    assert (scaled(ones) == 3.0 * 4).all()
     inner = bb.trace(lambda x: scaled(x) + 1.0, x="M N")
     assert inner.inputs
     assert not isinstance(scaled(ones), TracedArray)
