@@ -224,7 +224,7 @@ class Counting:
             if isinstance(stmt, For):
                 inner, one = self.extents.inside(stmt, loops), flat + 1 if stmt.flat else 0
                 found = self.body(stmt.body, inner, (*dims, stmt.dim), one)
-                first = next(found)
+                first = next(found)  # the innermost of loops that are one has all iterations
                 divided = FLAT * first.runs * self.layouts.number * LANES if flat > one else 0
                 yield replace(first, flat=flat, besides=first.besides + divided)
                 yield from found
