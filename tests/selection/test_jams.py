@@ -70,6 +70,17 @@ def test_a_product_alone_has_no_use_for_them():
     assert list(jams_near(replayed(heads(4096), BLOCKS))) == [((1, "M"),)]
 
 
+def test_a_computed_operand_alone_waits_for_no_dot():
+    sizes = dict(M=4096, K=4096, N=4096)
+    program = replayed(bare(activated, (("x", "M K"), ("w", "K N")), **sizes), MATMUL)
+
+    assert list(jams_near(program)) == []
+
+
+def activated(x, w):
+    return bb.maximum(x, 0) @ w
+
+
 def test_sizes_tell_whether_blocks_come_in_pairs():
     program = replayed(heads(4096), BLOCKS)
     two = with_jams(program, ((1, "M"),))

@@ -233,6 +233,24 @@ def test_one_part_takes_the_place_of_an_equal_plan_only_with_fewer_kernels():
     assert found(2, 1.9).parts == (3,)
 
 
+@pytest.mark.parametrize(("whole", "parts"), [(5.0, 1), (9.0, 2)])
+def test_two_parts_are_compared_with_one_beyond_the_cap(whole, parts):
+    count = PRIORS.part_caps[0] + 3  # a chain, cut where that is cheapest
+    before = [at and 1 << at - 1 for at in range(count)]
+    beside = [own | 1 << at + 1 & (1 << count) - 1 for at, own in enumerate(before)]
+    everything = (1 << count) - 1
+
+    def price(part):
+        return Price(whole if part == everything else 3.0)
+
+    best = best_plan(
+        before, beside, bound=lambda _: 0.1, estimate=lambda *_: 3.0, price=price, budget=24,
+    )  # fmt: skip
+
+    assert len(best.parts) == parts
+    assert best.prices[everything].us == whole
+
+
 def test_exponentials_that_overflow_count_before_time_and_weights_beside_it():
     before, beside = [0, 1], [2, 1]
     prices = {1: Price(1.0), 2: Price(1.0), 3: Price(1.0, unsafe=1)}

@@ -130,6 +130,24 @@ def test_work_that_loops_repeat_leaves_them(dims):
     assert [bool(repeating(one.graph)) for one in found] == [True, False]
 
 
+def linear_attention(q, k, v):
+    q, k = bb.exp(q), bb.exp(k)
+    return (q @ (k.T @ v)) / (q @ bb.sum(k, axis=0)[:, None])
+
+
+def test_work_leaves_a_loop_that_is_longer_than_a_tile():
+    """The sums over all keys are made for each block of queries, unless the features are whole."""
+    derivation = bb.fuse(bb.lower(bb.trace(linear_attention, q="M D", k="N D", v="N L")))
+    whole, long = WholeDims(derivation), {"M": 4096, "N": 4096, "D": 64, "L": 64}
+    (found,) = whole.for_sizes(long).values()
+
+    assert measure(found.graph) == measure(derivation.final) == (0, 0)
+    assert "M" in repeating(derivation.final)
+    assert repeating(found.graph) == ()
+    assert whole.for_sizes(long | {"M": 256}) == {}, "one block holds all queries"
+    assert whole.for_sizes(long | {"D": 1024, "L": 1024}) == {}, "no tile holds the features"
+
+
 def test_dims_of_one_size_fit_by_the_tiles_in_which_they_stand():
     derivation = bb.fuse(bb.lower(bb.trace(projected, **APART)))
     tiles = Tiles(derivation.final)

@@ -1,10 +1,10 @@
-"""Candidates beside the snapshots: programs with some dims in one block, if buffered edges remain.
+"""Candidates beside the snapshots: programs with some dims in one block.
 
 If the rules stop at a list that one loop must complete before the next begins, one block of the
 loop's dim lets them go on (``WholeDim``): a residual and its norm become one kernel that stores
 both and reads neither back. Rows that loops read again, wider than the default schedule puts in one
-block, are read once. Such a program is a candidate only for sizes that fit a tile; choice.py
-decides whether it is cheaper.
+block, are read once. Where nothing is left to fuse, work may leave a loop that repeats it. Such a
+program is a candidate only for sizes that fit a tile; choice.py decides whether it is cheaper.
 """
 
 from __future__ import annotations
