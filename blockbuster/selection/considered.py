@@ -96,6 +96,13 @@ class Considered:
     instead: str = ""
     rest: Callable[[], Considered] | None = field(default=None, repr=False, compare=False)
 
+    def within(self, limit: float) -> Considered:
+        """The same with the schedules that suit the choices best, if these were left out and one of
+        them could take at most so many microseconds.
+        """
+        could = self.rest and any(one.least <= limit for one in (self.best, *self.others))
+        return self.rest() if self.rest and could else self
+
     @property
     def reason(self) -> str:
         """Why the best is the best, in words."""

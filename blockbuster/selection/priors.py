@@ -102,6 +102,9 @@ class Priors:
     own_walked_schedules: int
     recut_schedules: int
     hopeless_whole_factor: float
+    searched_gain: float
+    searched_gain_more: float
+    searched_gain_kernels: int
     hopeless_factor: float
     hopeless_lanes_factor: float
     near_schedules_factor: float

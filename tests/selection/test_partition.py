@@ -103,7 +103,7 @@ def test_bounds_for_estimates_find_the_optimum_and_estimates_a_plan_within_the_g
     price = random_prices(rng)
     asked = []
 
-    def counted(part):
+    def counted(part, _):
         asked.append(part)
         return Price(price(part), kernels=1)
 
@@ -127,7 +127,7 @@ def test_bounds_for_estimates_find_the_optimum_and_estimates_a_plan_within_the_g
 
     steered = best_plan(
         before, beside, bound=bound, estimate=lambda part, _: 1.4 * bound(part),
-        price=lambda part: Price(price(part)), budget=4,
+        price=lambda part, _: Price(price(part)), budget=4,
     )  # fmt: skip
     assert steered.bound <= optimum + 1e-9 <= steered.total + 2e-9
     assert steered.gap == pytest.approx(steered.total / steered.bound - 1.0)
@@ -143,7 +143,7 @@ def test_a_part_is_priced_whose_estimate_may_be_too_high(too_high, more, budget)
     before = [0, *(1 << at for at in range(count - 1))]
     beside = [own | (1 << at + 1 if at + 1 < count else 0) for at, own in enumerate(before)]
 
-    def priced(part):
+    def priced(part, _):
         asked.append(part)
         return Price(1.9 if part == 3 else part.bit_count() ** 2)
 
@@ -163,7 +163,7 @@ def test_with_every_part_priced_the_plan_is_the_optimum_whatever_is_estimated():
         before, beside = drawn(rng, rng.randint(1, 6))
         price, asked = random_prices(rng), []
 
-        def priced(part, price=price, asked=asked):
+        def priced(part, _, price=price, asked=asked):
             asked.append(part)
             return Price(price(part))
 
@@ -181,7 +181,7 @@ def test_with_every_part_priced_the_plan_is_the_optimum_whatever_is_estimated():
 def test_a_part_without_kernels_is_no_part_of_a_plan():
     before, beside = [0, 1, 2], [2, 5, 2]
 
-    def price(part):
+    def price(part, _):
         return Price(inf if part.bit_count() > 1 else 1.0)
 
     found = best_plan(
@@ -240,7 +240,7 @@ def test_all_units_are_priced_first_unless_estimates_rule_that_out(times, asked)
     whole = 3.0 * far * times
     priced = []
 
-    def price(part):
+    def price(part, _):
         priced.append(part)
         return Price(99.0 if part & (part - 1) else 1.0)
 
@@ -260,7 +260,7 @@ def test_two_parts_are_compared_with_one_beyond_the_cap(whole, parts):
     beside = [own | 1 << at + 1 & (1 << count) - 1 for at, own in enumerate(before)]
     everything = (1 << count) - 1
 
-    def price(part):
+    def price(part, _):
         return Price(whole if part == everything else 3.0)
 
     best = best_plan(
@@ -293,7 +293,7 @@ def test_parts_equal_to_others_do_not_count_for_the_budget():
     beside = [before[at] | (at % 3 < 2) << at + 1 for at in range(12)]
 
     def found(*, equal):
-        def price(part):
+        def price(part, _):
             us = {1: 1.0, 2: 1.0, 3: 10.0}.get(part.bit_count(), inf)
             return Price(us, again=equal and part >= 1 << 3)
 
@@ -303,3 +303,37 @@ def test_parts_equal_to_others_do_not_count_for_the_budget():
 
     assert found(equal=True).total == 8.0
     assert found(equal=False).total == 12.0
+
+
+def test_a_part_far_above_the_best_plan_is_priced_roughly_until_that_takes_as_long():
+    """Both units were estimated at 1; once they are known to take 60, their part may win."""
+    asked = []
+
+    def price(part, limit):
+        asked.append((part, limit))
+        rough = part == 3 and limit < 50.0
+        return Price(100.0 if rough else 50.0 if part == 3 else 60.0, rough=rough)
+
+    best = best_plan(
+        [0, 1], [2, 1], bound=lambda _: 0.1, estimate=lambda *_: 1.0, price=price, budget=24,
+    )  # fmt: skip
+
+    assert asked[0] == (3, 1.0)
+    assert [limit for part, limit in asked if part == 3][1:] == [100.0]
+    assert best.parts == (3,)
+    assert not best.prices[3].rough
+
+
+def test_a_part_that_stays_rough_is_asked_for_again_only_as_the_best_plan_gets_longer():
+    asked = []
+
+    def price(part, limit):
+        asked.append((part, limit))
+        return Price(100.0 if part == 3 else 2.0, rough=part == 3)
+
+    best = best_plan(
+        [0, 1], [2, 1], bound=lambda _: 0.1, estimate=lambda *_: 3.0, price=price, budget=24,
+    )  # fmt: skip
+
+    assert [limit for part, limit in asked if part == 3] == [3.0, 4.0]
+    assert best.parts == (1, 2)

@@ -373,7 +373,7 @@ def chain(prices, **options):
     """The best plan of three units in a row, with bounds of 1 for each part."""
     return best_plan(
         (0, 1, 2), (2, 5, 2), bound=lambda part: 1.0, estimate=lambda part, _: 1.0,
-        price=lambda part: prices[part], budget=24, **options,
+        price=lambda part, _: prices[part], budget=24, **options,
     )  # fmt: skip
 
 

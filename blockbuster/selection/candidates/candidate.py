@@ -34,6 +34,7 @@ from blockbuster.selection.decisions.default_schedule import default_schedule
 from blockbuster.selection.decisions.numpy_price import price_of_text
 from blockbuster.selection.decisions.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 
 CPU = "cpu"
 Key = tuple[Any, ...]
@@ -130,13 +131,16 @@ class Choice:
 
     @property
     def least(self) -> float:
-        """The microseconds that no schedule near its own goes below, each launch by the host:
-        without chunks there are fewer kernels.
+        """The microseconds that no schedule near its default one goes below, each launch by the
+        host: without chunks there are fewer kernels. Nor is any faster than that by more than
+        searches have gained.
         """
         if self.cost is None or self.scheduled is None:
             return self.price
         kernels = max(self.kernels - len(self.scheduled.draft.chunks), 1)
-        return self.cost.least * self.weight + kernels * launch_by_host(self.cost.machine)
+        least = self.cost.least * self.weight + kernels * launch_by_host(self.cost.machine)
+        few = self.kernels <= PRIORS.searched_gain_kernels
+        return max(least, self.price / (PRIORS.searched_gain if few else PRIORS.searched_gain_more))
 
     @property
     def predicted(self) -> float:

@@ -31,7 +31,8 @@ class Price(NamedTuple):
     """What a part takes: microseconds, infinite if it has no kernels, in so many kernels, and how
     many exponentials in it can overflow. ``weight``: a factor on the microseconds. ``again``: an
     equal part was priced before. ``calls``: functions of whole arrays, where plans may differ in
-    them; what they take is not known, and counts as more than any kernel.
+    them; what they take is not known, and counts as more than any kernel. ``rough``: its schedules
+    were not looked for, because they would have been too slow by far.
     """
 
     us: float
@@ -40,6 +41,7 @@ class Price(NamedTuple):
     weight: float = 1.0
     again: bool = False
     calls: int = 0
+    rough: bool = False
 
     @property
     def length(self) -> float:
@@ -183,7 +185,7 @@ def best_plan(
     *,
     bound: Length,
     estimate: Estimate,
-    price: Callable[[Part], Price],
+    price: Callable[[Part, float], Price],
     budget: int,
     first: Sequence[Part] = (),
     far: float = inf,
@@ -193,6 +195,8 @@ def best_plan(
     ``beside`` them.
 
     ``estimate``: about what a part takes, given the lengths of those that share units with it.
+    ``price``: what it takes, roughly if that is far above a limit: the length of the best plan that
+    is known, by estimates where parts have no prices.
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
     only units by themselves are. Prices that are left go to parts of plans that would be best if
     estimates were too high, in programs of few units. ``first``: parts that are priced before any
@@ -204,11 +208,14 @@ def best_plan(
     steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
     prices: dict[Part, Price] = {}
     new: Sequence[Part] = [*first, *([steps.all] if _may_be_whole(steps, guesses, far) else [])]
+    total = inf if every else steps.best(partial(guesses.length, more=True))[0]
     if every:
         new = list(dict.fromkeys(part for parts in steps.steps.values() for part in parts))
+    rough: dict[Part, float] = {}  # by the limit for which each was priced
     while True:
         for part in new:
-            prices[part] = price(part)
+            prices[part] = price(part, total)
+        rough |= {part: total for part in new if prices[part].rough}
         guesses.note({part: prices[part].length for part in new})
         tried = sum(1 for part, one in prices.items() if part & (part - 1) and not one.again)
         more = tried < budget
@@ -218,6 +225,8 @@ def best_plan(
             new = [part for part in steps.best(guesses.least)[1] if part not in prices]
         if not new and more and len(parts) == 2 and steps.all not in prices:
             new = [steps.all]  # of more units than the cap: two parts may be one, too
+        if not new:  # some may be worth more than it seemed
+            new = [part for part, most in rough.items() if prices[part].rough and most < total]
         if not new:
             break
     near = None

@@ -274,7 +274,8 @@ class _Search:
         told = self._machine.kind != CPU and not self._division.forms.fusers
         best = best_plan(
             units.before, units.beside, budget=PRIORS.priced_parts,
-            bound=bounds.least, estimate=self._estimates.of, price=self._price, first=self._calls,
+            bound=bounds.least, estimate=self._estimates.of, first=self._calls,
+            price=self._price if told else lambda part, _: self._price(part),
             far=PRIORS.hopeless_whole_factor if told else inf,
             every=self._division.effort == EXHAUSTIVE,
         )  # fmt: skip
@@ -306,7 +307,7 @@ class _Search:
         chosen, prices = best_cover(
             values, units.beside,
             bound=lambda one: bounds.least_storing(one.units, stored(one)),
-            price=lambda one: self._price(one.units, stored(one)),
+            price=lambda one: self._price(one.units, chosen=stored(one)),
         )  # fmt: skip
         made = [(one.units, stored(one)) for one in chosen]
         if not made or any(one not in self._made for one in made):
@@ -330,9 +331,11 @@ class _Search:
                     found += [1 << at] * (len(self._division.forms.of(part, self._machine)) > 1)
         return found
 
-    def _price(self, bits: int, chosen: tuple[int, ...] | None = None) -> Price:
+    def _price(
+        self, bits: int, limit: float = inf, *, chosen: tuple[int, ...] | None = None
+    ) -> Price:
         """What a part takes that stores all that others read, or what the equations ``chosen``
-        compute. Equal parts are priced once.
+        compute. Equal parts are priced once; roughly, if they take far more than ``limit``.
         """
         given = self._units.given(bits)
         stored = given if chosen is None else chosen
@@ -344,10 +347,9 @@ class _Search:
         except (EmitError, TraceError) as error:
             self._refused[bits] = EmitError(str(error))
             return Price(inf)
-        again = key in self._prices
-        if not again:
-            self._prices[key] = self._priced(own)
-        found = self._prices[key]
+        found, again = self._prices.get(key), key in self._prices
+        if found is None or (not isinstance(found, EmitError) and found[1].rough):
+            found = self._prices[key] = self._priced(own, limit)
         if isinstance(found, EmitError):
             self._made[bits, stored], self._refused[bits] = own, found
             return Price(inf, again=again)
@@ -358,11 +360,11 @@ class _Search:
         lost = sum(value in self._together for value in read)
         return taken._replace(unsafe=taken.unsafe + lost, weight=weight, again=again)
 
-    def _priced(self, own: Part) -> tuple[int, Price] | EmitError:
+    def _priced(self, own: Part, limit: float) -> tuple[int, Price] | EmitError:
         try:
             forms = self._division.forms
             times = PRIORS.whole_program_factor
-            return forms.best(own, self._consider, self._sizes, self._machine, times)
+            return forms.best(own, self._consider, self._sizes, self._machine, times, limit)
         except EmitError as error:
             return error
 

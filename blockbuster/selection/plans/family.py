@@ -141,8 +141,8 @@ class Family:
         classes = {size_class(dim): size for dim, size in sizes.items()}
 
         def consider(part: Part, limit: float = inf) -> list[Considered]:
-            if part in considered:  # asked again, so its schedules matter
-                considered[part] = [one.rest() if one.rest else one for one in considered[part]]
+            if part in considered:  # asked again, perhaps with a higher limit
+                considered[part] = [one.within(limit) for one in considered[part]]
             else:
                 known = completed(sizes, part.size_rules)
                 key = part.structure(classes), len(part.fused)

@@ -34,7 +34,7 @@ def price(
     taken += calls_us(part, sizes, machine)
     count += sum(step.is_library for step in part.pieces.steps if isinstance(step, Call))
     unsafe = sum(len(one.best.unsafe) for one in considered)
-    return Price(taken, unsafe, count)
+    return Price(taken, unsafe, count, rough=any(one.rest for one in considered))
 
 
 def predicted(
