@@ -149,7 +149,7 @@ def test_another_size_of_the_class_in_the_interpreter():
 
 def test_a_program_of_mixed_dtypes_takes_its_inputs_after_it_was_saved(tmp_path):
     x, y = np.ones((4, 4), np.float32), np.full((4, 4), 2.0)
-    first = bb.jit(lambda x, y: x + y).compiled_for(x, y)
+    first = bb.jit(lambda x, y: x + y[:1]).compiled_for(x, y)
 
     loaded = bb.load(first.save(tmp_path / "mixed.json"))
 

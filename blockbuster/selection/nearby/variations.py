@@ -128,9 +128,8 @@ def variations(
 
     ``in_chunks``: loops may be run in chunks. ``other``: the microseconds of another program, which
     is the better one if the first schedules are much slower, or those of the best lanes are slower:
-    then these are all. None of the schedules wants more registers or shared memory than a program
-    can have; there are none at all if none that was looked at fits, or the machine lacks a rate
-    that the program needs.
+    then these are all. None wants more registers or shared memory than a program can have; there
+    are none if none that was looked at fits, or the machine lacks a rate that the program needs.
     """
     bare = taps_written_out(rows_joined(replace(scheduled, draft=scheduled.start, moves=()), {}))
     search = _Search(bare, in_chunks)
