@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from blockbuster.selection.parts.partition import Price, Steps, best_plan
+from blockbuster.selection.parts.partition import LEAST_GAIN, Price, Steps, best_plan
 from blockbuster.selection.priors import PRIORS
 
 
@@ -318,8 +318,8 @@ def test_a_part_far_above_the_best_plan_is_priced_roughly_until_that_takes_as_lo
         [0, 1], [2, 1], bound=lambda _: 0.1, estimate=lambda *_: 1.0, price=price, budget=24,
     )  # fmt: skip
 
-    assert asked[0] == (3, 1.0)
-    assert [limit for part, limit in asked if part == 3][1:] == [100.0]
+    assert asked[0] == (3, pytest.approx(LEAST_GAIN))
+    assert [limit for part, limit in asked if part == 3][1:] == [pytest.approx(100.0 * LEAST_GAIN)]
     assert best.parts == (3,)
     assert not best.prices[3].rough
 
@@ -335,5 +335,34 @@ def test_a_part_that_stays_rough_is_asked_for_again_only_as_the_best_plan_gets_l
         [0, 1], [2, 1], bound=lambda _: 0.1, estimate=lambda *_: 3.0, price=price, budget=24,
     )  # fmt: skip
 
-    assert [limit for part, limit in asked if part == 3] == [3.0, 4.0]
+    limits = [limit / LEAST_GAIN for part, limit in asked if part == 3]
+    assert limits == [pytest.approx(3.0), pytest.approx(4.0)]
     assert best.parts == (1, 2)
+
+
+@pytest.mark.parametrize(("whole", "parts"), [(1.05, 1), (1.2, 2)])
+def test_one_part_that_counts_as_the_same_is_looked_for(whole, parts):
+    """Roughly it takes 1.4 times as long as two parts; searched for, it may be as good."""
+
+    def price(part, limit):
+        if part != 3:
+            return Price(1.0)
+        rough = 2.0 * whole > limit
+        return Price(2.8 if rough else 2.0 * whole, rough=rough)
+
+    best = best_plan(
+        [0, 1], [2, 1], bound=lambda _: 0.1, estimate=lambda *_: 1.0, price=price, budget=24,
+    )  # fmt: skip
+
+    assert len(best.parts) == parts
+    assert best.smaller == pytest.approx(2.0)
+
+
+def test_a_rough_price_is_no_bound():
+    price = lambda part, _: Price(9.0, rough=True) if part == 3 else Price(2.0)  # noqa: E731
+    best = best_plan(
+        [0, 1], [2, 1], bound=lambda _: 0.5, estimate=lambda *_: 1.0, price=price, budget=24,
+    )  # fmt: skip
+
+    assert best.parts == (1, 2)
+    assert best.bound == 0.5

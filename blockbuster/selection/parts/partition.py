@@ -27,6 +27,10 @@ Length = Callable[[Part], float]
 Estimate = Callable[[Part, Mapping[Part, float]], float]
 
 
+LEAST_GAIN = PRIORS.whole_program_factor
+"""Times as long as a part that a plan of several takes that is better than it."""
+
+
 class Price(NamedTuple):
     """What a part takes: microseconds, infinite if it has no kernels, in so many kernels, and how
     many exponentials in it can overflow. ``weight``: a factor on the microseconds. ``again``: an
@@ -94,8 +98,19 @@ class Steps:
             if found is not None or self.cap == PRIORS.part_caps[-1]:
                 break
         self.steps = found or self._singles()
-        if self.cap >= len(before) and self.all not in self.steps[0]:
-            self.steps[0].append(self.all)  # nothing connects it, and yet it may be one part
+        if self.is_within_cap:
+            self.with_whole()  # nothing may connect it, and yet it may be one part
+
+    @property
+    def is_within_cap(self) -> bool:
+        """True if all units are no more than a part may have."""
+        return self.cap >= len(self._behind)
+
+    def with_whole(self) -> list[Part]:
+        """All units as one part, which is among the steps from now on, and the other parts."""
+        if self.all not in self.steps[0]:
+            self.steps[0].append(self.all)
+        return list(dict.fromkeys([self.all, *(p for parts in self.steps.values() for p in parts)]))
 
     def _enumerated(self, cap: int) -> dict[int, list[Part]] | None:
         """By state, in an order in which each comes behind those that lead to it."""
@@ -195,38 +210,43 @@ def best_plan(
     ``beside`` them.
 
     ``estimate``: about what a part takes, given the lengths of those that share units with it.
-    ``price``: what it takes, roughly if that is far above a limit: the length of the best plan that
-    is known, by estimates where parts have no prices.
+    ``price``: what it takes, roughly if that is far above a limit: somewhat more than the best plan
+    that is known, by estimates where parts have no prices.
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
     only units by themselves are. Prices that are left go to parts of plans that would be best if
     estimates were too high, in programs of few units. ``first``: parts that are priced before any
-    plan is looked for. All units as one part are, too, unless that is estimated ``far`` times as
-    long as the best plan.
+    plan is looked for. All units as one part are, too, unless they are more than a part may have,
+    or that is estimated ``far`` times as long as the best plan; if they are more, and the best plan
+    has two parts, one of all is priced last.
     ``every``: all parts are priced, and the plan is the best by their lengths, however close others
     are.
     """
     steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
     prices: dict[Part, Price] = {}
-    new: Sequence[Part] = [*first, *([steps.all] if _may_be_whole(steps, guesses, far) else [])]
-    total = inf if every else steps.best(partial(guesses.length, more=True))[0]
     if every:
-        new = list(dict.fromkeys(part for parts in steps.steps.values() for part in parts))
-    rough: dict[Part, float] = {}  # by the limit for which each was priced
+        new, limit = steps.with_whole(), inf
+    else:
+        total = steps.best(partial(guesses.length, more=True))[0]
+        whole = steps.is_within_cap and not guesses.length(steps.all, more=True) > far * total
+        new, limit = [*first, *([steps.all] if whole else [])], LEAST_GAIN * total
+    rough: dict[Part, float] = {}  # parts with rough prices, and a limit above which they are
     while True:
         for part in new:
-            prices[part] = price(part, total)
-        rough |= {part: total for part in new if prices[part].rough}
-        guesses.note({part: prices[part].length for part in new})
+            prices[part] = price(part, limit)
+            rough.pop(part, None)
+        rough |= {part: limit for part in new if prices[part].rough}
+        guesses.note({part: prices[part].length for part in new}, rough)
         tried = sum(1 for part, one in prices.items() if part & (part - 1) and not one.again)
         more = tried < budget
         total, parts = steps.best(partial(guesses.length, more=more))
         new = [part for part in parts if part not in prices]
         if not new and more and len(before) <= PRIORS.doubted_units:
             new = [part for part in steps.best(guesses.least)[1] if part not in prices]
-        if not new and more and len(parts) == 2 and steps.all not in prices:
-            new = [steps.all]  # of more units than the cap: two parts may be one, too
+        if not (new or steps.is_within_cap) and more and len(parts) == 2 and not every:
+            new = [part for part in steps.with_whole()[:1] if part not in prices]
+        limit = inf if every else LEAST_GAIN * total
         if not new:  # some may be worth more than it seemed
-            new = [part for part, most in rough.items() if prices[part].rough and most < total]
+            new = [part for part, most in rough.items() if most < limit]
         if not new:
             break
     near = None
@@ -235,22 +255,12 @@ def best_plan(
         parts = (steps.all,)
 
     def least(part: Part) -> float:
-        return prices[part].us if part in prices else bound(part)
+        return prices[part].us if part in prices and part not in rough else bound(part)
 
     smaller, _ = steps.best(lambda part: inf if part == steps.all else least(part))
     taken = sum(prices[part].us for part in parts)
     bounded = taken if every else steps.best(least)[0]
     return Best(parts, taken, bounded, smaller, steps.cap, prices, near, every)
-
-
-def _may_be_whole(steps: Steps, guesses: _Guesses, far: float) -> bool:
-    """True if all units may be one part, and that is not estimated ``far`` times as long as the
-    best plan.
-    """
-    if steps.all.bit_count() > steps.cap:
-        return False
-    length = partial(guesses.length, more=True)
-    return length(steps.all) <= far * steps.best(length)[0]
 
 
 def _is_as_good(
@@ -260,7 +270,7 @@ def _is_as_good(
     if whole not in prices:
         return False
     apart = sum(prices[part].us * prices[part].weight for part in parts)
-    if prices[whole].length > total + (PRIORS.whole_program_factor - 1.0) * apart:
+    if prices[whole].length > total + (LEAST_GAIN - 1.0) * apart:
         return False
     fewer = prices[whole].kernels < sum(prices[part].kernels for part in parts)
     return fewer or prices[whole].length <= total
@@ -277,12 +287,12 @@ class _Guesses:
         self._holding: list[dict[Part, float]] = [{} for _ in range(count)]  # by each unit
         self._known: dict[tuple[Part, bool], float] = {}  # by whether parts beyond count
 
-    def note(self, lengths: Mapping[Part, float]) -> None:
-        """Some parts have prices."""
+    def note(self, lengths: Mapping[Part, float], rough: Mapping[Part, float]) -> None:
+        """Some parts have prices. Of ``rough`` ones others learn what they certainly exceed."""
         self._lengths |= lengths
         for part, length in lengths.items():
             for unit in numbers_in(part):
-                self._holding[unit][part] = length
+                self._holding[unit][part] = min(length, rough.get(part, inf))
         changed = reduce(or_, lengths, 0)
         self._known = {key: known for key, known in self._known.items() if not key[0] & changed}
 

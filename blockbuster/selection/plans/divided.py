@@ -224,7 +224,7 @@ class _Search:
         self._machine, self._consider, self._whole = machine, consider, whole
         self._all = (1 << len(units)) - 1
         self._made: dict[tuple[int, tuple[int, ...]], Part] = {}  # by units and what they store
-        self._prices: dict[Any, tuple[int, Price] | EmitError] = {}
+        self._prices: dict[Any, tuple[float, tuple[int, Price] | EmitError]] = {}  # and limits
         self._refused: dict[int, EmitError] = {}
         program = units.program
         values = [Value(-1, port) for port in range(len(program.inputs))]
@@ -347,9 +347,11 @@ class _Search:
         except (EmitError, TraceError) as error:
             self._refused[bits] = EmitError(str(error))
             return Price(inf)
-        found, again = self._prices.get(key), key in self._prices
-        if found is None or (not isinstance(found, EmitError) and found[1].rough):
-            found = self._prices[key] = self._priced(own, limit)
+        most, found = self._prices.get(key, (-inf, None))
+        again = found is not None
+        if found is None or (most < limit and not isinstance(found, EmitError) and found[1].rough):
+            found = self._priced(own, limit)
+            self._prices[key] = limit, found
         if isinstance(found, EmitError):
             self._made[bits, stored], self._refused[bits] = own, found
             return Price(inf, again=again)

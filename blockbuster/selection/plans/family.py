@@ -141,11 +141,11 @@ class Family:
         classes = {size_class(dim): size for dim, size in sizes.items()}
 
         def consider(part: Part, limit: float = inf) -> list[Considered]:
+            known = completed(sizes, part.size_rules)
+            key = part.structure(classes), len(part.fused)
             if part in considered:  # asked again, perhaps with a higher limit
                 considered[part] = [one.within(limit) for one in considered[part]]
             else:
-                known = completed(sizes, part.size_rules)
-                key = part.structure(classes), len(part.fused)
                 shared = equal.get(key) if self.target != CPU and not one_kernel else None
                 firsts = shared or repeat(None)
                 considered[part] = [
@@ -153,8 +153,8 @@ class Family:
                     or fused.consider(known, given, self.target, one_kernel=one_kernel, limit=limit)
                     for fused, given, first in zip(part.fused, part.given, firsts, strict=False)
                 ]
-                if not any(one.rest for one in considered[part]):
-                    equal.setdefault(key, considered[part])
+            if not any(one.rest for one in considered[part]):
+                equal.setdefault(key, considered[part])
             return considered[part]
 
         return consider

@@ -76,6 +76,7 @@ class Forms:
         """
         found: tuple[int, Price] | None = None
         refused: EmitError | None = None
+        rough = False
         is_kept = self._on_cpu or times > PRIORS.whole_program_factor
         times = times if is_kept else PRIORS.library_factor
         for number, form in enumerate(self.of(part, machine)):
@@ -87,6 +88,7 @@ class Forms:
                     reason = shown_lines(str(error))[0]
                     self.notes.add(f"{_named(form)} is left out: {reason}", part.program)
                 continue
+            rough = rough or taken.rough
             if self._calls_differ:
                 steps = (step for step in form.pieces.steps if isinstance(step, Call))
                 users = sum(not (call.is_library or call.only_moves) for call in steps)
@@ -97,7 +99,8 @@ class Forms:
         if found is None:
             assert refused is not None, "there is a form in blocks"
             raise refused
-        return found
+        number, taken = found
+        return number, taken._replace(rough=rough)
 
     def _with_calls(self, part: Part) -> Part | None:
         stored = stored_by_eager(part.program)

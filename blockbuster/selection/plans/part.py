@@ -154,7 +154,8 @@ class Part:
             )
             for one in self.given
         )
-        return program, tuple(sizes[dim] for dim in dims), dtypes, self._offered
+        held = tuple(self.dtype_given(name) for name in names)
+        return program, tuple(sizes[dim] for dim in dims), held, dtypes, self._offered
 
     @property
     def results(self) -> Iterator[tuple[str, Seen]]:

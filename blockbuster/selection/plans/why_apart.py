@@ -74,7 +74,8 @@ class Found:
         unsafe = prices[together].unsafe - prices[parts[one]].unsafe - prices[parts[other]].unsafe
         if unsafe > 0:
             return f"in one kernel for {both}, {unsafe} more exponentials could overflow"
-        taken = in_us(prices[together].us)
+        by = " by its default schedule" if prices[together].rough else ""
+        taken = f"{in_us(prices[together].us)}{by}"
         return f"one kernel for {both} would take {taken} instead of {in_us(apart)}"
 
     def _not_priced(self, one: int, other: int, both: str) -> str:
