@@ -177,8 +177,8 @@ def right_launches(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Launches of emitted files of a case on a GPU, by name, and why others are none.
 
-    All results have to agree with those of the first. All files are compiled first; only their
-    launches are inside ``alone()``, and what they keep of constants is computed before.
+    All results have to agree with those of the first. All files are compiled first, by a launch
+    each; those that are timed are inside ``alone()``.
     """
     inputs = case.drawn(case.sizes, "cuda", 0)
     launches: dict[str, Any] = {}

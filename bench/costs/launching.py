@@ -54,6 +54,7 @@ def ready(source: Path, inputs: Mapping[str, Array]) -> Ready:
     try:
         found = module.launch(**dict(zip(module.INPUTS, inputs.values(), strict=True)))
     finally:
+        vars(module).clear()
         vars(module).update(before)
     outputs = found if isinstance(found, tuple) else (found,)
     kept = (*inputs.values(), *noting.made)

@@ -149,7 +149,7 @@ def _pointwise() -> Iterator[Case]:
     yield case(POINTWISE, gelu_by_hand, "M N", dict(M=8192, N=8191))
     yield case(POINTWISE, softsign, "A B C", dict(A=63, B=65, C=4097))
     yield case(POINTWISE, swiglu_halves, "B S N", dict(B=8, S=1025, N=11008), few=dict(N=32))
-    yield case(POINTWISE, clamp_and_scale, "M N, M 1", dict(M=4096, N=4096))
+    yield case(POINTWISE, clamp_and_scale, "M N, M 1", dict(M=4096, N=4096), quantizes=True)
     yield case(POINTWISE, gelu_by_hand, "M N", dict(M=2048, N=4096), dtype="float32")
 
 

@@ -76,6 +76,7 @@ def case(
     dtype: str = "float16",
     special: Mapping[str, Draw] | None = None,
     own: Mapping[str, str] | None = None,
+    quantizes: bool = False,
 ) -> Case:
     """A case of ``fn``, whose parameters have these ``dims``: "M K, N K, N".
 
@@ -90,7 +91,7 @@ def case(
         SUITE, family, "-".join((*named, *kind)), fn, fn, inputs, dict(sizes),
         {dim: 2 if dim == "B" else shrunk(n) for dim, n in sizes.items()} | dict(few or {}),
         contestants(fn), dtype=dtype, matrices=tuple(n for n in inputs if n.startswith("u")),
-        special=by_name | dict(special or {}), own=own or {},
+        special=by_name | dict(special or {}), own=own or {}, quantizes=quantizes,
     )  # fmt: skip
 
 

@@ -50,7 +50,8 @@ class Case:
     ``quick``: it is in the short selection. ``matrices``: inputs that are drawn smaller, so that
     products stay near one; ``special``: inputs that are drawn otherwise, by a function of a random
     generator and the shape; ``own``: the dtypes of inputs that do not have the case's;
-    ``constant``: the positions of inputs that are constant for ours.
+    ``constant``: the positions of inputs that are constant for ours. ``quantizes``: rounding to
+    integers can turn the last bit of what is rounded into a whole step.
     """
 
     suite: str
@@ -70,6 +71,7 @@ class Case:
     special: Mapping[str, Draw] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
     constant: tuple[int, ...] = ()
+    quantizes: bool = False
 
     @property
     def key(self) -> str:

@@ -78,8 +78,7 @@ def prepared(
 def checked(made: Prepared, say: Say = lambda name: None) -> dict[str, float]:
     """The error of each contestant; those that are wrong move from ``runs`` to ``failed``.
 
-    Ours may err as much as eager, if that is right as a peer: quantization makes a step of the last
-    bit of what is rounded.
+    Where the case quantizes, ours may err as much as eager, if that is right as a peer.
     """
     case, kinds = made.case, {one.name: one.kind for one in made.case.contestants}
     exact = case.reference(made.inputs)
@@ -88,7 +87,8 @@ def checked(made: Prepared, say: Say = lambda name: None) -> dict[str, float]:
     for name in sorted(names, key=lambda name: name != EAGER):
         say(name)
         is_ours = kinds[name] == OURS
-        of_eager = errors.get(EAGER, 0.0) if EAGER in made.runs else 0.0
+        allowed = case.quantizes and EAGER in made.runs
+        of_eager = errors.get(EAGER, 0.0) if allowed else 0.0
         largest = max(case.largest, of_eager) if is_ours else case.largest * PEERS_LARGEST
         try:
             found = [y.clone() for y in as_tuple(made.runs[name]())]

@@ -23,7 +23,7 @@ SPECIAL: dict[str, int] = {
 
 INSTRUCTIONS: dict[str, int] = {
     "exp": 5, "log": 26, "sqrt": 2, "rsqrt": 2, "div": 9, "reciprocal": 9, "recip0": 10, "pow": 33,
-    "tanh": 12, "sigmoid": 5, "silu": 6, "gelu": 13, "erf": 29, "sub0": 4,
+    "tanh": 12, "sigmoid": 9, "silu": 10, "gelu": 13, "erf": 29, "sub0": 4,
     "floordiv": 8, "mod": 8, "shl": 5, "shr": 5,
     "round": 12, "sin": 45, "cos": 45, "log1p": 24, "expm1": 14,
 }  # fmt: skip

@@ -195,7 +195,7 @@ def records_gradients() -> bool:
 
 def guard_of(values: Sequence[Any]) -> Callable[[tuple[Any, ...]], bool] | None:
     """Whether arguments are tensors that are described (tensors.py) as these are: asked of torch's
-    own guard in one call, in an eighth of the time. False says nothing.
+    own guard in one call. False says nothing.
 
     None unless these are aligned tensors with elements, and for a torch that has no such guard.
     """

@@ -220,6 +220,8 @@ def _check_arrays(plan: Plan) -> None:
         seen = step.operands if isinstance(step, Call) else ()
         _check_seen(seen, known, place)
         if isinstance(step, File):
+            if step.launches is None and plan.target != CPU:
+                raise Wrong("lacks what its launcher does", f"{place}.launches")
             _check_known(step.reads, known, place)
             _check_known((*step.dims, *step.blocks), _with_classes(plan.sizes), place)
         if len(step.writes) != len(step.axes) or {*step.writes} & {*known}:

@@ -87,7 +87,7 @@ class Considered:
 
     ``refused`` also tells of rules that failed. ``instead``: the best in words, if a compiler
     refused others. ``rest``: looks for the schedules that suit them best, if that was left out
-    because no schedule could bring them below a limit.
+    because none was expected to bring them below a limit.
     """
 
     best: Choice

@@ -207,7 +207,10 @@ def on_equal_program(choice: Choice, start: TileProgram) -> Choice | None:
 
 
 def _on_program(choice: Choice, start: TileProgram, names: Mapping[Dim, Dim]) -> Choice | None:
-    """The same, where dims of the choice's own program have other ``names``."""
+    """``choice`` with its moves on an equal program, where dims of its own have other ``names``.
+
+    None where that does not give the same, and if two dims would take one name.
+    """
     own = choice.scheduled
     classes = {size_class(dim): size_class(name) for dim, name in names.items()}
     if own is None or len({*classes.values()}) < len(classes):

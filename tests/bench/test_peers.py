@@ -82,13 +82,14 @@ def test_a_wrong_or_failing_contestant_is_named_and_not_timed():
     assert "RuntimeError" in made.failed["broken"]
 
 
-@pytest.mark.parametrize(("of_eager", "of_ours", "right"), [
-    (1e-4, 1e-4, True), (1e-4, 1.1e-4, False), (1e-6, 1e-4, False), (1e-2, 1e-2, False),
+@pytest.mark.parametrize(("of_eager", "of_ours", "quantizes", "right"), [
+    (1e-4, 1e-4, True, True), (1e-4, 1.1e-4, True, False), (1e-6, 1e-4, True, False),
+    (1e-2, 1e-2, True, False), (1e-4, 1e-4, False, False),
 ])  # fmt: skip
-def test_ours_may_err_as_much_as_an_eager_that_is_right(of_eager, of_ours, right):
+def test_ours_may_err_as_much_as_an_eager_that_is_right(of_eager, of_ours, quantizes, right):
     ours = called("ours", lambda x: 2 * x * (1 + of_ours), kind=OURS)
     eager = called("eager", lambda x: 2 * x * (1 + of_eager))
-    case = made_up(lambda x: x * 2, ours, eager)
+    case = replace(made_up(lambda x: x * 2, ours, eager), quantizes=quantizes)
     made = prepared(case, case.contestants, case.drawn(case.few, "cpu", seed=1))
     checked(made)
     assert ("ours" in made.runs) is right

@@ -100,6 +100,7 @@ def accurate(name):
 erfc = np.vectorize(math.erfc, [float])
 EXACT = {
     "_exp": np.exp,
+    "_expm1": np.expm1,
     "_sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "_silu": lambda x: x / (1 + np.exp(-x)),
     "_tanh": np.tanh,
@@ -108,7 +109,7 @@ EXACT = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in ACCURATE if name != "_gelu"])
+@pytest.mark.parametrize("name", [name for name in ACCURATE if name != "_gelu"])  # erf is Triton's
 @pytest.mark.parametrize("most", [1.0, 20.0, 85.0])
 def test_accurate_functions_are_off_by_few_units(name, most):
     x = np.random.default_rng(0).uniform(-most, most, 20000).astype(np.float32)
@@ -152,6 +153,27 @@ def test_functions_at_the_ends(name):
     ends = {"_sigmoid": [0, 0, 0, 1, 1, 1, np.nan], "_tanh": [-1, -1, -1, 1, 1, 1, np.nan]}
 
     np.testing.assert_allclose(called(name, HELPERS)(x), ends.get(name, vanishes), atol=1e-30)
+
+
+def test_sigmoid_is_a_half_at_0_and_never_less_above():
+    """Programs compare and round it: 0 is what padding, masks and ReLU leave."""
+    x = np.sort(np.concatenate([FLOAT16[FLOAT16 >= 0], np.float32([1e-30, 1e-8, 6e-8, 1e-7])]))
+    found = called("_sigmoid", HELPERS)(x)
+
+    assert found[0] == 0.5
+    assert np.all(found >= 0.5)
+
+
+def test_sigmoid_vanishes_as_late_as_float32_does():
+    x = np.arange(-100, 0, dtype=np.float32)
+    with np.errstate(divide="ignore"):
+        found = np.log(called("_sigmoid", HELPERS)(x))
+
+    np.testing.assert_allclose(found, x - np.log1p(np.exp(x)), atol=2e-2)
+
+
+def test_tanh_keeps_the_sign_of_0():
+    assert np.signbit(called("_tanh", HELPERS)(np.float32([-0.0]))).all()
 
 
 def test_exp_at_the_ends():

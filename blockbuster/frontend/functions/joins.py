@@ -216,7 +216,7 @@ def embedding(indices: Array, weight: Array) -> Array:
     return take(weight, indices, 0)
 
 
-def item(x: Array, key: Any) -> Array:
+def indexed(x: Array, key: Any) -> Array:
     """``x[key]`` as torch spells it, where ``x`` is a tensor that was captured."""
     return x[key]
 
@@ -277,6 +277,6 @@ ROWS = (
         examples=(example("M N", 1, "int: B"),), reference=lambda x, axis, i: np.take(x, i, axis)),
     Row(embedding, _GROUP, torch=("nn.functional.embedding",), note=_CALL,
         examples=(example("int: B M", "N K"),), reference=lambda i, w: np.take(w, i, 0)),
-    Row(item, _GROUP, torch=("Tensor.__getitem__",), public=False,
+    Row(indexed, _GROUP, torch=("Tensor.__getitem__",), public=False,
         examples=(example("N K", "int: B"),), reference=lambda x, i: x[i]),
 )  # fmt: skip

@@ -131,9 +131,9 @@ class Choice:
 
     @property
     def least(self) -> float:
-        """The microseconds that no schedule near its default one goes below, each launch by the
-        host: without chunks there are fewer kernels. Nor is any faster than that by more than
-        searches have gained.
+        """Microseconds that no schedule is expected to go below: the closed form's bound with
+        launches by the host, of fewer kernels without chunks; or the price of the default schedule
+        over the most that a search has gained, if that is higher.
         """
         if self.cost is None or self.scheduled is None:
             return self.price

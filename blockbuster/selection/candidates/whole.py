@@ -123,8 +123,8 @@ class WholeDims:
         return dims
 
     def _fits_tiles(self, dims: Sequence[Dim], sizes: Mapping[Dim, int]) -> bool:
-        known = all(sizes[size_class(dim)] > 0 for dim in dims)
-        return known and self._tiles.fit(self._sites.with_tied(dims), sizes)
+        are_some = all(sizes[size_class(dim)] > 0 for dim in dims)
+        return are_some and self._tiles.fit(self._sites.with_tied(dims), sizes)
 
     def _with(self, dims: tuple[Dim, ...], dim: Dim) -> tuple[Dim, ...]:
         return tuple(sorted((*dims, dim), key=self._all.index))

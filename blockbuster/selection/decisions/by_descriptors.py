@@ -51,7 +51,7 @@ def _described(scheduled: Scheduled, long: Sequence[int], begun: Scheduled) -> S
     ``begun``: the same after its first moves, none of which makes stages.
     """
     made, known = begun, len(begun.moves)
-    assert scheduled.moves[:known] == begun.moves, "its first moves"
+    assert scheduled.moves[:known] == begun.moves, "`before` does not begin `scheduled`"
     lines = tuple(parsed("".join(f"{applied}\n" for applied in scheduled.moves[known:])))
     if not any(_is_stage(line, long) for line in lines):
         return scheduled

@@ -26,7 +26,7 @@ from blockbuster.selection.priors import PRIORS
 
 def fitting(scheduled: Scheduled, before: Scheduled) -> Cost | None:
     """What a schedule costs as it will be laid out; None if a program does not fit, or no rate is
-    known for it. ``before``: the same before warps and stages.
+    known for it. ``before``: the same before its first stages.
     """
     if not is_held(scheduled):
         return None

@@ -48,9 +48,9 @@ def cancelling(program: ArrayProgram, *, products: bool = False) -> frozenset[Va
 
     That is how variances are written that lose digits where the mean is many deviations.
     A sum times numbers that it was not made of is no square, but a multiple of it: a batch norm
-    behind a convolution. Both are terms of one sum: with d = x - mean(x) of a product x, the value
-    mean(square(d)) + 1e-5 is made of both kinds, and has lost nothing. ``products``: those of
-    matrices may be such sums of squares, too.
+    behind a convolution. The two are different operands of one difference: the sum
+    mean(square(x - mean(x))) + 1e-5 contains both kinds in one operand, and loses no digits.
+    ``products``: those of matrices may be such sums of squares, too.
     """
     linear = (*LINEAR, PRODUCT) if products else LINEAR
     folds = ("sum", "mean", PRODUCT) if products else ("sum", "mean")

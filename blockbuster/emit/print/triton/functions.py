@@ -1,10 +1,11 @@
 """Functions that Triton lacks, or has without NaN handling; an emitted file defines those it calls.
 
 Triton's division, sqrt and exp are the GPU's approximations: off by a unit in the last place of
-float32, exp by up to 63 (measured; the error grows with the argument). Sigmoids, tanh and gelu of
-``HELPERS`` are off by up to 7e-6 of their value, and take half of the instructions that digits of
-float32 would: behind a product nothing hides them. These errors do not show in results in float16
-or bfloat16; for float32 results, ``ACCURATE`` holds the replacements.
+float32, exp by up to 63 (measured; the error grows with the argument). Tanh and gelu of ``HELPERS``
+are off by up to 7e-6 of their value (gelu below -5.6 by more, where it is 1e-7 and less), and take
+half of the instructions that digits of float32 would: behind a product nothing hides them. These
+errors do not show in results in float16, nor in bfloat16 but for such tiny ones; for float32
+results, ``ACCURATE`` holds the replacements.
 """
 
 from __future__ import annotations
@@ -86,9 +87,13 @@ def _square(x):
     "_sigmoid": (
         '''
 def _sigmoid(x):
-    """1 / (1 + exp(-x)): a root takes fewer instructions than a quotient."""
-    root = tl.rsqrt(1.0 + tl.exp2(x * -1.4426950408889634))
-    return root * root
+    """1 / (1 + exp(-x)), without overflow, and 1/2 at 0."""
+    small = tl.exp2(tl.abs(x) * -1.4426950408889634)
+    whole = 1.0 + small
+    root = tl.rsqrt(whole)  # it takes fewer instructions than a quotient, with a Newton step, too
+    near = root * root
+    share = tl.fma(near, tl.fma(-whole, near, 1.0), near)
+    return tl.where(x >= 0.0, share, small * share)
 ''',
         (),
     ),
@@ -100,7 +105,8 @@ def _silu(x):
         ("_sigmoid",),
     ),
     # the polynomial: a fit of log2(erfc(a / sqrt(2))) / a up to 5.6, where h is 1e-8: its largest
-    # error is 7e-6 of h; tl.erf takes 29 instructions, most of them to choose coefficients
+    # error is 7e-6 of h there. Beyond, digits are lost of numbers for which a formula with erf has
+    # 0. tl.erf takes 29 instructions, most of them to choose coefficients
     "_gelu": (
         '''
 def _gelu(x):
@@ -119,7 +125,7 @@ def _gelu(x):
 def _tanh(x):
     """tanh, also near 0: 1 - 2 / (1 + exp(2 x)) would lose digits there."""
     s = x * x
-    near = x + x * s * (-0.3332456946372986 + s * 0.1287640780210495)
+    near = x * (1.0 + s * (-0.3332456946372986 + s * 0.1287640780210495))  # -0 stays -0
     root = tl.rsqrt(1.0 + tl.exp2(x * 2.8853900817779268))
     return tl.where(tl.abs(x) < 0.25, near, 1.0 - 2.0 * root * root)
 ''',
@@ -156,12 +162,12 @@ def _log1p(x):
 ''',
         (),
     ),
-    # the polynomial: (exp(x) - 1 - x) / x^2 for |x| < 1/2, interpolated at Chebyshev nodes. The
-    # largest relative error is 3e-7 with rounding, and 4e-7 beyond, where exp(x) - 1 cancels least
+    # the polynomial: (exp(x) - 1 - x) / x^2 for |x| < 1/2, interpolated at Chebyshev nodes: its
+    # largest error is 3e-7 of the result, with rounding. Beyond, that of exp decides
     "_expm1": (
         '''
 def _expm1(x):
-    """exp(x) - 1 to float32 accuracy, also near 0."""
+    """exp(x) - 1, also near 0."""
     p = 0.041666179895401 + x * (0.008395552635192871 + x * 0.0013966609258204699)
     p = 0.5 + x * (0.1666627675294876 + x * p)
     return tl.where(tl.abs(x) < 0.5, x * tl.fma(x, p, 1.0), tl.exp(x) - 1.0)
@@ -305,6 +311,16 @@ def _tanh(x):
     near = x + x * s * (-0.3333325984546392 + s * (0.13330830291283585 + s * p))
     far = 1.0 - tl.div_rn(2.0, _exp(2.0 * tl.abs(x)) + 1.0)
     return tl.where(tl.abs(x) < 0.625, near, tl.where(x < 0.0, -far, far))
+''',
+        ("_exp",),
+    ),
+    "_expm1": (
+        '''
+def _expm1(x):
+    """exp(x) - 1 to float32 accuracy, also near 0."""
+    p = 0.041666179895401 + x * (0.008395552635192871 + x * 0.0013966609258204699)
+    p = 0.5 + x * (0.1666627675294876 + x * p)
+    return tl.where(tl.abs(x) < 0.5, x * tl.fma(x, p, 1.0), _exp(x) - 1.0)
 ''',
         ("_exp",),
     ),

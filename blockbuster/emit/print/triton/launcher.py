@@ -1,7 +1,7 @@
-"""What the launcher of an emitted file does: allocation, one launch per kernel.
+"""What the launcher of an emitted file does, as a value: arrays that are made, one launch a kernel.
 
-Where kernels compute of constants alone, ``prepare`` launches them and returns what they store;
-``launch`` takes that, and calls ``prepare`` where it is not given.
+launcher_text.py prints it. Where kernels compute of constants alone, ``prepare`` launches them and
+returns what they store; ``launch`` takes that, and calls ``prepare`` where it is not given.
 """
 
 from __future__ import annotations
