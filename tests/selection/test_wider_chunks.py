@@ -31,7 +31,7 @@ def chosen(derivation, **sizes):
 
 @pytest.mark.parametrize(
     ("features", "hidden", "block", "chunks"),
-    [(2048, 8192, (64, 128), 4), (4096, 14336, (128, 128), 4)],
+    [(2048, 8192, (128, 64), 4), (4096, 14336, (128, 128), 4)],
 )
 def test_long_sums_of_few_rows_run_in_more_chunks(derivation, features, hidden, block, chunks):
     """Columns are twice as many with twice the chunks, but for a quarter of the bytes at most."""

@@ -222,40 +222,36 @@ def best_plan(
     are.
     """
     steps, guesses = Steps(before, beside), _Guesses(estimate, len(before))
-    prices: dict[Part, Price] = {}
-    if every:
-        new, limit = steps.with_whole(), inf
-    else:
-        total = steps.best(partial(guesses.length, more=True))[0]
-        whole = steps.is_within_cap and not guesses.length(steps.all, more=True) > far * total
-        new, limit = [*first, *([steps.all] if whole else [])], LEAST_GAIN * total
-    rough: dict[Part, float] = {}  # parts with rough prices, and a limit above which they are
+    known = _Known(price, guesses)
+    total = inf if every else steps.best(partial(guesses.length, more=True))[0]
+    whole = steps.is_within_cap and not guesses.length(steps.all, more=True) > far * total
+    new = steps.with_whole() if every else [*first, *([steps.all] if whole else [])]
     while True:
-        for part in new:
-            prices[part] = price(part, limit)
-            rough.pop(part, None)
-        rough |= {part: limit for part in new if prices[part].rough}
-        guesses.note({part: prices[part].length for part in new}, rough)
-        tried = sum(1 for part, one in prices.items() if part & (part - 1) and not one.again)
-        more = tried < budget
+        known.ask(new, LEAST_GAIN * total)
+        more = known.tried < budget
         total, parts = steps.best(partial(guesses.length, more=more))
-        new = [part for part in parts if part not in prices]
+        new = known.without_price(parts)
         if not new and more and len(before) <= PRIORS.doubted_units:
-            new = [part for part in steps.best(guesses.least)[1] if part not in prices]
-        if not (new or steps.is_within_cap) and more and len(parts) == 2 and not every:
-            new = [part for part in steps.with_whole()[:1] if part not in prices]
-        limit = inf if every else LEAST_GAIN * total
-        if not new:  # some may be worth more than it seemed
-            new = [part for part, most in rough.items() if most < limit]
+            new = known.without_price(steps.best(guesses.least)[1])
+        if not (new or steps.is_within_cap) and more and len(parts) == 2:
+            new = known.without_price(steps.with_whole()[:1])
+        new = new or known.rough_below(LEAST_GAIN * total)
         if not new:
             break
-    near = None
+    return _best_of(steps, parts, total, known, bound, every)
+
+
+def _best_of(
+    steps: Steps, parts: tuple[Part, ...], total: float, known: _Known, bound: Length, every: bool
+) -> Best:
+    """The plan of ``parts``, of length ``total``, or of one part if that is as good."""
+    prices, near = known.prices, None
     if not every and _is_as_good(steps.all, parts, prices, total):
         near = None if len(parts) == 1 else sum(prices[part].us for part in parts)
         parts = (steps.all,)
 
     def least(part: Part) -> float:
-        return prices[part].us if part in prices and part not in rough else bound(part)
+        return prices[part].us if part in prices and part not in known.rough else bound(part)
 
     smaller, _ = steps.best(lambda part: inf if part == steps.all else least(part))
     taken = sum(prices[part].us for part in parts)
@@ -274,6 +270,37 @@ def _is_as_good(
         return False
     fewer = prices[whole].kernels < sum(prices[part].kernels for part in parts)
     return fewer or prices[whole].length <= total
+
+
+class _Known:
+    """The prices of parts, as they are asked for; ``rough`` ones with a limit above which they are.
+    """
+
+    def __init__(self, price: Callable[[Part, float], Price], guesses: _Guesses) -> None:
+        self._price, self._guesses = price, guesses
+        self.prices: dict[Part, Price] = {}
+        self.rough: dict[Part, float] = {}
+
+    def ask(self, parts: Sequence[Part], limit: float) -> None:
+        """Price ``parts``, roughly where they take far more than ``limit``."""
+        for part in parts:
+            self.prices[part] = self._price(part, limit)
+            self.rough.pop(part, None)
+        self.rough |= {part: limit for part in parts if self.prices[part].rough}
+        self._guesses.note({part: self.prices[part].length for part in parts}, self.rough)
+
+    @property
+    def tried(self) -> int:
+        """How many parts of several units were priced, of equal ones the first."""
+        return sum(1 for part, one in self.prices.items() if part & (part - 1) and not one.again)
+
+    def without_price(self, parts: Sequence[Part]) -> list[Part]:
+        """Those that were not asked for."""
+        return [part for part in parts if part not in self.prices]
+
+    def rough_below(self, limit: float) -> list[Part]:
+        """Those with rough prices that may be worth more than it seemed, for this limit."""
+        return [part for part, most in self.rough.items() if most < limit]
 
 
 class _Guesses:
