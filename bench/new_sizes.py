@@ -103,16 +103,16 @@ def drawing(device: str) -> Callable[..., Any]:
 
 
 class Work:
-    """Counts what a call does beside looking up: choices of a class, and runs of launchers."""
+    """Counts what a call does beside looking up: choices of a class, and files compiled."""
 
     def __init__(self, function: Jitted) -> None:
         self._function = function
-        self.launchers = 0
-        launched = Recording.first
+        self.files = 0
+        first = Recording.first
 
         def counted(recording: Recording, tensors: list[Any]) -> Any:
-            self.launchers += 1
-            return launched(recording, tensors)
+            self.files += 1
+            return first(recording, tensors)
 
         Recording.first = counted  # type: ignore[method-assign]
 
@@ -121,7 +121,7 @@ class Work:
         families = [traced.family for traced in self._function._traced.values()]
         classes = [c for f in families for g in f._classes._groups.values() for c in g.plans]
         alone = sum(len(f._classes._exact) for f in families)
-        return len(families), len(classes), alone, self.launchers
+        return len(families), len(classes), alone, self.files
 
     def plans(self) -> int:
         """How many plans serve all sizes."""
@@ -133,8 +133,8 @@ class Work:
         for traced in self._function._traced.values():
             for one in traced.compiled:
                 for on_gpu in one._gpus.values():
-                    for relaunch in on_gpu.known.values():
-                        for kernels in relaunch._known.values():
+                    for launches in on_gpu.known.values():
+                        for kernels in launches._known.values():
                             found |= {id(kernel.function): kernel for kernel in kernels}
         return len(found)
 

@@ -27,8 +27,9 @@ from blockbuster.frontend.on_tensors import Noise, Way
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.rows import rows_of
 from blockbuster.runtime.first_launch import Finding, Refused, Run
+from blockbuster.runtime.launch import ALIGNED
 from blockbuster.runtime.room import NoRoom, room, taken, too_much
-from blockbuster.runtime.tensors import ALIGNED, common_dtype, dtype_name
+from blockbuster.runtime.tensors import common_dtype, dtype_name
 
 Tensor = Any
 

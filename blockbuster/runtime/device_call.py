@@ -7,8 +7,7 @@ from operator import is_
 from typing import Any
 
 from blockbuster.errors import NOT_TAKEN, a_kind, shown_lines
-from blockbuster.runtime.launch import from_host, to_host
-from blockbuster.runtime.tensors import ALIGNED
+from blockbuster.runtime.launch import ALIGNED, from_host, to_host
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan import Sizes, call_on_host, check_results, noted, shown
 

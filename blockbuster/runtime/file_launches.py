@@ -19,6 +19,7 @@ from blockbuster.emit.target.compiler import Compilation, compiled_for_launch
 from blockbuster.emit.target.starting import starter
 from blockbuster.emit.tile.launch_spec import LaunchSpec, Section, Start, value
 from blockbuster.ir.types import Dim
+from blockbuster.runtime.launch import ALIGNED
 from blockbuster.runtime.launches import (
     Described,
     Keeps,
@@ -29,7 +30,6 @@ from blockbuster.runtime.launches import (
     laid_out,
 )
 from blockbuster.runtime.numbers import Arithmetic, Found, Started
-from blockbuster.runtime.tensors import ALIGNED
 
 if TYPE_CHECKING:
     from blockbuster.emit.target.gpu import Gpu
@@ -78,11 +78,11 @@ class FileLaunches:
 
     def _pattern(self, found: Found, tensors: Sequence[Tensor]) -> Any:
         """What kernels are known by; None where offsets are wide."""
-        if max(found.all) >= LARGEST:
+        if max(found.numbers) >= LARGEST:
             return None
         aligned = [not t.data_ptr() % ALIGNED for t in tensors]
         still = [0 in t.stride() for t in tensors] if self._describes else []
-        return found.told, found.even, *aligned, *still
+        return found.classes, found.even, *aligned, *still
 
     def learn(self, pattern: Any, laid: Laid) -> None:
         """Let other layouts have the kernels that were compiled for one of this pattern."""

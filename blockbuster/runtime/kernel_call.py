@@ -25,8 +25,8 @@ from blockbuster.errors import LaunchError, message
 from blockbuster.runtime.file_launches import FileLaunches, First
 from blockbuster.runtime.first_launch import Finding, FirstChecks, Refused, Run
 from blockbuster.runtime.kept import Kept
-from blockbuster.runtime.launch import as_parameters, run_interpreted
-from blockbuster.runtime.tensors import ALIGNED, described
+from blockbuster.runtime.launch import ALIGNED, as_parameters, run_interpreted
+from blockbuster.runtime.tensors import described
 
 if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel

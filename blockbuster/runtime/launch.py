@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Arrays = Mapping[str, Any]
 Job = tuple["Kernel", Arrays]
-UNALIGNED = 15
-"""The bits of an address that are 0 where Triton compiles accesses for aligned pointers."""
+ALIGNED = 16
+"""Bytes: Triton compiles pointers to multiples of it into wider accesses."""
 
 
 def as_parameters(
@@ -199,7 +199,7 @@ def guard_of(values: Sequence[Any]) -> Callable[[tuple[Any, ...]], bool] | None:
 
     None unless these are aligned tensors with elements, and for a torch that has no such guard.
     """
-    if not values or not all(map(_is_told, values)):
+    if not values or not all(map(_is_guarded, values)):
         return None
     differentiates = any(value.requires_grad for value in values)  # so does a guard, in any mode
     records = import_module("torch").is_grad_enabled
@@ -216,16 +216,16 @@ def guard_of(values: Sequence[Any]) -> Callable[[tuple[Any, ...]], bool] | None:
         if len(given) != number or not check(*given) or (differentiates and records()):
             return False
         for tensor in given:  # noqa: SIM110 -- a generator takes longer than all of this
-            if tensor.data_ptr() & UNALIGNED:
+            if tensor.data_ptr() % ALIGNED:
                 return False
         return True
 
     return same
 
 
-def _is_told(value: Any) -> bool:
+def _is_guarded(value: Any) -> bool:
     has_elements = hasattr(value, "data_ptr") and value.numel()
-    return bool(has_elements) and not value.data_ptr() & UNALIGNED
+    return bool(has_elements) and not value.data_ptr() % ALIGNED
 
 
 def to_host(tensor: Any) -> Array:

@@ -37,13 +37,13 @@ Started = tuple[int, Numbers]
 class Found(NamedTuple):
     """The numbers for arrays of one layout.
 
-    ``all``: those that change with it. ``told``: the class in which Triton puts each kernel
+    ``numbers``: those that change with it. ``classes``: that in which Triton puts each kernel
     argument among them (2: it is 1, 1: a multiple of 16, 0: any other), by which it compiles
     kernels anew. ``even``: by start, the powers of two that its kernel is told.
     """
 
-    all: Numbers
-    told: Numbers
+    numbers: Numbers
+    classes: Numbers
     even: tuple[Numbers, ...]
     made: Sequence[Made]
     starts: Sequence[Started]
@@ -59,8 +59,8 @@ class Arithmetic:
         begun = [f"({of.name(start.grid)}, {of.tuple(start.numbers)})" for start in starts]
         even = [_tuple([of.even(numbers) for _, numbers in start.even]) for start in starts]
         spans = [of.span(array) for array in spec.launch.inputs]
-        told = of.told(starts)
-        parts = map(_tuple, ([*of.made, *spans], told, even, made, begun))
+        classes = of.classes(starts)
+        parts = map(_tuple, ([*of.made, *spans], classes, even, made, begun))
         self._function = function_of(f"lambda s, z, d: ({', '.join(parts)})", "a launch's numbers")
         self._dims = [*of.dims]
         self._dtypes = [dtype_of(array.dtype) for array in spec.made]
@@ -137,7 +137,7 @@ class _Texts:
         pairs = zip(array.shape, steps, strict=True)
         return sum_of([f"{self.name(extent)} * {self.name(step)}" for extent, step in pairs])
 
-    def told(self, starts: Iterable[Start]) -> Iterator[str]:
+    def classes(self, starts: Iterable[Start]) -> Iterator[str]:
         """Triton's class of each number that changes (see ``Found``), each once."""
         names = [self.name(number) for start in starts for number in start.numbers]
         for name in dict.fromkeys(names):

@@ -13,13 +13,12 @@ import numpy as np
 
 from blockbuster.errors import LaunchError, a_kind, message
 from blockbuster.ir.dtypes import FLOAT8, OWN, deciding
-from blockbuster.runtime.launch import records_gradients
+from blockbuster.runtime.launch import ALIGNED, records_gradients
 
 FLOATS = (FLOAT8, "float16", "bfloat16", "float32", "float64")
 KNOWN = (*FLOATS, *OWN)
 PLAIN = (np.ndarray, np.memmap)
 """Arrays without rules of their own: masked ones are summed without what they mask."""
-ALIGNED = 16  # bytes: Triton compiles aligned pointers into wider accesses
 
 
 @dataclass(frozen=True)

@@ -277,7 +277,7 @@ def test_triton_tells_numbers_and_pointers_apart_as_we_do(torch):
     by_pattern = {}
     for value in NUMBERS:
         if value < LARGEST:
-            pattern = numbers([], {"N": value}).told
+            pattern = numbers([], {"N": value}).classes
             by_pattern.setdefault(pattern, set()).add(kernel(value))
     assert [len(kernels) for kernels in by_pattern.values()] == [1, 1, 1]
     x = torch.zeros(64)
