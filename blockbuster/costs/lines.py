@@ -117,7 +117,7 @@ def indexed(view: View, tile: Tile, loops: Collection[Dim]) -> int:
 
 
 def requests(
-    view: View, tile: Tile, layouts: Layouts, extents: Extents, columns: bool = False
+    view: View, tile: Tile, layouts: Layouts, extents: Extents, *, columns: bool = False
 ) -> int:
     """How often an access asks for a line: once for each that it touches, and again wherever lanes
     load elements one by one that are no neighbours, or begin where no wide load can.
@@ -128,7 +128,7 @@ def requests(
     lines count once. Convolutions took it 303 (3 x 3 windows of 56 x 56), 300 (dilated) and 120
     (strided): 292, 271 and 110, or 209, 209 and 54.
     """
-    touched = pieces(view, tile, extents, LINE, columns)
+    touched = pieces(view, tile, extents, LINE, columns=columns)
     axis, last = view.dims[-1] if view.dims else None, _last_run(view, tile)
     if last is None or not isinstance(axis, Strided) or tile not in layouts.known:
         return touched
@@ -169,7 +169,7 @@ def is_across(view: View, tile: Tile, tiling: Tiling) -> bool:
     return len(lanes) == 2 and view.sliced(tile)[-1] != lanes[-1]
 
 
-def pieces(view: View, tile: Tile, extents: Extents, size: int, columns: bool = False) -> int:
+def pieces(view: View, tile: Tile, extents: Extents, size: int, *, columns: bool = False) -> int:
     """How many pieces of ``size`` bytes a tile of an access touches, in an array without gaps.
     ``columns``: it lies in registers with its two axes exchanged.
 

@@ -265,9 +265,9 @@ class Counting:
         wide = copied_at_once(stmt.view, tile, self.tiling, self.extents)
         tiles = self.extents.tiles(loops)
         if not (isinstance(stmt, Load) and lines.is_near(stmt.view, self.extents)):
-            view, columns = stmt.view, self.arrived.get(tile, tile) in self.columns
-            sums.lines += tiles * lines.requests(view, tile, self.layouts, self.extents, columns)
-            sums.sectors += tiles * SECTOR * pieces(view, tile, self.extents, SECTOR, columns)
+            view, turned = stmt.view, {"columns": self.arrived.get(tile, tile) in self.columns}
+            sums.lines += tiles * lines.requests(view, tile, self.layouts, self.extents, **turned)
+            sums.sectors += tiles * SECTOR * pieces(view, tile, self.extents, SECTOR, **turned)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
             inner = {loop.dim for loop in loops} - set(self.extents.nest.grid)
             each = COPIED + lines.indexed(stmt.view, tile, inner)

@@ -37,13 +37,13 @@ class Step:
         """Of one run in each of so many programs, side by side on a processor."""
         return self.combined([programs * each for each in self.resources.values()], self.chain)
 
-    def combined(self, parts: Sequence[float], chain: float, apart: float = 0.0) -> float:
+    def combined(self, parts: Sequence[float], chain: float, alone: float = 0.0) -> float:
         """Seconds of the whole step: between the longest part (``overlap`` without bounds: all
-        others run meanwhile) and the sum of all (1). No part overlaps with what is ``apart``.
+        others run meanwhile) and the sum of all (1). No part overlaps with what runs ``alone``.
         """
         if self.streams:
-            return max(_mean(parts, self.overlap) + apart, chain)
-        return _mean((*parts, chain), self.overlap) + apart
+            return max(_mean(parts, self.overlap) + alone, chain)
+        return _mean((*parts, chain), self.overlap) + alone
 
 
 def _mean(parts: Sequence[float], exponent: float) -> float:

@@ -29,7 +29,7 @@ long as without; those that want more take up to 33 times as long.
 """
 
 
-UNITS = ("vector", "special", "issue")
+VALUE_UNITS = ("vector", "special", "issue")
 """The resources of warps that compute values other than dots."""
 
 
@@ -194,11 +194,11 @@ def side_by_side(steps: tuple[Step, ...], programs: int, turns: bool = False) ->
     like = _longest(loops if turns and loops else steps, programs)
     behind = [step for step in steps if like.streams and not step.streams]
     names = dict.fromkeys(name for step in steps for name in step.resources)
-    mixed = {name: loops if behind and name in UNITS else steps for name in names}
+    mixed = {name: loops if behind and name in VALUE_UNITS else steps for name in names}
     busy = [sum(s.runs * s.resources.get(name, 0.0) for s in mixed[name]) for name in mixed]
     chain = sum(step.runs * step.chain for step in steps)
-    apart = sum(step.runs * step.values for step in behind)
-    return like.combined([programs * each for each in busy], chain, programs * apart)
+    alone = sum(step.runs * step.values for step in behind)
+    return like.combined([programs * each for each in busy], chain, programs * alone)
 
 
 def _longest(steps: Sequence[Step], programs: int) -> Step:

@@ -33,20 +33,19 @@ FOLDED = {"add": "sum", "maximum": "max", "minimum": "min"}
 """The fold of several elements by an operator."""
 BY_HAND = ("div", "mul", "tanh", *FOLDED)
 """The operators at which functions that are written by hand end."""
-X, LARGE = "x", "large"
-"""In a form: any array, the same everywhere; and a number from which on tanh(x) is the tanh of the
-softplus of x but for 1e-12 (``LINEAR``).
-"""
 LINEAR = 15.0
+"""From here on x is its softplus up to 4e-7, and the tanh of both is 1 up to 1e-12."""
+X, LARGE = "x", "large"
+"""In a form: any array, the same one wherever it stands; any number from ``LINEAR`` on."""
 Form = str | Const | tuple[Any, ...]
 """An operator with the forms of its operands, a number, ``X`` or ``LARGE``."""
-LOGISTIC: Form = ("add", ONE, ("exp", ("neg", X)))
+_LOGISTIC: Form = ("add", ONE, ("exp", ("neg", X)))
 _SAFE: Form = ("add", ("maximum", X, ZERO), ("log1p", ("exp", ("neg", ("abs", X)))))
-SOFTPLUS: tuple[Form, ...] = (
+_SOFTPLUS: tuple[Form, ...] = (
     ("where", ("gt", X, LARGE), X, _SAFE), _SAFE, ("log1p", ("exp", X)),
     ("log", ("add", ONE, ("exp", X))),
 )  # fmt: skip
-COMMUTE = ("add", "maximum")
+_COMMUTE = ("add", "maximum")
 MOST_PIECES = 16
 """Terms of a chain that are looked at: a chain of thousands would be walked for each of them."""
 
@@ -56,8 +55,8 @@ def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray |
     if op in FOLDED:
         return _of_all_pieces(trace, op, operands)
     if op == "tanh":
-        soft = operands[0].value
-        found = next((x for form in SOFTPLUS for x in _xs(trace, soft, form)), None)
+        operand = operands[0].value
+        found = next((x for form in _SOFTPLUS for x in _arrays_for_x(trace, operand, form)), None)
         return None if found is None else tanh_of_softplus(array_at(trace, found))
     first, second = operands
     if op == "mul":
@@ -68,7 +67,7 @@ def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray |
         return None
     if not isinstance(second, TracedArray) or second.kind != FLOAT:
         return None
-    x = next(_xs(trace, second.value, LOGISTIC), None)
+    x = next(_arrays_for_x(trace, second.value, _LOGISTIC), None)
     if x is not None and scalar(first) == ONE:
         return trace.record("sigmoid", (array_at(trace, x),))
     if x is not None and _is(first, x):
@@ -133,7 +132,7 @@ def _is(x: Any, operand: Operand) -> bool:
     return isinstance(x, TracedArray) and x.kind == FLOAT and x.value == operand
 
 
-def _xs(trace: Trace, operand: Operand, form: Form) -> Iterator[Value | None]:
+def _arrays_for_x(trace: Trace, operand: Operand, form: Form) -> Iterator[Value | None]:
     """The array that stands for ``X`` where an operand has this form; None if the form has no X."""
     if form == X and isinstance(operand, Value):
         yield operand
@@ -143,8 +142,8 @@ def _xs(trace: Trace, operand: Operand, form: Form) -> Iterator[Value | None]:
     elif isinstance(form, tuple):
         made = equation_of(array_at(trace, operand)) if isinstance(operand, Value) else None
         if made is not None and made.op == form[0]:
-            for parts in permutations(form[1:]) if made.op in COMMUTE else (form[1:],):
+            for parts in permutations(form[1:]) if made.op in _COMMUTE else (form[1:],):
                 pairs = zip(made.operands, parts, strict=True)
-                for found in product(*(list(_xs(trace, *pair)) for pair in pairs)):
+                for found in product(*(list(_arrays_for_x(trace, *pair)) for pair in pairs)):
                     if len(known := {x for x in found if x is not None}) == 1:
                         yield known.pop()

@@ -100,8 +100,9 @@ class Considered:
         """The same with the schedules that suit the choices best, if these were left out and one of
         them could take at most so many microseconds.
         """
-        could = self.rest and any(one.least <= limit for one in (self.best, *self.others))
-        return self.rest() if self.rest and could else self
+        if self.rest is None or all(one.least > limit for one in (self.best, *self.others)):
+            return self
+        return self.rest()
 
     @property
     def reason(self) -> str:

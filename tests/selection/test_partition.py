@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from blockbuster.selection.parts.partition import LEAST_GAIN, Price, Steps, best_plan
+from blockbuster.selection.parts.partition import AS_GOOD, Price, Steps, best_plan
 from blockbuster.selection.priors import PRIORS
 
 
@@ -318,8 +318,8 @@ def test_a_part_far_above_the_best_plan_is_priced_roughly_until_that_takes_as_lo
         [0, 1], [2, 1], bound=lambda _: 0.1, estimate=lambda *_: 1.0, price=price, budget=24,
     )  # fmt: skip
 
-    assert asked[0] == (3, pytest.approx(LEAST_GAIN))
-    assert [limit for part, limit in asked if part == 3][1:] == [pytest.approx(100.0 * LEAST_GAIN)]
+    assert asked[0] == (3, pytest.approx(AS_GOOD))
+    assert [limit for part, limit in asked if part == 3][1:] == [pytest.approx(100.0 * AS_GOOD)]
     assert best.parts == (3,)
     assert not best.prices[3].rough
 
@@ -335,7 +335,7 @@ def test_a_part_that_stays_rough_is_asked_for_again_only_as_the_best_plan_gets_l
         [0, 1], [2, 1], bound=lambda _: 0.1, estimate=lambda *_: 3.0, price=price, budget=24,
     )  # fmt: skip
 
-    limits = [limit / LEAST_GAIN for part, limit in asked if part == 3]
+    limits = [limit / AS_GOOD for part, limit in asked if part == 3]
     assert limits == [pytest.approx(3.0), pytest.approx(4.0)]
     assert best.parts == (1, 2)
 

@@ -27,8 +27,8 @@ Length = Callable[[Part], float]
 Estimate = Callable[[Part, Mapping[Part, float]], float]
 
 
-LEAST_GAIN = PRIORS.whole_program_factor
-"""Times as long as a part that a plan of several takes that is better than it."""
+AS_GOOD = PRIORS.whole_program_factor
+"""Up to so many times as long as the best plan of several parts, one part counts as good as it."""
 
 
 class Price(NamedTuple):
@@ -227,7 +227,7 @@ def best_plan(
     whole = steps.is_within_cap and not guesses.length(steps.all, more=True) > far * total
     new = steps.with_whole() if every else [*first, *([steps.all] if whole else [])]
     while True:
-        known.ask(new, LEAST_GAIN * total)
+        known.ask(new, AS_GOOD * total)
         more = known.tried < budget
         total, parts = steps.best(partial(guesses.length, more=more))
         new = known.without_price(parts)
@@ -235,7 +235,7 @@ def best_plan(
             new = known.without_price(steps.best(guesses.least)[1])
         if not (new or steps.is_within_cap) and more and len(parts) == 2:
             new = known.without_price(steps.with_whole()[:1])
-        new = new or known.rough_below(LEAST_GAIN * total)
+        new = new or known.rough_below(AS_GOOD * total)
         if not new:
             break
     return _best_of(steps, parts, total, known, bound, every)
@@ -266,7 +266,7 @@ def _is_as_good(
     if whole not in prices:
         return False
     apart = sum(prices[part].us * prices[part].weight for part in parts)
-    if prices[whole].length > total + (LEAST_GAIN - 1.0) * apart:
+    if prices[whole].length > total + (AS_GOOD - 1.0) * apart:
         return False
     fewer = prices[whole].kernels < sum(prices[part].kernels for part in parts)
     return fewer or prices[whole].length <= total
