@@ -53,11 +53,18 @@ def contestants(fn: Callable[..., Any]) -> tuple[Contestant, ...]:
     if not isinstance(fn, OfModule):
         return (ours(fn), *usual(fn))
 
-    def of_module(at: int, inputs: Inputs) -> Run:
-        return contestants(fn.made_for(*inputs.values()))[at].make(inputs)
+    def of_module(at: int, way: str, inputs: Inputs) -> Run:
+        run: Run = getattr(contestants(fn.made_for(*inputs.values()))[at], way)(inputs)
+        return run
 
     named = contestants(fn.__call__)
-    return tuple(replace(one, make=partial(of_module, at)) for at, one in enumerate(named))
+    return tuple(
+        replace(
+            one, make=partial(of_module, at, "make"),
+            alone=one.alone and partial(of_module, at, "alone"),
+        )
+        for at, one in enumerate(named)
+    )  # fmt: skip
 
 
 def callable_for(fn: Callable[..., Any], arrays: Sequence[Array]) -> Callable[..., Any]:

@@ -80,6 +80,17 @@ def test_programs_are_right_by_jit_on_the_cpu(name):
     assert errors["ours"] <= one.largest
 
 
+def test_a_module_runs_without_calls_of_the_library():
+    one = replace(BY_KEY["outside/grouped-layer-1024x2048"], dtype="float32")
+    with torch.no_grad():
+        alone = taking_part(one, Setting(ours_only=True, library=False))
+        assert [each.alone for each in alone] != [None]
+        made = prepared(one, alone, one.drawn(one.few, "cpu", 1))
+        errors = checked(made)
+    assert made.failed == {}
+    assert errors["ours"] <= one.largest
+
+
 def test_inputs_are_drawn_by_the_names_of_parameters():
     def program(x, w, var, sign, share, labels):
         return x
