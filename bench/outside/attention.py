@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import torch
@@ -248,12 +249,12 @@ def _language() -> Iterator[Case]:
 def _blocks() -> Iterator[Case]:
     few = dict(E=64, N=16, S=16, D=16, F=48, H=1)
     decoder = "B S E, E, E E, N E, N E, S D, S D, E E, E, F E, F E, E F"
-    for rows, width in ((128, 2048), (2048, 4096)):
+    for rows, width in product((128, 2048), (2048, 4096)):
         sizes = dict(B=1, S=rows, E=width, N=width // 4, D=128, F=width * 11 // 4)
         yield case(BLOCKS, decoder_block, decoder, sizes, few=few)
     step = "B E, E, E E, B H T D, B H T D, E E, E, F E, F E, E F"
-    for batch in (1, 16):
-        sizes = dict(B=batch, E=2048, H=4, T=4096, D=128, F=5632)
+    for batch, width in product((1, 16), (2048, 4096)):
+        sizes = dict(B=batch, E=width, H=width // 512, T=4096, D=128, F=width * 11 // 4)
         yield case(BLOCKS, decoder_step, step, sizes, few=few)
     encoder = "B S E, E, E, J E, E E, E, E, F E, F, E F, E"
     sizes = dict(B=16, S=197, E=768, J=2304, F=3072)
