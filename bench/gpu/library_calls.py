@@ -1,4 +1,4 @@
-"""Times of a library's products and convolutions on a GPU, over grids of their sizes.
+"""Times of a library's products, convolutions and attention on a GPU, over grids of sizes.
 
     python -m bench.gpu.library_calls --out $OUT          writes $OUT/library.toml
     python -m bench.gpu.library_calls --out $OUT --only depthwise,transposed
@@ -25,6 +25,7 @@ from typing import Any
 import torch
 
 from bench.records import machine
+from blockbuster.frontend.torch import attended
 
 POOL = 1 << 29  # elements of which operands are cut
 APART = 150e6  # bytes that the operands of a graph's calls have together, at least
@@ -65,7 +66,7 @@ class Meter:
             ended.record()
         torch.cuda.synchronize()
         del kept
-        return 1e3 * statistics.median(b.elapsed_time(e) for b, e in pairs) / calls
+        return 1e3 * float(statistics.median(b.elapsed_time(e) for b, e in pairs)) / calls
 
     def _operands(
         self, shapes: Sequence[Sequence[int]], sizes: Sequence[int], at: int
@@ -84,6 +85,24 @@ def product_us(meter: Meter, m: int, n: int, k: int) -> float:
     if 2.0 * m * n * k > MOST_OPERATIONS or max(m * n, m * k, n * k) > MOST_ELEMENTS:
         return 0.0
     return meter.us(lambda x, w: torch.mm(x, w.t()), [(m, k), (n, k)], m * n)
+
+
+def attention_us(meter: Meter, batches: int, rows: int, keys: int, columns: int) -> float:
+    """Of rows of so many columns. 0 where it is too large."""
+    shapes = [(batches, length, columns) for length in (rows, keys, keys)]
+    if 4.0 * batches * rows * keys * columns > MOST_OPERATIONS:
+        return 0.0
+    way: dict[str, Any] = dict(is_causal=False, scale=None)
+    return meter.us(partial(attended, **way), shapes, prod(shapes[0]))
+
+
+def causal_us(meter: Meter, batches: int, rows: int, columns: int) -> float:
+    """The same of as many keys as rows, each of which sees those up to its own."""
+    if 2.0 * batches * rows * rows * columns > MOST_OPERATIONS:
+        return 0.0
+    way: dict[str, Any] = dict(is_causal=True, scale=None)
+    shape = (batches, rows, columns)
+    return meter.us(partial(attended, **way), [shape] * 3, prod(shape))
 
 
 @dataclass(frozen=True)
@@ -219,6 +238,11 @@ def tables(meter: Meter) -> dict[str, tuple[Axes, Measure]]:
         name: (dict.fromkeys("mnk", lengths), partial(product_us, meter))
         for name, lengths in (("product", LENGTHS), ("product_odd", ODD))
     }
+    among = dict(batches=(4, 32, 128), rows=(1, 64, 256, 1024, 4096, 16384))
+    keys, columns = (64, 256, 1024, 4096, 16384), (64, 128)
+    found["attention"] = dict(**among, keys=keys, columns=columns), partial(attention_us, meter)
+    causal: Axes = dict(batches=among["batches"], rows=keys, columns=columns)
+    found["attention_causal"] = causal, partial(causal_us, meter)
     for name, (measure, rank, grid) in CONVOLUTIONS.items():
         for last in (False, True):
             key = f"{name}_channels_last" if last else name

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blockbuster.frontend.torch import as_tensors, convolved, is_tensor, multiplied
+from blockbuster.frontend.torch import as_tensors, attended, convolved, is_tensor, multiplied
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,38 @@ class LibraryConvolution:
     def channels_last(self) -> bool:
         """True if the channels of ``x`` lie next to each other."""
         return self.x_axes[1] == len(self.x_axes) - 1
+
+
+@dataclass(frozen=True)
+class LibraryAttention:
+    """Attention of queries ``q`` to keys ``k`` with values ``v``: the axes of each in this order:
+    at most two of batches, rows, columns. The result lies as ``q`` does.
+
+    ``scale``: what products are multiplied with; 0: the square root of 1 / columns.
+    ``is_causal``: row m sees keys 0 to m.
+    """
+
+    is_library: ClassVar[bool] = True
+    q_axes: tuple[int, ...]
+    k_axes: tuple[int, ...]
+    v_axes: tuple[int, ...]
+    scale: float
+    is_causal: bool
+
+    def __str__(self) -> str:
+        return "torch.scaled_dot_product_attention"
+
+    def __call__(self, q: Any, k: Any, v: Any) -> Any:
+        axes = (self.q_axes, self.k_axes, self.v_axes)
+        given = [in_order(x, order) for x, order in zip(as_tensors((q, k, v)), axes, strict=True)]
+        made = attended(*given, is_causal=self.is_causal, scale=self.scale or None)
+        made = in_order(made, [self.q_axes.index(axis) for axis in range(len(self.q_axes))])
+        return made if is_tensor(q) else np.asarray(made)
+
+    def extents(self, q: Sequence[int], k: Sequence[int]) -> tuple[int, int, int, int]:
+        """The products of batches, the rows, the keys and the columns, for these shapes."""
+        *batches, rows, columns = [q[axis] for axis in self.q_axes]
+        return prod(batches), rows, k[self.k_axes[-2]], columns
 
 
 def is_library(fn: object) -> bool:

@@ -104,6 +104,31 @@ def convolved(
     return made
 
 
+def attended(q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool, scale: float | None) -> Tensor:
+    """``scaled_dot_product_attention`` over the last two axes, by cuDNN's kernel where it can be.
+
+    At most two axes in front of these. ``is_causal``: row m sees keys 0 to m, however many there
+    are; torch's kernels do not agree on that where there are more keys than rows, or fewer.
+    """
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    mask = None
+    if is_causal and q.shape[-2] != k.shape[-2]:
+        mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()
+    given = [x[(None,) * (4 - x.ndim)] for x in (q, k, v)]
+    fastest_first = [getattr(SDPBackend, name) for name in BACKENDS]
+    with sdpa_kernel(fastest_first, set_priority=True):
+        made: Tensor = torch.nn.functional.scaled_dot_product_attention(
+            *given, attn_mask=mask, is_causal=is_causal and mask is None, scale=scale
+        )
+    return made[(0,) * (4 - q.ndim)]
+
+
+BACKENDS = ("CUDNN_ATTENTION", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "MATH")
+"""What computes torch's attention, the fastest on Hopper first."""
+
+
 def tensor_along_axis(name: str, x: Tensor, axis: int | None) -> Tensor:
     """A function of ``protocols.OPAQUE``."""
     over = -1 if axis is None and x.ndim == 1 else axis

@@ -7,6 +7,7 @@ raises Wrong. No reader calls, imports or makes anything that the data names.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -91,6 +92,13 @@ def number(low: int, high: int = LARGEST) -> Read[int]:
         return value
 
     return read
+
+
+def real(value: Any) -> float:
+    """A finite number with a decimal point."""
+    if type(value) is not float or not math.isfinite(value):
+        raise expected("a finite number with a point", value)
+    return value
 
 
 def one_of(words: tuple[str, ...]) -> Read[str]:

@@ -25,6 +25,7 @@ from blockbuster.ir.reading import (
     items,
     number,
     one_of,
+    real,
     record,
     row,
     text,
@@ -153,6 +154,8 @@ def function_to_json(fn: Any, name: str, classes: Classes) -> Any:
 FIELDS: dict[str, Read[Any]] = {
     "int": number(-(2**63)),
     "str": text,
+    "float": real,
+    "bool": flag,
     "Dim": text,
     "Length": read_length,
     "Lengths": read_lengths,

@@ -1,4 +1,4 @@
-"""What calls of a library take on a machine: products and convolutions, measured over their sizes.
+"""What calls of a library take on a machine: products, convolutions and attention, by their sizes.
 
 Each table is a file of ``data/library``, made by ``bench.gpu.library_calls``. A machine without one
 has no library: what was not measured is never chosen.
@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,8 @@ class Library:
 
     product: Grid
     product_odd: Grid
+    attention: Grid
+    attention_causal: Grid
     convolutions: Mapping[str, Grid]
 
     @functools.cached_property
@@ -121,6 +123,18 @@ class Library:
         """Microseconds of an M x K by a K x N matrix."""
         odd = n % IN_ONE_LOAD or k % IN_ONE_LOAD
         return (self.product_odd if odd else self.product).at(m, n, k)
+
+    def attention_us(
+        self, batches: int, rows: int, keys: int, columns: int, *, is_causal: bool
+    ) -> float:
+        """Microseconds of attention of rows of so many columns to so many keys. Causal, but not
+        square: infinite, for it was not measured; and for more columns than were.
+        """
+        if columns > self.attention.axes[-1][-1] or (is_causal and rows != keys):
+            return inf
+        if is_causal:
+            return self.attention_causal.at(batches, rows, columns, powers=(1, 2, 1))
+        return self.attention.at(batches, rows, keys, columns)
 
     def convolution_us(self, of: Convolution) -> float:
         """Microseconds of a convolution. Lines are told as images of as many taps and elements
@@ -170,7 +184,8 @@ def _read(name: str) -> Library:
     data = resources.files("blockbuster.machines") / "data" / "library" / f"{name}.toml"
     tables = tomllib.loads(data.read_text(encoding="utf-8"))
     grids = {table: _grid(one) for table, one in tables.items()}
-    return Library(grids.pop("product"), grids.pop("product_odd"), grids)
+    others = ("product", "product_odd", "attention", "attention_causal")
+    return Library(convolutions=grids, **{name: grids.pop(name) for name in others})
 
 
 def _grid(table: Mapping[str, Any]) -> Grid:

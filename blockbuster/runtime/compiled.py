@@ -21,7 +21,11 @@ from blockbuster.frontend.copies import (
     CopySplit,
     CopyWindows,
 )
-from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
+from blockbuster.frontend.library_calls import (
+    LibraryAttention,
+    LibraryConvolution,
+    LibraryProduct,
+)
 from blockbuster.frontend.lower import WholeArrays
 from blockbuster.frontend.moves import Flip, Ranked, Take
 from blockbuster.frontend.program import ArrayProgram
@@ -53,6 +57,7 @@ SAVED = {
         CopySplit,
         CopyWindows,
         Flip,
+        LibraryAttention,
         LibraryConvolution,
         LibraryProduct,
         Product,

@@ -151,6 +151,8 @@ class Priors:
     few_us_on_cpu: float
     little_to_do_factor: float
     library_factor: float
+    library_attention_factor: float
+    attention_by_host_us: float
     elements_at_once: tuple[int, ...]
     kept_classes: int
     tried_sizes: int

@@ -27,6 +27,9 @@ class Generous(Library):
     def convolution_us(self, of):
         return -1e4
 
+    def attention_us(self, *_, is_causal):
+        return -1e4
+
 
 def layer(x, w, b):
     return torch.relu(x @ w + b) * 0.5
@@ -51,11 +54,16 @@ def chain(x, w, u):
     return z @ u
 
 
+def attention(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v) * 0.5
+
+
 CASES = {
     "layer": (layer, ((33, 40), (40, 24), (24,)), 1),
     "convolution": (convolution, ((2, 3, 9, 7), (5, 3, 3, 3), (5,)), 1),
     "turned": (turned, ((2, 4, 5, 7), (4, 3, 3, 3)), 1),
     "separable": (separable, ((2, 6, 5, 7), (6, 1, 3, 3), (4, 6, 1, 1)), 1),
+    "attention": (attention, ((2, 33, 16), (2, 40, 16), (2, 40, 24)), 1),
     "chain": (chain, ((33, 40), (40, 24), (24, 16)), 1),
 }
 

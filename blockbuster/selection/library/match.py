@@ -17,7 +17,8 @@ from blockbuster.selection.parts.operand_views import OPAQUE
 @dataclass(frozen=True)
 class Match:
     """``fn`` of inputs, by their numbers and without axes of one element, gives an array of
-    ``shape``; the equation ``at`` is that array with its axes in ``order``.
+    ``shape``; the equation ``at`` is that array with its axes in ``order``, and those of one
+    element between them.
     """
 
     at: int
@@ -28,7 +29,7 @@ class Match:
 
     def equations(self, program: ArrayProgram, place: int) -> Iterator[Equation]:
         """Its operands without axes of one element, the call, and its result with its axes in
-        order; the first of these is equation ``place``.
+        order and those of one element; the first of these is equation ``place``.
         """
         made, operands = partial(replace, program.equations[self.at]), []
         for port in self.ports:
@@ -41,8 +42,15 @@ class Match:
             operands.append(given)
         called = (("fn", self.fn), ("name", str(self.fn)))
         yield made(op=OPAQUE, operands=tuple(operands), params=called, shape=self.shape)
-        if self.order != tuple(range(len(self.shape))):
-            yield made(op="transpose", operands=(Value(place),), params=(("axes", self.order),))
+        shape = tuple(self.shape[axis] for axis in self.order)
+        if self.order != tuple(range(len(shape))):
+            params = (("axes", self.order),)
+            yield made(op="transpose", operands=(Value(place),), params=params, shape=shape)
+            place += 1
+        if 1 in made().shape:
+            count = iter(range(len(shape)))
+            axes = tuple(None if extent == 1 else next(count) for extent in made().shape)
+            yield made(op="expand", operands=(Value(place),), params=(("axes", axes),))
 
 
 def with_calls(program: ArrayProgram, matches: Sequence[Match]) -> ArrayProgram:

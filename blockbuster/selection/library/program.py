@@ -1,19 +1,25 @@
-"""A program with a library's calls in place of the products that the library computes."""
+"""A program with a library's calls in place of products and attention that it computes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from blockbuster.frontend.kinds import FLOAT, MOVES
 from blockbuster.frontend.library_calls import LibraryProduct
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.graph import Value
 from blockbuster.machines.library import HALVES
+from blockbuster.selection.library.attention import matched_attention
 from blockbuster.selection.library.convolutions import matched_convolution
 from blockbuster.selection.library.extents import Extents
-from blockbuster.selection.library.match import only_reader, shows, with_calls
+from blockbuster.selection.library.match import Match, only_reader, shows, with_calls
 from blockbuster.selection.library.products import matched_product
 from blockbuster.selection.parts.operand_views import PRODUCT
+
+Matcher = Callable[[ArrayProgram, Extents, int], Match | None]
+LAYERS: tuple[Matcher, ...] = (matched_product, matched_convolution)
+ALL: tuple[Matcher, ...] = (matched_attention, *LAYERS)
+"""What a library computes; attention first, of which the first product may be one, too."""
 
 
 def library_program(
@@ -21,8 +27,9 @@ def library_program(
     given: Callable[[str], str],
     kept: Callable[[str], str],
     stored: Collection[Value],
+    matchers: Sequence[Matcher] = ALL,
 ) -> ArrayProgram | None:
-    """``program`` with calls of a library; None if it has no product that a library computes.
+    """``program`` with calls of a library; None if it has nothing that a library computes.
 
     ``given``: the dtypes of its inputs by name; ``kept``: those in which its outputs are;
     ``stored``: the values that eager execution rounds to their dtype. A call reads arrays of one
@@ -33,9 +40,7 @@ def library_program(
     for at, one in enumerate(program.equations):
         if one.op not in (PRODUCT, "mul") or one.kind != FLOAT:
             continue
-        found = (
-            matched(program, extents, at) for matched in (matched_product, matched_convolution)
-        )
+        found = (matched(program, extents, at) for matched in matchers)
         match = next((one for one in found if one is not None), None)
         if match is None or 1 in match.shape:
             continue

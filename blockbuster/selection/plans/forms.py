@@ -7,11 +7,12 @@ from math import inf
 from typing import Protocol
 
 from blockbuster.errors import EmitError, TraceError, shown_lines
+from blockbuster.frontend.library_calls import LibraryAttention
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
 from blockbuster.machines.library import library_of
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.library.program import library_program
+from blockbuster.selection.library.program import ALL, LAYERS, library_program
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.fusers import Fuser, Notes, check_fusers, offered
 from blockbuster.selection.plans.part import Part
@@ -53,8 +54,8 @@ class Forms:
         """
         if part not in self._of:
             whole = _on_whole_arrays(part) if self._on_cpu else None
-            calls = self._with_calls(part) if self._library and library_of(machine) else None
-            found = (part, whole, calls, *offered(part, self.fusers, self.notes))
+            calls = self._with_calls(part) if self._library and library_of(machine) else ()
+            found = (part, whole, *calls, *offered(part, self.fusers, self.notes))
             self._of[part] = tuple(form for form in found if form is not None)
         return self._of[part]
 
@@ -78,7 +79,6 @@ class Forms:
         refused: EmitError | None = None
         rough = False
         is_kept = self._on_cpu or times > PRIORS.whole_program_factor
-        times = times if is_kept else PRIORS.library_factor
         for number, form in enumerate(self.of(part, machine)):
             try:
                 taken = price(form, consider(form, limit), sizes, machine)
@@ -93,7 +93,8 @@ class Forms:
                 steps = (step for step in form.pieces.steps if isinstance(step, Call))
                 users = sum(not (call.is_library or call.only_moves) for call in steps)
                 taken = taken._replace(calls=users)
-            factor = 1.0 if (found and found[0]) or form.by else times
+            ahead = times if is_kept else _ahead(form)
+            factor = 1.0 if (found and found[0]) or form.by else ahead
             if found is None or taken.length * factor < found[1].length:
                 found = number, taken
         if found is None:
@@ -102,19 +103,38 @@ class Forms:
         number, taken = found
         return number, taken._replace(rough=rough)
 
-    def _with_calls(self, part: Part) -> Part | None:
-        stored = stored_by_eager(part.program)
-        try:
-            program = library_program(part.program, part.dtype_given, part.dtype_kept, stored)
-            return part.as_program(program) if program else None
-        except (EmitError, TraceError) as error:
-            reason = shown_lines(str(error))[0]
-            self.notes.add(f"{BY_LIBRARY} is left out: {reason}", part.program)
-            return None
+    def _with_calls(self, part: Part) -> list[Part]:
+        """The part with all calls; and with those but attention, if that is among them."""
+        stored, found = stored_by_eager(part.program), list[Part]()
+        for matchers in (ALL, LAYERS):
+            try:
+                program = library_program(
+                    part.program, part.dtype_given, part.dtype_kept, stored, matchers
+                )
+                form = part.as_program(program) if program else None
+            except (EmitError, TraceError) as error:
+                reason = shown_lines(str(error))[0]
+                self.notes.add(f"{BY_LIBRARY} is left out: {reason}", part.program)
+            else:
+                found += [form] if form is not None else []
+                if form is None or not _attends(form):
+                    break
+        return found
 
 
 def _on_whole_arrays(part: Part) -> WholePart | None:
     return None if why_not_whole(part.program) else WholePart(part)
+
+
+def _ahead(form: Part) -> float:
+    """By how many times a form with calls of a library has to be faster than one in blocks."""
+    return PRIORS.library_attention_factor if _attends(form) else PRIORS.library_factor
+
+
+def _attends(form: Part) -> bool:
+    """True if one of its calls is attention of a library."""
+    calls = (step.fn for step in form.pieces.steps if isinstance(step, Call))
+    return any(isinstance(fn, LibraryAttention) for fn in calls)
 
 
 def _named(form: Part) -> str:

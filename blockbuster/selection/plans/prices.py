@@ -7,7 +7,11 @@ from math import prod
 
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.emit.tile.layouts import WORD
-from blockbuster.frontend.library_calls import LibraryConvolution, LibraryProduct
+from blockbuster.frontend.library_calls import (
+    LibraryAttention,
+    LibraryConvolution,
+    LibraryProduct,
+)
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
@@ -18,6 +22,7 @@ from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.whole_part import WholePart
+from blockbuster.selection.priors import PRIORS
 
 
 def price(
@@ -78,6 +83,11 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
     if isinstance(call.fn, LibraryProduct):
         m, n, k = call.fn.extents(x, w)
         taken, operations = library.product_us(m, n, k), 2.0 * made * k
+    elif isinstance(call.fn, LibraryAttention):
+        of_scores = call.fn.extents(x, w)
+        taken = library.attention_us(*of_scores, is_causal=call.fn.is_causal)
+        taken = max(taken, PRIORS.attention_by_host_us)
+        operations = 4.0 * prod(of_scores) / (2 if call.fn.is_causal else 1)
     else:
         assert isinstance(call.fn, LibraryConvolution), "the other call"
         of = Convolution(*call.fn.extents(x, w, made), call.fn.channels_last, bool(call.fn.more))
