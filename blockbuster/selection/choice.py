@@ -45,7 +45,6 @@ from blockbuster.selection.candidates.candidate import (
     on_a_gpu,
     on_the_cpu,
 )
-from blockbuster.selection.candidates.glance import promising
 from blockbuster.selection.candidates.named import UNFUSED, unfused
 from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
 from blockbuster.selection.candidates.whole import Whole, WholeDims
@@ -240,21 +239,6 @@ class Fused:
         with collection_paused():
             return recorded(contest(found, setting, self._refused, refusals), refusals, self.faults)
 
-    def glance(self, sizes: Mapping[Dim, int], dtype: str, target: str | Machine) -> Considered:
-        """The choice among default schedules, in a fraction of the time that ``consider`` takes.
-
-        Candidates that move or compute several times as much as another are left out (glance.py).
-        Raises EmitError as ``consider`` does.
-        """
-        setting, refusals = Setting(sizes, given_by(dtype), target, in_chunks=True), Refusals()
-        numbers = (*range(1, len(self.snapshots) + 1), *self._whole_for(setting))
-        graphs = {number: self._graph(number) for number in numbers}
-        near = promising(graphs, setting.known, setting.device.machine)
-        found = [c for number in near for c in self._usable(setting, number, 0, refusals)]
-        if not found:
-            return self.consider(sizes, dtype, target)
-        return recorded(found, refusals, self.faults)
-
     def _graph(self, number: int) -> Graph:
         if number <= len(self.derivation.snapshots):  # those beside them need not be made
             return self.derivation.snapshots[number - 1]
@@ -359,7 +343,7 @@ class Fused:
 
     def _choice(self, setting: Setting, number: int, form: Form) -> Choice:
         low, one = self._lower(number), self._beside(number) or self._whole.get(number)
-        if on_cpu := setting.target == CPU:
+        if setting.target == CPU:
             start = typed_for_cpu(low.program, setting.given.arithmetic, self.graph)
             found = on_the_cpu(start, setting)
         else:
@@ -367,25 +351,15 @@ class Fused:
             found = on_a_gpu(start, setting, form)
             if number in self._whole and (reason := rows_too_wide(found.program)):
                 raise EmitError(reason)
-        weight = self._weight(found)
         return Choice(
+            **vars(found),
             lowered=low,
             snapshot=number,
             name=f"{self._name(number)}{form.words}",
-            program=found.program,
-            tiles=found.tiles,
-            blocks=found.blocks,
-            moved=found.moved,
-            price=found.price * weight,
-            processors=1 if on_cpu else setting.device.processors,
-            kernels=found.kernels,
-            key=(number, *found.key),
-            scheduled=found.scheduled,
-            cost=found.cost,
             again=self._again(one, found) if isinstance(one, Again) else None,
             usual=not form.words,
-            weight=weight,
-        )
+            weight=self._weight(found),
+        ).made_as(found)
 
     def _weight(self, found: Candidate) -> float:
         """How many times the microseconds of a candidate count."""

@@ -132,8 +132,6 @@ class Priors:
     operands_apart_forms: int
     over_ancestors_forms: int
     stored_large_factor: float
-    glance_block: int
-    glance_far: float
     lanes_along: int
     whole_elements: int
     whole_elements_beside_dots: int

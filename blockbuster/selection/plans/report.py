@@ -287,6 +287,7 @@ def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
     yield from advice(best)
     if best.again is not None:
         yield f"{best.again.words}: stored, they would move more"
+    processors = best.scheduled.target.processors if best.scheduled else 1
     for chunks in best.program.chunks:
         if is_walked(best.program, chunks):
             yield (
@@ -295,7 +296,7 @@ def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
             )
         else:
             what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
-            yield f"{what}: whole, it would leave most of {best.processors} processors idle"
+            yield f"{what}: whole, it would leave most of {processors} processors idle"
 
 
 def not_one_kernel(plan: Plan, sizes: Sizes) -> str:
