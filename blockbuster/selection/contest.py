@@ -31,7 +31,6 @@ from blockbuster.selection.decisions.beside import beside
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
 from blockbuster.selection.decisions.finer_steps import finer_steps
 from blockbuster.selection.decisions.grouped_grid import grouped
-from blockbuster.selection.decisions.more_warps import more_warps
 from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.persistent import persistent
 from blockbuster.selection.decisions.under_way import under_way
@@ -111,7 +110,7 @@ def best_schedule(default: Scheduled) -> Scheduled:
 
 def _laid_out(one: Variation) -> Scheduled:
     """A chosen schedule with what the closed form does not tell apart."""
-    made = more_warps(finer_steps(under_way(grouped(one.scheduled))))
+    made = finer_steps(under_way(grouped(one.scheduled)))
     described = by_descriptors(made, priced(one.scheduled))  # as it was when it was priced
     return packed(beside(persistent(described)))
 

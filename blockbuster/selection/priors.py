@@ -42,8 +42,6 @@ class Priors:
     longest_line: int
     lanes_across: int
     row_lanes_of_more_warps: int
-    schedulers: int
-    results_of_more_warps: int
     deferred_lanes: int
     deferred_lanes_beside_dots: int
     chunk_iterations: int

@@ -25,6 +25,7 @@ from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
 from blockbuster.selection.decisions.taps_written_out import taps_written_out
+from blockbuster.selection.decisions.usual_settings import KernelSetting, with_settings
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.jams import jams_near, moves_too_much, pays
@@ -35,14 +36,7 @@ from blockbuster.selection.nearby.recut_blocks import (
     others_near,
 )
 from blockbuster.selection.nearby.roles import Roles
-from blockbuster.selection.nearby.settings import (
-    KernelSetting,
-    deeper,
-    others,
-    usual,
-    with_settings,
-    with_stages,
-)
+from blockbuster.selection.nearby.settings import deeper, others, usual, with_stages
 from blockbuster.selection.nearby.walked_grids import Walks, walks_near
 from blockbuster.selection.nearby.wider_chunks import wider_in_chunks
 from blockbuster.selection.priors import PRIORS
