@@ -18,7 +18,7 @@ from functools import cached_property
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
-from blockbuster.rules import Derivation, Match, Materialize, made_safe, safe
+from blockbuster.rules import Derivation, Match, Materialize, safe
 from blockbuster.selection.candidates.operands_apart import with_operands_stored
 from blockbuster.selection.priors import PRIORS
 
@@ -51,14 +51,12 @@ class Snapshots:
 class Apart:
     """Snapshot ``number`` of ``fused``, counted from 1, with statistics taken out of its loops.
 
-    ``derivation`` ends with the steps that do so. ``normalized``: the snapshot is made safe before
-    them, so that rows are normalized before the dots. ``stored``: operands of dots are, too.
+    ``derivation`` ends with the steps that do so. ``stored``: operands of dots are stored, too.
     """
 
     number: int
     derivation: Derivation
     fused: Snapshots
-    normalized: bool = False
     stored: bool = False
 
     @property
@@ -69,9 +67,8 @@ class Apart:
     @property
     def name(self) -> str:
         """Its name among the snapshots."""
-        form = ", its rows normalized before the dots," if self.normalized else ""
         stored = " and operands of dots stored" if self.stored else ""
-        return f"snapshot {self.number}{form} with statistics apart{stored}"
+        return f"snapshot {self.number} with statistics apart{stored}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -90,21 +87,17 @@ class Apart:
         return own > 0 and own > self.fused.fewest_outer_products
 
 
-def apart_from(
-    derivation: Derivation, number: int, *, normalized: bool = False, stored: bool = False
-) -> Apart:
+def apart_from(derivation: Derivation, number: int, *, stored: bool = False) -> Apart:
     """Snapshot ``number`` with all statistics taken out, in the form that ``Apart`` describes."""
-    whole = derivation.at_snapshot(number)
-    made = _without_statistics(made_safe(whole) if normalized else whole)
+    made = _without_statistics(derivation.at_snapshot(number))
     made = with_operands_stored(made) if stored else made
-    return Apart(number, made, Snapshots(derivation), normalized, stored)
+    return Apart(number, made, Snapshots(derivation), stored)
 
 
 def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
     """The candidates from the first snapshots that have statistics to separate, least fused first.
 
-    Where digits would be lost, also what there is to gain in the safe form of the snapshot. Last,
-    of several products, the first snapshot whose sums stand before its loops of dots.
+    Last, of several products, the first snapshot whose sums stand before its loops of dots.
     """
     found: dict[Graph, Apart] = {}
     before: list[Apart] = []
@@ -118,11 +111,6 @@ def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
             before += [one] if one.graph != whole.final and not before else []
             continue
         found.setdefault(one.graph, one)
-        if one.loses_digits:
-            stable = made_safe(whole)
-            other = Apart(number, _without_statistics(stable), snapshots, normalized=True)
-            if not other.loses_digits:
-                found.setdefault(other.graph, other)
     for one in before if _products(derivation.final) > 1 else ():
         found.setdefault(one.graph, one)
     return tuple(found.values())

@@ -85,8 +85,8 @@ def _unfused(derivation: Derivation, _: re.Match[str]) -> Named:
 
 
 def _apart(derivation: Derivation, found: re.Match[str]) -> Named | None:
-    number, normalized = int(found["number"]), bool(found["normalized"])
-    one = apart_from(derivation, number, normalized=normalized, stored=bool(found["stored"]))
+    number = int(found["number"])
+    one = apart_from(derivation, number, stored=bool(found["stored"]))
     same = one.graph == derivation.at_snapshot(number).final
     return None if same else Named(one.derivation, one.notes)
 
@@ -122,13 +122,12 @@ def _dims(found: re.Match[str]) -> tuple[str, ...]:
 
 NUMBER = r"snapshot (?P<number>[1-9]\d{0,8})"
 DIMS = r"(?P<dims>\S+(?: and \S+)*)"
-NORMALIZED = "(?P<normalized>, its rows normalized before the dots,)?"
 STORED = "(?P<stored> and operands of dots stored)?"
 
 FORMS: tuple[tuple[str, Callable[[Derivation, re.Match[str]], Named | None]], ...] = (
     (NUMBER, _snapshot),
     (UNFUSED, _unfused),
-    (f"{NUMBER}{NORMALIZED} with statistics apart{STORED}", _apart),
+    (f"{NUMBER} with statistics apart{STORED}", _apart),
     (f"{NUMBER} with operands of dots stored", _stored),
     (rf"{NUMBER} extended (?:once|\d+ times) over ancestors alone", _over_ancestors),
     (
