@@ -123,8 +123,6 @@ class Priors:
     walking_programs: tuple[int, ...]
     walking_stages: tuple[int, ...]
     walking_room: float
-    shorter_steps: tuple[int, ...]
-    partial_results_part: int
     repeated_arithmetic: int
     apart_forms: int
     operands_apart_forms: int

@@ -38,7 +38,6 @@ from blockbuster.selection.nearby.recut_blocks import (
 from blockbuster.selection.nearby.roles import Roles
 from blockbuster.selection.nearby.settings import deeper, others, usual, with_stages
 from blockbuster.selection.nearby.walked_grids import Walks, walks_near
-from blockbuster.selection.nearby.wider_chunks import wider_in_chunks
 from blockbuster.selection.priors import PRIORS
 
 
@@ -137,7 +136,6 @@ def variations(
     search.vary_chunks()
     search.vary_kernels()
     search.recut_kernels()
-    search.widen_in_chunks()
     search.vary_settings()
     search.vary_chunks()
     if search.walk_grids():
@@ -236,28 +234,6 @@ class _Search:
                 costed = [self._costed(one, stages, in_groups=True) for one in tried]
                 better = [o for o in costed if o and o.microseconds < best.microseconds]
                 here = min(better, key=_microseconds, default=None)
-
-    def widen_in_chunks(self) -> None:
-        """From the best to wider blocks with more chunks for kernels of few programs, of the same
-        programs, as long as that is cheaper.
-        """
-        here = next(iter(self.ranked()), None)
-        if here is None or self.default.chunks is not None or len(self.bare.draft.nests) == 1:
-            return
-        while here is not None:
-            better = [o for o in self._wider(here) if o.microseconds < here.microseconds]
-            here = min(better, key=_microseconds, default=None)
-
-    def _wider(self, one: Variation) -> list[Variation]:
-        """Schedules with blocks twice as wide as those of ``one``, and twice as many chunks."""
-        here, found = one.arrangement, list[Variation | None]()
-        whole = dict(self.arranged.lanes(replace(here, recut=())))
-        for chunks, lanes, recut in wider_in_chunks(one.scheduled, here.recut):
-            self.most += 1
-            steps = tuple({**whole, **lanes}.items())
-            made = replace(here, lanes=steps, chunks=tuple(chunks.items()), recut=recut)
-            found.append(self._costed(made, one.settings, in_groups=True))
-        return [one for one in found if one is not None]
 
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
