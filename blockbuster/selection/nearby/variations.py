@@ -29,15 +29,10 @@ from blockbuster.selection.decisions.usual_settings import KernelSetting, with_s
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.jams import jams_near, moves_too_much, pays
-from blockbuster.selection.nearby.recut_blocks import (
-    Recuts,
-    joined,
-    kernels_of_dots,
-    others_near,
-)
+from blockbuster.selection.nearby.recut_blocks import Lines, joined, kernels_of_dots, recuts_near
 from blockbuster.selection.nearby.roles import Roles
 from blockbuster.selection.nearby.settings import deeper, others, usual, with_stages
-from blockbuster.selection.nearby.walked_grids import Walks, walks_near
+from blockbuster.selection.nearby.walked_grids import walks_near
 from blockbuster.selection.priors import PRIORS
 
 
@@ -229,8 +224,11 @@ class _Search:
             stages = best.settings
             here = self._costed(best.arrangement, stages, in_groups=True)
             while here:
-                best, recuts = here, others_near(here.scheduled, number, here.arrangement.recut)
-                tried = (replace(here.arrangement, recut=recut) for recut in recuts)
+                best, old = here, here.arrangement
+                tried = (
+                    replace(old, later=joined(old.later, more))
+                    for more in recuts_near(here.scheduled, number)
+                )
                 costed = [self._costed(one, stages, in_groups=True) for one in tried]
                 better = [o for o in costed if o and o.microseconds < best.microseconds]
                 here = min(better, key=_microseconds, default=None)
@@ -257,8 +255,8 @@ class _Search:
         here = next((one for one in self.ranked() if any(walks_near(one.scheduled))), None)
         while here is not None:
             tried = [
-                self._walked(here, recuts, walks, stages)
-                for recuts, walks in walks_near(here.scheduled)
+                self._walked(here, lines, stages)
+                for lines in walks_near(here.scheduled)
                 for stages in PRIORS.walking_stages
             ]
             better = [one for one in tried if one and one.microseconds < here.microseconds]
@@ -275,25 +273,22 @@ class _Search:
             return
         for arrangement in (here.arrangement, *self.arranged.neighbours(here.arrangement)):
             made = self.arranged.at(arrangement)
-            near = [*jams_near(made)] if made else []
-            known = fitting(_usual(made), made) if made and len(near) > 1 else None
-            for jams in near:
-                if known and moves_too_much(known, jams, here.cost):
+            lines = [*jams_near(made)] if made else []
+            known = fitting(_usual(made), made) if made and len(lines) > 1 else None
+            for line in lines:
+                if known and moves_too_much(known, line.site.nest, here.cost):
                     continue
                 self.most += 1
-                one = self._costed(replace(arrangement, jams=jams))
+                one = self._costed(replace(arrangement, later=(*arrangement.later, line)))
                 if one and not pays(one.cost, here.cost, PRIORS.near_schedules_factor):
                     self.found[one.scheduled.schedule] = None
 
-    def _walked(
-        self, here: Variation, recuts: Recuts, walks: Walks, stages: int
-    ) -> Variation | None:
-        old = here.arrangement
-        near = replace(old, recut=joined(old.recut, recuts), walks=(*old.walks, *walks))
+    def _walked(self, here: Variation, lines: Lines, stages: int) -> Variation | None:
+        near = replace(here.arrangement, later=joined(here.arrangement.later, lines))
         made = self.arranged.at(near)
         if made is None:
             return None
-        at, settings = walks[0][0] - 1, list(here.settings)
+        at, settings = lines[-1].site.nest - 1, list(here.settings)
         settings[at] = KernelSetting(usual(made)[at].warps, stages)
         self.most += 1
         return self._costed(near, tuple(settings))
