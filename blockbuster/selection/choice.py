@@ -28,11 +28,7 @@ from blockbuster.rules import RULES, Derivation, fuse
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.again import Again, AgainWhole, Repeated, repeated
 from blockbuster.selection.candidates.alternatives import Form, alternatives
-from blockbuster.selection.candidates.apart import (
-    Apart,
-    operands_stored_too,
-    statistics_apart,
-)
+from blockbuster.selection.candidates.apart import LOSES, operands_stored_too, statistics_apart
 from blockbuster.selection.candidates.beside import Beside, beside_snapshots
 from blockbuster.selection.candidates.candidate import (
     CPU,
@@ -47,6 +43,7 @@ from blockbuster.selection.candidates.candidate import (
 )
 from blockbuster.selection.candidates.named import UNFUSED, unfused
 from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
+from blockbuster.selection.candidates.variant import Variant
 from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, MadeLater, Refusals, as_noun
 from blockbuster.selection.contest import at_other_sizes, contest, on_equal_program, recorded
@@ -101,7 +98,8 @@ class Fused:
             return ()
         found = self.faults.tried(lambda: beside_snapshots(self.derivation, self.apart)) or ()
         if self._constants:
-            found += self.faults.tried(lambda: operands_stored_too(self.apart)) or ()
+            more = partial(operands_stored_too, self.derivation, self.apart)
+            found += self.faults.tried(more) or ()
         return found
 
     @cached_property
@@ -118,7 +116,7 @@ class Fused:
         return lower_to_tiles(self.graph)
 
     @cached_property
-    def apart(self) -> tuple[Apart, ...]:
+    def apart(self) -> tuple[Variant, ...]:
         """Snapshots with statistics apart."""
         return self.faults.tried(lambda: statistics_apart(self.derivation)) or ()
 
@@ -319,7 +317,7 @@ class Fused:
         one = self._beside(number)
         if one is None or setting.target == CPU:
             return one is None
-        if not isinstance(one, Apart) or not one.loses_digits:
+        if not isinstance(one, Variant) or LOSES not in one.notes:
             return True
         program = self._lower(number).program
         return not is_accurate(typed_for_gpu(self.graph, program, setting.given))
@@ -337,7 +335,7 @@ class Fused:
     def _lower(self, number: int) -> Lowered:
         if number not in self._lowered:
             one = self._beside(number)
-            notes = one.notes if isinstance(one, Apart) else ()
+            notes = one.notes if isinstance(one, Variant) else ()
             self._lowered[number] = lowered(self._graph(number), notes)
         return self._lowered[number]
 
