@@ -108,9 +108,7 @@ def test_two_blocks_load_half_as_much_at_least_so_many_kernels_need_not_be_tried
     )
     assert one.moved > two.moved >= one.moved - sum(one.works[0].loaded.values()) / 2
     assert not moves_too_much(one, 1, one)
-    assert moves_too_much(
-        replace(one, works=one.works * 6), 1, replace(one, works=one.works * 6)
-    )
+    assert moves_too_much(replace(one, works=one.works * 6), 1, replace(one, works=one.works * 6))
 
 
 def test_their_room_is_what_compilers_make_do_with():

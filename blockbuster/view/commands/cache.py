@@ -24,9 +24,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="of export and import: one file for all"
     )
-    command.add_argument(
-        "--json", action="store_true", help="of list: print JSON, with all times"
-    )
+    command.add_argument("--json", action="store_true", help="of list: print JSON, with all times")
 
 
 def run(arguments: argparse.Namespace) -> int:
