@@ -1,4 +1,4 @@
-"""Tune programs on a GPU, and write the file of results that is part of Blockbuster.
+"""Tune programs on a GPU, and write a file of the results, for `blockbuster cache import`.
 
     python -m bench.tuned --out $OUT/tuned --seconds 540           a list of families
     python -m bench.tuned --out $OUT/tuned --only gemm/4096x4096x4096,decode/gqa-8192
@@ -8,10 +8,8 @@
 Each program is called through ``bb.jit(tune="measure")``, and its result compared with float64. A
 line shows the times of the model's choice and of the best schedule, taken in turn in one process.
 OUT/cache keeps all measurements, so a second run continues; OUT/NAME.json, for the machine's NAME,
-goes to blockbuster/tuning/shipped. Both are written after each program. With several GPUs, each has
-a process, and the programs are dealt out in turn; all share OUT. Results that are shipped already,
-and hold the model's choice of today, count as known: remove them from there to measure anew. The
-file holds them, too.
+holds them as one file. Both are written after each program. With several GPUs, each has a process,
+and the programs are dealt out in turn; all share OUT.
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +30,7 @@ from bench.peers.cases import BY_KEY, CASES
 from blockbuster.machines import known_device
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.setting import gpu_name
-from blockbuster.tuning.store import Store, shipped, write_file
+from blockbuster.tuning.store import Store, write_file
 from blockbuster.view.measurements import as_table
 
 FAMILIES = (
@@ -119,21 +116,17 @@ def run(cases: Sequence[Case], out: Path, seconds: float) -> int:
         record = tuned(case)
         with (out / "tuned.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
-        shipped_file(out, torch.cuda.get_device_name())
+        exported(out, torch.cuda.get_device_name())
         print(line(record), flush=True)
         right.append(bool(record.get("right")))
         torch.cuda.empty_cache()
     return 0 if right and all(right) else 1
 
 
-def shipped_file(out: Path, device: str) -> tuple[Path, list[Entry]]:
-    """The file to ship, written anew: what is shipped for a device, and all of OUT/cache."""
+def exported(out: Path, device: str) -> tuple[Path, list[Entry]]:
+    """The file of all that OUT/cache holds, written anew."""
     machine = known_device(device)
-    found = {one.key: one for one in shipped(device)}
-    for entry in Store().entries():
-        key = replace(entry.key, version="")
-        found[key] = replace(entry, key=key)
-    entries = [*found.values()]
+    entries = [*Store().entries()]
     return write_file(entries, out / f"{machine.name if machine else 'device'}.json"), entries
 
 
@@ -180,7 +173,7 @@ def main() -> int:
     else:
         code = on_each_gpu(names, options.out, options.seconds, gpus[: len(names)])
     os.environ["XDG_CACHE_HOME"] = str(options.out / "cache")
-    path, entries = shipped_file(options.out, gpu_name())
+    path, entries = exported(options.out, gpu_name())
     print(f"\n{as_table(entries)}\n\nwrote {len(entries)} kernels into {path}")
     return code
 

@@ -25,7 +25,8 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.machines import Machine
 from blockbuster.rules import Derivation
-from blockbuster.selection.candidates.named import Named, program_named
+from blockbuster.selection.candidates.named import program_named
+from blockbuster.selection.candidates.variant import Variant
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.contest import best_schedule
@@ -187,7 +188,7 @@ def _of_derivation(
     if name is None:
         bound = bind_sizes((), {}, plain.rules, sizes)
         return replace(_chosen(derivation, bound, given, target), plain=plain)
-    made = program_named(name, derivation) if name else Named(derivation)
+    made = program_named(name, derivation) if name else Variant(derivation)
     low = lowered(made.graph, made.notes)
     program = typed_for_gpu(start, low.program, given)
     name = "" if made.derivation is derivation else name

@@ -28,11 +28,7 @@ from blockbuster.rules import RULES, Derivation, fuse
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.again import Again, AgainWhole, Repeated, repeated
 from blockbuster.selection.candidates.alternatives import Form, alternatives
-from blockbuster.selection.candidates.apart import (
-    Apart,
-    operands_stored_too,
-    statistics_apart,
-)
+from blockbuster.selection.candidates.apart import LOSES, operands_stored_too, statistics_apart
 from blockbuster.selection.candidates.beside import Beside, beside_snapshots
 from blockbuster.selection.candidates.candidate import (
     CPU,
@@ -45,9 +41,9 @@ from blockbuster.selection.candidates.candidate import (
     on_a_gpu,
     on_the_cpu,
 )
-from blockbuster.selection.candidates.glance import promising
 from blockbuster.selection.candidates.named import UNFUSED, unfused
 from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
+from blockbuster.selection.candidates.variant import Variant
 from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, MadeLater, Refusals, as_noun
 from blockbuster.selection.contest import at_other_sizes, contest, on_equal_program, recorded
@@ -102,7 +98,8 @@ class Fused:
             return ()
         found = self.faults.tried(lambda: beside_snapshots(self.derivation, self.apart)) or ()
         if self._constants:
-            found += self.faults.tried(lambda: operands_stored_too(self.apart)) or ()
+            more = partial(operands_stored_too, self.derivation, self.apart)
+            found += self.faults.tried(more) or ()
         return found
 
     @cached_property
@@ -119,7 +116,7 @@ class Fused:
         return lower_to_tiles(self.graph)
 
     @cached_property
-    def apart(self) -> tuple[Apart, ...]:
+    def apart(self) -> tuple[Variant, ...]:
         """Snapshots with statistics apart."""
         return self.faults.tried(lambda: statistics_apart(self.derivation)) or ()
 
@@ -240,21 +237,6 @@ class Fused:
         with collection_paused():
             return recorded(contest(found, setting, self._refused, refusals), refusals, self.faults)
 
-    def glance(self, sizes: Mapping[Dim, int], dtype: str, target: str | Machine) -> Considered:
-        """The choice among default schedules, in a fraction of the time that ``consider`` takes.
-
-        Candidates that move or compute several times as much as another are left out (glance.py).
-        Raises EmitError as ``consider`` does.
-        """
-        setting, refusals = Setting(sizes, given_by(dtype), target, in_chunks=True), Refusals()
-        numbers = (*range(1, len(self.snapshots) + 1), *self._whole_for(setting))
-        graphs = {number: self._graph(number) for number in numbers}
-        near = promising(graphs, setting.known, setting.device.machine)
-        found = [c for number in near for c in self._usable(setting, number, 0, refusals)]
-        if not found:
-            return self.consider(sizes, dtype, target)
-        return recorded(found, refusals, self.faults)
-
     def _graph(self, number: int) -> Graph:
         if number <= len(self.derivation.snapshots):  # those beside them need not be made
             return self.derivation.snapshots[number - 1]
@@ -335,7 +317,7 @@ class Fused:
         one = self._beside(number)
         if one is None or setting.target == CPU:
             return one is None
-        if not isinstance(one, Apart) or not one.loses_digits:
+        if not isinstance(one, Variant) or LOSES not in one.notes:
             return True
         program = self._lower(number).program
         return not is_accurate(typed_for_gpu(self.graph, program, setting.given))
@@ -353,13 +335,13 @@ class Fused:
     def _lower(self, number: int) -> Lowered:
         if number not in self._lowered:
             one = self._beside(number)
-            notes = one.notes if isinstance(one, Apart) else ()
+            notes = one.notes if isinstance(one, Variant) else ()
             self._lowered[number] = lowered(self._graph(number), notes)
         return self._lowered[number]
 
     def _choice(self, setting: Setting, number: int, form: Form) -> Choice:
         low, one = self._lower(number), self._beside(number) or self._whole.get(number)
-        if on_cpu := setting.target == CPU:
+        if setting.target == CPU:
             start = typed_for_cpu(low.program, setting.given.arithmetic, self.graph)
             found = on_the_cpu(start, setting)
         else:
@@ -367,25 +349,15 @@ class Fused:
             found = on_a_gpu(start, setting, form)
             if number in self._whole and (reason := rows_too_wide(found.program)):
                 raise EmitError(reason)
-        weight = self._weight(found)
         return Choice(
+            **vars(found),
             lowered=low,
             snapshot=number,
             name=f"{self._name(number)}{form.words}",
-            program=found.program,
-            tiles=found.tiles,
-            blocks=found.blocks,
-            moved=found.moved,
-            price=found.price * weight,
-            processors=1 if on_cpu else setting.device.processors,
-            kernels=found.kernels,
-            key=(number, *found.key),
-            scheduled=found.scheduled,
-            cost=found.cost,
             again=self._again(one, found) if isinstance(one, Again) else None,
             usual=not form.words,
-            weight=weight,
-        )
+            weight=self._weight(found),
+        ).made_as(found)
 
     def _weight(self, found: Candidate) -> float:
         """How many times the microseconds of a candidate count."""

@@ -31,7 +31,6 @@ from blockbuster.selection.decisions.beside import beside
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
 from blockbuster.selection.decisions.finer_steps import finer_steps
 from blockbuster.selection.decisions.grouped_grid import grouped
-from blockbuster.selection.decisions.more_warps import more_warps
 from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.persistent import persistent
 from blockbuster.selection.decisions.under_way import under_way
@@ -79,7 +78,7 @@ def _scheduled_like(choice: Choice, other: Choice) -> Choice | None:
     twin = _on_program(other, choice.scheduled.start, {})
     if twin is None or twin.scheduled is None or twin.cost is None:
         return None
-    return replace(with_schedule(choice, twin.scheduled, twin.cost), schedules=other.schedules)
+    return replace(choice.made_as(candidate(twin.scheduled, twin.cost)), schedules=other.schedules)
 
 
 def best_of(choices: Sequence[Choice]) -> Choice:
@@ -111,7 +110,7 @@ def best_schedule(default: Scheduled) -> Scheduled:
 
 def _laid_out(one: Variation) -> Scheduled:
     """A chosen schedule with what the closed form does not tell apart."""
-    made = more_warps(finer_steps(under_way(grouped(one.scheduled))))
+    made = finer_steps(under_way(grouped(one.scheduled)))
     described = by_descriptors(made, priced(one.scheduled))  # as it was when it was priced
     return packed(beside(persistent(described)))
 
@@ -164,7 +163,7 @@ def _at_its_best(
     for one in preferred(found)[: PRIORS.schedules_tried]:
         words = f"the best of {len(found)} schedules by the closed form"
         laid_out = _laid_out(one)
-        made = replace(with_schedule(choice, laid_out, priced(laid_out)), schedules=words)
+        made = replace(choice.made_as(candidate(laid_out, priced(laid_out))), schedules=words)
         if made.key in refused:
             refusals.note_refused(made, refused[made.key])
         elif setting.in_chunks or made.kernels == choice.kernels:
@@ -176,7 +175,8 @@ def _described(choice: Choice, refused: Mapping[Key, str]) -> Choice:
     """``choice`` by descriptors, where no schedule near its own is estimated to fit."""
     if choice.cost is None or choice.scheduled is None:
         return choice
-    made = with_schedule(choice, by_descriptors(choice.scheduled, choice.cost), choice.cost)
+    described = by_descriptors(choice.scheduled, choice.cost)
+    made = choice.made_as(candidate(described, choice.cost))
     words = "the default schedule: those near it are estimated to want more than a program can have"
     return replace(choice if made.key in refused else made, schedules=words)
 
@@ -191,7 +191,7 @@ def at_other_sizes(choice: Choice, sizes: Mapping[Dim, int]) -> Choice | None:
     before = unscheduled(choice.scheduled.start, sizes, choice.scheduled.target)
     try:
         scheduled = packed(replayed(before, choice.scheduled.schedule))
-        return with_schedule(choice, scheduled, priced(scheduled))
+        return choice.made_as(candidate(scheduled, priced(scheduled)))
     except (EmitError, ValueError):
         return None
 
@@ -219,24 +219,8 @@ def _on_program(choice: Choice, start: TileProgram, names: Mapping[Dim, Dim]) ->
     text = _DIM.sub(lambda word: names.get(word[0], word[0]), own.schedule)
     try:
         scheduled = replayed(unscheduled(start, sizes, own.target), text)
-        found = with_schedule(choice, scheduled, priced(scheduled))
+        found = choice.made_as(candidate(scheduled, priced(scheduled)))
     except (EmitError, ParseError, ValueError):
         return None
     same = isclose(found.price, choice.price) and found.kernels == choice.kernels
     return found if same and found.moved == choice.moved else None
-
-
-def with_schedule(choice: Choice, scheduled: Scheduled, cost: Cost) -> Choice:
-    """``choice`` with another schedule."""
-    made = candidate(scheduled, cost, {})
-    return replace(
-        choice,
-        program=made.program,
-        blocks=made.blocks,
-        moved=made.moved,
-        price=made.price * choice.weight,
-        kernels=made.kernels,
-        key=(choice.snapshot, *made.key),
-        scheduled=made.scheduled,
-        cost=made.cost,
-    )

@@ -42,8 +42,6 @@ class Priors:
     longest_line: int
     lanes_across: int
     row_lanes_of_more_warps: int
-    schedulers: int
-    results_of_more_warps: int
     deferred_lanes: int
     deferred_lanes_beside_dots: int
     chunk_iterations: int
@@ -125,15 +123,11 @@ class Priors:
     walking_programs: tuple[int, ...]
     walking_stages: tuple[int, ...]
     walking_room: float
-    shorter_steps: tuple[int, ...]
-    partial_results_part: int
     repeated_arithmetic: int
     apart_forms: int
     operands_apart_forms: int
     over_ancestors_forms: int
     stored_large_factor: float
-    glance_block: int
-    glance_far: float
     lanes_along: int
     whole_elements: int
     whole_elements_beside_dots: int

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from blockbuster.emit.schedule.base import Args, Move
+from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME, MOVES, missing_blocks, not_complete
 from blockbuster.emit.schedule.site import Applied, Site
@@ -83,7 +83,7 @@ class Space:
         before, line = self.after(script[:at]), script[at]
         move = BY_NAME[line.move]
         for args in move.near(before, line.site, line.args) if before else ():
-            other = _line(move, line.site, args)
+            other = move.line(line.site, **args)
             yield f"{line} -> {other}", self._with(script, at, at + 1, (other,))
 
     def _inserted(self, script: Script, move: Move) -> Iterator[tuple[str, Scheduled | None]]:
@@ -96,7 +96,7 @@ class Space:
             return
         for site in list(move.sites(before)):
             for args in move.first(before, site):
-                line = _line(move, site, args)
+                line = move.line(site, **args)
                 yield f"insert {line}", self._with(script, at, at, (line,))
 
     def _with(self, script: Script, at: int, end: int, lines: Script) -> Scheduled | None:
@@ -111,10 +111,6 @@ class Space:
             made = None if site is None else self.after((*here.moves, replace(line, site=site)))
             here = made or here
         return _completed(here)
-
-
-def _line(move: Move, site: Site, args: Args) -> Applied:
-    return Applied(move.name, site, move.show(**args), dict(args))
 
 
 def _completed(scheduled: Scheduled) -> Scheduled | None:

@@ -28,7 +28,7 @@ class Key:
     """The key of a measurement: a program without its names, sizes, a device, and versions.
 
     ``sizes``: for each dim the class of its size, "1024/64". ``assembler``: "" if Triton does not
-    use one. ``version`` is that of Blockbuster; "" in a file that is part of it.
+    use one. ``version`` is that of Blockbuster.
     """
 
     program: str

@@ -49,7 +49,7 @@ class KnownResults:
         """The choices considered, with the fastest measured one in front if one is known."""
         considered = asked.considered
         entry = self.entry(asked) if considered.best.scheduled else None
-        if entry is None or not _is_fair(entry, considered.best):
+        if entry is None or not entry.is_fair:
             return considered
         for config in entry.ranked:
             choice = _choice(asked, config)
@@ -59,20 +59,16 @@ class KnownResults:
 
     def entry(self, asked: Asked) -> Entry | None:
         """The measurements of a kernel; None if there are none."""
-        key = self.key(asked) if self.store.knows(self.device) else None
+        key = self.key(asked) if self.store.folder.names() else None
         return self.store.found(key, lambda: self.versions(self.target)) if key else None
 
     def is_settled(self, asked: Asked, limit: float) -> bool:
         """True if measuring a kernel for ``limit`` seconds would tell no more than is known.
 
-        It would if the model's choice was not measured: because it is another today than when
-        entries of Blockbuster's own were made, or because there was less time for it.
+        It would if there was no time for the model's choice.
         """
         entry = self.entry(asked)
-        if entry is None:
-            return False
-        tried = bool(entry.key.version) and entry.seconds >= limit
-        return tried or _is_fair(entry, asked.considered.best)
+        return entry is not None and (entry.is_fair or entry.seconds >= limit)
 
     def key(self, asked: Asked) -> Key | None:
         """The key of a kernel, without versions of compilers.
@@ -90,16 +86,6 @@ class KnownResults:
         """``key`` with the versions of compilers that are here."""
         triton, assembler = self.versions(self.target)
         return replace(key, triton=triton, assembler=assembler)
-
-
-def _is_fair(entry: Entry, usual: Choice) -> bool:
-    """True if the model's choice was measured, too, or could not be.
-
-    Entries that are part of Blockbuster were measured by an earlier one, whose model may have taken
-    something else.
-    """
-    known = {(one.program, one.schedule) for one in entry.found}
-    return entry.is_fair and (bool(entry.key.version) or config_of(usual) in known)
 
 
 def config_of(choice: Choice) -> tuple[str, str]:

@@ -1,27 +1,23 @@
-"""The store of measurements: one file per kernel in the user's cache, and files of the package.
+"""The store of measurements: one file per kernel in the user's cache.
 
 A file is replaced in one step, so writers do not disturb each other or a reader: the last one
 stays. A damaged file is removed with a warning, and is written again when the kernel is measured
-again. Results that were measured here take precedence over those that are part of Blockbuster, of
-which an import may put newer ones into the cache.
+again.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from blockbuster.emit.target.disk import Folder, cache_folder, write_whole
 from blockbuster.errors import LaunchError, message, shown
 from blockbuster.ir.reading import Wrong, items, parse_json, record, text
-from blockbuster.machines import NAMES, built_in, known_device
 from blockbuster.tuning.entry import Entry, Key, read_entry
 from blockbuster.version import VERSION
 
@@ -30,54 +26,24 @@ SCHEMA_OF_FILES = "blockbuster.tuning.file/1"
 MOST = 64 << 20
 """Bytes that the cache holds of measurements; the oldest go first."""
 
-Shipped = Callable[[str], Sequence[Entry]]
-"""The entries that are part of Blockbuster, for a device."""
-
-
-@functools.cache
-def shipped(device: str) -> tuple[Entry, ...]:
-    """The results that are part of Blockbuster for a device, by its driver's name for it."""
-    machine = known_device(device)
-    if machine is None:
-        return ()
-    place = resources.files("blockbuster.tuning") / "shipped" / f"{machine.name}.json"
-    return read_file(place.read_bytes()) if place.is_file() else ()
-
-
-def all_shipped() -> Iterator[Entry]:
-    """The results that are part of Blockbuster, of every machine."""
-    for name in NAMES:
-        yield from shipped(next(iter(built_in(name).devices), ""))
-
 
 @dataclass(frozen=True)
 class Store:
-    """Measurements in a folder of the user's cache, and those that are part of Blockbuster."""
+    """Measurements in a folder of the user's cache."""
 
     folder: Folder = field(default_factory=lambda: cache_folder("tuned"))
-    shipped: Shipped = shipped
-
-    def knows(self, device: str) -> bool:
-        """True if there is any measurement that may be one of this device."""
-        return bool(self.folder.names() or self.shipped(device))
 
     def found(self, key: Key, versions: Callable[[], tuple[str, str]]) -> Entry | None:
         """The measurements for a key, whose versions of Triton and the assembler come last.
 
         ``versions`` is called only if results for the program exist.
         """
-        question = key.question
-        names = [name for name in self.folder.names() if name.startswith(question)]
-        ours = [one for one in self.shipped(key.device) if one.key.question == question]
-        if not names and not ours:
+        names = [name for name in self.folder.names() if name.startswith(key.question)]
+        if not names:
             return None
         triton, assembler = versions()
         own = replace(key, triton=triton, assembler=assembler)
-        part = replace(own, version="")
-        for one in (own, part):
-            if one.name in names and (entry := self.read(one.name)):
-                return entry
-        return next((one for one in ours if one.key == part), None)
+        return self.read(own.name) if own.name in names else None
 
     def read(self, name: str) -> Entry | None:
         """The entry in a file of the folder; None if there is none, or none of this version.
@@ -119,7 +85,7 @@ class Store:
 
         Raises LaunchError if it can use none of them, or if the user's cache does not take them.
         """
-        usable = [entry for entry in entries if entry.key.version in ("", VERSION)]
+        usable = [entry for entry in entries if entry.key.version == VERSION]
         if entries and not usable:
             known = ", ".join(dict.fromkeys(shown(one.key.version, 40) for one in entries))
             raise LaunchError(

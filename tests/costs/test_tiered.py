@@ -307,9 +307,8 @@ def test_a_plan_for_the_cpu_has_no_kernels():
         bb.compile(program, sizes, "float32", "cpu").plan.cost()
     gpu = bb.compile(program, sizes, "float32", "sm_90", check=False).plan
     assert gpu.cost().time_us > 0
-    forgotten = replace(gpu, steps=tuple(replace(file, considered=None) for file in gpu.files))
-    with pytest.raises(ValueError, match="has forgotten the schedules"):
-        forgotten.cost()
+    with pytest.raises(ValueError, match="has forgotten how its kernels were chosen"):
+        replace(gpu, divided=None).cost()
 
 
 def test_the_coefficients_are_fractions_and_waits():

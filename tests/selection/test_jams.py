@@ -6,8 +6,10 @@ from functools import cache
 import pytest
 
 import blockbuster as bb
+from blockbuster.emit.schedule.jam import Jam
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -20,7 +22,6 @@ from blockbuster.selection.nearby.jams import (
     moves_too_much,
     pairs_in,
     pays,
-    with_jams,
 )
 from blockbuster.selection.price import priced
 from blockbuster.selection.priors import PRIORS
@@ -67,7 +68,7 @@ def test_two_blocks_where_they_are_faster_on_an_h200(m, d, two):
 def test_a_product_alone_has_no_use_for_them():
     program = replayed(bare(matmul, (("x", "M K"), ("w", "K N")), M=4096, K=4096, N=4096), MATMUL)
     assert list(jams_near(program)) == []
-    assert list(jams_near(replayed(heads(4096), BLOCKS))) == [((1, "M"),)]
+    assert [*map(str, jams_near(replayed(heads(4096), BLOCKS)))] == ["jam nest 1 M"]
 
 
 def test_a_computed_operand_alone_waits_for_no_dot():
@@ -83,11 +84,12 @@ def activated(x, w):
 
 def test_sizes_tell_whether_blocks_come_in_pairs():
     program = replayed(heads(4096), BLOCKS)
-    two = with_jams(program, ((1, "M"),))
+    two = replayed(program, "jam nest 1 M")
+    ragged = replayed(heads(4096 + 128), BLOCKS)
 
     assert list(pairs_in(program)) == []
     assert list(pairs_in(two)) == [("M", 256)]
-    assert with_jams(replayed(heads(4096 + 128), BLOCKS), ((1, "M"),)) is None
+    assert Jam().why_not(ragged, Site(1, "M"))
 
 
 def test_they_pay_if_they_are_faster_for_certain_and_load_less():
@@ -104,13 +106,9 @@ def test_two_blocks_load_half_as_much_at_least_so_many_kernels_need_not_be_tried
     one, two = (
         priced(replayed(heads(4096), f"{BLOCKS}{more}\nwarps 8")) for more in ("", "\njam nest 1 M")
     )
-    jams = ((1, "M"),)
-
     assert one.moved > two.moved >= one.moved - sum(one.works[0].loaded.values()) / 2
-    assert not moves_too_much(one, jams, one)
-    assert moves_too_much(
-        replace(one, works=one.works * 6), jams, replace(one, works=one.works * 6)
-    )
+    assert not moves_too_much(one, 1, one)
+    assert moves_too_much(replace(one, works=one.works * 6), 1, replace(one, works=one.works * 6))
 
 
 def test_their_room_is_what_compilers_make_do_with():

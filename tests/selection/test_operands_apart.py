@@ -36,9 +36,10 @@ def test_a_normalized_row_is_stored_for_plain_dots(fn):
 
     assert 1 <= len(found) <= PRIORS.operands_apart_forms
     for one in found:
-        assert bb.prove_equal(bb.safe(derivation.snapshots[one.number - 1]), one.graph).equal
+        number, words = one.name.removeprefix("snapshot ").split(" ", 1)
+        assert words == "with operands of dots stored"
+        assert bb.prove_equal(bb.safe(derivation.snapshots[int(number) - 1]), one.graph).equal
         assert one.derivation.replay() == one.graph
-        assert one.name == f"snapshot {one.number} with operands of dots stored"
     stored = [str(edge.type) for edge in bb.explain(found[0].graph)]
     assert any("M" in type and "K" in type for type in stored), stored
 

@@ -4,12 +4,15 @@ import blockbuster as bb
 from blockbuster.costs.registers import ALWAYS, TOTALS, WITH_DOTS, registers
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.schedule.walk import Walk
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements
 from blockbuster.selection.nearby.roles import Roles
-from blockbuster.selection.nearby.walked_grids import walks_near, with_walks
+from blockbuster.selection.nearby.walked_grids import walks_near
 
 ROWS = dict(M=1 << 16, K=64, N=64)
 WHOLE = "block M 128, K 64 whole, N 64 whole"
@@ -26,11 +29,11 @@ def of(text, sizes=ROWS):
 
 
 def test_as_many_programs_as_fill_the_device_with_as_many_rows_and_half():
-    assert list(walks_near(of(WHOLE))) == [
-        ((), ((1, "M", 256),)),
-        ((), ((1, "M", 128),)),
-        (((1, "M", 64),), ((1, "M", 256),)),
-        (((1, "M", 64),), ((1, "M", 128),)),
+    assert ["; ".join(map(str, lines)) for lines in walks_near(of(WHOLE))] == [
+        "walk nest 1 M 256",
+        "walk nest 1 M 128",
+        "recut nest 1 M 64; walk nest 1 M 256",
+        "recut nest 1 M 64; walk nest 1 M 128",
     ]
 
 
@@ -43,7 +46,9 @@ def test_kernels_with_loops_stay():
 
 
 def test_a_walk_that_does_not_apply_is_none():
-    assert with_walks(of(WHOLE), ((1, "N", 2),)) is None
+    bare = of("")
+    line = Walk().line(Site(2, "M"), count=2)
+    assert Arrangements(bare, Roles.of(bare)).at(Arrangement(later=(line,))) is None
 
 
 def test_tiles_as_large_with_other_sides():

@@ -80,20 +80,20 @@ def warps_in(path):
     return lines[0].split('"num_warps": ')[1].split(",")[0].rstrip("}")
 
 
-def store(path, entries=()):
-    """A store in a folder of the test's, with these entries as part of Blockbuster."""
-    return Store(Folder("tuned", path), lambda device: tuple(entries))
+def store(path):
+    """A store in a folder of the test's."""
+    return Store(Folder("tuned", path))
 
 
-def known(path, entries=(), **changes):
+def known(path, **changes):
     """What is known, in such a store."""
-    given = dict(device=DEVICE, target=TARGET, store=store(path, entries))
+    given = dict(device=DEVICE, target=TARGET, store=store(path))
     return KnownResults(**given | {"versions": lambda target: VERSIONS} | changes)
 
 
-def tuner(path, benches, *, choose=choose, entries=(), **changes):
-    """A tuner that measures with these benches; ``entries`` are part of Blockbuster."""
-    return Tuner(known(path, entries), Measuring(benches.bench(), choose, **changes))
+def tuner(path, benches, *, choose=choose, **changes):
+    """A tuner that measures with these benches."""
+    return Tuner(known(path), Measuring(benches.bench(), choose, **changes))
 
 
 def family_of(program, known=None, dtype="float16"):

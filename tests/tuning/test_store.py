@@ -107,7 +107,7 @@ def test_another_key_is_not_known(tmp_path, other):
 
 
 def test_other_compilers_are_not_known(tmp_path):
-    ours = store(tmp_path, [replace(ENTRY, key=replace(KEY, version=""))])
+    ours = store(tmp_path)
     ours.write(ENTRY)
     assert ours.found(KEY, lambda: ("3.7.0", VERSIONS[1])) is None
     assert ours.found(KEY, lambda: (VERSIONS[0], "13.3.1")) is None
@@ -120,14 +120,6 @@ def test_versions_are_asked_only_of_programs_that_are_known(tmp_path):
     ours = store(tmp_path)
     ours.write(ENTRY)
     assert ours.found(replace(KEY, program="q" * 24), unasked) is None
-
-
-def test_what_is_part_of_blockbuster_counts_until_the_user_measures(tmp_path):
-    shipped = replace(ENTRY, key=replace(KEY, version=""), kernel="shipped")
-    ours = store(tmp_path, [shipped])
-    assert ours.found(KEY, versions) == shipped
-    ours.write(ENTRY)
-    assert ours.found(KEY, versions) == ENTRY
 
 
 # damage ---------------------------------------------------------------------------------

@@ -300,32 +300,6 @@ def test_other_choices_are_taken_at_the_sizes_at_hand():
     assert all(made.facts == (("N",),) for made in found)
 
 
-def test_what_ships_serves_only_beside_the_choice_of_today(tmp_path):
-    """An entry of Blockbuster's own was measured beside what the model took then."""
-    ours = tuner(tmp_path, Benches(times={"1": (3.0,)}))
-    tuned(ours, product(), SIZES)
-    (entry,) = ours.known.store.entries()
-    own = replace(entry, key=replace(entry.key, version=""))
-    older = replace(own, found=tuple(one for one in own.found if not one.default))
-
-    for shipped, warps in ((own, "1"), (older, "4")):
-        found = known(tmp_path / warps, [shipped])
-        assert best_warps(family_of(product(), found).at(SIZES)) == warps
-
-
-def test_what_ships_and_does_not_serve_is_measured(tmp_path):
-    tuned(tuner(tmp_path, Benches(times={"1": (3.0,)})), product(), SIZES)
-    (entry,) = known(tmp_path).store.entries()
-    own = replace(entry, key=replace(entry.key, version=""))
-    older = replace(own, found=tuple(one for one in own.found if not one.default))
-
-    for shipped, count, warps in ((own, 0, "1"), (older, 5, "8")):
-        benches = Benches(times={"8": (2.0,)})
-        ours = tuner(tmp_path / warps, benches, entries=[shipped])
-        assert best_warps(tuned(ours, product(), SIZES)) == warps
-        assert len(benches.checked) == count
-
-
 def test_candidates_have_what_the_choice_has():
     """Descriptors and a fixed number of programs: what a product of 4096^3 is fastest with."""
     graph = bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, x="M K", w="K N")))

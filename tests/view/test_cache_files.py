@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from importlib import resources
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,6 @@ from tests.tuning.benches import (
     family_of,
     known,
     product,
-    store,
     tuned,
     tuner,
     warps_of,
@@ -29,7 +27,6 @@ from tests.tuning.test_store import KEY as KEY_OF_TEXTS
 KEY = replace(KEY_OF_TEXTS, version=VERSION)
 ENTRY = replace(ENTRY_OF_TEXTS, key=KEY)
 SIZES = dict(M=512, K=512, N=512)
-SHIPPED = (resources.files("blockbuster.tuning") / "shipped" / "h200.json").read_bytes()
 
 
 @pytest.fixture
@@ -82,7 +79,7 @@ def test_what_was_measured_elsewhere_is_chosen_here(cache, tmp_path):
     path = exported(there.known.store.entries(), tmp_path / "tuned.json")
     assert main(["cache", "import", path]) == 0
 
-    here = replace(known(tmp_path), store=replace(cache, shipped=lambda device: ()))
+    here = replace(known(tmp_path), store=cache)
     (file,) = family_of(product(), here).like(SIZES).files
     assert warps_of(file.considered.best.scheduled.schedule) == "8"
 
@@ -91,44 +88,6 @@ def test_an_import_takes_the_place_of_an_earlier_result(cache, tmp_path):
     cache.write(replace(ENTRY, seconds=99.0))
     assert main(["cache", "import", exported([ENTRY], tmp_path / "tuned.json")]) == 0
     assert [*cache.entries()] == [ENTRY]
-
-
-# the file that is part of Blockbuster ----------------------------------------------------
-
-
-def test_the_shipped_file_is_imported_and_exported_byte_for_byte(cache, tmp_path, capsys):
-    path, again = tmp_path / "h200.json", tmp_path / "again.json"
-    path.write_bytes(SHIPPED)
-    assert main(["cache", "import", str(path)]) == 0
-    assert main(["cache", "export", str(again)]) == 0
-    assert again.read_bytes() == SHIPPED
-    assert f"imported the results of {len(read_file(SHIPPED))} kernels" in capsys.readouterr().err
-
-
-def test_an_imported_shipped_file_counts_as_the_shipped_one_does(tmp_path):
-    """Also where the package ships none; what was measured here takes precedence."""
-    entries = read_file(SHIPPED)
-    imported, shipped = store(tmp_path), store(tmp_path / "empty", entries)
-    imported.take_in(entries, "h200.json")
-    for entry in entries:
-        key = replace(entry.key, version=VERSION)
-        versions = entry.key.triton, entry.key.assembler
-        assert imported.found(key, lambda found=versions: found) == entry
-        assert shipped.found(key, lambda found=versions: found) == entry
-        assert imported.found(key, lambda: ("0", "0")) is None
-
-    own = replace(entries[0], key=replace(entries[0].key, version=VERSION), seconds=99.0)
-    imported.write(own)
-    assert imported.found(own.key, lambda: (own.key.triton, own.key.assembler)) == own
-
-
-def test_a_newer_shipped_file_takes_precedence_over_the_package(tmp_path):
-    (older, *_), triton = read_file(SHIPPED), ("3.6.0", "13.0.88")
-    newer = replace(older, seconds=99.0)
-    ours = store(tmp_path, [older])
-    assert ours.found(replace(older.key, version=VERSION), lambda: triton) == older
-    ours.take_in([newer], "h200.json")
-    assert ours.found(replace(older.key, version=VERSION), lambda: triton) == newer
 
 
 # files that are refused -------------------------------------------------------------------
@@ -181,23 +140,26 @@ def test_a_bad_file_is_refused_in_words_and_changes_nothing(cache, tmp_path, cap
     assert files_of(cache) == before
 
 
-@given(st.integers(0, len(SHIPPED) - 3))
+EXPORTED = changed(lambda data: None)
+
+
+@given(st.integers(0, len(EXPORTED) - 3))
 def test_a_file_that_was_cut_off_is_refused(length):
-    with pytest.raises(LaunchError, match=r"h200.json cannot be read: it is no JSON"):
-        read_file(SHIPPED[:length], "h200.json")
+    with pytest.raises(LaunchError, match=r"tuned.json cannot be read: it is no JSON"):
+        read_file(EXPORTED[:length], "tuned.json")
 
 
-@given(st.integers(0, len(SHIPPED) - 1), st.integers(1, 255))
+@given(st.integers(0, len(EXPORTED) - 1), st.integers(1, 255))
 def test_a_file_with_a_wrong_byte_is_refused_or_holds_entries(at, change):
     """Numbers and texts have no checksum: schedules are replayed, and first results checked."""
-    damaged = bytearray(SHIPPED)
+    damaged = bytearray(EXPORTED)
     damaged[at] ^= change
     try:
-        said = f"{len(read_file(bytes(damaged), 'h200.json'))} entries"
+        said = f"{len(read_file(bytes(damaged), 'tuned.json'))} entries"
     except LaunchError as error:
         said = str(error)
-    assert said == f"{len(read_file(SHIPPED))} entries" or said.startswith(
-        "h200.json cannot be read: "
+    assert said == f"{len(read_file(EXPORTED))} entries" or said.startswith(
+        "tuned.json cannot be read: "
     )
 
 

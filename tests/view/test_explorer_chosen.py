@@ -5,8 +5,6 @@ import re
 import pytest
 
 import blockbuster as bb
-from blockbuster import examples
-from blockbuster.selection.candidates.glance import least_time, promising
 from blockbuster.view.explorer.excerpt import around, excerpt
 from blockbuster.view.explorer.frames import frames
 from blockbuster.view.explorer.milestones import milestones
@@ -15,9 +13,6 @@ from blockbuster.view.explorer.setting import Setting, sizes_of
 from blockbuster.view.explorer.svg import plain_svg
 from blockbuster.view.render import can_render
 from tests.view.explorer_cases import SMALL, data, derivation, kernel_of
-
-PROGRAMS = {example.name: example for example in examples.ALL}
-H200 = bb.machine("h200")
 
 
 def test_header_kernel_and_reasons_say_what_emit_chooses():
@@ -97,17 +92,6 @@ def test_a_dim_of_one_block_repeats_no_work(blocks, told):
     (extended,) = [words for words in born if "block of L computes" in words]
 
     assert told in extended
-
-
-def test_a_program_that_repeats_too_much_is_left_out_at_a_glance():
-    made = bb.fuse(bb.lower(PROGRAMS["rmsnorm-swiglu"].program()))
-    graphs = dict(enumerate(made.snapshots))
-    wide = dict.fromkeys("MDKN", 4096)
-    times = [least_time(graph, wide, H200) for graph in graphs.values()]
-
-    assert promising(graphs, wide, H200) == [0]
-    assert all(time > 10 * times[0] for time in times[1:])
-    assert promising(graphs, {**wide, "D": 64, "N": 64}, H200) == [0, 1, 2]
 
 
 def test_an_excerpt_keeps_types_and_reads_the_rest_as_inputs():

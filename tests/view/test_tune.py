@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from blockbuster.tuning.store import Store, shipped
+from blockbuster.tuning.store import Store
 from blockbuster.view.cli import main
 from tests.tuning.test_store import ENTRY
 
@@ -38,15 +38,6 @@ def test_list_as_json(cache, capsys):
     assert [one["us"] for one in entry["found"]] == [9.5, 7.25, None]
 
 
-def test_what_is_part_of_blockbuster_is_listed_apart(cache, capsys):
-    assert main(["cache", "shipped", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert len(found) == len(shipped("NVIDIA H200")) > 20
-    assert {entry["key"]["device"] for entry in found} == {"NVIDIA H200"}
-    assert main(["cache", "shipped"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1 + len(found)
-
-
 def test_path_and_clear(cache, capsys):
     assert main(["cache", "path"]) == 0
     assert capsys.readouterr().out.rstrip("\n") == str(cache.folder.path)
@@ -60,7 +51,6 @@ def test_path_and_clear(cache, capsys):
     [
         (["export"], "cache export needs a FILE"),
         (["list", "more.json"], "cache list takes no FILE"),
-        (["shipped", "more.json"], "cache shipped takes no FILE"),
     ],
 )
 def test_files_where_they_belong(cache, arguments, said, capsys):

@@ -64,6 +64,10 @@ class Move(ABC):
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft after the move; to be asked for only if ``why_not`` says ""."""
 
+    def line(self, site: Site, **args: Any) -> Applied:
+        """The move at a place, with arguments, as a line of a schedule."""
+        return Applied(self.name, site, self.show(**args), args)
+
     def attempted(
         self, scheduled: Scheduled, site: Site, **args: Any
     ) -> tuple[str, TileProgram | None]:
@@ -87,14 +91,14 @@ class Move(ABC):
         draft = tidied(made, scheduled.draft if scheduled.moves else None)
         if broken := next(filter(None, map(why_broken, draft.nests)), ""):
             return broken, None
-        line = Applied(self.name, site, self.show(**args), args)
-        return "", changed(scheduled, draft=draft, moves=(*scheduled.moves, line))
+        moves = (*scheduled.moves, self.line(site, **args))
+        return "", changed(scheduled, draft=draft, moves=moves)
 
     def apply(self, scheduled: Scheduled, site: Site, **args: Any) -> Scheduled:
         """``scheduled`` after the move. Raises EmitError, with the reason, if it is not legal."""
         reason, made = self.tried(scheduled, site, **args)
         if made is None:
-            line = Applied(self.name, site, self.show(**args), args)
+            line = self.line(site, **args)
             raise EmitError(message(f"the move '{line}' does not apply: {reason}"))
         return made
 

@@ -13,13 +13,14 @@ the factors of a norm are then computed once for all calls, as are the sums of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
-from blockbuster.rules import Derivation, Match, Materialize, made_safe, safe
+from blockbuster.rules import Derivation, Match, Materialize, safe
 from blockbuster.selection.candidates.operands_apart import with_operands_stored
+from blockbuster.selection.candidates.variant import Variant
 from blockbuster.selection.priors import PRIORS
 
 LOSES = (
@@ -46,92 +47,64 @@ class Snapshots:
         """In the safe form of the snapshot that has least of them."""
         return min(map(self.outer_products, self.derivation.snapshots))
 
+    def apart(self, made: Derivation, number: int) -> Variant:
+        """The candidate that ends with ``made``: snapshot ``number`` without statistics."""
+        return Variant(made, f"snapshot {number} with statistics apart", self.notes(made.final))
 
-@dataclass(frozen=True)
-class Apart:
-    """Snapshot ``number`` of ``fused``, counted from 1, with statistics taken out of its loops.
-
-    ``derivation`` ends with the steps that do so. ``normalized``: the snapshot is made safe before
-    them, so that rows are normalized before the dots. ``stored``: operands of dots are, too.
-    """
-
-    number: int
-    derivation: Derivation
-    fused: Snapshots
-    normalized: bool = False
-    stored: bool = False
-
-    @property
-    def graph(self) -> Graph:
-        """The program."""
-        return self.derivation.final
-
-    @property
-    def name(self) -> str:
-        """Its name among the snapshots."""
-        form = ", its rows normalized before the dots," if self.normalized else ""
-        stored = " and operands of dots stored" if self.stored else ""
-        return f"snapshot {self.number}{form} with statistics apart{stored}"
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user has to know of its numbers."""
-        return (LOSES,) if self.loses_digits else ()
-
-    @cached_property
-    def loses_digits(self) -> bool:
-        """True if a mean is taken off after the dots, where some snapshot would do so before them.
+    def notes(self, graph: Graph) -> tuple[str, ...]:
+        """A note if a mean is taken off after the dots, where some snapshot would do so before.
 
         The safe form of a program normalizes rows where it knows their variance (centering.py).
         Products of float32 then keep digits that a difference of sums has lost; those of float16
         have fewer digits than their sums.
         """
-        own = self.fused.outer_products(self.graph)
-        return own > 0 and own > self.fused.fewest_outer_products
+        own = self.outer_products(graph)
+        return (LOSES,) if own > 0 and own > self.fewest_outer_products else ()
 
 
-def apart_from(
-    derivation: Derivation, number: int, *, normalized: bool = False, stored: bool = False
-) -> Apart:
-    """Snapshot ``number`` with all statistics taken out, in the form that ``Apart`` describes."""
-    whole = derivation.at_snapshot(number)
-    made = _without_statistics(made_safe(whole) if normalized else whole)
-    made = with_operands_stored(made) if stored else made
-    return Apart(number, made, Snapshots(derivation), normalized, stored)
+def apart_from(derivation: Derivation, number: int, *, stored: bool = False) -> Variant:
+    """Snapshot ``number``, counted from 1, with all statistics taken out of its loops of dots.
+
+    ``stored``: computed operands of dots are stored, too.
+    """
+    snapshots = Snapshots(derivation)
+    one = snapshots.apart(_without_statistics(derivation.at_snapshot(number)), number)
+    return _with_operands(one, snapshots) if stored else one
 
 
-def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
+def statistics_apart(derivation: Derivation) -> tuple[Variant, ...]:
     """The candidates from the first snapshots that have statistics to separate, least fused first.
 
-    Where digits would be lost, also what there is to gain in the safe form of the snapshot. Last,
-    of several products, the first snapshot whose sums stand before its loops of dots.
+    Last, of several products, the first snapshot whose sums stand before its loops of dots.
     """
-    found: dict[Graph, Apart] = {}
-    before: list[Apart] = []
+    found: dict[Graph, Variant] = {}
+    before: list[tuple[Derivation, int]] = []
     snapshots = Snapshots(derivation)
     for number in range(1, len(derivation.snapshots_after) + 1):
         if len(found) >= PRIORS.apart_forms:
             break
         whole = derivation.at_snapshot(number)
-        one = Apart(number, _without_statistics(whole), snapshots)
-        if sums_beside_dots(one.graph) == sums_beside_dots(whole.final):
-            before += [one] if one.graph != whole.final and not before else []
-            continue
-        found.setdefault(one.graph, one)
-        if one.loses_digits:
-            stable = made_safe(whole)
-            other = Apart(number, _without_statistics(stable), snapshots, normalized=True)
-            if not other.loses_digits:
-                found.setdefault(other.graph, other)
-    for one in before if _products(derivation.final) > 1 else ():
-        found.setdefault(one.graph, one)
+        made = _without_statistics(whole)
+        if sums_beside_dots(made.final) != sums_beside_dots(whole.final):
+            found.setdefault(made.final, snapshots.apart(made, number))
+        elif made.final != whole.final:
+            before.append((made, number))
+    for made, number in before[:1] if _products(derivation.final) > 1 else ():
+        found.setdefault(made.final, snapshots.apart(made, number))
     return tuple(found.values())
 
 
-def operands_stored_too(found: Sequence[Apart]) -> tuple[Apart, ...]:
+def operands_stored_too(derivation: Derivation, found: Sequence[Variant]) -> tuple[Variant, ...]:
     """The candidates among these whose dots read computed operands, with those stored."""
-    made = (replace(a, derivation=with_operands_stored(a.derivation), stored=True) for a in found)
-    return tuple(one for one, before in zip(made, found, strict=True) if one.graph != before.graph)
+    snapshots = Snapshots(derivation)
+    made = (_with_operands(one, snapshots) for one in found)
+    return tuple(one for one, old in zip(made, found, strict=True) if one.graph != old.graph)
+
+
+def _with_operands(one: Variant, snapshots: Snapshots) -> Variant:
+    made = with_operands_stored(one.derivation)
+    name = f"{one.name} and operands of dots stored"
+    return Variant(made, name, snapshots.notes(made.final))
 
 
 def _without_statistics(derivation: Derivation) -> Derivation:

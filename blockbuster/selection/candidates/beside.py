@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from blockbuster.rules import Derivation
 from blockbuster.selection.candidates.again import Again, programs_again
-from blockbuster.selection.candidates.apart import Apart
-from blockbuster.selection.candidates.operands_apart import OperandsApart, operands_apart
-from blockbuster.selection.candidates.over_ancestors import OverAncestors, over_ancestors
+from blockbuster.selection.candidates.operands_apart import operands_apart
+from blockbuster.selection.candidates.over_ancestors import over_ancestors
+from blockbuster.selection.candidates.variant import Variant
 
-Beside = Apart | OperandsApart | OverAncestors | Again
+Beside = Variant | Again
 
 
-def beside_snapshots(derivation: Derivation, apart: Sequence[Apart]) -> tuple[Beside, ...]:
+def beside_snapshots(derivation: Derivation, apart: Sequence[Variant]) -> tuple[Beside, ...]:
     """Snapshots with statistics ``apart``, or operands of dots, programs that take in ancestors
     alone, and those that make values again, where there are any.
     """

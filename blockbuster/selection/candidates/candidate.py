@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from math import inf, prod
@@ -44,34 +44,44 @@ STORED = "what it stores between kernels is larger than all that it is given"
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
+class Candidate:
+    """A program to print, with its tiles; ``key`` is equal for sizes that the same text serves.
 
-    ``tiles`` are those that are not the default. A GPU's kernel is printed from ``scheduled``,
-    which holds its warps, too; ``lowered`` is the block program behind it. ``price``: the
-    cost in microseconds; ``cost`` has the details on a GPU. ``again``: the
-    work that it repeats. ``usual``: it is not another form because a compiler refused one.
-    ``weight``: a factor on its microseconds. ``schedules``: the schedules among which its own was
-    chosen, or why it was not.
+    A GPU's kernel is printed from ``scheduled``, which holds its warps, too; ``cost`` has the
+    details of ``price``, the cost in microseconds.
+    """
+
+    program: TileProgram = field(repr=False)
+    blocks: Mapping[Dim, int]
+    kernels: int
+    moved: int
+    price: float
+    key: Key = field(repr=False)
+    scheduled: Scheduled | None = field(default=None, repr=False)
+    cost: Cost | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Candidate):
+    """A snapshot with its tiles.
+
+    ``lowered`` is the block program behind it. ``again``: the work that it repeats. ``usual``: it
+    is not another form because a compiler refused one. ``weight``: a factor on its microseconds.
+    ``schedules``: the schedules among which its own was chosen, or why it was not.
     """
 
     lowered: Lowered = field(repr=False)
     snapshot: int
     name: str
-    program: TileProgram = field(repr=False)
-    tiles: Mapping[Dim, int]
-    blocks: Mapping[Dim, int]
-    moved: int
-    price: float
-    processors: int
-    kernels: int
-    key: Key = field(repr=False)
-    scheduled: Scheduled | None = field(default=None, repr=False)
-    cost: Cost | None = field(default=None, repr=False)
     again: Repeated | None = None
     usual: bool = False
     weight: float = 1.0
     schedules: str = ""
+
+    def made_as(self, made: Candidate) -> Choice:
+        """The same snapshot as another candidate."""
+        price, key = made.price * self.weight, (self.snapshot, *made.key)
+        return replace(self, **{**vars(made), "price": price, "key": key})
 
     @property
     def graph(self) -> Graph:
@@ -179,21 +189,6 @@ class Setting:
         return target_of(self.target)
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A program to print, its tiles that are not the default, all tiles, and its kernels' cost."""
-
-    program: TileProgram
-    tiles: Mapping[Dim, int]
-    blocks: Mapping[Dim, int]
-    kernels: int
-    moved: int
-    price: float
-    key: Key
-    scheduled: Scheduled | None = None
-    cost: Cost | None = None
-
-
 def on_the_cpu(start: TileProgram, setting: Setting) -> Candidate:
     """The candidate for NumPy, by the numbers of the machine "cpu"."""
     blocks = numpy_tiling(start, setting.known)
@@ -206,7 +201,7 @@ def on_the_cpu(start: TileProgram, setting: Setting) -> Candidate:
     made = (defined(stmt) for nest in program.nests for stmt in statements(nest.body))
     dtypes = tuple(sorted({tile.dtype for tile in made if tile}))
     key = (program.whole, tuple(looped.items()), dtypes)
-    return Candidate(program, {}, blocks, kernels, moved, taken, key)
+    return Candidate(program, blocks, kernels, moved, taken, key)
 
 
 def on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Candidate:
@@ -219,18 +214,21 @@ def on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Candidate:
         warps=form.warps,
         chunks=None if setting.in_chunks else {},
     )
+    return timed(scheduled)
+
+
+def timed(scheduled: Scheduled) -> Candidate:
+    """The candidate of a schedule, by the closed form."""
     try:
-        cost = priced(scheduled)
+        return candidate(scheduled, priced(scheduled))
     except ValueError:  # it does not fit: compilers say more about that than the closed form
-        cost = None
-    return candidate(scheduled, cost, form.tiles)
+        return candidate(scheduled, None)
 
 
-def candidate(scheduled: Scheduled, cost: Cost | None, tiles: Mapping[Dim, int]) -> Candidate:
+def candidate(scheduled: Scheduled, cost: Cost | None) -> Candidate:
     """The candidate of a schedule; one without a cost costs more than any other."""
     return Candidate(
         scheduled.program,
-        tiles,
         scheduled.blocks,
         len(scheduled.program.nests),
         cost.moved if cost else 0,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from blockbuster.errors import EmitError, RuleError, message, shown_lines
 from blockbuster.ir.graph import Graph
@@ -19,24 +18,12 @@ from blockbuster.selection.candidates.again import values_again
 from blockbuster.selection.candidates.apart import apart_from
 from blockbuster.selection.candidates.operands_apart import stored_from
 from blockbuster.selection.candidates.over_ancestors import over_ancestors
+from blockbuster.selection.candidates.variant import Variant
 
 UNFUSED = "the unfused program"
 
 
-@dataclass(frozen=True)
-class Named:
-    """``derivation`` ends with the program that was named; ``notes`` tell of its numbers."""
-
-    derivation: Derivation
-    notes: tuple[str, ...] = ()
-
-    @property
-    def graph(self) -> Graph:
-        """The program."""
-        return self.derivation.final
-
-
-def program_named(name: str, derivation: Derivation) -> Named:
+def program_named(name: str, derivation: Derivation) -> Variant:
     """The program of ``derivation`` with this name. Raises EmitError if it has none."""
     for pattern, make in FORMS:
         if (found := re.fullmatch(pattern, name)) is None:
@@ -74,46 +61,44 @@ def _no_such_snapshot(number: str | None, derivation: Derivation) -> str:
 # forms -----------------------------------------------------------------------------
 
 
-def _snapshot(derivation: Derivation, found: re.Match[str]) -> Named:
+def _snapshot(derivation: Derivation, found: re.Match[str]) -> Variant:
     number = int(found["number"])
     last = number == len(derivation.snapshots_after)
-    return Named(derivation if last else derivation.at_snapshot(number))
+    return Variant(derivation if last else derivation.at_snapshot(number))
 
 
-def _unfused(derivation: Derivation, _: re.Match[str]) -> Named:
-    return Named(unfused(derivation.start))
+def _unfused(derivation: Derivation, _: re.Match[str]) -> Variant:
+    return Variant(unfused(derivation.start))
 
 
-def _apart(derivation: Derivation, found: re.Match[str]) -> Named | None:
-    number, normalized = int(found["number"]), bool(found["normalized"])
-    one = apart_from(derivation, number, normalized=normalized, stored=bool(found["stored"]))
+def _apart(derivation: Derivation, found: re.Match[str]) -> Variant | None:
+    number = int(found["number"])
+    one = apart_from(derivation, number, stored=bool(found["stored"]))
     same = one.graph == derivation.at_snapshot(number).final
-    return None if same else Named(one.derivation, one.notes)
+    return None if same else one
 
 
-def _stored(derivation: Derivation, found: re.Match[str]) -> Named | None:
-    one = stored_from(derivation, int(found["number"]))
-    return Named(one.derivation) if one else None
+def _stored(derivation: Derivation, found: re.Match[str]) -> Variant | None:
+    return stored_from(derivation, int(found["number"]))
 
 
-def _over_ancestors(derivation: Derivation, found: re.Match[str]) -> Named | None:
+def _over_ancestors(derivation: Derivation, found: re.Match[str]) -> Variant | None:
     made = (one for one in over_ancestors(derivation) if one.name == found.string)
-    one = next(made, None)
-    return Named(one.derivation) if one else None
+    return next(made, None)
 
 
-def _whole(derivation: Derivation, found: re.Match[str]) -> Named | None:
+def _whole(derivation: Derivation, found: re.Match[str]) -> Variant | None:
     made = fuse_with_dims(derivation.start, RULES, _dims(found))
     count = len(made.snapshots_after)
     number = int(found["at"] or 1)
     if number > count or (count > 1 and not found["at"]):
         return None
-    return Named(made.at_snapshot(number))
+    return Variant(made.at_snapshot(number))
 
 
-def _again(derivation: Derivation, found: re.Match[str]) -> Named | None:
+def _again(derivation: Derivation, found: re.Match[str]) -> Variant | None:
     one = values_again(derivation, _dims(found), alone=bool(found["alone"]))
-    return Named(one.derivation) if one else None
+    return Variant(one.derivation) if one else None
 
 
 def _dims(found: re.Match[str]) -> tuple[str, ...]:
@@ -122,13 +107,12 @@ def _dims(found: re.Match[str]) -> tuple[str, ...]:
 
 NUMBER = r"snapshot (?P<number>[1-9]\d{0,8})"
 DIMS = r"(?P<dims>\S+(?: and \S+)*)"
-NORMALIZED = "(?P<normalized>, its rows normalized before the dots,)?"
 STORED = "(?P<stored> and operands of dots stored)?"
 
-FORMS: tuple[tuple[str, Callable[[Derivation, re.Match[str]], Named | None]], ...] = (
+FORMS: tuple[tuple[str, Callable[[Derivation, re.Match[str]], Variant | None]], ...] = (
     (NUMBER, _snapshot),
     (UNFUSED, _unfused),
-    (f"{NUMBER}{NORMALIZED} with statistics apart{STORED}", _apart),
+    (f"{NUMBER} with statistics apart{STORED}", _apart),
     (f"{NUMBER} with operands of dots stored", _stored),
     (rf"{NUMBER} extended (?:once|\d+ times) over ancestors alone", _over_ancestors),
     (

@@ -8,38 +8,16 @@ plain dots. ``Materialize`` stores it; which is cheaper depends on sizes, and ch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Functional
 from blockbuster.rules import Derivation, Match, Materialize, made_safe
+from blockbuster.selection.candidates.variant import Variant
 from blockbuster.selection.priors import PRIORS
 
 
-@dataclass(frozen=True)
-class OperandsApart:
-    """The safe form of snapshot ``number``, counted from 1, with operands of its dots stored.
-
-    ``derivation`` leads to the snapshot, makes it safe and ends with the steps that store them.
-    """
-
-    number: int
-    derivation: Derivation
-
-    @property
-    def graph(self) -> Graph:
-        """The program."""
-        return self.derivation.final
-
-    @property
-    def name(self) -> str:
-        """Its name among the snapshots."""
-        return f"snapshot {self.number} with operands of dots stored"
-
-
-def operands_apart(derivation: Derivation) -> tuple[OperandsApart, ...]:
-    """The programs that store operands of dots, of the most fused snapshots that have any."""
-    found: dict[Graph, OperandsApart] = {}
+def operands_apart(derivation: Derivation) -> tuple[Variant, ...]:
+    """The most fused snapshots that have operands of dots to store, in their safe form."""
+    found: dict[Graph, Variant] = {}
     for number in range(len(derivation.snapshots_after), 0, -1):
         one = stored_from(derivation, number)
         if one is not None:
@@ -49,11 +27,14 @@ def operands_apart(derivation: Derivation) -> tuple[OperandsApart, ...]:
     return tuple(found.values())
 
 
-def stored_from(derivation: Derivation, number: int) -> OperandsApart | None:
-    """Snapshot ``number`` with operands of its dots stored; None if no dot reads one to store."""
+def stored_from(derivation: Derivation, number: int) -> Variant | None:
+    """The safe form of snapshot ``number``, counted from 1, with operands of its dots stored; None
+    if no dot reads one to store.
+    """
     stable = made_safe(derivation.at_snapshot(number))
     made = with_operands_stored(stable)
-    return None if made is stable else OperandsApart(number, made)
+    name = f"snapshot {number} with operands of dots stored"
+    return None if made is stable else Variant(made, name)
 
 
 def with_operands_stored(derivation: Derivation) -> Derivation:

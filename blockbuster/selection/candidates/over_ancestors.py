@@ -10,38 +10,12 @@ choice.py decides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from blockbuster.ir.graph import Graph
 from blockbuster.rules import RULES, Derivation, ExtendMap, ExtendMapOverAncestors, fuse
+from blockbuster.selection.candidates.variant import Variant
 from blockbuster.selection.priors import PRIORS
 
 
-@dataclass(frozen=True)
-class OverAncestors:
-    """A program whose maps took in ancestors alone since snapshot ``number``, counted from 1.
-
-    ``derivation`` ends with the program.
-    """
-
-    number: int
-    derivation: Derivation
-
-    @property
-    def graph(self) -> Graph:
-        """The program."""
-        return self.derivation.final
-
-    @property
-    def name(self) -> str:
-        """Its name among the snapshots."""
-        steps = self.derivation.applications
-        count = sum(step.rule.name == ExtendMapOverAncestors.name for step in steps)
-        times = "once" if count == 1 else f"{count} times"
-        return f"snapshot {self.number} extended {times} over ancestors alone"
-
-
-def over_ancestors(derivation: Derivation) -> tuple[OverAncestors, ...]:
+def over_ancestors(derivation: Derivation) -> tuple[Variant, ...]:
     """The programs that ``derivation`` leaves out by extending over whole graphs first."""
     by_rule_6 = [
         count
@@ -57,4 +31,12 @@ def over_ancestors(derivation: Derivation) -> tuple[OverAncestors, ...]:
     known = dict.fromkeys(derivation.snapshots)
     found = (whole.at_snapshot(at) for at in range(2, len(whole.snapshots_after) + 1))
     new = [made for made in found if made.final not in known]
-    return tuple(OverAncestors(number, made) for made in new[: PRIORS.over_ancestors_forms])
+    return tuple(_named(made, number) for made in new[: PRIORS.over_ancestors_forms])
+
+
+def _named(made: Derivation, number: int) -> Variant:
+    """A program whose maps took in ancestors alone since snapshot ``number``, counted from 1."""
+    steps = made.applications
+    count = sum(step.rule.name == ExtendMapOverAncestors.name for step in steps)
+    times = "once" if count == 1 else f"{count} times"
+    return Variant(made, f"snapshot {number} extended {times} over ancestors alone")

@@ -49,6 +49,7 @@ from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.usual_settings import staged
 from blockbuster.selection.decisions.usual_warps import usual_warps
 from blockbuster.selection.price import priced
+from blockbuster.selection.priors import PRIORS
 
 INLINE, RECUT = Inline(), Recut()
 
@@ -140,6 +141,7 @@ def _microseconds(scheduled: Scheduled, kernels: Sequence[int]) -> float:
 @lru_cache(maxsize=KEPT)  # schedules that differ in other kernels ask for the same
 def _taken(scheduled: Scheduled) -> float:
     try:
-        return priced(overlapped(staged(scheduled))).microseconds
+        stages = [PRIORS.usual_stages] * len(scheduled.draft.nests)
+        return priced(overlapped(staged(scheduled, stages))).microseconds
     except ValueError:
         return inf

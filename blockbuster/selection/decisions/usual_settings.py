@@ -1,6 +1,9 @@
-"""Warps, stages, groups and overlaps of an untuned schedule: the moves behind its arrangement."""
+"""Warps, stages, groups and overlaps of a schedule: the moves behind its arrangement."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
@@ -16,27 +19,39 @@ from blockbuster.selection.priors import PRIORS
 STAGE, WARPS = Stage(), Warps()
 
 
+@dataclass(frozen=True)
+class KernelSetting:
+    """``warps`` of a kernel's programs; ``stages`` of its loops of dots, 0 for none."""
+
+    warps: int
+    stages: int = PRIORS.usual_stages
+
+
 def with_usual_settings(scheduled: Scheduled, warps: int | None = None) -> Scheduled:
     """``scheduled``, which has none of them, complete. ``warps``: instead of the usual ones."""
-    return overlapped(grouped(staged(with_warps(scheduled, warps))))
+    counts = (warps or usual_warps(scheduled, nest) for nest in scheduled.draft.nests)
+    return overlapped(grouped(with_settings(scheduled, [*map(KernelSetting, counts)])))
 
 
-def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
-    """``scheduled`` with so many warps in all kernels, or as many as each usually has."""
-    usual = [warps or usual_warps(scheduled, nest) for nest in scheduled.draft.nests]
-    if len(set(usual)) == 1:
-        return WARPS.apply(scheduled, EVERYWHERE, count=usual[0])
-    for number, count in enumerate(usual, start=1):
-        scheduled = WARPS.apply(scheduled, Site(number), count=count)
-    return scheduled
+def with_settings(scheduled: Scheduled, settings: Sequence[KernelSetting]) -> Scheduled:
+    """``scheduled``, which has neither, with the warps and stages of its kernels."""
+    counts = [setting.warps for setting in settings]
+    if len(set(counts)) == 1:
+        scheduled = WARPS.apply(scheduled, EVERYWHERE, count=counts[0])
+    else:
+        for number, count in enumerate(counts, start=1):
+            scheduled = WARPS.apply(scheduled, Site(number), count=count)
+    return staged(scheduled, [setting.stages for setting in settings])
 
 
-def staged(scheduled: Scheduled, stages: int = PRIORS.usual_stages) -> Scheduled:
-    """``scheduled`` with the loads of dots running ahead, wherever they can."""
+def staged(scheduled: Scheduled, stages: Sequence[int]) -> Scheduled:
+    """``scheduled`` with the loads of dots running ahead, wherever they can, in so many ``stages``
+    of each kernel.
+    """
     for site in list(STAGE.sites(scheduled)):
-        loop = loop_at(scheduled.draft, site)
+        loop, count = loop_at(scheduled.draft, site), stages[site.nest - 1]
         assert loop is not None
         tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
-        if any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
-            scheduled = STAGE.apply(scheduled, site, stages=stages)
+        if count and any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
+            scheduled = STAGE.apply(scheduled, site, stages=count)
     return scheduled

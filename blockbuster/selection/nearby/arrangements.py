@@ -8,15 +8,14 @@ from itertools import permutations
 
 from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.tile.program import Nest
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.default_schedule import completed, divided
 from blockbuster.selection.decisions.own_blocks import Own
-from blockbuster.selection.nearby.jams import Jams, with_jams
-from blockbuster.selection.nearby.recut_blocks import Recuts, with_recuts
+from blockbuster.selection.nearby.recut_blocks import Lines
 from blockbuster.selection.nearby.roles import Roles
-from blockbuster.selection.nearby.walked_grids import Walks, with_walks
 
 Lanes = tuple[tuple[Dim, int], ...]
 Chunks = tuple[tuple[Dim, int], ...] | None
@@ -30,16 +29,14 @@ class Arrangement:
 
     ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
     loops over some dims are run; None: as many as the default schedule has. ``own``: lanes of
-    single kernels, by their numbers before loops are run in chunks. ``recut``: blocks of single
-    kernels, after all that. ``walks``: grids whose programs take several blocks in turn.
+    single kernels, by their numbers before loops are run in chunks. ``later``: moves of single
+    kernels after all that: other blocks, grids that few programs walk, two blocks to a program.
     """
 
     lanes: Lanes = ()
     chunks: Chunks = None
     own: tuple[tuple[int, Lanes], ...] = ()
-    recut: Recuts = ()
-    walks: Walks = ()
-    jams: Jams = ()
+    later: Lines = ()
 
 
 class Arrangements:
@@ -57,15 +54,10 @@ class Arrangements:
         return self._made[arrangement]
 
     def _make(self, arrangement: Arrangement) -> Scheduled | None:
-        if arrangement.jams:
-            made = self.at(replace(arrangement, jams=()))
-            return with_jams(made, arrangement.jams) if made else None
-        if arrangement.walks:
-            made = self.at(replace(arrangement, walks=()))
-            return with_walks(made, arrangement.walks) if made else None
-        if arrangement.recut:
-            made = self.at(replace(arrangement, recut=()))
-            return with_recuts(made, arrangement.recut) if made else None
+        if arrangement.later:
+            *before, line = arrangement.later
+            made = self.at(replace(arrangement, later=tuple(before)))
+            return BY_NAME[line.move].tried(made, line.site, **line.args)[1] if made else None
         chunks = None if arrangement.chunks is None else dict(arrangement.chunks)
         try:
             return completed(self._divided(arrangement), chunks)

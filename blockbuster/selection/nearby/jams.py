@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from blockbuster.emit.schedule.jam import PAIR, Jam
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at
+from blockbuster.emit.schedule.site import Applied, loop_at
 from blockbuster.emit.tile.dataflow import defined, operands
 from blockbuster.emit.tile.program import For, Let, Tile
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
@@ -26,27 +26,14 @@ from blockbuster.selection.priors import PRIORS
 JAM = Jam()
 
 
-Jams = tuple[tuple[int, Dim], ...]
-"""Kernels by number, from 1, with a dim of their grid of which programs take two blocks."""
-
-
-def with_jams(scheduled: Scheduled, jams: Jams) -> Scheduled | None:
-    """``scheduled`` with two blocks to a program; None where they cannot be."""
-    for number, dim in jams:
-        if JAM.why_not(scheduled, Site(number, dim)):
-            return None
-        scheduled = JAM.apply(scheduled, Site(number, dim))
-    return scheduled
-
-
-def jams_near(scheduled: Scheduled) -> Iterator[Jams]:
-    """Each kernel with a loop of dots that wait for one another, with two blocks to a program."""
+def jams_near(scheduled: Scheduled) -> Iterator[Applied]:
+    """Two blocks to a program for each kernel with a loop of dots that wait for one another."""
     for site in JAM.sites(scheduled):
         loop, nest = loop_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1]
         tiling = tiling_of(scheduled.draft, nest)
         assert loop is not None
         if any(has_chained_dots(s, tiling) for s in loop.statements if isinstance(s, For)):
-            yield ((site.nest, site.loop),)
+            yield JAM.line(site)
 
 
 def has_chained_dots(loop: For, tiling: Tiling) -> bool:
@@ -64,11 +51,11 @@ def has_chained_dots(loop: For, tiling: Tiling) -> bool:
     return False
 
 
-def moves_too_much(without: Cost, jams: Jams, one: Cost) -> bool:
-    """True if two blocks to a program cannot pay: of what kernels load ``without``, half is left at
-    least. A program of many kernels has as many such pairs, and few of the bytes are of one.
+def moves_too_much(without: Cost, number: int, one: Cost) -> bool:
+    """True if two blocks to a program of a kernel, by number, cannot pay: of what it loads
+    ``without``, half is left at least. Of a program of many kernels, few of the bytes are of one.
     """
-    spared = sum(sum(without.works[number - 1].loaded.values()) for number, _ in jams) / PAIR
+    spared = sum(without.works[number - 1].loaded.values()) / PAIR
     return without.moved - spared >= PRIORS.jammed_bytes_part * one.moved
 
 

@@ -11,16 +11,15 @@ from itertools import permutations
 from blockbuster.emit.schedule.block import least_lanes
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.schedule.site import Applied, Site
 from blockbuster.emit.tile.tiling import power_of_two
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.priors import PRIORS
 
 RECUT = Recut()
 
-
-Recuts = tuple[tuple[int, Dim, int], ...]
-"""Kernels by number, from 1, with the lanes of a dim."""
+Lines = tuple[Applied, ...]
+"""Moves behind an arrangement of blocks: for single kernels, as lines of a schedule."""
 
 
 def kernels_of_dots(scheduled: Scheduled) -> tuple[int, ...]:
@@ -31,27 +30,13 @@ def kernels_of_dots(scheduled: Scheduled) -> tuple[int, ...]:
     return found if len(found) > 1 else ()
 
 
-def with_recuts(scheduled: Scheduled, recuts: Recuts) -> Scheduled | None:
-    """``scheduled`` with these blocks; None where one of them cannot be."""
-    for number, dim, lanes in recuts:
-        if RECUT.why_not(scheduled, Site(number), dim=dim, lanes=lanes):
-            return None
-        scheduled = RECUT.apply(scheduled, Site(number), dim=dim, lanes=lanes)
-    return scheduled
+def joined(lines: Lines, more: Lines) -> Lines:
+    """Lines with ``more`` besides, or instead of those that cut the same; blocks come first."""
+    known = {(line.move, line.site, line.args.get("dim")): line for line in (*lines, *more)}
+    return tuple(sorted(known.values(), key=lambda line: line.move != RECUT.name))
 
 
-def joined(recuts: Recuts, more: Recuts) -> Recuts:
-    """Blocks of single kernels, with others instead or besides."""
-    known = {(number, dim): lanes for number, dim, lanes in (*recuts, *more)}
-    return tuple((number, dim, lanes) for (number, dim), lanes in known.items())
-
-
-def others_near(scheduled: Scheduled, number: int, recuts: Recuts) -> list[Recuts]:
-    """``recuts``, which ``scheduled`` has, with each change of ``near``."""
-    return [joined(recuts, changed) for changed in near(scheduled, number)]
-
-
-def near(scheduled: Scheduled, number: int) -> Iterator[Recuts]:
+def recuts_near(scheduled: Scheduled, number: int) -> Iterator[Lines]:
     """One dim of a kernel doubled or halved, or one doubled and another halved."""
     nest = scheduled.draft.nests[number - 1]
     dots = least_lanes(nest, scheduled.draft.units)
@@ -61,7 +46,12 @@ def near(scheduled: Scheduled, number: int) -> Iterator[Recuts]:
     wider = {d: 2 * count for d, count in lanes.items() if 2 * count <= most[d]}
     fewer = {d: count // 2 for d, count in lanes.items() if count // 2 >= dots[d]}
     for changed in (wider, fewer):
-        yield from (((number, dim, count),) for dim, count in changed.items())
+        yield from ((cut(number, dim, count),) for dim, count in changed.items())
     for one, other in permutations(lanes, 2):
         if one in wider and other in fewer:
-            yield (number, one, wider[one]), (number, other, fewer[other])
+            yield cut(number, one, wider[one]), cut(number, other, fewer[other])
+
+
+def cut(number: int, dim: Dim, lanes: int) -> Applied:
+    """Blocks of so many lanes of a dim in a kernel, by number, from 1."""
+    return RECUT.line(Site(number), dim=dim, lanes=lanes)

@@ -7,31 +7,19 @@ stores.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
-from blockbuster.emit.schedule.stage import Stage
-from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.layouts import ROWS, WARP
 from blockbuster.emit.tile.program import For, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
-from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.uses import Uses
 from blockbuster.selection.decisions.combining import combining_warps
 from blockbuster.selection.decisions.default_tiles import widest_computed
 from blockbuster.selection.decisions.split_tiles import split_tiles
+from blockbuster.selection.decisions.usual_settings import KernelSetting
 from blockbuster.selection.decisions.usual_warps import usual_warps
 from blockbuster.selection.priors import PRIORS
-
-WARPS_MOVE, STAGE = Warps(), Stage()
-
-
-@dataclass(frozen=True)
-class KernelSetting:
-    """``warps`` of a kernel's programs; ``stages`` of its loops of dots, 0 for none."""
-
-    warps: int
-    stages: int
 
 
 def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
@@ -95,23 +83,6 @@ def with_stages(
 ) -> tuple[KernelSetting, ...]:
     """``settings`` with the stages of ``other``."""
     return tuple(replace(a, stages=b.stages) for a, b in zip(settings, other, strict=True))
-
-
-def with_settings(scheduled: Scheduled, settings: Sequence[KernelSetting]) -> Scheduled:
-    """``scheduled``, which has neither, with the warps and stages of its kernels."""
-    counts = [setting.warps for setting in settings]
-    if len(set(counts)) == 1:
-        scheduled = WARPS_MOVE.apply(scheduled, EVERYWHERE, count=counts[0])
-    else:
-        for number, count in enumerate(counts, start=1):
-            scheduled = WARPS_MOVE.apply(scheduled, Site(number), count=count)
-    for site in list(STAGE.sites(scheduled)):
-        loop, stages = loop_at(scheduled.draft, site), settings[site.nest - 1].stages
-        assert loop is not None
-        tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
-        if stages and any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
-            scheduled = STAGE.apply(scheduled, site, stages=stages)
-    return scheduled
 
 
 def is_held(scheduled: Scheduled) -> bool:

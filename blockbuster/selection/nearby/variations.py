@@ -25,26 +25,14 @@ from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
 from blockbuster.selection.decisions.taps_written_out import taps_written_out
+from blockbuster.selection.decisions.usual_settings import KernelSetting, with_settings
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.jams import jams_near, moves_too_much, pays
-from blockbuster.selection.nearby.recut_blocks import (
-    Recuts,
-    joined,
-    kernels_of_dots,
-    others_near,
-)
+from blockbuster.selection.nearby.recut_blocks import Lines, joined, kernels_of_dots, recuts_near
 from blockbuster.selection.nearby.roles import Roles
-from blockbuster.selection.nearby.settings import (
-    KernelSetting,
-    deeper,
-    others,
-    usual,
-    with_settings,
-    with_stages,
-)
-from blockbuster.selection.nearby.walked_grids import Walks, walks_near
-from blockbuster.selection.nearby.wider_chunks import wider_in_chunks
+from blockbuster.selection.nearby.settings import deeper, others, usual, with_stages
+from blockbuster.selection.nearby.walked_grids import walks_near
 from blockbuster.selection.priors import PRIORS
 
 
@@ -143,7 +131,6 @@ def variations(
     search.vary_chunks()
     search.vary_kernels()
     search.recut_kernels()
-    search.widen_in_chunks()
     search.vary_settings()
     search.vary_chunks()
     if search.walk_grids():
@@ -237,33 +224,14 @@ class _Search:
             stages = best.settings
             here = self._costed(best.arrangement, stages, in_groups=True)
             while here:
-                best, recuts = here, others_near(here.scheduled, number, here.arrangement.recut)
-                tried = (replace(here.arrangement, recut=recut) for recut in recuts)
+                best, old = here, here.arrangement
+                tried = (
+                    replace(old, later=joined(old.later, more))
+                    for more in recuts_near(here.scheduled, number)
+                )
                 costed = [self._costed(one, stages, in_groups=True) for one in tried]
                 better = [o for o in costed if o and o.microseconds < best.microseconds]
                 here = min(better, key=_microseconds, default=None)
-
-    def widen_in_chunks(self) -> None:
-        """From the best to wider blocks with more chunks for kernels of few programs, of the same
-        programs, as long as that is cheaper.
-        """
-        here = next(iter(self.ranked()), None)
-        if here is None or self.default.chunks is not None or len(self.bare.draft.nests) == 1:
-            return
-        while here is not None:
-            better = [o for o in self._wider(here) if o.microseconds < here.microseconds]
-            here = min(better, key=_microseconds, default=None)
-
-    def _wider(self, one: Variation) -> list[Variation]:
-        """Schedules with blocks twice as wide as those of ``one``, and twice as many chunks."""
-        here, found = one.arrangement, list[Variation | None]()
-        whole = dict(self.arranged.lanes(replace(here, recut=())))
-        for chunks, lanes, recut in wider_in_chunks(one.scheduled, here.recut):
-            self.most += 1
-            steps = tuple({**whole, **lanes}.items())
-            made = replace(here, lanes=steps, chunks=tuple(chunks.items()), recut=recut)
-            found.append(self._costed(made, one.settings, in_groups=True))
-        return [one for one in found if one is not None]
 
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
@@ -287,8 +255,8 @@ class _Search:
         here = next((one for one in self.ranked() if any(walks_near(one.scheduled))), None)
         while here is not None:
             tried = [
-                self._walked(here, recuts, walks, stages)
-                for recuts, walks in walks_near(here.scheduled)
+                self._walked(here, lines, stages)
+                for lines in walks_near(here.scheduled)
                 for stages in PRIORS.walking_stages
             ]
             better = [one for one in tried if one and one.microseconds < here.microseconds]
@@ -305,25 +273,22 @@ class _Search:
             return
         for arrangement in (here.arrangement, *self.arranged.neighbours(here.arrangement)):
             made = self.arranged.at(arrangement)
-            near = [*jams_near(made)] if made else []
-            known = fitting(_usual(made), made) if made and len(near) > 1 else None
-            for jams in near:
-                if known and moves_too_much(known, jams, here.cost):
+            lines = [*jams_near(made)] if made else []
+            known = fitting(_usual(made), made) if made and len(lines) > 1 else None
+            for line in lines:
+                if known and moves_too_much(known, line.site.nest, here.cost):
                     continue
                 self.most += 1
-                one = self._costed(replace(arrangement, jams=jams))
+                one = self._costed(replace(arrangement, later=(*arrangement.later, line)))
                 if one and not pays(one.cost, here.cost, PRIORS.near_schedules_factor):
                     self.found[one.scheduled.schedule] = None
 
-    def _walked(
-        self, here: Variation, recuts: Recuts, walks: Walks, stages: int
-    ) -> Variation | None:
-        old = here.arrangement
-        near = replace(old, recut=joined(old.recut, recuts), walks=(*old.walks, *walks))
+    def _walked(self, here: Variation, lines: Lines, stages: int) -> Variation | None:
+        near = replace(here.arrangement, later=joined(here.arrangement.later, lines))
         made = self.arranged.at(near)
         if made is None:
             return None
-        at, settings = walks[0][0] - 1, list(here.settings)
+        at, settings = lines[-1].site.nest - 1, list(here.settings)
         settings[at] = KernelSetting(usual(made)[at].warps, stages)
         self.most += 1
         return self._costed(near, tuple(settings))

@@ -20,35 +20,22 @@ from blockbuster.emit.tile.program import For, Load, Nest
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.nearby.recut_blocks import Recuts
+from blockbuster.selection.nearby.recut_blocks import Lines, cut
 from blockbuster.selection.priors import PRIORS
 
 WALK = Walk()
 
 
-Walks = tuple[tuple[int, Dim, int], ...]
-"""Kernels by number, from 1, with a dim of their grid and how many programs walk it."""
-
-
-def with_walks(scheduled: Scheduled, walks: Walks) -> Scheduled | None:
-    """``scheduled`` with these grids; None where one of them cannot be."""
-    for number, dim, count in walks:
-        if WALK.why_not(scheduled, Site(number, dim), count=count):
-            return None
-        scheduled = WALK.apply(scheduled, Site(number, dim), count=count)
-    return scheduled
-
-
-def walks_near(scheduled: Scheduled) -> Iterator[tuple[Recuts, Walks]]:
+def walks_near(scheduled: Scheduled) -> Iterator[Lines]:
     """Each kernel of dots without loops with fewer programs, of as many rows and of half."""
     for number, nest in enumerate(scheduled.draft.nests, start=1):
         tiling = tiling_of(scheduled.draft, nest)
         for dim in _shared_along(nest, tiling):
             lanes = tiling.block(dim)
             for each in (lanes, lanes // 2) if lanes >= 2 * PRIORS.rows_cut_alone else (lanes,):
-                recuts = ((number, dim, each),) if each != lanes else ()
+                blocks = (cut(number, dim, each),) if each != lanes else ()
                 for count in _counts(scheduled, nest, tiling, dim, each):
-                    yield recuts, ((number, dim, count),)
+                    yield *blocks, WALK.line(Site(number, dim), count=count)
 
 
 def _shared_along(nest: Nest, tiling: Tiling) -> Iterator[Dim]:

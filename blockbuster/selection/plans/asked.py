@@ -18,11 +18,10 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import size_class
 from blockbuster.rules import safe
-from blockbuster.selection.candidates.candidate import Choice, Key, candidate
+from blockbuster.selection.candidates.candidate import Choice, Key, timed
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.contest import at_other_sizes
 from blockbuster.selection.plans.size_classes import Sizes
-from blockbuster.selection.price import priced
 
 
 @dataclass(frozen=True)
@@ -105,25 +104,8 @@ def measured(considered: Considered, best: Choice, said: str) -> Measured:
     return Measured(best, tuple(others), considered.refused, considered.instead, said=said)
 
 
-def rescheduled(choice: Choice, scheduled: Scheduled, schedules: str = "") -> Choice:
-    """``choice`` with another schedule of its program; ``schedules``: among which it was chosen."""
+def rescheduled(choice: Choice, scheduled: Scheduled) -> Choice:
+    """``choice`` with another schedule of its program."""
     assert choice.scheduled is not None, "a choice for a GPU"
     assert scheduled.start == choice.scheduled.start, "a schedule of the same program"
-    try:
-        cost = priced(scheduled)
-    except ValueError:  # the closed form knows no time for it
-        cost = None
-    made = candidate(scheduled, cost, {})
-    return replace(
-        choice,
-        program=made.program,
-        tiles=made.tiles,
-        blocks=made.blocks,
-        moved=made.moved,
-        price=made.price,
-        kernels=made.kernels,
-        key=(choice.snapshot, *made.key),
-        scheduled=made.scheduled,
-        cost=made.cost,
-        schedules=schedules,
-    )
+    return replace(choice.made_as(timed(scheduled)), schedules="")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf, isfinite
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from blockbuster.costs.report import CLOSED_FORM, in_us
-from blockbuster.errors import message, shown
+from blockbuster.errors import message
 from blockbuster.ir.types import size_class
 from blockbuster.selection.candidates.candidate import CPU
 from blockbuster.selection.considered import Considered
@@ -88,7 +87,7 @@ class Explanation:
         numbered = [(f"  {at}. ", str(told)) for at, told in enumerate(self.parts, 1)]
         behind = filter(None, (*self.stored, *self.search, self.sizes))
         lines = [("", self.head), *numbered, *(("  ", one) for one in behind)]
-        return "".join(f"{line}\n" for mark, text in lines for line in _wrapped(mark, text))
+        return "".join(f"{line}\n" for mark, text in lines for line in layout.wrapped(mark, text))
 
 
 def explanation(plan: Plan) -> Explanation:
@@ -231,14 +230,3 @@ def _refused(found: Found) -> Iterator[str]:
     left = len(refused) - layout.REFUSALS
     if left > 0:
         yield f"no kernel for {left} other part{'s' * (left > 1)}"
-
-
-def _wrapped(mark: str, text: str) -> list[str]:
-    behind = " " * len(mark) + ("  " if mark else "")
-    return wrap(
-        shown(text),
-        layout.WIDTH,
-        initial_indent=mark,
-        subsequent_indent=behind,
-        break_on_hyphens=False,
-    )

@@ -1,5 +1,11 @@
 """How much of a plan a report tells, and how wide its lines are. Nothing is chosen by it."""
 
+from __future__ import annotations
+
+from textwrap import wrap
+
+from blockbuster.errors import shown
+
 WIDTH = 118
 """Characters of a line: a terminal of 120 columns, with a margin."""
 
@@ -20,3 +26,11 @@ REFUSALS = 4
 
 GAP = 0.0005
 """The part of a plan's time up to which its distance from the bound is not told."""
+
+
+def wrapped(mark: str, text: str) -> list[str]:
+    """A sentence in lines of a report, ``mark`` in front of the first."""
+    behind = " " * len(mark) + "  "
+    return wrap(
+        shown(text), WIDTH, initial_indent=mark, subsequent_indent=behind, break_on_hyphens=False
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockbuster.costs import Report
+from blockbuster.costs import Report, cost, work
 from blockbuster.emit.tile.launch_spec import LaunchSpec
 from blockbuster.emit.tile.value_dtypes import result_dtype
 from blockbuster.errors import LaunchError, message
@@ -29,7 +29,6 @@ from blockbuster.selection.considered import Considered
 from blockbuster.selection.plans.call_times import with_calls, without_kernels
 from blockbuster.selection.plans.explanation import divided_of, explanation, lower_bound
 from blockbuster.selection.plans.pieces import Axes, Call, Seen, Whole
-from blockbuster.selection.plans.plan_cost import plan_cost
 from blockbuster.selection.plans.plan_dtypes import kept_dtypes
 
 if TYPE_CHECKING:
@@ -210,12 +209,13 @@ class Plan:
         if self.target == CPU:
             what = "a plan for the CPU has no kernels whose cost could be told"
             raise ValueError(message(what, hint='compile for a GPU: machine="sm_90"'))
-        files = [file.considered for file in self.files]
-        device = machine_of(machine)
-        if self.calls and not files:
+        divided_of(self)  # a plan from a file has forgotten its schedules
+        device, bests = machine_of(machine), [f.considered.best for f in self.files if f.considered]
+        works = [one for best in bests if best.scheduled for one in work(best.scheduled)]
+        if self.calls and not works:
             found = without_kernels(device)
         else:
-            found = plan_cost(files, device, launch=launch, warm=warm)
+            found = cost(works, device, launch=launch, warm=warm)
         return with_calls(found, self, device, launch)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:

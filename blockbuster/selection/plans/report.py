@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from textwrap import wrap
 
 from blockbuster.costs.report import in_us
 from blockbuster.emit.schedule.factor import Factor
@@ -13,19 +12,19 @@ from blockbuster.emit.schedule.numbered_chunks import is_walked
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.steps import derived
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.errors import message, shown, shown_lines
+from blockbuster.errors import message, shown_lines
 from blockbuster.frontend.program import Equation
 from blockbuster.ir.types import Dim
 from blockbuster.rules import explain
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.candidates.candidate import CPU, Choice
 from blockbuster.selection.considered import NO_CHOICE, in_words
-from blockbuster.selection.plans import layout
 from blockbuster.selection.plans.at_sizes import at_sizes
 from blockbuster.selection.plans.call_times import calls_of
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.explanation import MEASURED, time_in_words
 from blockbuster.selection.plans.kernel_lines import KernelLine, of_program, of_text
+from blockbuster.selection.plans.layout import wrapped
 from blockbuster.selection.plans.masked_loops import narrowed_loops, whole_loops
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan import File, Plan, Sizes
@@ -142,18 +141,6 @@ def indented(lines: Iterable[str]) -> str:
     marks = ((line, " " * (len(line) - len(line.lstrip()))) for line in lines)
     made = (part for line, mark in marks for part in wrapped(mark, line.strip()))
     return "".join(f"{line}\n" for line in made)
-
-
-def wrapped(mark: str, text: str) -> list[str]:
-    """A sentence in lines of a report, ``mark`` in front of the first."""
-    behind = " " * len(mark) + "  "
-    return wrap(
-        shown(text),
-        layout.WIDTH,
-        initial_indent=mark,
-        subsequent_indent=behind,
-        break_on_hyphens=False,
-    )
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
@@ -287,6 +274,7 @@ def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
     yield from advice(best)
     if best.again is not None:
         yield f"{best.again.words}: stored, they would move more"
+    processors = best.scheduled.target.processors if best.scheduled else 1
     for chunks in best.program.chunks:
         if is_walked(best.program, chunks):
             yield (
@@ -295,7 +283,7 @@ def of_schedule(best: Choice, sizes: Sizes) -> Iterator[str]:
             )
         else:
             what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
-            yield f"{what}: whole, it would leave most of {best.processors} processors idle"
+            yield f"{what}: whole, it would leave most of {processors} processors idle"
 
 
 def not_one_kernel(plan: Plan, sizes: Sizes) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
@@ -41,9 +41,7 @@ class Chosen:
         """The alternatives and the cost that decided, in words."""
         if self.considered is None:
             return ""
-        best = self.considered.best_alone
-        alone = f"{best}; every other program moves or computes several times more"
-        told = self.considered.short or alone
+        told = self.considered.short or self.considered.best_alone
         return told if self.compared else f"{told} (by default schedules; jit compares more)"
 
     @property
@@ -59,7 +57,7 @@ class Chosen:
         best, others = self.considered.best, self.considered.others
         more = [one for one in others if one.snapshot > best.snapshot]
         if not more:
-            return "applies, but repeats so much work that no schedule makes it good at these sizes"
+            return "applies, but what it gives has no kernel at these sizes"
         other = min(more, key=lambda one: one.rank)
         names = in_words(other.name), in_words(best.name)
         return (
@@ -82,8 +80,8 @@ def chosen(
     fused = Fused(derivation.start, derivation)
     short = derivation.start.size <= LONG
     try:
-        look = fused.consider if short else fused.glance
-        considered = look(sizes, dtype, target)
+        limit = inf if short else 0.0  # of long programs, default schedules are compared
+        considered = fused.consider(sizes, dtype, target, limit=limit)
     except EmitError as error:
         return Chosen(derivation, None, missing=str(error))
     best = considered.best
