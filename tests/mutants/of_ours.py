@@ -50,21 +50,6 @@ def ancestors() -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
-def duplicates() -> tuple[Mutant, ...]:
-    """duplicate-scale-partially and duplicate-shift."""
-    partly, scale = "duplicate_scale_partially", "duplicate_scale"
-    return (
-        Mutant("partially: only matmuls", "DuplicateScalePartially", partly,
-               "made not in graph.output_values and len(matmuls) == len(readers)", "False"),
-        Mutant("partially: no matmul", "DuplicateScalePartially", partly,
-               "if not matmuls:", "if False:"),
-        Mutant("duplicate shift: a result", "DuplicateShift", scale,
-               "if made in graph.output_values:", "if False:", "cases"),
-        Mutant("duplicate shift: copies for nobody", "DuplicateShift", scale,
-               '(match.nodes["matmul"],)', "()"),
-    )  # fmt: skip
-
-
 def columns() -> tuple[Mutant, ...]:
     """fold-columns."""
     rule, file = "FoldColumns", "fold_columns"
@@ -319,7 +304,6 @@ def remade_where_it_is_read(rule: str) -> tuple[Mutant, ...]:
 MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *local_linearity(),
     *ancestors(),
-    *duplicates(),
     *columns(),
     *extrema(),
     *scaled_extrema(),
