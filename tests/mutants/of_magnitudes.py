@@ -14,8 +14,8 @@ def of_the_pattern() -> tuple[Mutant, ...]:
     return (
         Mutant("by magnitude: any fold", RULE, OWN, 'or found.question.monoid != "+"', "",
                "cases"),
-        Mutant("by magnitude: of signed values", RULE, OWN, 'if size.fn == "abs" else', "if True else",
-               "cases"),
+        Mutant("by magnitude: of signed values", RULE, OWN, 'if size.fn == "abs" else',
+               "if True else", "cases"),
         Mutant("by magnitude: the least", RULE, OWN,
                'folds in ([Accumulate("max")], [Accumulate("+")]) and', "", "cases"),
         Mutant("by magnitude: a peeled map", RULE, "dependent_folds",

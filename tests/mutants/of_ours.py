@@ -98,20 +98,21 @@ def extrema() -> tuple[Mutant, ...]:
 
 def scaled_extrema() -> tuple[Mutant, ...]:
     """scale-out-of-extremum."""
-    rule, file = "ScaleOutOfExtremum", "scale_out_of_extremum"
+    rule, own, file = "ScaleOutOfExtremum", "scale_out_of_extremum", "monotone_out_of_extremum"
     return (
-        Mutant("scaled: may be negative", rule, file,
+        Mutant("scaled: may be negative", rule, own,
                "if NEGATIVE in signs_of_value(", "if False and signs_of_value(", "cases"),
-        Mutant("scaled: by anything", rule, file,
+        Mutant("scaled: by anything", rule, own,
                'if not isinstance(expr, Call) or expr.fn not in OUT_OF_EXTREMA:',
                "if False:", "cases"),
-        Mutant("scaled: a sum", rule, file, '((Accumulate("max"),), (Accumulate("min"),))',
-               '((Accumulate("max"),), (Accumulate("min"),), (Accumulate("+"),))', "cases"),
-        Mutant("scaled: nothing shared", rule, file,
-               "or not shares_a_pass(graph, position):", ":", "cases"),
-        Mutant("scaled: along the fold", rule, file, "if lost else", "if False else", "cases"),
-        Mutant("scaled: the factor is lost", rule, file, "edit, PRODUCT, given,",
-               "edit, Arg(0), given,"),
+        Mutant("scaled: a sum", rule, file, '(Accumulate("max"), Accumulate("min")) or',
+               '(Accumulate("max"), Accumulate("min"), Accumulate("+")) or', "cases"),
+        Mutant("scaled: along the fold", rule, file, "and {*graph.type_of(value).axes} <= kept",
+               "", "cases"),
+        Mutant("scaled: a peeled map", rule, file,
+               "if gone := first_iteration_gone(graph, position):", 'if gone := "":', "cases"),
+        Mutant("scaled: the factor is lost", rule, file, "by_dim(edit, found.parts.outer,",
+               "by_dim(edit, Arg(HOLE),"),
         Mutant("scaled: any sum is positive", rule, "separate", "return _ordered(_SUMS.get(",
                "return a or _ordered(_SUMS.get(", "cases"),
         Mutant("scaled: differences are positive", rule, "separate",
@@ -247,8 +248,7 @@ def remade() -> tuple[Mutant, ...]:
                "if not isinstance(op.results[port], Collect) or op.start:", "if op.start:",
                "cases"),
         Mutant("remake: dots", rule, file,
-               'return node.op.name in POINTWISE or node.op.name == "outer"', "return True",
-               "cases"),
+               "scalar_of(node) is not None or isinstance(node.op, Cast)", "True", "cases"),
         Mutant("remake: an exponential", rule, file, "if made.exponential:", "if False:", "cases"),
         Mutant("remake: any work", rule, file, "if made.work > MOST_WORK:", "if False:", "cases"),
         Mutant("remake: less work", rule, file, "if made.work > MOST_WORK:",
