@@ -11,8 +11,6 @@ from blockbuster.rules.copy_producer import CopyProducer
 from blockbuster.rules.derivation import Derivation, Step
 from blockbuster.rules.driver import fuse as fuse_with
 from blockbuster.rules.duplicate_scale import DuplicateScale
-from blockbuster.rules.duplicate_scale_partially import DuplicateScalePartially
-from blockbuster.rules.duplicate_shift import DuplicateShift
 from blockbuster.rules.explain import Explanation, explain_with
 from blockbuster.rules.extend_map import ExtendMap
 from blockbuster.rules.extend_map_over_ancestors import ExtendMapOverAncestors
@@ -58,9 +56,7 @@ PAPER_RULES: tuple[Rule, ...] = (
 )
 
 RULES: tuple[Rule, ...] = (
-    DuplicateScalePartially(),  # before 8, which wants all readers to be matmuls
     DuplicateScale(),  # as in the paper, from here on
-    DuplicateShift(),  # 8's twin, next to it
     SwapScaleDot(),
     SwapMeanDot(),  # 5 where no digits cancel
     FuseElementwise(),
@@ -166,8 +162,6 @@ __all__ = [
     "CopyProducer",
     "Derivation",
     "DuplicateScale",
-    "DuplicateScalePartially",
-    "DuplicateShift",
     "Explanation",
     "ExtendMap",
     "ExtendMapOverAncestors",

@@ -19,17 +19,15 @@ from blockbuster.ir.ops import (
     Accumulate,
     Cast,
     Collect,
-    Elementwise,
     Functional,
     Map,
-    Pointwise,
     Reduce,
     Relabel,
     Result,
     Scan,
     Transpose,
 )
-from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
+from blockbuster.rules.element_formulas import scalar_of
 
 Number = int
 
@@ -88,15 +86,14 @@ class Terms:
         return self.number(Term("input", leaf=read))
 
     def _node(self, graph: Graph, node: Node, args: list[Number]) -> list[Number]:
+        expr = scalar_of(node)
+        if expr is not None:
+            return [self._expression(expr, node, args)]
         match node.op:
             case Map(dim=dim, body=body, results=results, start=0):
                 inner = self.values(body, args)
                 ends = zip(body.outputs, results, strict=True)
                 return [self._result(inner[end.value], r, dim, node) for end, r in ends]
-            case Elementwise(expr) | Pointwise(expr):
-                return [self._expression(expr, node, args)]
-            case Functional(name) if name in SCALAR_FUNCTIONS:
-                return [self.number(Term(SCALAR_FUNCTIONS[name], tuple(args)), node)]
             case Functional("dot"):
                 dim = graph.type_of(node.operands[0]).axes[-1]
                 return [self._folded("+", dim, self.number(Term("mul", tuple(args)), node), node)]

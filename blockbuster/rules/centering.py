@@ -30,10 +30,11 @@ from dataclasses import dataclass, replace
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, rewrite
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Pointwise
+from blockbuster.ir.ops import Accumulate, Functional, Map
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules.base import hint_of, maker_of
+from blockbuster.rules.element_formulas import scalar_of
 from blockbuster.rules.emitter import Emitter
 from blockbuster.rules.loop_again import summed_again
 from blockbuster.rules.shift_invariance import around_mean, equal, minus_mean
@@ -43,7 +44,6 @@ TWICE = (
     "E[x^2] - E[x]^2, which loses digits where the mean is many deviations"
 )
 _LARGEST = 100  # function applications of an expression that is looked at
-_SCALAR = ("add", "sub", "mul", "div")
 
 
 def centered(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
@@ -132,21 +132,12 @@ def _row_sum_of(graph: Graph, value: Value) -> Value | None:
 
 def _square_of(graph: Graph, value: Value) -> Value | None:
     node = maker_of(graph, value)
-    expr = _expr(node) if node else None
-    match expr:
+    read = node.operands if node else ()
+    match scalar_of(node) if node else None:
         case Call("square", (Arg(at),)):
-            return node.operands[at] if node else None
-        case Call("mul", (Arg(a), Arg(b))) if node and node.operands[a] == node.operands[b]:
-            return node.operands[a]
-    return None
-
-
-def _expr(node: Node) -> Expr | None:
-    match node.op:
-        case Elementwise(expr) | Pointwise(expr):
-            return expr
-        case Functional(name) if name in _SCALAR:
-            return call(name, Arg(0), Arg(1))
+            return read[at]
+        case Call("mul", (Arg(a), Arg(b))) if read[a] == read[b]:
+            return read[a] if graph.type_of(value) == graph.type_of(read[a]) else None
     return None
 
 
@@ -206,7 +197,7 @@ class _Centering:
     def _variances(self) -> Iterator[tuple[Value, Expr]]:
         """Values of this level that are to be made of squares around the mean, and how."""
         for position, node in enumerate(self.graph.nodes):
-            expr, value = _expr(node), Value(position)
+            expr, value = scalar_of(node), Value(position)
             if expr is None or not any(v in self.known for v in node.operands):
                 continue
             whole = self._inlined(expr, node)

@@ -24,6 +24,7 @@ from blockbuster.ir.ops import Map, Misc
 from blockbuster.ir.uses import results_of
 from blockbuster.rules.base import Match, Note, Refusal, Rule, label, unheard
 from blockbuster.rules.ends import ends_of, larger
+from blockbuster.rules.extension import readers_of
 from blockbuster.rules.statistics import nodes_of
 
 
@@ -38,7 +39,7 @@ class CopyProducer(Rule):
         large = larger(graph)
         ends = ends_of(graph, large)
         for at in range(len(graph.nodes)):
-            readers = _readers(graph, at)
+            readers = sorted({*readers_of(graph, at)})
             if len(readers) < 2:
                 continue
             reason = (
@@ -67,11 +68,6 @@ class CopyProducer(Rule):
 
     def describe(self, match: Match) -> str:
         return f"copy {label(match.node('producer'))} for {label(match.node('reader 1'))}"
-
-
-def _readers(graph: Graph, at: int) -> list[int]:
-    values = results_of(graph.nodes, at)
-    return sorted({reader for value in values for reader in graph.consumers(value)})
 
 
 # Side conditions: each returns "" where it is met, else the reason in words ----------------------

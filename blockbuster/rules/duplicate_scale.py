@@ -14,7 +14,6 @@ Source: Blockbuster Part 1, rule 8.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
@@ -26,15 +25,14 @@ class DuplicateScale(LocalRule):
     """Rule 8."""
 
     name = "duplicate-scale"
-    number: ClassVar[int | None] = 8
+    number = 8
     kind = "companion"
     needs = (Map, Map, Map)
     in_place = True
     looks_beside = False
-    operator = "row_scale"
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
-        source = row_map(graph, position, self.operator)
+        source = row_map(graph, position, "row_scale")
         if source is None:
             return
         consumers = graph.consumers(Value(position))
@@ -48,21 +46,15 @@ class DuplicateScale(LocalRule):
             yield Match(self, graph, {"scale": position, "matmul": consumers[0]})
 
     def apply(self, match: Match) -> Graph:
-        return with_a_copy(match, (match.nodes["matmul"],))
+        scale, edit = match.node("scale"), match.edit()
+        (copy,) = edit.add(scale.op, *scale.operands, hints=scale.hints, origin=match.origin())
+        for reader, index in match.graph.uses_of(match.value("scale")):
+            if reader == match.nodes["matmul"]:
+                edit.set_operand(reader, index, copy)
+        return edit.finish()
 
     def describe(self, match: Match) -> str:
         return f"duplicate {label(match.node('scale'))} for {label(match.node('matmul'))}"
-
-
-def with_a_copy(match: Match, readers: tuple[int, ...]) -> Graph:
-    """The graph in which ``readers`` read their own copy of the scale."""
-    scale = match.node("scale")
-    edit = match.edit()
-    (copy,) = edit.add(scale.op, *scale.operands, hints=scale.hints, origin=match.origin())
-    for reader, index in match.graph.uses_of(match.value("scale")):
-        if reader in readers:
-            edit.set_operand(reader, index, copy)
-    return edit.finish()
 
 
 def _not_only_matmuls(graph: Graph, made: Value, consumers: tuple[int, ...]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-from blockbuster.ir.expr import Arg, Call, Expr, call, calls, substitute
+from blockbuster.ir.expr import Arg, Call, Expr, call, calls, functions_of, substitute
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Op, Pointwise
 from blockbuster.rules.base import maker_of, map_of
@@ -96,6 +96,12 @@ def scalar_of(node: Node) -> Expr | None:
         case Functional(name) if name in SCALAR_FUNCTIONS:
             return call(SCALAR_FUNCTIONS[name], Arg(0), Arg(1))
     return None
+
+
+def applies(node: Node, fn: str) -> bool:
+    """True if ``node`` applies the scalar function ``fn`` to elements."""
+    expr = scalar_of(node)
+    return expr is not None and fn in functions_of(expr)
 
 
 # What two maps fold, element by element ----------------------------------------------------

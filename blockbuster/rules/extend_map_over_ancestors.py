@@ -25,7 +25,7 @@ from heapq import heappop, heappush
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
 from blockbuster.rules.base import Match, Note, Refusal, UpstreamRule, label, name_of, unheard
-from blockbuster.rules.extension import extended, meeting, with_extended
+from blockbuster.rules.extension import between, extended, meeting, readers_of, with_extended
 from blockbuster.rules.factor_out import FactorOut
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
 from blockbuster.rules.shared_factor import sharing
@@ -62,26 +62,16 @@ class ExtendMapOverAncestors(UpstreamRule):
 
     def apply(self, match: Match) -> Graph:
         position = match.nodes["map"]
-        pulled = _between(match.graph, match.nodes["pulled"], position)
+        pulled = between(match.graph, match.nodes["pulled"], position)
         return with_extended(match, position, pulled)
 
     def describe(self, match: Match) -> str:
         return f"extend {match.map('map').dim} for {match.detail}"
 
 
-def _between(graph: Graph, first: int, last: int) -> list[int]:
-    """``first`` and what depends on it, up to ``last``: all of it serves ``last`` alone."""
-    found, stack = {first}, [first]
-    while stack:
-        new = {n for n in _readers(graph, stack.pop()) if n != last} - found
-        found |= new
-        stack += sorted(new)
-    return sorted(found, key=graph.rank.__getitem__)
-
-
 def _meeting(graph: Graph, position: int, first: int) -> str:
     """How the pulled map will meet an inner one, in words."""
-    made = extended(graph, position, _between(graph, first, position))
+    made = extended(graph, position, between(graph, first, position))
     pulled = [at for old, at in made.pulled.items() if old == first]
     found = meeting(made.op.body, pulled, made.own.values())
     return found.words if found else _behind_a_factor(made.op.body, pulled, made.own.values())
@@ -123,17 +113,12 @@ def _refused(graph: Graph, position: int, *, thorough: bool) -> dict[int, str]:
             _needed_elsewhere(graph, other, users)
             or runs_over(graph, other, dim)
             or nested_too_deep(graph, other)
-            or next(filter(None, (refused.get(n, "") for n in _readers(graph, other))), "")
+            or next(filter(None, (refused.get(n, "") for n in readers_of(graph, other))), "")
         )
         users.add(other)
         if not refused[other] or (thorough and len(refused) < TOLD):
             look_behind(other)
     return refused
-
-
-def _readers(graph: Graph, position: int) -> list[int]:
-    ports = range(len(graph.nodes[position].types))
-    return [n for port in ports for n in graph.consumers(Value(position, port))]
 
 
 def _needed_elsewhere(graph: Graph, position: int, users: Collection[int]) -> str:
@@ -142,7 +127,7 @@ def _needed_elsewhere(graph: Graph, position: int, users: Collection[int]) -> st
         value = Value(position, port)
         if value in graph.output_values:
             return f"{name_of(graph, value)} is a result of the program"
-    for reader in _readers(graph, position):
+    for reader in readers_of(graph, position):
         if reader not in users:
             name = name_of(graph, Value(position))
             return f"{name} is also read by {label(graph.nodes[reader])}"

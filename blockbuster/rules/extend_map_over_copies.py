@@ -24,7 +24,7 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map, Misc
 from blockbuster.ir.uses import results_of
 from blockbuster.rules.base import Match, Note, Rule, label, name_of, unheard
-from blockbuster.rules.extension import extended, with_extended
+from blockbuster.rules.extension import between, extended, with_extended
 from blockbuster.rules.fuse_maps import FuseMaps
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
 from blockbuster.rules.statistics import nodes_of
@@ -59,15 +59,6 @@ class ExtendMapOverCopies(Rule):
 
     def describe(self, match: Match) -> str:
         return f"extend {match.map('map').dim} for a copy of {label(match.node('copied'))}"
-
-
-def between(graph: Graph, first: int, last: int) -> list[int]:
-    """``first`` and what depends on it among what ``last`` depends on, in order."""
-    found = [first]
-    for at in range(first + 1, last):
-        if graph.reaches(first, at) and graph.reaches(at, last):
-            found.append(at)
-    return found
 
 
 # Side conditions: each returns "" where it is met, else the reason in words ----------------------

@@ -80,6 +80,23 @@ def with_extended(match: Match, position: int, pulled: Sequence[int]) -> Graph:
     return edit.finish()
 
 
+def between(graph: Graph, first: int, last: int) -> list[int]:
+    """``first`` and what depends on it among what ``last`` depends on, in order."""
+    found, stack = {first}, [first]
+    while stack:
+        readers = {n for n in readers_of(graph, stack.pop()) if n != last} - found
+        new = {n for n in readers if graph.reaches(n, last)}
+        found |= new
+        stack += sorted(new)
+    return sorted(found, key=graph.rank.__getitem__)
+
+
+def readers_of(graph: Graph, position: int) -> list[int]:
+    """The nodes that read results of the node at ``position``."""
+    ports = range(len(graph.nodes[position].types))
+    return [n for port in ports for n in graph.consumers(Value(position, port))]
+
+
 class Meeting(NamedTuple):
     """Two maps that a fusion rule can take: the one from outside, the one from inside, in words."""
 

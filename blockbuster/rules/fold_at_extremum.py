@@ -26,13 +26,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blockbuster.ir.builder import rebuild
-from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import IDENTITY, Accumulate, Elementwise, Map, Pointwise
+from blockbuster.ir.ops import IDENTITY, Accumulate, Map
 from blockbuster.ir.ports import select_results
 from blockbuster.rules.base import name_of
 from blockbuster.rules.beside import RunBeside, Wait, Waiting, waits_for_more
-from blockbuster.rules.element_formulas import in_both, monoid_of
+from blockbuster.rules.element_formulas import applies, in_both, monoid_of
 from blockbuster.rules.legality import different_dims, first_iteration_gone, map_at
 
 
@@ -75,13 +75,9 @@ def _compared(graph: Graph, first: int, second: int) -> Iterator[Value]:
     folds = map_at(graph, first).results
     for at, value in enumerate(op.entering(node.operands)):
         if value.node == first and folds[value.port] in (Accumulate("max"), Accumulate("min")):
-            readers = (op.body.nodes[reader].op for reader, _ in op.body.uses_of(Value(-1, at)))
-            if any(map(_tests_equality, readers)):
+            readers = (op.body.nodes[reader] for reader, _ in op.body.uses_of(Value(-1, at)))
+            if any(applies(reader, "eq") for reader in readers):
                 yield value
-
-
-def _tests_equality(op: object) -> bool:
-    return isinstance(op, Elementwise | Pointwise) and "eq" in functions_of(op.expr)
 
 
 def _judged(graph: Graph, extremum: Value, result: Value, alone: Node) -> Waiting | str:

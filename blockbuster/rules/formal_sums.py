@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Const, Expr
-from blockbuster.ir.graph import Node, Value
-from blockbuster.ir.ops import Elementwise, Functional, Pointwise
+from blockbuster.ir.graph import Value
+from blockbuster.rules.element_formulas import scalar_of
 from blockbuster.rules.pairs import Terms, joined
 
 SIGNS = {"add": (1.0, 1.0), "sub": (1.0, -1.0), "neg": (-1.0,)}
@@ -51,16 +51,8 @@ def _addends_of(builder: Builder, value: Value) -> list[tuple[float, Value | Par
     node = builder.maker_of(value)
     if node is None or any(builder.type_of(v) != node.types[0] for v in node.operands):
         return None  # what is broadcast has fewer elements than its sum
-    return _addends_of_node(node)
-
-
-def _addends_of_node(node: Node) -> list[tuple[float, Value | Part]] | None:
-    match node.op:
-        case Functional(name) if name in SIGNS:
-            return [*zip(SIGNS[name], node.operands, strict=True)]
-        case Elementwise(expr) | Pointwise(expr, _):
-            return _addends(Part(expr, node.operands))
-    return None
+    expr = scalar_of(node)
+    return None if expr is None else _addends(Part(expr, node.operands))
 
 
 def _addends(part: Part) -> list[tuple[float, Value | Part]] | None:

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Expr, call, functions_of
+from blockbuster.ir.expr import Arg, Call, Expr, call
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import Accumulate, Elementwise, Map, Pointwise
+from blockbuster.ir.ops import Accumulate, Elementwise, Map
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.affine import Affine
 from blockbuster.rules.base import maker_of, name_of
-from blockbuster.rules.element_formulas import before_rows, scalar_of
+from blockbuster.rules.element_formulas import applies, before_rows, scalar_of
 from blockbuster.rules.laws import OUT_OF_MAGNITUDES
 from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.linear_expressions import NotAffine
@@ -145,10 +145,8 @@ def _followed(op: Map, port: int, origin: Origin) -> tuple[Builder, Value]:
 
 def _selects(node: Node, found: Affine) -> bool:
     """True if a node has a ``where`` and reads what depends on the factor."""
-    if not isinstance(node.op, Elementwise | Pointwise):
-        return False
     read = any(value in found.parts for value in node.operands)
-    return read and "where" in functions_of(node.op.expr)
+    return read and applies(node, "where")
 
 
 def unscaled(op: Map, port: int, origin: Origin) -> Map:

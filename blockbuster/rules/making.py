@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from blockbuster.ir.expr import functions_of
 from blockbuster.ir.graph import Graph, Index, Node, Value
-from blockbuster.ir.ops import Cast, Collect, Elementwise, Functional, Map, Pointwise, Reduce
+from blockbuster.ir.ops import Cast, Collect, Map, Reduce
 from blockbuster.ir.types import Dim, Type
 from blockbuster.rules.base import label, name_of
+from blockbuster.rules.element_formulas import applies, scalar_of
 
-POINTWISE = ("add", "sub", "mul", "div", "row_shift", "row_scale", "col_shift", "col_scale")
-"""The functional operators that make an element from one element of each operand; and ``outer``."""
 PLAIN = frozenset(
     {"add", "sub", "mul", "neg", "relu", "abs", "square", "maximum", "minimum", "sub0"}
     | {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "where"}
@@ -58,7 +57,7 @@ def recipe(op: Map, port: int) -> Recipe | None:
         return None
     rounds = any(isinstance(n.op, Cast) and n.op.dtype in ROUNDED for n in nodes)
     work = sum(map(_work, nodes))
-    return Recipe(tuple(sorted(read)), work, rounds, any(map(_exponential, nodes)))
+    return Recipe(tuple(sorted(read)), work, rounds, any(applies(n, "exp") for n in nodes))
 
 
 def _reached(op: Map, port: int, nodes: list[Node]) -> dict[int, None] | None:
@@ -90,23 +89,13 @@ def _reached(op: Map, port: int, nodes: list[Node]) -> dict[int, None] | None:
 
 
 def _pointwise(node: Node) -> bool:
-    if isinstance(node.op, Functional):
-        return node.op.name in POINTWISE or node.op.name == "outer"
-    return isinstance(node.op, Elementwise | Pointwise | Cast)
+    return scalar_of(node) is not None or isinstance(node.op, Cast)
 
 
 def _work(node: Node) -> int:
-    match node.op:
-        case Elementwise(expr) | Pointwise(expr, _):
-            return sum(1 if fn in PLAIN else OTHER_WORK for fn in functions_of(expr))
-        case Functional("div"):
-            return OTHER_WORK
-    return 1
-
-
-def _exponential(node: Node) -> bool:
-    op = node.op
-    return isinstance(op, Elementwise | Pointwise) and "exp" in functions_of(op.expr)
+    expr = scalar_of(node)
+    functions = functions_of(expr) if expr is not None else ()
+    return sum(1 if fn in PLAIN else OTHER_WORK for fn in functions) or 1
 
 
 @dataclass(frozen=True)

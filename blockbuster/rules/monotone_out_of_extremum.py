@@ -29,7 +29,7 @@ from blockbuster.ir.expr import Arg, arguments
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import ROW_FOLDS, Accumulate, Functional, Map
 from blockbuster.ir.ports import select_results
-from blockbuster.rules.base import Match, label, name_of
+from blockbuster.rules.base import Match, hint_of, label, name_of
 from blockbuster.rules.beside import without
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.element_formulas import Formulas, before_rows, folded_of
@@ -42,13 +42,17 @@ TURNED = {"max": "min", "min": "max"}
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A result of a map as a function of what waits, and the values of the leaves of its parts."""
+class Found:
+    """A result of a map as a function of what waits, and the values of the leaves of its parts.
+
+    ``inner`` is the value in the body that is the inner part, if there is one.
+    """
 
     port: int
     alone: Node
     parts: Monotone
     inside: dict[int, Value]
+    inner: Value | None
 
 
 class MonotoneOutOfExtremum(MoveOut):
@@ -57,16 +61,20 @@ class MonotoneOutOfExtremum(MoveOut):
     name = "monotone-out-of-extremum"
     needs = (Map, Map)
 
+    def unfit(self, graph: Graph, found: Found) -> str:
+        """Why the rule leaves a function to others, as a predicate, or ""."""
+        return ""
+
     def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
-        for found in _waiting(graph, position):
+        for found in self._waiting(graph, position):
             if isinstance(found, str):
                 yield "", found
             else:
                 yield name_of(graph, Value(position, found.port)), ""
 
     def apply(self, match: Match) -> Graph:
-        sites = _waiting(match.graph, match.nodes["map"])
-        found = next(each for each in sites if isinstance(each, _Found))
+        sites = self._waiting(match.graph, match.nodes["map"])
+        found = next(each for each in sites if isinstance(each, Found))
         op, origin, edit = found.alone.op, match.origin(), match.edit()
         assert isinstance(op, Map)
         (result,) = op.results
@@ -74,10 +82,11 @@ class MonotoneOutOfExtremum(MoveOut):
         monoid = result.monoid if found.parts.rises else TURNED[result.monoid]
         body, value = Builder(op.body), _of_elements(op)
         rows, axes = value != op.body.outputs[0].value, op.body.type_of(value).axes
-        value = by_dim(body, found.parts.inner, found.inside, axes, origin)
+        made = found.inner or by_dim(body, found.parts.inner, found.inside, axes, origin)
         if rows:
-            value = body.add(Functional(ROW_FOLDS[monoid]), value, origin=origin)[0]
-        free = Map(op.dim, body.finish(value), op.iterated, (Accumulate(monoid),))
+            hints = (hint_of(op.body, op.body.outputs[0].value),)
+            made = body.add(Functional(ROW_FOLDS[monoid]), made, hints=hints, origin=origin)[0]
+        free = Map(op.dim, body.finish(made), op.iterated, (Accumulate(monoid),))
         (new,) = edit.add(free, *found.alone.operands, hints=found.alone.hints, origin=origin)
         whole = {i: found.alone.operands[v.port] for i, v in found.inside.items() if v.node < 0}
         given, axes = {**whole, HOLE: new}, found.alone.types[0].axes
@@ -92,28 +101,33 @@ class MonotoneOutOfExtremum(MoveOut):
             f"{match.detail} is found before what all iterations do in {label(match.node('map'))}"
         )
 
+    def _waiting(self, graph: Graph, position: int) -> Iterator[Found | str]:
+        """The extrema of a map whose function leaves it, or why it stays."""
+        others = tuple(dict.fromkeys(sharing(graph, position)))
+        operands = [graph.nodes[position].operands[port] for port in made_here(graph, position)]
+        waits = [
+            v for v in operands if any(o == v.node or graph.reaches(o, v.node) for o in others)
+        ]
+        for port, result in enumerate(map_at(graph, position).results if waits else ()):
+            op = map_at(graph, position)
+            if result not in (Accumulate("max"), Accumulate("min")) or op.group_of(port) != (port,):
+                continue
+            alone = select_results(graph.nodes[position], (port,), rebuild)[0]
+            if not any(value in alone.operands for value in waits):
+                continue
+            if gone := first_iteration_gone(graph, position):
+                yield gone
+                continue
+            try:
+                found = _judged(graph, port, alone, waits)
+                if unfit := self.unfit(graph, found):
+                    raise NotMonotoneError(unfit)
+                yield found
+            except NotMonotoneError as reason:
+                yield f"{name_of(graph, Value(position, port))} {reason}"
 
-def _waiting(graph: Graph, position: int) -> Iterator[_Found | str]:
-    """The extrema of a map whose function leaves it, or why it stays."""
-    others = tuple(dict.fromkeys(sharing(graph, position)))
-    operands = [graph.nodes[position].operands[port] for port in made_here(graph, position)]
-    waits = [v for v in operands if any(v.node == o or graph.reaches(o, v.node) for o in others)]
-    for port, result in enumerate(map_at(graph, position).results if waits else ()):
-        op = map_at(graph, position)
-        if result not in (Accumulate("max"), Accumulate("min")) or op.group_of(port) != (port,):
-            continue
-        alone = select_results(graph.nodes[position], (port,), rebuild)[0]
-        if not any(value in alone.operands for value in waits):
-            continue
-        name = name_of(graph, Value(position, port))
-        try:
-            found = _judged(graph, port, alone, waits)
-        except NotMonotoneError as reason:
-            found = f"{name} {reason}"
-        yield first_iteration_gone(graph, position) or found
 
-
-def _judged(graph: Graph, port: int, alone: Node, waits: list[Value]) -> _Found | str:
+def _judged(graph: Graph, port: int, alone: Node, waits: list[Value]) -> Found:
     op, formulas = alone.op, Formulas()
     assert isinstance(op, Map)
     leaves = [formulas.leaf(("input", at)) for at in range(len(op.iterated))]
@@ -145,7 +159,8 @@ def _judged(graph: Graph, port: int, alone: Node, waits: list[Value]) -> _Found 
         left -= {*graph.type_of(shared[index]).axes} if index != HOLE else set()
     if left:
         raise NotMonotoneError(f"would lose its axis {min(left)}")
-    return _Found(port, alone, parts, inside)
+    inner = next((value for value, e in known.items() if e == parts.inner), None)
+    return Found(port, alone, parts, inside, inner)
 
 
 def _of_elements(op: Map) -> Value:

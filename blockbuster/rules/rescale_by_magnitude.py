@@ -15,25 +15,23 @@ before   m = map N (x in !X) {               after   m, t = map N (x in !X) {
 
 So the length of a row that cannot overflow, max |x| sqrt(sum (x / max |x|)^2), takes one pass over
 the row. Each block is scaled by one over its own magnitude r, the largest absolute value or the sum
-of all absolute values. Before two partial sums are added, each is taken to the magnitude r2 of
-both, as the law of a factor and a sum says (``laws.py``). Behind the loop the sum gets the scale
-that the program gives it, in which it may be anything: 1 / m, 448 / m, 1 / maximum(m, eps).
-In the factors above, r, r2 and m stand for maximum(r, 1e-30), and so on.
+of all absolute values. This is rolling-update by the table of laws alone (``laws.py``), for a law
+that divides by a power of the magnitude. In the factors above, r, r2 and m stand for
+maximum(r, 1e-30), and so on.
 
-Conditions, for a sum of f(x, c):
+Conditions, for a sum of f(x, m):
 
-- f is a product in which c has one power p, so that f(x, c) = f(x, q) (c / q)^p. ``where`` does not
-  select between such products: c may be 0, and 0 * inf is NaN, where where(b, f, 0) is 0.
-- What c scales is what the magnitude is of, so x q is at most 1; there may be more factors.
-- A sum may be a dot of f(x, c) and something that does not wait for c: a dot is linear in each of
+- f is x times a power of a function of m. ``where`` does not select between such products: 1 / m
+  may be infinite, and 0 * inf is NaN, where where(b, f, 0) is 0.
+- What is divided is what the magnitude is of, so x / r is at most 1; there may be more factors.
+- A sum may be a dot of f(x, m) and something that does not wait for m: a dot is linear in each of
   its operands. So attention that is normalized by squares of scores, or by cubes, takes one pass.
 - Only sums: a partial maximum is right if the factor keeps the order, but that of an empty block,
   -inf, times 0 is NaN.
-- The sum waits for nothing else in the loop of the magnitude.
 
 Blocks of zeros, or of values of which 1 / r is infinite, are divided by 1e-30, and their sums are
 taken from that number to r2: no 0 / 0 comes of a block in a row with other values. In a row of
-zeros c is infinite, and 0 * inf is what the program as written gives, too.
+zeros 1 / m is infinite, and 0 * inf is what the program as written gives, too.
 Saves a pass over x, and storing x if it is computed. Costs a power per row and block.
 Termination: each application makes one sum fewer wait for a magnitude, and no rule makes a sum
 wait.
@@ -42,20 +40,87 @@ Source: ours; the scaled sum of squares of BLAS (nrm2), by blocks, as a group wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import ClassVar
 
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
 from blockbuster.ir.graph import Graph
-from blockbuster.rules.beside import RunBeside, Wait
-from blockbuster.rules.magnitude_groups import scaled
+from blockbuster.ir.ops import Accumulate
+from blockbuster.rules.base import UpstreamRule
+from blockbuster.rules.bounded import Bounded
+from blockbuster.rules.dependent_folds import Dependent
+from blockbuster.rules.laws import Question, Repaired, Unrepaired, repaired
+from blockbuster.rules.legality import map_at
+from blockbuster.rules.rolling_update import RollingUpdate
+from blockbuster.rules.separate import NotSeparableError, Separation
+
+SMALL, LARGE = 1e-37, 1e8
+"""Between these, numbers over 1e-30, and 1 over numbers, are finite in float32."""
 
 
-class RescaleByMagnitude(RunBeside):
+class RescaleByMagnitude(RollingUpdate, UpstreamRule):
     """A map that folds a magnitude, and a sum of what is scaled by it."""
 
     name = "rescale-by-magnitude"
     in_place = True
     roles = ("magnitude", "sum")
     words = "the magnitude"
+    never_zero: ClassVar[Expr] = call("maximum", Arg(0), 1e-30)
+    """What to divide by: the inverse of the least such number, times numbers as usual, is finite.
 
-    def waiting(self, graph: Graph, position: int) -> Iterator[Wait]:
-        return (((position,), found) for found in scaled(graph, position))
+    What is divided by it instead of by a smaller magnitude, down to the least subnormal float32,
+    keeps its digits through a square.
+    """
+    from_the_start = True
+
+    def answered(self, asked: Bounded) -> Repaired | Unrepaired:
+        return repaired(asked.question)
+
+    def unfit(self, graph: Graph, found: Dependent) -> str | None:
+        folds = [map_at(graph, found.first).results[lead.port] for lead in found.leads]
+        (size, *more) = found.folded
+        plain = folds in ([Accumulate("max")], [Accumulate("+")]) and not more
+        if not plain or found.question.monoid != "+" or not isinstance(size, Call):
+            return None
+        return _not_scaled(found.question, size) if size.fn == "abs" else None
+
+
+def _not_scaled(question: Question, size: Expr) -> str:
+    """Why a summand is not made of values of this size, each divided by the magnitude."""
+    (lead,) = question.producers
+    if unsafe := _unsafe(question.g, lead):
+        return unsafe
+    separation = Separation(frozenset({lead}), frozenset(question.elements), question.signs)
+    try:
+        factor = separation.factor(question.g)
+    except NotSeparableError as reason:
+        return f"cannot be rescaled: it {reason}"
+    if factor.exponent:
+        return "takes an exponential of its magnitude"
+    power, own = sum(factor.powers.values()), _sizes(question.g)
+    if power >= 0:
+        return "does not shrink as its magnitude grows"
+    if any(own.get(base, 0) < -power * times for base, times in _sizes(size).items()):
+        return "scales something else than what the magnitude is of"
+    return ""
+
+
+def _unsafe(expr: Expr, lead: int) -> str:
+    """Why floats could make an infinity, or NaN, of a block whose magnitude is 0, or ""."""
+    match expr:
+        case Const(value) if value and not SMALL < abs(value) < LARGE:
+            return f"has the number {value:g}, which makes an infinity of small magnitudes"
+        case Call("where", _) if lead in arguments(expr):
+            return "hides its scale in where, and it may be infinite"
+        case Call(_, args):
+            return next(filter(None, (_unsafe(arg, lead) for arg in args)), "")
+    return ""
+
+
+def _sizes(expr: Expr) -> dict[Expr, float]:
+    """The powers of the absolute values of the bases of a product."""
+    factor = Separation(frozenset(arguments(expr)), frozenset(), {}).factor(expr)
+    found = dict[Expr, float]()
+    for base, power in factor.powers.items():
+        size = base.args[0] if isinstance(base, Call) and base.fn == "abs" else base
+        found[size] = found.get(size, 0) + power
+    return found

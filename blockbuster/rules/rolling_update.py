@@ -39,20 +39,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from blockbuster.ir.expr import Arg, Expr, arguments, call, substitute
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import IDENTITY, Accumulate
 from blockbuster.rules.base import name_of
 from blockbuster.rules.beside import AS_IT_IS, RunBeside, Wait, Waiting
-from blockbuster.rules.bounded import bounded
+from blockbuster.rules.bounded import Bounded, bounded
 from blockbuster.rules.dependent_folds import Dependent, dependents
-from blockbuster.rules.laws import Repaired
+from blockbuster.rules.laws import Repaired, Unrepaired
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.separate import NEGATIVE, POSITIVE, ZERO
-
-NEVER_ZERO = call("where", call("eq", Arg(0), 0.0), 1.0, Arg(0))
-"""What stands for a lead that h divides by, and that is 0 if all that it is made of is."""
 
 
 class RollingUpdate(RunBeside):
@@ -61,62 +59,77 @@ class RollingUpdate(RunBeside):
     name = "rolling-update"
     roles = ("leads", "fold")
     words = "what it waits for"
+    never_zero: ClassVar[Expr] = call("where", call("eq", Arg(0), 0.0), 1.0, Arg(0))
+    """What stands for a lead that h divides by, and that is 0 if all that it is made of is."""
+    from_the_start: ClassVar[bool] = False
+    """Whether it also stands for a lead that nothing is folded into."""
+
+    def answered(self, asked: Bounded) -> Repaired | Unrepaired:
+        """The repair function, or why there is none."""
+        return asked.repaired()
+
+    def unfit(self, graph: Graph, found: Dependent) -> str | None:
+        """Why the rule leaves a fold to others, as a predicate; None if it has nothing to say."""
+        return ""
 
     def waiting(self, graph: Graph, position: int) -> Iterator[Wait]:
         for found in dependents(graph, position):
-            each = found if isinstance(found, str) else _rolling(graph, found)
-            if isinstance(each, str) and not isinstance(found, str):
+            if isinstance(found, str):
+                yield (position,), found
+                continue
+            unfit = self.unfit(graph, found)
+            if unfit is None:
+                continue
+            each = unfit or self._rolling(graph, found)
+            if isinstance(each, str):
                 each = f"{name_of(graph, Value(position, found.port))} {each}"
             yield (position,), each
 
-
-def _rolling(graph: Graph, found: Dependent) -> Waiting | str:
-    """How a fold is repaired in the loop of its leads, or why it cannot be, as a predicate."""
-    op, question = map_at(graph, found.first), found.question
-    monoids = {
-        number: result.monoid
-        for number, lead in zip(question.producers, found.leads, strict=True)
-        if isinstance(result := op.results[lead.port], Accumulate)
-    }
-    folded = dict(zip(question.producers, found.folded, strict=True))
-    asked = bounded(question, {number: (m, folded[number]) for number, m in monoids.items()})
-    answer, guarded = asked.repaired(), dict[int, str]()
-    if not isinstance(answer, Repaired) or answer.divisors:
-        guarded = {
-            number: POSITIVE
-            for number in monoids
-            if ZERO in (signs := question.signs[number]) and NEGATIVE not in signs
+    def _rolling(self, graph: Graph, found: Dependent) -> Waiting | str:
+        """How a fold is repaired in the loop of its leads, or why it cannot be, as a predicate."""
+        op, question = map_at(graph, found.first), found.question
+        monoids = {
+            number: result.monoid
+            for number, lead in zip(question.producers, found.leads, strict=True)
+            if isinstance(result := op.results[lead.port], Accumulate)
         }
-        known = {**asked.question.signs, **guarded}
-        answer = replace(asked, question=replace(asked.question, signs=known)).repaired()
-    if not isinstance(answer, Repaired):
-        return f"cannot be repaired: {answer.reason}"
-    if answer.divisors:
-        return "cannot be repaired: h divides by what may be 0 before the last element"
-    guards = [
-        _guard(monoids.get(number), question.signs[number], number in guarded)
-        for number in question.producers
-    ]
-    starts = [_start(monoids.get(n), question.signs[n], n in guarded) for n in question.producers]
-    return _placed(found, answer.h, guards, starts)
+        folded = dict(zip(question.producers, found.folded, strict=True))
+        asked = bounded(question, {number: (m, folded[number]) for number, m in monoids.items()})
+        answer, guarded = self.answered(asked), dict[int, str]()
+        if not isinstance(answer, Repaired) or answer.divisors:
+            guarded = {
+                number: POSITIVE
+                for number in monoids
+                if ZERO in (signs := question.signs[number]) and NEGATIVE not in signs
+            }
+            known = {**asked.question.signs, **guarded}
+            answer = self.answered(replace(asked, question=replace(asked.question, signs=known)))
+        if not isinstance(answer, Repaired):
+            return f"cannot be repaired: {answer.reason}"
+        if answer.divisors:
+            return "cannot be repaired: h divides by what may be 0 before the last element"
+        guards: list[Expr] = []
+        starts: list[Expr | None] = []
+        for number in question.producers:
+            monoid, signs = monoids.get(number), question.signs[number]
+            guards.append(self.never_zero if number in guarded else _guard(monoid, signs))
+            starts.append(self._start(monoid, signs, number in guarded))
+        return _placed(found, answer.h, guards, starts)
+
+    def _start(self, monoid: str | None, signs: str, guarded: bool) -> Expr | None:
+        """What stands for a lead that nothing is folded into yet, too; None if nothing does."""
+        if guarded:
+            return self.never_zero if self.from_the_start else None
+        if monoid == "max" and NEGATIVE not in signs:
+            return call("maximum", Arg(0), 0.0)
+        return AS_IT_IS if monoid == "+" else None
 
 
-def _guard(monoid: str | None, signs: str, never_zero: bool) -> Expr:
-    """What stands for a lead in the loop, where it may be 0 or infinite as all elements are."""
-    if never_zero:
-        return NEVER_ZERO
+def _guard(monoid: str | None, signs: str) -> Expr:
+    """What stands for a lead in the loop, where it may be infinite as all elements are."""
     if monoid == "min" or (monoid == "max" and NEGATIVE in signs):
         return call("where", call("eq", Arg(0), IDENTITY[monoid]), 0.0, Arg(0))
     return AS_IT_IS
-
-
-def _start(monoid: str | None, signs: str, never_zero: bool) -> Expr | None:
-    """What stands for a lead that nothing is folded into yet, too; None if nothing does."""
-    if monoid == "+" and not never_zero:
-        return AS_IT_IS
-    if monoid == "max" and not never_zero and NEGATIVE not in signs:
-        return call("maximum", Arg(0), 0.0)
-    return None
 
 
 def _placed(

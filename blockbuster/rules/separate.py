@@ -92,6 +92,8 @@ def _of_call(fn: str, args: tuple[Expr, ...], signs: list[str]) -> str:
             return _ordered(min(x, y, key=ANY.index) for x in a for y in b)
         case "where", [_, a, b]:
             return _ordered(a + b)
+        case "lt" | "le" | "gt" | "ge" | "eq" | "ne" | "and" | "or" | "not", _:
+            return ZERO + POSITIVE
     return ANY
 
 

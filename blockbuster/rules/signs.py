@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-from blockbuster.ir.expr import arguments
-from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import (
-    MONOID_OF,
-    Accumulate,
-    Cast,
-    Functional,
-    Map,
-    Reduce,
-    Relabel,
-    Rescale,
-    Transpose,
-)
-from blockbuster.rules.element_formulas import scalar_of
-from blockbuster.rules.separate import ANY, NEGATIVE, POSITIVE, product_of_signs, signs_of
-
-DEEPEST = 12
-"""How many operators a value is followed through."""
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.rules.array_terms import Number, Terms, value_of
+from blockbuster.rules.separate import ANY, NEGATIVE, POSITIVE, signs_of
 
 PROVABLE = frozenset({"exp", "add", "sub", "neg", "mul", "div", "reciprocal", "recip0", "where"})
 """Functions of whose results proofs decide the sign: those that make polynomials in exponentials.
@@ -31,64 +14,47 @@ Squares and absolute values are not negative either, but proofs cannot use it.
 """
 
 
-class Around(NamedTuple):
-    """The map whose body a value is in, and the graph that the map is in."""
+class SignsOfTerms:
+    """The signs that ``terms`` may have, each found once; inputs may have any.
 
-    graph: Graph
-    node: Node
-    around: Around | None
-
-
-def signs_of_value(
-    graph: Graph,
-    value: Value,
-    around: Around | None = None,
-    *,
-    left: int = DEEPEST,
-    trusted: frozenset[str] | None = None,
-) -> str:
-    """The signs that elements of ``value`` may have; inputs of the outermost graph may have any.
-
-    ``left`` operators are looked at in a row, and what functions do that are not ``trusted``, if
-    some are, does not count.
+    If some functions are ``trusted``, what others do does not count.
     """
-    if left == 0 or (value.node < 0 and around is None):
+
+    def __init__(self, terms: Terms, trusted: frozenset[str] | None = None) -> None:
+        self._terms, self._trusted = terms, trusted
+        self._known: list[str] = []
+
+    def of(self, number: Number) -> str:
+        """The signs of a term: the operands of a term have smaller numbers."""
+        while len(self._known) <= number:
+            self._known.append(self._next(len(self._known)))
+        return self._known[number]
+
+    def _next(self, number: Number) -> str:
+        term = self._terms[number]
+        known = [self._known[arg] for arg in term.args]
+        match term.fn.split():
+            case ["number"]:
+                return signs_of(Const(value_of(term) or 0.0), {})
+            case ["size"]:
+                return POSITIVE
+            case ["fold", monoid]:
+                return signs_of_fold(monoid, known[0])
+            case ["significand"]:
+                return signs_of_fold("+", known[0])
+            case ["mul"] if term.args[0] == term.args[1] and not self._trusted:
+                return signs_of(Call("square", (Arg(0),)), {0: known[0]})
+            case [fn] if fn in FUNCTIONS:
+                values = [value_of(self._terms[arg]) for arg in term.args]
+                args = (Arg(at) if x is None else Const(x) for at, x in enumerate(values))
+                return signs_of(Call(fn, tuple(args)), dict(enumerate(known)), self._trusted)
         return ANY
-    if value.node < 0:
-        assert around is not None
-        graph, value, around = around.graph, around.node.operands[value.port], around.around
-        return signs_of_value(graph, value, around, left=left - 1, trusted=trusted)
-    node = graph.nodes[value.node]
-
-    def of(position: int) -> str:
-        operand = node.operands[position]
-        return signs_of_value(graph, operand, around, left=left - 1, trusted=trusted)
-
-    expr = scalar_of(node)
-    if expr is not None:
-        return signs_of(expr, {at: of(at) for at in arguments(expr)}, trusted)
-    if not isinstance(node.op, Map):
-        return _of_operator(node, of)
-    result, end = node.op.results[value.port], node.op.body.outputs[value.port].value
-    if node.op.start or isinstance(result, Rescale):
-        return ANY
-    inner = Around(graph, node, around)
-    signs = signs_of_value(node.op.body, end, inner, left=left - 1, trusted=trusted)
-    return signs_of_fold(result.monoid, signs) if isinstance(result, Accumulate) else signs
 
 
-def _of_operator(node: Node, of: Callable[[int], str]) -> str:
-    """The signs of what an operator makes of operands with the signs ``of(0)``, ``of(1)``."""
-    match node.op:
-        case Functional("dot"):
-            return signs_of_fold("+", product_of_signs(of(0), of(1)))
-        case Functional(name) if name in MONOID_OF:
-            return signs_of_fold(MONOID_OF[name], of(0))
-        case Reduce(_, monoid):
-            return signs_of_fold(monoid, of(0))
-        case Cast() | Relabel() | Transpose():
-            return of(0)
-    return ANY
+def signs_of_value(graph: Graph, value: Value, trusted: frozenset[str] | None = None) -> str:
+    """The signs that elements of a value of ``graph`` may have."""
+    terms = Terms()
+    return SignsOfTerms(terms, trusted).of(terms.values(graph)[value])
 
 
 def signs_of_fold(monoid: str, signs: str) -> str:

@@ -11,15 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import functions_of
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import (
     Collect,
-    Elementwise,
     Functional,
     Map,
     Misc,
-    Pointwise,
     Reduce,
     Rescale,
 )
@@ -27,6 +24,7 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.ports import with_inputs
 from blockbuster.ir.types import Dim, Type
 from blockbuster.rules.base import Note, Refusal, Rule, hint_of, label, map_of
+from blockbuster.rules.element_formulas import applies
 from blockbuster.rules.legality import first_iteration_gone, map_at
 
 Path = tuple[int, ...]
@@ -188,7 +186,7 @@ def holds_matmul(part: Slice) -> str:
 def holds_exponential(part: Slice) -> str:
     """The safe form of an exponential's sum is a pair, and both would have to be stored."""
     for node in nodes_of(part.body):
-        if isinstance(node.op, Elementwise | Pointwise) and "exp" in functions_of(node.op.expr):
+        if applies(node, "exp"):
             return "{} comes of an exponential, whose sums go with a running maximum"
     return ""
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from math import inf
 
 from blockbuster.rules.array_terms import Number, Terms, value_of
+from blockbuster.rules.separate import NEGATIVE
+from blockbuster.rules.signs import SignsOfTerms
 
 LONGEST = 64
 """Terms of a sum that is looked at."""
@@ -44,23 +46,16 @@ RANGES: dict[str, Range] = {
 }
 """The least and the greatest value of functions, whatever they are applied to."""
 
-NOT_NEGATIVE = (
-    "exp", "square", "abs", "sqrt", "rsqrt", "sigmoid", "relu", "size",
-    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
-)  # fmt: skip
-NOT_NEGATIVE_IF_ALL = (
-    "add", "mul", "div", "reciprocal", "recip0", "maximum", "minimum", "pow",
-    "fold +", "fold max", "fold min", "significand",
-)  # fmt: skip
-
 
 @dataclass
 class Bounds:
-    """What shows of the signs and sizes of terms; sums and signs are remembered."""
+    """What shows of the sizes of terms; sums are remembered."""
 
     terms: Terms
     _sums: dict[Number, Sum] = field(default_factory=dict)
-    _signs: dict[Number, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._signs = SignsOfTerms(self.terms)
 
     def is_bounded(self, number: Number) -> bool:
         """True if the term shows to be at most ``LARGEST``, whatever the inputs are."""
@@ -116,27 +111,7 @@ class Bounds:
 
     def not_negative(self, number: Number) -> bool:
         """True if the term shows not to be negative."""
-        if number not in self._signs:
-            self._signs[number] = self._not_negative(number)
-        return self._signs[number]
-
-    def _not_negative(self, number: Number) -> bool:
-        left, seen = [number], {number}
-        while left:
-            term = self.terms[left.pop()]
-            value = value_of(term)
-            if term.fn in NOT_NEGATIVE or (value is not None and value >= 0):
-                continue
-            if term.fn == "mul" and term.args[0] == term.args[1]:
-                continue
-            args = term.args[1:] if term.fn == "where" else term.args
-            if not args or not (term.fn == "where" or term.fn in NOT_NEGATIVE_IF_ALL):
-                return False
-            left += (new := [arg for arg in args if arg not in seen])
-            seen.update(new)
-            if len(seen) > LONGEST:
-                return False
-        return True
+        return NEGATIVE not in self._signs.of(number)
 
     def most(self, key: Key, by: float) -> float:
         """What ``by`` times a term of a sum is at most; infinite if that does not show."""

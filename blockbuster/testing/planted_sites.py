@@ -215,17 +215,6 @@ SITES: Mapping[str, tuple[str, ...]] = {
           return O, U
         }""",
     ),
-    "duplicate-scale-partially": (
-        f"graph({ROWS}) {{ {SCALED} A = {FOLDED_MATMUL} return A, S }}",
-        f"""graph({MORE_ROWS}) {{
-          {SCALED} A = {MATMUL} B = map K (s_1 in !S) {{ e = exp(s_1) yield e }} return A, B
-        }}""",
-    ),
-    "duplicate-shift": (
-        f"""graph({CENTERED}, WT: L,K[L,K]) {{
-          {MEAN} {SHIFTED} A = {MATMUL} B = {OTHER_MATMUL} return A, B, u
-        }}""",
-    ),
     "local-linearity": (
         f"""graph({BLOCKS}) {{
           p = map K (x in !X, v = c, y in !Y) {{ s = row_scale(x, v) d = dot(s, y) yield +d }}

@@ -50,21 +50,6 @@ def ancestors() -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
-def duplicates() -> tuple[Mutant, ...]:
-    """duplicate-scale-partially and duplicate-shift."""
-    partly, scale = "duplicate_scale_partially", "duplicate_scale"
-    return (
-        Mutant("partially: only matmuls", "DuplicateScalePartially", partly,
-               "made not in graph.output_values and len(matmuls) == len(readers)", "False"),
-        Mutant("partially: no matmul", "DuplicateScalePartially", partly,
-               "if not matmuls:", "if False:"),
-        Mutant("duplicate shift: a result", "DuplicateShift", scale,
-               "if made in graph.output_values:", "if False:", "cases"),
-        Mutant("duplicate shift: copies for nobody", "DuplicateShift", scale,
-               '(match.nodes["matmul"],)', "()"),
-    )  # fmt: skip
-
-
 def columns() -> tuple[Mutant, ...]:
     """fold-columns."""
     rule, file = "FoldColumns", "fold_columns"
@@ -113,20 +98,21 @@ def extrema() -> tuple[Mutant, ...]:
 
 def scaled_extrema() -> tuple[Mutant, ...]:
     """scale-out-of-extremum."""
-    rule, file = "ScaleOutOfExtremum", "scale_out_of_extremum"
+    rule, own, file = "ScaleOutOfExtremum", "scale_out_of_extremum", "monotone_out_of_extremum"
     return (
-        Mutant("scaled: may be negative", rule, file,
+        Mutant("scaled: may be negative", rule, own,
                "if NEGATIVE in signs_of_value(", "if False and signs_of_value(", "cases"),
-        Mutant("scaled: by anything", rule, file,
+        Mutant("scaled: by anything", rule, own,
                'if not isinstance(expr, Call) or expr.fn not in OUT_OF_EXTREMA:',
                "if False:", "cases"),
-        Mutant("scaled: a sum", rule, file, '((Accumulate("max"),), (Accumulate("min"),))',
-               '((Accumulate("max"),), (Accumulate("min"),), (Accumulate("+"),))', "cases"),
-        Mutant("scaled: nothing shared", rule, file,
-               "or not shares_a_pass(graph, position):", ":", "cases"),
-        Mutant("scaled: along the fold", rule, file, "if lost else", "if False else", "cases"),
-        Mutant("scaled: the factor is lost", rule, file, "edit, PRODUCT, given,",
-               "edit, Arg(0), given,"),
+        Mutant("scaled: a sum", rule, file, '(Accumulate("max"), Accumulate("min")) or',
+               '(Accumulate("max"), Accumulate("min"), Accumulate("+")) or', "cases"),
+        Mutant("scaled: along the fold", rule, file, "and {*graph.type_of(value).axes} <= kept",
+               "", "cases"),
+        Mutant("scaled: a peeled map", rule, file,
+               "if gone := first_iteration_gone(graph, position):", 'if gone := "":', "cases"),
+        Mutant("scaled: the factor is lost", rule, file, "by_dim(edit, found.parts.outer,",
+               "by_dim(edit, Arg(HOLE),"),
         Mutant("scaled: any sum is positive", rule, "separate", "return _ordered(_SUMS.get(",
                "return a or _ordered(_SUMS.get(", "cases"),
         Mutant("scaled: differences are positive", rule, "separate",
@@ -262,8 +248,7 @@ def remade() -> tuple[Mutant, ...]:
                "if not isinstance(op.results[port], Collect) or op.start:", "if op.start:",
                "cases"),
         Mutant("remake: dots", rule, file,
-               'return node.op.name in POINTWISE or node.op.name == "outer"', "return True",
-               "cases"),
+               "scalar_of(node) is not None or isinstance(node.op, Cast)", "True", "cases"),
         Mutant("remake: an exponential", rule, file, "if made.exponential:", "if False:", "cases"),
         Mutant("remake: any work", rule, file, "if made.work > MOST_WORK:", "if False:", "cases"),
         Mutant("remake: less work", rule, file, "if made.work > MOST_WORK:",
@@ -319,7 +304,6 @@ def remade_where_it_is_read(rule: str) -> tuple[Mutant, ...]:
 MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *local_linearity(),
     *ancestors(),
-    *duplicates(),
     *columns(),
     *extrema(),
     *scaled_extrema(),

@@ -39,8 +39,6 @@ def of_sites() -> tuple[Mutant, ...]:
     return (
         Mutant("swap: any shift", "SwapMeanDot", "swap_mean_dot", "reason, note)", '"", note)',
                "cases"),
-        Mutant("duplicate shift: any shift", "DuplicateShift", "duplicate_shift", "reason, note)",
-               '"", note)', "cases"),
         Mutant("linearity: any shift", "LocalLinearity", "local_linearity",
                "or shift_would_cancel(graph, position, inner)", "", "cases"),
         Mutant("linearity: only scales", "LocalLinearity", "local_linearity",

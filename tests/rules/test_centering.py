@@ -149,7 +149,7 @@ def test_a_fused_layernorm_and_matmul_is_parted_in_three_loops(function):
 def test_dots_of_several_weights_read_the_same_normalized_rows():
     *_, last = bodies(bb.safe(final(gated, PROGRAMS[gated])), "K")
 
-    assert last == "y = (x + c) * r over [M,K] t1 = dot(y, v) t2 = dot(y, in4) return t1, t2"
+    assert last == "y = (x + c) * r over [M,K] t1 = dot(y, v) t2 = dot(y, w) return t1, t2"
 
 
 def test_rows_that_something_else_reads_unscaled_are_only_shifted():

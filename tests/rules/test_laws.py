@@ -46,7 +46,7 @@ def test_every_row_with_a_condition_is_tried_without_it():
 
 USES = (
     "beside", "dependent_folds", "factor_out", "factor_out_exp", "fold_at_extremum", "magnitudes",
-    "magnitude_groups", "monotone_out_of_extremum", "rescale_by_magnitude", "rolling_update",
+    "monotone_out_of_extremum", "rescale_by_magnitude", "rolling_update",
     "scale_out_of_extremum", "scale_out_of_magnitude", "shared_factor",
 )  # fmt: skip
 

@@ -292,7 +292,7 @@ MUTANTS = (
     Mutant("rolling: a dropped domain", "RollingUpdate", "rolling_update",
            "if answer.divisors:", "if False:"),
     Mutant("rolling: zeros of a magnitude", "RollingUpdate", "rolling_update",
-           "        return NEVER_ZERO", "        return AS_IT_IS"),
+           "self.never_zero if number in guarded else", "AS_IT_IS if number in guarded else"),
     Mutant("rolling: not the lead itself", "RollingUpdate", "beside",
            "by_dim(edit, found.restored, given,", "by_dim(edit, AS_IT_IS, given,"),
     Mutant("rolling: the lead's identity", "RollingUpdate", "rolling_update",

@@ -192,9 +192,6 @@ def test_attention_in_tritons_interpreter():
 
 
 MUTANTS = (
-    Mutant("by magnitude: beside any fold", "RescaleByMagnitude", "magnitude_groups",
-           'if result in (Accumulate("max"), Accumulate("+"))', "if isinstance(result, Accumulate)",
-           "cases"),
     Mutant("by magnitude: both operands of a dot", "RescaleByMagnitude", "element_formulas",
            "if len(waiting) == 1 else expr", "if waiting else expr", "cases"),
     Mutant("by magnitude: the first operand of a dot", "RescaleByMagnitude", "element_formulas",

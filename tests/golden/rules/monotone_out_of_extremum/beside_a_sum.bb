@@ -17,19 +17,19 @@ graph(X: N[M,N] = port) {
 # after
 graph(X: N[M,N] = port) {
   s = map N (x in !X) {
-    t1 = row_max(x)
-    yield max t1
+    t = row_max(x)
+    yield max t
   }
   m = map N (x_1 in !X) {
     a = abs(x_1)
     m_1 = row_max(a)
     yield max m_1
   }
-  t2 = maximum(s - m, 0)
+  t1 = maximum(s - m, 0)
   z = map N (x_2 in !X, c = m) {
     h = maximum(x_2 - c, 0) over [M,N]
     z_1 = row_sum(h)
     yield +z_1
   }
-  return t2, z
+  return t1, z
 }

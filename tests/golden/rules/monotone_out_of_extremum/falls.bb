@@ -20,9 +20,9 @@ graph(X: N[M,N] = port) {
     yield max m_1
   }
   s = map N (x_1 in !X) {
-    t1 = row_min(x_1)
-    yield min t1
+    t = row_min(x_1)
+    yield min t
   }
-  t2 = sub(m, s)
-  return t2
+  t1 = sub(m, s)
+  return t1
 }

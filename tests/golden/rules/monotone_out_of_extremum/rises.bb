@@ -15,14 +15,14 @@ graph(X: N[M,N] = port) {
 # after
 graph(X: N[M,N] = port) {
   s = map N (x in !X) {
-    t1 = row_max(x)
-    yield max t1
+    t = row_max(x)
+    yield max t
   }
   m = map N (x_1 in !X) {
     a = abs(x_1)
     m_1 = row_max(a)
     yield max m_1
   }
-  t2 = maximum(s - m, 0)
-  return t2
+  t1 = maximum(s - m, 0)
+  return t1
 }

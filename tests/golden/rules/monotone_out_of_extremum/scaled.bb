@@ -17,8 +17,8 @@ graph(X: N[M,N] = port) {
 graph(X: N[M,N] = port) {
   s = map N (x in !X) {
     t1 = square(x)
-    t2 = row_min(t1)
-    yield min t2
+    t = row_min(t1)
+    yield min t
   }
   m = map N (x_1 in !X) {
     a = abs(x_1)
@@ -26,6 +26,6 @@ graph(X: N[M,N] = port) {
     yield +m_1
   }
   c = reciprocal(m + 1)
-  t3 = mul(s, c)
-  return t3
+  t2 = mul(s, c)
+  return t2
 }

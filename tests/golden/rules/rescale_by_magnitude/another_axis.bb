@@ -14,4 +14,4 @@ graph(X: N[M,N] = port, u: [K]) {
   }
   return s
 }
-# because: s is scaled by c, which has other axes than the magnitude
+# because: s does not shrink as its magnitude grows

@@ -1,4 +1,4 @@
-# Powers of the scale and of its absolute value against each other leave its sign.
+# Powers of the scale and of its absolute value against each other: one power is left.
 graph(X: N[M,N] = port) {
   m = map N (x in !X) {
     a = abs(x)
@@ -13,4 +13,18 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
-# because: s does not grow or shrink with its scale
+# after
+graph(X: N[M,N] = port) {
+  m, s = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_max(a)
+    t1 = maximum(m_1, 1e-30)
+    c = reciprocal(t1)
+    h = x * c * c / abs(c) over [M,N]
+    t = row_sum(h)
+    yield max t_1 = m_1
+    yield +t by t_1: x * (maximum(r, 1e-30) / maximum(r2, 1e-30))
+  }
+  t2 = s * (maximum(m, 1e-30) / m)
+  return t2
+}

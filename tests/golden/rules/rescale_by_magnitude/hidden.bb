@@ -13,4 +13,4 @@ graph(X: N[M,N] = port, B: N[M,N] = port) {
   }
   return s
 }
-# because: s waits for its scale and hides it in where, and it may be infinite
+# because: s hides its scale in where, and it may be infinite

@@ -13,7 +13,7 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
-# because: s waits for its scale and adds terms that do not grow with it alike
+# because: s cannot be rescaled: it takes add of elements and producers together
 # wrong
 graph(X: N[M,N] = port) {
   m, s = map N (x in !X) {

@@ -13,4 +13,4 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
-# because: s waits for its scale and takes exp of it
+# because: s cannot be rescaled: it takes mul of elements and producers together

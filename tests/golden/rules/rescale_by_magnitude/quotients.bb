@@ -18,13 +18,11 @@ graph(X: N[M,N] = port, V: N[N] = port) {
   m, s = map N (x in !X, v in !V) {
     a = abs(x)
     m_1 = row_max(a)
-    t1 = maximum(m_1, 1e-30)
-    h = v * abs(x / t1) ** 3 over [M,N]
+    c = maximum(m_1, 0.001)
+    h = v * abs(x / c) ** 3 over [M,N]
     t = row_sum(h)
     yield max t_1 = m_1
-    yield +t by t_1: x * (maximum(r, 1e-30) / maximum(r2, 1e-30)) ** 3
+    yield +t by t_1: x * (maximum(maximum(r, 0), 0.001) / maximum(maximum(r2, 0), 0.001)) ** 3
   }
-  c = maximum(m, 0.001)
-  t2 = s * abs(maximum(m, 1e-30) / c) ** 3
-  return t2
+  return s
 }

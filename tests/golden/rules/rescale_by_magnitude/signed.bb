@@ -15,16 +15,16 @@ graph(X: N[M,N] = port, b: [M]) {
 }
 # after
 graph(X: N[M,N] = port, b: [M]) {
-  m, s = map N (x in !X) {
+  m, s = map N (x in !X, b_1 = b) {
     a = abs(x)
     m_1 = row_max(a)
-    t1 = reciprocal(maximum(m_1, 1e-30))
-    h = x * t1 * abs(x * t1) over [M,N]
+    t1 = maximum(m_1, 1e-30)
+    c = b_1 / t1 over [M]
+    h = x * c * abs(x * c) over [M,N]
     t = row_sum(h)
     yield max t_1 = m_1
     yield +t by t_1: x * square(maximum(r, 1e-30) / maximum(r2, 1e-30))
   }
-  c = b / m over [M]
-  t2 = s * (c * maximum(m, 1e-30)) * abs(c * maximum(m, 1e-30))
+  t2 = s * square(maximum(m, 1e-30) / m)
   return t2
 }

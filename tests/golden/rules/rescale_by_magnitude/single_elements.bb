@@ -15,12 +15,12 @@ graph(X: N[M,K] = port) {
 graph(X: N[M,K] = port) {
   m, s = map N (x in !X) {
     a = abs(x)
-    t1 = reciprocal(maximum(a, 1e-30))
-    h = square(x * t1)
+    t1 = maximum(a, 1e-30)
+    c = reciprocal(t1)
+    h = square(x * c)
     yield max t = a
     yield +h by t: x * square(maximum(r, 1e-30) / maximum(r2, 1e-30))
   }
-  c = reciprocal(m)
-  t2 = s * square(c * maximum(m, 1e-30))
+  t2 = s * square(maximum(m, 1e-30) / m)
   return t2
 }

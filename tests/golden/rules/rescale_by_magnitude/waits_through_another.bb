@@ -14,5 +14,19 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
-# because: s waits for b, which depends on the same loop
-# because: s waits for c, which depends on the same loop
+# after
+graph(X: N[M,N] = port) {
+  m, s = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_max(a)
+    t1 = maximum(m_1, 1e-30)
+    c = reciprocal(t1)
+    b = tanh(t1)
+    h = square(x * c) * b over [M,N]
+    t = row_sum(h)
+    yield max t_1 = m_1
+    yield +t by t_1: x * square(maximum(r, 1e-30) / maximum(r2, 1e-30)) * (tanh(maximum(r2, 1e-30)) / tanh(maximum(r, 1e-30)))
+  }
+  t2 = s * square(maximum(m, 1e-30) / m) * (tanh(m) / tanh(maximum(m, 1e-30)))
+  return t2
+}

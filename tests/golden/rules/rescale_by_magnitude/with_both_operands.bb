@@ -15,4 +15,4 @@ graph(X: N[M,N] = port, Y: [L,M]) {
   }
   return s
 }
-# because: s waits for its scale and combines elements that are multiplied by it
+# because: s combines elements that wait

@@ -13,4 +13,4 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
-# because: s waits for its scale and combines elements that are multiplied by it
+# because: s combines elements that wait

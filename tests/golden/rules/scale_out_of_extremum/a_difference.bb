@@ -16,4 +16,4 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: r may be negative, for all that shows
+# because: z is not known to rise or to fall: it takes mul

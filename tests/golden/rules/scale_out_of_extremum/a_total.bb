@@ -12,4 +12,4 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: s is no reciprocal and no exponential
+# because: z is scaled by s, which is no reciprocal and no exponential

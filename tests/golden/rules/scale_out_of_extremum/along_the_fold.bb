@@ -12,4 +12,4 @@ graph(X: K[M,N] = port) {
   }
   return z
 }
-# because: K<mul row_max> folds N, along which the factor changes
+# because: z waits for r, which changes along what is folded

@@ -14,4 +14,4 @@ graph(X: N[M,N] = port, c: [M]) {
   }
   return z
 }
-# because: r may be negative, for all that shows
+# because: z is not known to rise or to fall: it takes mul

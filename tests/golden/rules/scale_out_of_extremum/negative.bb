@@ -11,7 +11,7 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: s is no reciprocal and no exponential
+# because: z is not known to rise or to fall: it takes mul
 # wrong
 graph(X: N[M,N] = port) {
   m, s = map N (x in !X) {

@@ -14,15 +14,15 @@ graph(X: N[M] = port, Y: N[M] = port) {
 }
 # after
 graph(X: N[M] = port, Y: N[M] = port) {
-  z = map N (y in !Y, x in !X) {
-    d = sub(y, x)
-    yield min d
-  }
-  s = map N (x_1 in !X) {
-    q = exp(x_1)
+  s = map N (x in !X) {
+    q = exp(x)
     yield +q
   }
   r = recip0(s)
-  t1 = mul(z, r)
+  z = map N (y in !Y, x_1 in !X) {
+    d = sub(y, x_1)
+    yield min d
+  }
+  t1 = mul(r, z)
   return t1
 }

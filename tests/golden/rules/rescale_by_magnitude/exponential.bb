@@ -1,0 +1,16 @@
+# An exponential of the magnitude is no power of it.
+graph(X: N[M,N] = port) {
+  m = map N (x in !X) {
+    a = abs(x)
+    m_1 = row_max(a)
+    yield max m_1
+  }
+  c = exp(m)
+  s = map N (x_1 in !X, c_1 = c) {
+    h = square(x_1 * c_1) over [M,N]
+    t = row_sum(h)
+    yield +t
+  }
+  return s
+}
+# because: s takes an exponential of its magnitude
