@@ -14,7 +14,7 @@ from blockbuster.frontend.program import Axis, Shape, show_shape
 from blockbuster.frontend.size_facts import axis_named
 from blockbuster.frontend.size_table import SizeTable, is_named, raw_size
 from blockbuster.frontend.source import Refused, trace_error, user_line
-from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, number, share_of, size, whole
+from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, inverse, number, size, whole
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
@@ -89,7 +89,7 @@ class DimTable(SizeTable):
     def divided(self, top: Length, bottom: Length) -> tuple[Length, int | None] | None:
         """Quotient and rest of sizes. The rest is None if it has to be 0, as the user says.
 
-        None if the quotient of unknown sizes is none that a program can have.
+        None if the divisor is a sum of sizes that are not known, or 0.
         """
         a, b = self.normal(top), self.normal(bottom)
         if a.constant is not None and b.constant:
@@ -97,14 +97,15 @@ class DimTable(SizeTable):
         quotient = a.over(b)
         if quotient is not None and quotient.is_integral:
             return quotient, 0
-        if not all(dim in self._extent for dim in (*a.dims, *b.dims)):
-            return None if quotient is None else (quotient, None)
         self.fix(b.dims)
         by = self.normal(b)
+        if not all(dim in self._extent for dim in (*a.dims, *by.dims)):
+            is_divisor = len(by.terms) == 1 and (by.never_negative or by.constant is not None)
+            return (self.normal(a) * inverse(by), None) if is_divisor else None
         if not by.constant or self.normal(a).constant is not None:
             return self.divided(a, by) if by.constant else None
         rest = a.value(self._extent) % by.constant
-        exact = (self.normal(a) - whole(rest)) * share_of(by.constant)
+        exact = (self.normal(a) - whole(rest)) * inverse(by)
         self.is_whole(exact)  # so the program is for sizes with this rest
         return exact, rest
 

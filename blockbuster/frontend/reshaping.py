@@ -14,8 +14,9 @@ from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.sizes import scalar
 from blockbuster.frontend.source import Refused
+from blockbuster.ir.expr_lengths import length_of
 from blockbuster.ir.extents import Lengths
-from blockbuster.ir.lengths import ONE, Length, length_of, product_of, size
+from blockbuster.ir.lengths import ONE, Length, product_of, size
 
 _FORM = "entries are ints, sizes such as x.shape[0], their products and quotients, or one -1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.numerics import number
 from blockbuster.frontend.source import Refused, trace_error
@@ -20,7 +20,8 @@ from blockbuster.ir.expr import (
     show_expr,
     sizes_in,
 )
-from blockbuster.ir.lengths import Length, length_of
+from blockbuster.ir.expr_lengths import length_of
+from blockbuster.ir.lengths import Length
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
@@ -167,11 +168,13 @@ class SizeExpr:
         unknown = self._unknown_in(divisor) if is_length else ()
         return f"use /, or {_fixing(unknown or self._unknown_in(self.expr, divisor))}"
 
-    def _refuse_rounding(self, *_: object) -> NoReturn:
-        reason = f"a number has no // and % by the size {self!r}, which is not known"
-        raise trace_error(reason, hint=f"use /, or {_fixing(self._unknown_in(self.expr))}")
+    def __rfloordiv__(self, top: object) -> SizeExpr:
+        expr = bound(top)
+        return NotImplemented if expr is None else SizeExpr(expr, self.trace) // self
 
-    __rfloordiv__ = __rmod__ = _refuse_rounding
+    def __rmod__(self, top: object) -> int:
+        expr = bound(top)
+        return NotImplemented if expr is None else SizeExpr(expr, self.trace) % self
 
     def _number(self, wanted: str, hint: str) -> float:
         """The value where all sizes in it are fixed. Raises TraceError elsewhere."""

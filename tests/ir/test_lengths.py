@@ -9,18 +9,9 @@ from hypothesis import strategies as st
 
 from blockbuster.errors import ParseError
 from blockbuster.ir.expr import Const, Size, call
+from blockbuster.ir.expr_lengths import length_of
 from blockbuster.ir.fitting import fitted
-from blockbuster.ir.lengths import (
-    Length,
-    Rule,
-    clamped,
-    completed,
-    in_order,
-    length_of,
-    share_of,
-    size,
-    whole,
-)
+from blockbuster.ir.lengths import Length, Rule, clamped, completed, in_order, share_of, size, whole
 from blockbuster.ir.parse import parse
 from blockbuster.ir.saving import length_to_json, read_length
 
