@@ -12,7 +12,7 @@ from string import ascii_uppercase
 
 from blockbuster.frontend.program import Axis, Shape, show_shape
 from blockbuster.frontend.size_facts import axis_named
-from blockbuster.frontend.size_table import SizeTable, is_named, raw_size
+from blockbuster.frontend.size_table import SizeTable, asked_by, is_named, raw_size
 from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, inverse, number, size, whole
 from blockbuster.ir.origin import SourceLine
@@ -32,6 +32,8 @@ class DimTable(SizeTable):
         self._derived: dict[Hashable, Axis] = {}
         self._expected: dict[Length, SourceLine | None] = {}
         """Quotients that have to be whole, and the line that uses each."""
+        self._lines: dict[Dim, str] = {}
+        """The lines that ask for dims whose lengths are quotients."""
 
     def named(self, name: Dim, size: int | None = None) -> Dim:
         """The dim called ``name``; ``size`` fixes its number of elements."""
@@ -77,6 +79,8 @@ class DimTable(SizeTable):
         raw = f"?{len(self._parent)}"
         self._parent[raw] = raw
         self._lengths[raw] = length
+        if not length.is_integral:
+            self._lines[raw] = asked_by()
         if all(dim in self._extent for dim in length.dims):
             if not self._asked("whole", length, ZERO):
                 raise Refused(f"{self.in_words(length)} is no whole number")
@@ -162,6 +166,8 @@ class DimTable(SizeTable):
             if leaf in self._lengths[root].dims:
                 del self._lengths[root]  # stated again below
         self._parent[leaf] = root
+        if leaf in self._lines:
+            self._lines.setdefault(root, self._lines[leaf])
         if leaf in self._extent:
             self._extent.setdefault(root, self._extent[leaf])
             self._in_axes.setdefault(root, self._in_axes[leaf])
@@ -254,7 +260,7 @@ class DimTable(SizeTable):
             dim = names.get(str(self.find(raw)), 1)
             exact = self.normal(length)
             if isinstance(dim, str) and all(d in names for d in exact.dims):
-                rule = Rule(dim, exact.replaced(named))
+                rule = Rule(dim, exact.replaced(named), because=self._lines.get(raw, ""))
                 if rule.length != size(dim):
                     found[rule] = None
         for length, because in self._assumed.items():

@@ -143,8 +143,7 @@ class SizeTable:
 
     def assume(self, length: Length, hint: str = "bb.jit takes all sizes") -> None:
         """Assume that a length is whole and at least 0, because the user's line needs it."""
-        line = user_line()
-        words = f"{line}: {text_of(line)}" if line else "the program"
+        words = asked_by() or "the program"
         self._assumed.setdefault(self.normal(length), f"{words}; {hint}" if hint else words)
 
     def usual(self, length: Length) -> Length:
@@ -267,6 +266,12 @@ def _usual(clamp: Clamp) -> Length:
             return Length((((clamp,), Fraction(1)),))
         plain += Fraction(1, 2)
     return Length.of(terms.items()) + number(Fraction(ceil(plain)))
+
+
+def asked_by() -> str:
+    """The user's line that is being traced, with its text; empty if there is none."""
+    line = user_line()
+    return f"{line}: {text_of(line)}" if line else ""
 
 
 def raw_size(dim: Dim) -> Length:

@@ -26,9 +26,9 @@ def length_of(expr: Expr) -> Length | None:
             top = length_of(arg)
             return clamped(top) if top is not None else None
         case Call("floor", (Call("div", (left, right)),)):
-            top = length_of(left)
-            is_counted = top is not None and top.never_negative
-            return _rounded_up(top, length_of(right)) if is_counted else None
+            number = length_of(Call("div", (left, right)))
+            is_counted = number is not None and number.never_negative
+            return _rounded_up(length_of(left), length_of(right)) if is_counted else None
         case Call("div", (left, right)):
             top, under = length_of(left), length_of(right)
             return top * inverse(under) if top is not None and under and under.terms else None

@@ -27,8 +27,8 @@ def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
     """
     follow = {rule.dim for rule in rules if rule.exact}
     terms = [term for rule in rules for term in _terms(rule.length)]
-    even = {dim: size for dim, size in sizes.items() if dim not in follow}
-    steps = _steps(terms, sizes)
+    even = _dividing(terms, {dim: size for dim, size in sizes.items() if dim not in follow})
+    steps = _steps(terms, {**sizes, **even})
     for _ in even:  # a size that divides another is divided by a third, and so on
         even = {dim: -(-size // steps[dim]) * steps[dim] for dim, size in even.items()}
         steps = _steps(terms, {**sizes, **even})
@@ -55,6 +55,21 @@ def _terms(length: Length) -> Iterator[tuple[Product, Fraction]]:
     yield from length.terms
     for clamp in length.clamps:
         yield from () if clamp.rounds else _terms(clamp.of)
+
+
+def _dividing(
+    terms: Sequence[tuple[Product, Fraction]], sizes: Mapping[Dim, int]
+) -> dict[Dim, int]:
+    """``sizes`` with those that divide at least 1; those that divide a number do so evenly."""
+    found = dict(sizes)
+    for term in terms:
+        top, under = Length((term,)).fraction
+        for dim in [dim for dim in under.dims if dim in found]:
+            found[dim] = max(found[dim], 1)
+            number = top.constant or 0
+            while found[dim] > 1 and number % under.total({**sizes, **found})[0]:
+                found[dim] -= 1
+    return found
 
 
 def _steps(terms: Sequence[tuple[Product, Fraction]], sizes: Mapping[Dim, int]) -> dict[Dim, int]:

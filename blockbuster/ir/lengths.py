@@ -57,7 +57,13 @@ class Length(Polynomial[Symbol, Fraction]):
 
     @property
     def never_negative(self) -> bool:
-        """True if signs show that it is at least 0 for all sizes: |A| - max(|A| - 2, 0) is."""
+        """True if signs show that it is at least 0 for all sizes: |A| - max(|A| - 2, 0) is, and so
+        is |A| - |A| / |G|, because sizes that divide are at least 1.
+        """
+        top, under = self.fraction
+        if under.dims and under.dims == under.symbols:
+            least = top.replaced(lambda dim: size(dim) + ONE if dim in under.dims else size(dim))
+            return least.never_negative
         least = self
         for symbols, share in self.terms:
             if share < 0 and len(symbols) == 1 and isinstance(symbols[0], Clamp):
@@ -363,14 +369,20 @@ def completed(sizes: Mapping[Dim, int], rules: Iterable[Rule]) -> dict[Dim, int]
             break
         left = later
         for rule in sorted(ready, key=lambda rule: rule.exact):  # the user's line, if there is one
-            value = rule.length.value(found)
+            try:
+                value = rule.length.value(found)
+            except ValueError as error:
+                raise ValueError(f"{error}{_asked_for(rule.because)}") from None
             known = found.setdefault(rule.dim, value)
             if (known != value or value < 0) if rule.exact else known < value:
                 which = "" if rule.length.constant is not None else f", which is {value}"
-                told = rule.because if value < 0 or not rule.exact else ""
-                line = f"\n  asked for by {told}" if told else ""
+                line = _asked_for(rule.because if value < 0 or not rule.exact else "")
                 raise ValueError(f"dim {rule.dim} has size {known}, but {rule}{which}{line}")
     return found
+
+
+def _asked_for(because: str) -> str:
+    return f"\n  asked for by {because}" if because else ""
 
 
 def in_order(rules: Iterable[Rule], known: Iterable[Dim]) -> list[Rule]:
