@@ -91,6 +91,8 @@ def _step(graph: Graph, dim: Dim) -> int:
 
 def rules_of_sizes(graph: Graph) -> list[dict[str, Any]]:
     """The sizes that follow from others: dim = sum of (times, factors) / divisor, or at least that.
+
+    A divisor is a number or, where sizes divide, a length in the same form.
     """
     return [
         {"dim": rule.dim, "exact": rule.exact, **_terms(rule.length)} for rule in graph.size_rules
