@@ -137,7 +137,8 @@ class SizeExpr:
     def __mod__(self, divisor: object) -> int:
         found = self.modulo(divisor)
         if found is None:
-            hint = _fixing(self._unknown_in(self.expr))
+            by = bound(divisor)
+            hint = _fixing(self._unknown_in(self.expr, *([] if by is None else [by])))
             raise self._unknown(f"known modulo {divisor!r}", hint)
         return found
 

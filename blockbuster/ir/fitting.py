@@ -27,10 +27,10 @@ def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
     """
     follow = {rule.dim for rule in rules if rule.exact}
     terms = [term for rule in rules for term in _terms(rule.length)]
-    even = _dividing(terms, {dim: size for dim, size in sizes.items() if dim not in follow})
-    steps = _steps(terms, {**sizes, **even})
-    for _ in even:  # a size that divides another is divided by a third, and so on
-        even = {dim: -(-size // steps[dim]) * steps[dim] for dim, size in even.items()}
+    least = _dividing(terms, {dim: size for dim, size in sizes.items() if dim not in follow})
+    even, steps = least, _steps(terms, {**sizes, **least})
+    for _ in even:  # a size that divides another may be divided by a third
+        even = {dim: -(-size // steps[dim]) * steps[dim] for dim, size in least.items()}
         steps = _steps(terms, {**sizes, **even})
     # x[1:] in two heads wants an odd number: multiples of denominators first, then what is between
     between = product(*(range(steps[dim]) for dim in even))

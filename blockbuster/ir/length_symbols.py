@@ -36,11 +36,6 @@ class Clamp:
         """A length that it never exceeds, without what is subtracted in ``of``."""
         return self.of.added + self.of.rounding if self.rounds else self.of.added
 
-    @property
-    def _top(self) -> Length:
-        """What it is with its last division rounded down."""
-        return self.of + self.of.rounding if self.rounds else self.of
-
     def value(self, sizes: Mapping[Dim, int]) -> int:
         """The number for these sizes (by size class). Raises ValueError if it is not whole."""
         if not self.rounds:
@@ -50,7 +45,7 @@ class Clamp:
 
     def python(self, name: Callable[[Dim], str]) -> str:
         """A Python expression. Its quotients round up correctly: none that counts is negative."""
-        top, under = self._top.fraction
+        top, under = self.of.rounded_up if self.rounds else self.of.fraction
         text = top.undivided(name)
         return f"max({text if under.constant == 1 else f'({text}) // {under.python(name)}'}, 0)"
 
@@ -59,9 +54,10 @@ class Clamp:
         """The scalar expression of this number."""
         if not self.rounds:
             return call("maximum", self.of.expr, 0)
-        under = self.of.fraction[1]
-        rounded = call("floor", call("div", (self._top * under).expr, under.expr))
-        return rounded if self._top.never_negative else call("maximum", rounded, 0)
+        top, under = self.of.rounded_up
+        rounded = call("floor", call("div", top.expr, under.expr))
+        counted = (self.of + self.of.rounding).never_negative
+        return rounded if counted else call("maximum", rounded, 0)
 
 
 @dataclass(frozen=True)

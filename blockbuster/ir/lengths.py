@@ -40,13 +40,9 @@ class Length(Polynomial[Symbol, Fraction]):
         ((dims, share),) = self.terms if len(self.terms) == 1 else ((("",), Fraction(0)),)
         return int(share) if not dims and share.denominator == 1 else None
 
-    @property
+    @cached_property
     def dims(self) -> tuple[Dim, ...]:
         """The dims whose sizes are read."""
-        return self._dims
-
-    @cached_property
-    def _dims(self) -> tuple[Dim, ...]:
         read = [(s,) if isinstance(s, str) else s.of.dims for s in self.symbols]
         return tuple(dict.fromkeys(dim for dims in read for dim in dims))
 
@@ -105,6 +101,12 @@ class Length(Polynomial[Symbol, Fraction]):
     def rounding(self) -> Length:
         """How much rounding up adds to it at most."""
         return ONE - inverse(self.fraction[1])
+
+    @property
+    def rounded_up(self) -> tuple[Length, Length]:
+        """Two lengths of which the first over the second, rounded down, is this one rounded up."""
+        top, under = self.fraction
+        return top + under - ONE, under
 
     @property
     def added(self) -> Length:

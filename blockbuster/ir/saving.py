@@ -17,7 +17,7 @@ from blockbuster.errors import LaunchError, message
 from blockbuster.ir.expr import DEEPEST
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.length_symbols import Clamp, Inverse, Symbol
-from blockbuster.ir.lengths import Length, Rule
+from blockbuster.ir.lengths import Length, Rule, inverse
 from blockbuster.ir.reading import (
     Read,
     Wrong,
@@ -103,7 +103,13 @@ def _length(data: Any, deepest: int) -> Length:
         if not isinstance(given, list):
             return text(given)
         inside = partial(_length, deepest=deepest - 1)
-        return Inverse(*row(given, inside)) if len(given) == 1 else Clamp(*row(given, inside, flag))
+        if len(given) > 1:
+            return Clamp(*row(given, inside, flag))
+        (of,) = row(given, inside)
+        ((found, _), *more) = inverse(of).terms if of.dims else (((), 1),)
+        if more or found != (Inverse(of),):
+            raise Wrong("is no divisor")
+        return Inverse(of)
 
     terms = items(lambda term: row(term, items(symbol), number(-(2**63)), number(1)))(data)
     return Length(tuple((symbols, Fraction(top, under)) for symbols, top, under in terms))
