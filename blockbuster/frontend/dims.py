@@ -12,7 +12,7 @@ from string import ascii_uppercase
 
 from blockbuster.frontend.program import Axis, Shape, show_shape
 from blockbuster.frontend.size_facts import axis_named
-from blockbuster.frontend.size_table import SizeTable, asked_by, is_named, raw_size
+from blockbuster.frontend.size_table import SizeTable, asked_by, fixing, is_named, raw_size
 from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, inverse, number, size, whole
 from blockbuster.ir.origin import SourceLine
@@ -135,10 +135,8 @@ class DimTable(SizeTable):
                 reason = (
                     f"{self.in_words(exact)} of a size that is not known may be no whole number"
                 )
-                hint = (
-                    'use /; give the size a number where its array is declared: x="M N=64"; or'
-                    " return an array that has an axis of this length"
-                )
+                unknown = fixing(map(self.word, exact.dims))
+                hint = f"use /; {unknown}; or return an array that has an axis of this length"
                 raise trace_error(reason, hint=hint, where=where)
 
     def unify(self, left: Axis, right: Axis) -> Axis:

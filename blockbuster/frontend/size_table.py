@@ -268,6 +268,12 @@ def _usual(clamp: Clamp) -> Length:
     return Length.of(terms.items()) + number(Fraction(ceil(plain)))
 
 
+def fixing(words: Iterable[str]) -> str:
+    """How sizes get numbers: where the arrays are declared that have them."""
+    shown = " and ".join(f'"{word}=8"' for word in words)
+    return f"give the size a number where its array is declared: {shown}"
+
+
 def asked_by() -> str:
     """The user's line that is being traced, with its text; empty if there is none."""
     line = user_line()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.numerics import number
+from blockbuster.frontend.size_table import fixing
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.ir.expr import (
     DEEPEST,
@@ -138,7 +139,7 @@ class SizeExpr:
         found = self.modulo(divisor)
         if found is None:
             by = bound(divisor)
-            hint = _fixing(self._unknown_in(self.expr, *([] if by is None else [by])))
+            hint = fixing(self._unknown_in(self.expr, *([] if by is None else [by])))
             raise self._unknown(f"known modulo {divisor!r}", hint)
         return found
 
@@ -167,7 +168,7 @@ class SizeExpr:
         if isinstance(divisor, Const) and divisor.value < 1:
             return "divisors are at least 1"
         unknown = self._unknown_in(divisor) if is_length else ()
-        return f"use /, or {_fixing(unknown or self._unknown_in(self.expr, divisor))}"
+        return f"use /, or {fixing(unknown or self._unknown_in(self.expr, divisor))}"
 
     def __rfloordiv__(self, top: object) -> SizeExpr:
         expr = bound(top)
@@ -189,7 +190,7 @@ class SizeExpr:
 
         expr = rewrite(self.expr, known)
         if unknown:
-            raise self._unknown(wanted, f"{_fixing(self._unknown_in(self.expr))}; or {hint}")
+            raise self._unknown(wanted, f"{fixing(self._unknown_in(self.expr))}; or {hint}")
         return number(expr, {})
 
     def _unknown(self, wanted: str, hint: str) -> Exception:
@@ -225,12 +226,6 @@ class Extents(tuple[Any, ...]):
 def trace_among(extents: Iterable[Any]) -> Trace | None:
     """The trace of the first size among extents; None where all are plain numbers."""
     return next((e.trace for e in extents if isinstance(e, SizeExpr | KnownSize)), None)
-
-
-def _fixing(words: Iterable[str]) -> str:
-    """How sizes get numbers: where the arrays are declared that have them."""
-    shown = " and ".join(f'"{word}=8"' for word in words)
-    return f"give the size a number where its array is declared: {shown}"
 
 
 def _is_whole(expr: Expr) -> bool:
