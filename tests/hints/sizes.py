@@ -94,6 +94,8 @@ SHAPES = (
            lambda x: bb.broadcast_to(x, x.shape)),
     traced("their products and quotients", lambda x: x.reshape(x.shape[0] / 2.5, -1),
            lambda x: x.reshape(x.shape[0] * x.shape[1] / 2, 2)),
+    traced("their products and quotients", lambda x: x.reshape(x.shape[0] / 4, 16),
+           lambda x: x.reshape(x.shape[0] / 3, 12), x=np.ones((6, 4))),
     traced("sizes from x.shape", lambda x: bb.custom(np.sort, x, shape=("Q", "N")),
            lambda x: bb.custom(np.sort, x, shape=x.shape)),
     traced("steps are whole", lambda x: x[..., ::0.5], lambda x: x[..., ::2]),
