@@ -80,8 +80,8 @@ def decompose(program: ArrayProgram) -> Primitives:
     )
     lengths = {dim: recorder.length(dim) for dim in recorder.lengths}
     notes = tuple(dict.fromkeys(recorder.notes))
-    least = tuple(rule for rule in program.rules if not rule.exact)
-    return Primitives(tuple(recorder.primitives), outputs, notes, lengths, program.sizes, least)
+    asked = tuple(rule for rule in program.rules if rule.because or not rule.exact)
+    return Primitives(tuple(recorder.primitives), outputs, notes, lengths, program.sizes, asked)
 
 
 def _held(recorder: ViewRecorder, ref: Ref, kind: str) -> Ref:

@@ -12,9 +12,9 @@ from string import ascii_uppercase
 
 from blockbuster.frontend.program import Axis, Shape, show_shape
 from blockbuster.frontend.size_facts import axis_named
-from blockbuster.frontend.size_table import SizeTable, is_named, raw_size
+from blockbuster.frontend.size_table import SizeTable, asked_by, fixing, is_named, raw_size
 from blockbuster.frontend.source import Refused, trace_error, user_line
-from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, number, share_of, size, whole
+from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, inverse, number, size, whole
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
@@ -32,6 +32,8 @@ class DimTable(SizeTable):
         self._derived: dict[Hashable, Axis] = {}
         self._expected: dict[Length, SourceLine | None] = {}
         """Quotients that have to be whole, and the line that uses each."""
+        self._lines: dict[Dim, str] = {}
+        """The lines that ask for dims whose lengths are quotients."""
 
     def named(self, name: Dim, size: int | None = None) -> Dim:
         """The dim called ``name``; ``size`` fixes its number of elements."""
@@ -77,6 +79,8 @@ class DimTable(SizeTable):
         raw = f"?{len(self._parent)}"
         self._parent[raw] = raw
         self._lengths[raw] = length
+        if not length.is_integral:
+            self._lines[raw] = asked_by()
         if all(dim in self._extent for dim in length.dims):
             if not self._asked("whole", length, ZERO):
                 raise Refused(f"{self.in_words(length)} is no whole number")
@@ -89,7 +93,7 @@ class DimTable(SizeTable):
     def divided(self, top: Length, bottom: Length) -> tuple[Length, int | None] | None:
         """Quotient and rest of sizes. The rest is None if it has to be 0, as the user says.
 
-        None if the quotient of unknown sizes is none that a program can have.
+        None if the divisor is a sum of sizes that are not known, or 0.
         """
         a, b = self.normal(top), self.normal(bottom)
         if a.constant is not None and b.constant:
@@ -97,14 +101,15 @@ class DimTable(SizeTable):
         quotient = a.over(b)
         if quotient is not None and quotient.is_integral:
             return quotient, 0
-        if not all(dim in self._extent for dim in (*a.dims, *b.dims)):
-            return None if quotient is None else (quotient, None)
         self.fix(b.dims)
         by = self.normal(b)
+        if not all(dim in self._extent for dim in (*a.dims, *by.dims)):
+            is_divisor = len(by.terms) == 1 and (by.never_negative or by.constant is not None)
+            return (self.normal(a) * inverse(by), None) if is_divisor else None
         if not by.constant or self.normal(a).constant is not None:
             return self.divided(a, by) if by.constant else None
         rest = a.value(self._extent) % by.constant
-        exact = (self.normal(a) - whole(rest)) * share_of(by.constant)
+        exact = (self.normal(a) - whole(rest)) * inverse(by)
         self.is_whole(exact)  # so the program is for sizes with this rest
         return exact, rest
 
@@ -130,10 +135,8 @@ class DimTable(SizeTable):
                 reason = (
                     f"{self.in_words(exact)} of a size that is not known may be no whole number"
                 )
-                hint = (
-                    'use /; give the size a number where its array is declared: x="M N=64"; or'
-                    " return an array that has an axis of this length"
-                )
+                unknown = fixing(map(self.word, exact.dims))
+                hint = f"use /; {unknown}; or return an array that has an axis of this length"
                 raise trace_error(reason, hint=hint, where=where)
 
     def unify(self, left: Axis, right: Axis) -> Axis:
@@ -161,6 +164,8 @@ class DimTable(SizeTable):
             if leaf in self._lengths[root].dims:
                 del self._lengths[root]  # stated again below
         self._parent[leaf] = root
+        if leaf in self._lines:
+            self._lines.setdefault(root, self._lines[leaf])
         if leaf in self._extent:
             self._extent.setdefault(root, self._extent[leaf])
             self._in_axes.setdefault(root, self._in_axes[leaf])
@@ -253,7 +258,7 @@ class DimTable(SizeTable):
             dim = names.get(str(self.find(raw)), 1)
             exact = self.normal(length)
             if isinstance(dim, str) and all(d in names for d in exact.dims):
-                rule = Rule(dim, exact.replaced(named))
+                rule = Rule(dim, exact.replaced(named), because=self._lines.get(raw, ""))
                 if rule.length != size(dim):
                     found[rule] = None
         for length, because in self._assumed.items():

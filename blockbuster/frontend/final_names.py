@@ -10,9 +10,10 @@ from typing import Any
 from blockbuster.frontend.program import Axis, Equation
 from blockbuster.frontend.source import text_of
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
+from blockbuster.ir.expr_lengths import length_of
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, length_of
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from blockbuster.ir.lengths import ZERO, Clamp, Length, Symbol, clamped, number, size
+from blockbuster.ir.length_symbols import Clamp, Inverse, Symbol
+from blockbuster.ir.lengths import ZERO, Length, clamped, inverse, number, size
 from blockbuster.ir.types import Dim
 
 Axes = Sequence[tuple[Dim, Length]]
@@ -31,11 +32,13 @@ def in_terms(length: Length, axes: Axes) -> Length | None:
 
 def _found(length: Length, axes: Axes) -> Iterator[Length | None]:
     yield _by_symbols(length, axes)
-    for dim, extent in axes:
+    for at, (dim, extent) in enumerate(axes):
         if not extent.dims:
             continue
         quotient = length.over(extent)
-        rest = in_terms(quotient, axes) if quotient is not None else None
+        # an axis of |H| / |G| elements divides once: what is left may have more factors
+        left = axes if extent.fraction[1].constant else [*axes[:at], *axes[at + 1 :]]
+        rest = in_terms(quotient, left) if quotient is not None else None
         yield None if rest is None else size(dim) * rest
         lead, share = extent.terms[0]
         times = number(dict(length.terms).get(lead, Fraction(0)) / share)
@@ -63,9 +66,11 @@ def _symbol(symbol: Symbol, axes: Axes) -> Length | None:
         rest = Length(extent.terms[1:])
         if first[0] == (symbol,) and not rest.dims:
             return (size(dim) - rest) * number(1 / first[1])
-    if not isinstance(symbol, Clamp):
+    if isinstance(symbol, str):
         return None
     inside = in_terms(symbol.of, axes)
+    if isinstance(symbol, Inverse):
+        return None if inside is None else inverse(inside)
     if inside is not None:
         return clamped(inside, rounds=symbol.rounds)
     parts = (_part(symbol, dim, extent) for dim, extent in axes if extent.clamps)

@@ -16,7 +16,8 @@ from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused
-from blockbuster.ir.lengths import ONE, ZERO, Length, length_of, share_of, whole
+from blockbuster.ir.expr_lengths import length_of
+from blockbuster.ir.lengths import ONE, ZERO, Length, share_of, whole
 
 _FORMS = "x[:, None], x[..., a:b:2] and x[0] can be traced; see bb.custom for the rest"
 

@@ -157,12 +157,13 @@ class _Lowering:
         return replace(strip, extent=known) if strip.extent is None else strip
 
     def _with_line(self, axis: AxisView) -> AxisView:
-        """The axis with the user's line that asks for its least size, if one does."""
-        if not isinstance(axis, Strided) or not self._program.least:
+        """The axis with the user's line that asks for its sizes, if one does."""
+        if not isinstance(axis, Strided) or not self._program.asked:
             return axis
-        asked = [*rules_of([axis])]
-        of = [rule for rule in self._program.least if rule.dim == size_class(axis.of)]
-        lines = [rule.because for rule in sorted(of, key=lambda rule: rule not in asked)]
+        own = [*rules_of([axis])]
+        dims = {rule.dim for rule in own} | {size_class(axis.of)}
+        of = [rule for rule in self._program.asked if rule.dim in dims]
+        lines = [rule.because for rule in sorted(of, key=lambda rule: rule not in own)]
         return replace(axis, because=lines[0]) if lines else axis
 
     def _node(self, primitive: Primitive, layout: Layout) -> Value:

@@ -17,9 +17,11 @@ from blockbuster.frontend.plain_folds import FOLDS
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
 from blockbuster.frontend.shapes import SCANS
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, sizes_in
+from blockbuster.ir.expr_lengths import length_of
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Clamp, Length, length_of, size
+from blockbuster.ir.length_symbols import Clamp
+from blockbuster.ir.lengths import Length, inverse, size
 from blockbuster.ir.types import Dim
 
 
@@ -54,6 +56,9 @@ class Pair:
 
     def length(self, length: Length) -> Length:
         """A length with one size for the product of the two. Raises Apart for another use."""
+        top, under = length.fraction
+        if under.dims:
+            return self.length(top) * inverse(self.length(under))
         terms = []
         for symbols, share in length.terms:
             inside = [dim for s in symbols if isinstance(s, Clamp) for dim in s.of.dims]
@@ -72,7 +77,7 @@ class Pair:
         if not any(self._is_one(dim) for dim in sizes_in(expr)):
             return expr
         length = length_of(expr)
-        if length is not None:
+        if length is not None and not length.fraction[1].dims:
             return self.length(length).expr
         if isinstance(expr, Call):
             return Call(expr.fn, tuple(map(self.expr, expr.args)))

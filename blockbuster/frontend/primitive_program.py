@@ -18,7 +18,7 @@ class Primitives:
 
     ``notes``: one sentence for each copy that a slice or a concatenation costs. ``lengths``: those
     of dims whose size follows from others. ``fixed``: sizes that were fixed when tracing.
-    ``least``: the rules for least sizes, with the lines that ask for them.
+    ``asked``: the rules for least sizes and for quotients, with the lines that ask for them.
     """
 
     primitives: tuple[Primitive, ...]
@@ -26,7 +26,7 @@ class Primitives:
     notes: tuple[str, ...]
     lengths: Mapping[Dim, Length]
     fixed: Mapping[Dim, int]
-    least: tuple[Rule, ...] = ()
+    asked: tuple[Rule, ...] = ()
 
     @property
     def live(self) -> list[bool]:

@@ -54,13 +54,13 @@ def _longer_than_one(extents: Sequence[Length]) -> list[tuple[int, Length]]:
 def _quotient(extent: Length, by: Length, following: Sequence[tuple[int, Length]]) -> Length | None:
     """``extent`` over ``by`` where it is surely whole; ``following``: the axes behind ``by``."""
     found = extent.over(by)
-    if found is None or found.is_integral:
+    if found is not None and found.is_integral:
         return found
     product = ONE
     for _, length in following:
         product = product * length
-        if product == found:
-            return found
+        if product * by == extent:
+            return product
     return None
 
 

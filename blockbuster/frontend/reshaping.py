@@ -14,8 +14,9 @@ from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.sizes import scalar
 from blockbuster.frontend.source import Refused
+from blockbuster.ir.expr_lengths import length_of
 from blockbuster.ir.extents import Lengths
-from blockbuster.ir.lengths import ONE, Length, length_of, product_of, size
+from blockbuster.ir.lengths import ONE, Length, inverse, product_of, size
 
 _FORM = "entries are ints, sizes such as x.shape[0], their products and quotients, or one -1"
 
@@ -72,6 +73,8 @@ def _rest(dims: DimTable, shape: Shape, new: Sequence[Length | None], text: str)
         if found is not None:
             reason = f"to {text}: {dims.in_words(total)} elements are no multiple of"
             raise Refused(f"{reason} {dims.in_words(given)}")
+    if len(given.terms) == 1:
+        return total * inverse(given)
     hint = "write the extent for -1, or give the sizes numbers: bb.trace takes fixed ones, D=64"
     raise Refused(f"to {text}: what is left for -1 does not follow from the sizes", hint)
 

@@ -10,7 +10,8 @@ from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.reshaping import reshaped
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.ir.expr import FUNCTIONS, Size
-from blockbuster.ir.lengths import Length, length_of, share_of, whole
+from blockbuster.ir.expr_lengths import length_of
+from blockbuster.ir.lengths import Length, share_of, whole
 
 ShapeRule = Callable[[DimTable, Sequence[Shape], Mapping[str, Any]], Shape]
 

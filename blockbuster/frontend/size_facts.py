@@ -74,4 +74,4 @@ def _text(relation: Relation, apart: Length, answer: bool) -> str:
         return f"{total} {'==' if answer else '!='} 0"
     if relation == "at least":
         return f"{total} {'>=' if answer else '<'} 0"
-    return f"{total} % {divisor:d} {'==' if answer else '!='} 0"
+    return f"{total} % {divisor} {'==' if answer else '!='} 0"

@@ -16,17 +16,8 @@ from math import ceil, prod
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.size_facts import Relation, SizeFacts
 from blockbuster.frontend.source import text_of, user_line
-from blockbuster.ir.lengths import (
-    ONE,
-    ZERO,
-    Clamp,
-    Length,
-    clamped,
-    number,
-    share_of,
-    size,
-    whole,
-)
+from blockbuster.ir.length_symbols import Clamp, Inverse
+from blockbuster.ir.lengths import ONE, ZERO, Length, clamped, inverse, number, size, whole
 from blockbuster.ir.types import Dim
 
 
@@ -130,13 +121,11 @@ class SizeTable:
 
     def _rounded_up(self, of: Length) -> Length:
         """A known length, rounded up: the program is for sizes with this remainder."""
-        _, divisor = of.parts()
-        if divisor == 1:
+        if of.is_integral:
             return of
-        top = of * whole(divisor)
-        rest = top.value(self._extent) % divisor
-        more = divisor - rest if rest else 0
-        exact = (top + whole(more)) * share_of(divisor)
+        total, divisor = of.total(self._extent)
+        top, under = of.fraction
+        exact = (top + whole(-total % divisor)) * inverse(under)
         self._asked("whole", exact, ZERO)
         return exact
 
@@ -154,8 +143,7 @@ class SizeTable:
 
     def assume(self, length: Length, hint: str = "bb.jit takes all sizes") -> None:
         """Assume that a length is whole and at least 0, because the user's line needs it."""
-        line = user_line()
-        words = f"{line}: {text_of(line)}" if line else "the program"
+        words = asked_by() or "the program"
         self._assumed.setdefault(self.normal(length), f"{words}; {hint}" if hint else words)
 
     def usual(self, length: Length) -> Length:
@@ -264,9 +252,32 @@ class SizeTable:
 
 
 def _usual(clamp: Clamp) -> Length:
-    """What a clamp is for large sizes: a division comes out even, as for D / 2."""
-    plain = next((share for symbols, share in clamp.of.terms if not symbols), Fraction(0))
-    return clamp.of + number(ceil(plain) - plain) if clamp.rounds else clamp.of
+    """What a clamp is for large sizes: a division comes out even, as for D / 2.
+
+    It stays a clamp if that depends on the size that divides.
+    """
+    if not clamp.rounds:
+        return clamp.of
+    terms = dict(clamp.of.terms)
+    plain = terms.pop((), Fraction(0))
+    for symbols in [s for s in terms if all(isinstance(symbol, Inverse) for symbol in s)]:
+        share = terms.pop(symbols)  # rounded up, n + share / |G| is n + 1, as for floor(H / G)
+        if plain.denominator != 1 or not 0 < share <= 1:
+            return Length((((clamp,), Fraction(1)),))
+        plain += Fraction(1, 2)
+    return Length.of(terms.items()) + number(Fraction(ceil(plain)))
+
+
+def fixing(words: Iterable[str]) -> str:
+    """How sizes get numbers: where the arrays are declared that have them."""
+    shown = " and ".join(f'"{word}=8"' for word in words)
+    return f"give the size a number where its array is declared: {shown}"
+
+
+def asked_by() -> str:
+    """The user's line that is being traced, with its text; empty if there is none."""
+    line = user_line()
+    return f"{line}: {text_of(line)}" if line else ""
 
 
 def raw_size(dim: Dim) -> Length:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.numerics import number
+from blockbuster.frontend.size_table import fixing
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.ir.expr import (
     DEEPEST,
@@ -20,7 +21,8 @@ from blockbuster.ir.expr import (
     show_expr,
     sizes_in,
 )
-from blockbuster.ir.lengths import Length, length_of
+from blockbuster.ir.expr_lengths import length_of
+from blockbuster.ir.lengths import Length
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
@@ -136,7 +138,8 @@ class SizeExpr:
     def __mod__(self, divisor: object) -> int:
         found = self.modulo(divisor)
         if found is None:
-            hint = _fixing(self._unknown_in(self.expr))
+            by = bound(divisor)
+            hint = fixing(self._unknown_in(self.expr, *([] if by is None else [by])))
             raise self._unknown(f"known modulo {divisor!r}", hint)
         return found
 
@@ -165,13 +168,15 @@ class SizeExpr:
         if isinstance(divisor, Const) and divisor.value < 1:
             return "divisors are at least 1"
         unknown = self._unknown_in(divisor) if is_length else ()
-        return f"use /, or {_fixing(unknown or self._unknown_in(self.expr, divisor))}"
+        return f"use /, or {fixing(unknown or self._unknown_in(self.expr, divisor))}"
 
-    def _refuse_rounding(self, *_: object) -> NoReturn:
-        reason = f"a number has no // and % by the size {self!r}, which is not known"
-        raise trace_error(reason, hint=f"use /, or {_fixing(self._unknown_in(self.expr))}")
+    def __rfloordiv__(self, top: object) -> SizeExpr:
+        expr = bound(top)
+        return NotImplemented if expr is None else SizeExpr(expr, self.trace) // self
 
-    __rfloordiv__ = __rmod__ = _refuse_rounding
+    def __rmod__(self, top: object) -> int:
+        expr = bound(top)
+        return NotImplemented if expr is None else SizeExpr(expr, self.trace) % self
 
     def _number(self, wanted: str, hint: str) -> float:
         """The value where all sizes in it are fixed. Raises TraceError elsewhere."""
@@ -185,7 +190,7 @@ class SizeExpr:
 
         expr = rewrite(self.expr, known)
         if unknown:
-            raise self._unknown(wanted, f"{_fixing(self._unknown_in(self.expr))}; or {hint}")
+            raise self._unknown(wanted, f"{fixing(self._unknown_in(self.expr))}; or {hint}")
         return number(expr, {})
 
     def _unknown(self, wanted: str, hint: str) -> Exception:
@@ -221,12 +226,6 @@ class Extents(tuple[Any, ...]):
 def trace_among(extents: Iterable[Any]) -> Trace | None:
     """The trace of the first size among extents; None where all are plain numbers."""
     return next((e.trace for e in extents if isinstance(e, SizeExpr | KnownSize)), None)
-
-
-def _fixing(words: Iterable[str]) -> str:
-    """How sizes get numbers: where the arrays are declared that have them."""
-    shown = " and ".join(f'"{word}=8"' for word in words)
-    return f"give the size a number where its array is declared: {shown}"
 
 
 def _is_whole(expr: Expr) -> bool:

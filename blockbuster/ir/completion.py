@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from blockbuster.ir.formula import function_of, product_of, sum_of
-from blockbuster.ir.lengths import Clamp, Length, Rule, Symbol, in_order
+from blockbuster.ir.length_symbols import Clamp, Symbol
+from blockbuster.ir.lengths import Length, Rule, in_order
 from blockbuster.ir.types import Dim
 
 Complete = Callable[[Sequence[int]], tuple[tuple[int, ...], bool]]
@@ -29,9 +30,9 @@ def completion(places: Mapping[Dim, int], rules: Iterable[Rule]) -> tuple[Sequen
     tests: list[str] = []
     for rule in in_order(rules, names):
         value, divisor = total_of(rule.length, names, tests)
-        if divisor != 1:
-            tests.append(f"{value} % {divisor:d} == 0")
-            value = f"({value} // {divisor:d})"
+        if divisor != "1":
+            tests.append(f"{value} % {divisor} == 0")
+            value = f"({value} // {divisor})"
         relation = f"== {value} >= 0" if rule.exact else f">= {value}"
         if rule.dim not in names:
             names[rule.dim], relation = f"n{len(names)}", ">= 0"
@@ -43,20 +44,28 @@ def completion(places: Mapping[Dim, int], rules: Iterable[Rule]) -> tuple[Sequen
 
 def total_of(
     length: Length, names: Mapping[Dim, str], tests: list[str] | None = None
-) -> tuple[str, int]:
+) -> tuple[str, str]:
     """A length as a whole number over another one, in terms of the names of sizes.
 
-    ``tests`` takes the conditions that clamps in it have to be whole.
+    ``tests`` takes the conditions that clamps in it have to be whole, and divisors at least 1.
     """
-    terms, divisor = length.parts()
 
     def word(symbol: Symbol) -> str:
-        if not isinstance(symbol, Clamp):
+        if isinstance(symbol, str):
             return names[symbol]
         total, by = total_of(symbol.of, names, tests)
-        if by != 1 and not symbol.rounds and tests is not None:
-            tests.append(f"{total} % {by:d} == 0")
-        rounded = total if by == 1 else f"-(-{total} // {by:d})"
+        if by != "1" and not (isinstance(symbol, Clamp) and symbol.rounds) and tests is not None:
+            tests.append(f"{total} % {by} == 0")
+        rounded = total if by == "1" else f"-(-{total} // {by})"
         return f"({rounded} if {total} > 0 else 0)"  # `max` is a name: the formula reads none
 
-    return sum_of([product_of(times, [*map(word, found)]) for times, found in terms]), divisor
+    def added(one: Length) -> str:
+        return sum_of([product_of(int(n), [*map(word, found)]) for found, n in one.terms])
+
+    top, under = length.fraction
+    if under.constant is not None:
+        return added(top), str(under.constant)
+    divisor = added(under)
+    if tests is not None:
+        tests.append(f"{divisor} > 0")
+    return added(top), f"({divisor} or 1)"  # 1: the number is computed before the tests

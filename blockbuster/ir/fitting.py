@@ -7,7 +7,8 @@ from fractions import Fraction
 from itertools import islice, product
 from math import lcm
 
-from blockbuster.ir.lengths import Clamp, Length, Product, Rule, completed, in_order
+from blockbuster.ir.length_symbols import Clamp, Inverse, Product
+from blockbuster.ir.lengths import Length, Rule, completed, in_order
 from blockbuster.ir.types import Dim
 
 MOST_TRIED = 4096
@@ -26,11 +27,11 @@ def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
     """
     follow = {rule.dim for rule in rules if rule.exact}
     terms = [term for rule in rules for term in _terms(rule.length)]
-    steps = {
-        dim: lcm(*(term[1].denominator for term in terms if dim in Length((term,)).dims))
-        for dim in sizes
-    }
-    even = {d: -(-n // steps[d]) * steps[d] for d, n in sizes.items() if d not in follow}
+    least = _dividing(terms, {dim: size for dim, size in sizes.items() if dim not in follow})
+    even, steps = least, _steps(terms, {**sizes, **least})
+    for _ in even:  # a size that divides another may be divided by a third
+        even = {dim: -(-size // steps[dim]) * steps[dim] for dim, size in least.items()}
+        steps = _steps(terms, {**sizes, **even})
     # x[1:] in two heads wants an odd number: multiples of denominators first, then what is between
     between = product(*(range(steps[dim]) for dim in even))
     first: ValueError | None = None
@@ -54,6 +55,32 @@ def _terms(length: Length) -> Iterator[tuple[Product, Fraction]]:
     yield from length.terms
     for clamp in length.clamps:
         yield from () if clamp.rounds else _terms(clamp.of)
+
+
+def _dividing(
+    terms: Sequence[tuple[Product, Fraction]], sizes: Mapping[Dim, int]
+) -> dict[Dim, int]:
+    """``sizes`` with those that divide at least 1; those that divide a number do so evenly."""
+    found = dict(sizes)
+    for term in terms:
+        top, under = Length((term,)).fraction
+        for dim in [dim for dim in under.dims if dim in found]:
+            found[dim] = max(found[dim], 1)
+            number = top.constant or 0
+            while found[dim] > 1 and number % under.total({**sizes, **found})[0]:
+                found[dim] -= 1
+    return found
+
+
+def _steps(terms: Sequence[tuple[Product, Fraction]], sizes: Mapping[Dim, int]) -> dict[Dim, int]:
+    """The number of which each size is a multiple, where the sizes that divide are these."""
+    steps = dict.fromkeys(sizes, 1)
+    for term in terms:
+        top, under = Length((term,)).fraction
+        divisor = under.constant or max(under.total(sizes)[0], 1)
+        for dim in top.dims:
+            steps[dim] = lcm(steps.get(dim, 1), divisor)
+    return steps
 
 
 def _too_small(found: Mapping[Dim, int], rules: Sequence[Rule]) -> set[Dim]:
@@ -80,6 +107,6 @@ def _behind(dim: Dim, found: Mapping[Dim, int], rules: Sequence[Rule]) -> set[Di
 def _growing(length: Length) -> set[Dim]:
     """The dims with which ``length`` grows, as far as its signs tell."""
     symbols = [symbol for term, share in length.terms if share > 0 for symbol in term]
-    inside = [_growing(s.of) if isinstance(s, Clamp) else {s} for s in symbols]
+    tops = [symbol for symbol in symbols if not isinstance(symbol, Inverse)]
+    inside = [_growing(s.of) if isinstance(s, Clamp) else {s} for s in tops]
     return {dim for dims in inside for dim in dims}
-

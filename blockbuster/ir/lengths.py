@@ -3,85 +3,34 @@
 A length is a polynomial with rational coefficients, so two lengths are equal exactly if they are
 equal for all sizes. A division has to come out even: other sizes are refused. The elements that a
 slice takes are counted by a ``Clamp``, which stands in a polynomial as a size does: it is never
-negative, and a division in it rounds up.
+negative, and a division in it rounds up. An ``Inverse`` stands in it for a size that divides, as in
+``|H| / |G|``: it cancels against that size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, reduce
-from math import ceil, lcm, prod
+from math import ceil, gcd, lcm, prod
 from operator import mul
 
 from blockbuster.ir.expr import Call, Const, Expr, Size, call, show_expr
+from blockbuster.ir.length_symbols import Clamp, Inverse, Product, Symbol
 from blockbuster.ir.polynomial import Polynomial
 from blockbuster.ir.types import Dim, size_class
 
 
 @dataclass(frozen=True)
-class Clamp:
-    """``of``, and 0 where it is negative; rounded up if it ``rounds``, else ``of`` has to be whole.
-
-    ``x[1:-1]`` has max(|A| - 2, 0) elements, ``x[::2]`` has ceil(|A| / 2). ``clamped`` makes one
-    only where a polynomial in sizes cannot say the same.
-    """
-
-    of: Length
-    rounds: bool = False
-
-    def __lt__(self, other: Clamp | Dim) -> bool:
-        mine = self.of.terms, self.rounds
-        return isinstance(other, Clamp) and mine < (other.of.terms, other.rounds)
-
-    def __gt__(self, other: Clamp | Dim) -> bool:
-        return not isinstance(other, Clamp) or other < self
-
-    @property
-    def most(self) -> Length:
-        """A length that it never exceeds, without what is subtracted in ``of``."""
-        added = Length(tuple(term for term in self.of.terms if term[1] > 0))
-        return added + number(self._more)
-
-    @property
-    def _more(self) -> Fraction:
-        """How much rounding up adds at most."""
-        return 1 - Fraction(1, self.of.parts()[1]) if self.rounds else Fraction(0)
-
-    def value(self, sizes: Mapping[Dim, int]) -> int:
-        """The number for these sizes (by size class). Raises ValueError if it is not whole."""
-        if not self.rounds:
-            return max(self.of.value(sizes), 0)
-        total, divisor = self.of.total(sizes)
-        return max(-(-total // divisor), 0)
-
-    def python(self, name: Callable[[Dim], str]) -> str:
-        """A Python expression. Its quotients round up correctly: none that counts is negative."""
-        terms, divisor = (self.of + number(self._more)).parts()
-        text = _written(terms, name)
-        return f"max({text if divisor == 1 else f'({text}) // {divisor}'}, 0)"
-
-    @property
-    def expr(self) -> Expr:
-        """The scalar expression of this number."""
-        top, divisor = self.of + number(self._more), self.of.parts()[1]
-        if not self.rounds:
-            return call("maximum", self.of.expr, 0)
-        rounded = call("floor", call("div", (top * whole(divisor)).expr, divisor))
-        return rounded if top.never_negative else call("maximum", rounded, 0)
-
-
-Symbol = Dim | Clamp
-"""A size, or a clamped length."""
-
-Product = tuple[Symbol, ...]
-"""A product of sizes of dims and of clamped lengths; the empty one is 1."""
-
-
-@dataclass(frozen=True)
 class Length(Polynomial[Symbol, Fraction]):
     """The sum of ``share`` times the sizes of ``dims`` multiplied, over (dims, share) in terms."""
+
+    def __mul__(self, other: Length) -> Length:
+        made = super().__mul__(other)
+        if not any(isinstance(s, Inverse) for symbols, _ in made.terms for s in symbols):
+            return made
+        return Length.of((_cancelled(symbols), share) for symbols, share in made.terms)
 
     @property
     def constant(self) -> int | None:
@@ -91,14 +40,10 @@ class Length(Polynomial[Symbol, Fraction]):
         ((dims, share),) = self.terms if len(self.terms) == 1 else ((("",), Fraction(0)),)
         return int(share) if not dims and share.denominator == 1 else None
 
-    @property
+    @cached_property
     def dims(self) -> tuple[Dim, ...]:
         """The dims whose sizes are read."""
-        return self._dims
-
-    @cached_property
-    def _dims(self) -> tuple[Dim, ...]:
-        read = [s.of.dims if isinstance(s, Clamp) else (s,) for s in self.symbols]
+        read = [(s,) if isinstance(s, str) else s.of.dims for s in self.symbols]
         return tuple(dict.fromkeys(dim for dims in read for dim in dims))
 
     @property
@@ -108,7 +53,13 @@ class Length(Polynomial[Symbol, Fraction]):
 
     @property
     def never_negative(self) -> bool:
-        """True if signs show that it is at least 0 for all sizes: |A| - max(|A| - 2, 0) is."""
+        """True if signs show that it is at least 0 for all sizes: |A| - max(|A| - 2, 0) is, and so
+        is |A| - |A| / |G|, because sizes that divide are at least 1.
+        """
+        top, under = self.fraction
+        if under.dims and under.dims == under.symbols:
+            least = top.replaced(lambda dim: size(dim) + ONE if dim in under.dims else size(dim))
+            return least.never_negative
         least = self
         for symbols, share in self.terms:
             if share < 0 and len(symbols) == 1 and isinstance(symbols[0], Clamp):
@@ -118,13 +69,23 @@ class Length(Polynomial[Symbol, Fraction]):
         return all(share > 0 for _, share in self.terms)
 
     def total(self, sizes: Mapping[Dim, int]) -> tuple[int, int]:
-        """The number for these sizes as a whole number over another one."""
-        terms, divisor = self.parts()  # whole numbers: sizes may be torch's symbols for such
+        """The number for these sizes as a whole number over another one, which is at least 1.
+
+        Raises ValueError if a size that divides is 0.
+        """
+        top, under = self.fraction
+        divisor = under.constant or under.total(sizes)[0]
+        if divisor < 1:
+            raise ValueError(f"{self} is divided by {divisor} for {self._given(sizes)}")
 
         def value(symbol: Symbol) -> int:
+            assert not isinstance(symbol, Inverse), "the divisors stand in `under`"
             return symbol.value(sizes) if isinstance(symbol, Clamp) else sizes[symbol]
 
-        return sum(times * prod(map(value, symbols)) for times, symbols in terms), divisor
+        return sum(int(n) * prod(map(value, symbols)) for symbols, n in top.terms), divisor
+
+    def _given(self, sizes: Mapping[Dim, int]) -> str:
+        return ", ".join(f"{dim} = {sizes[dim]}" for dim in self.dims)
 
     def value(self, sizes: Mapping[Dim, int]) -> int:
         """The number for these sizes (by size class). Raises ValueError if it is not whole."""
@@ -132,21 +93,41 @@ class Length(Polynomial[Symbol, Fraction]):
         if divisor == 1:
             return total
         if total % divisor:
-            given = ", ".join(f"{d} = {sizes[d]}" for d in self.dims)
-            raise ValueError(f"{self} is {Fraction(total, divisor)} for {given}: no whole number")
+            number = f"{self} is {Fraction(total, divisor)} for {self._given(sizes)}"
+            raise ValueError(f"{number}: no whole number")
         return total // divisor
+
+    @property
+    def rounding(self) -> Length:
+        """How much rounding up adds to it at most."""
+        return ONE - inverse(self.fraction[1])
+
+    @property
+    def rounded_up(self) -> tuple[Length, Length]:
+        """Two lengths of which the first over the second, rounded down, is this one rounded up."""
+        top, under = self.fraction
+        return top + under - ONE, under
+
+    @property
+    def added(self) -> Length:
+        """It without the terms that are subtracted."""
+        return Length(tuple(term for term in self.terms if term[1] > 0))
 
     @property
     def is_integral(self) -> bool:
         """True if it has no fractions, so that it is whole for all sizes."""
-        return all(share.denominator == 1 for _, share in self.terms)
+        return self.fraction[1] == ONE
 
     def over(self, other: Length) -> Length | None:
-        """This length divided by another; None if the quotient is no polynomial.
+        """This length divided by another; None if the quotient has a divisor that this has not.
 
         >>> str((size("B") * size("D") - size("D")).over(size("D")))
         '|B| - 1'
         """
+        (top, under), (by, by_under) = self.fraction, other.fraction
+        if under.dims or by_under.dims:
+            quotient = (top * by_under).over(by)
+            return None if quotient is None else quotient * inverse(under)
         rest, found = self, Length()
         while rest.terms:
             part = _divided(rest.terms[0], other.terms[0]) if other.terms else None
@@ -165,7 +146,9 @@ class Length(Polynomial[Symbol, Fraction]):
         for symbols, share in self.terms:
             term = number(share)
             for symbol in symbols:
-                if isinstance(symbol, Clamp):
+                if isinstance(symbol, Inverse):
+                    term = term * inverse(symbol.of.replaced(length_of, clamp))
+                elif isinstance(symbol, Clamp):
                     of = symbol.of.replaced(length_of, clamp)
                     found = clamp(Clamp(of, symbol.rounds)) if clamp else None
                     term = term * (found or clamped(of, rounds=symbol.rounds))
@@ -174,14 +157,28 @@ class Length(Polynomial[Symbol, Fraction]):
             total = total + term
         return total
 
-    def parts(self) -> tuple[list[tuple[int, Product]], int]:
-        """Whole multiples of products, and the number by which their sum is divided."""
-        return self._parts
-
     @cached_property
-    def _parts(self) -> tuple[list[tuple[int, Product]], int]:
-        divisor = lcm(*(share.denominator for _, share in self.terms))
-        return [(int(share * divisor), dims) for dims, share in self.terms], divisor
+    def fraction(self) -> tuple[Length, Length]:
+        """Two lengths of which the first over the second is this one. Their coefficients are whole,
+        and inverses stand in their clamps alone.
+
+        >>> [str(each) for each in (size("H") * inverse(size("G")) - share_of(2)).fraction]
+        ['2 * |H| - |G|', '2 * |G|']
+        """
+        under = whole(lcm(*(share.denominator for _, share in self.terms)))
+        most: dict[Inverse, int] = {}
+        for symbols, _ in self.terms:
+            for symbol in symbols:
+                if isinstance(symbol, Inverse):
+                    most[symbol] = max(most.get(symbol, 0), symbols.count(symbol))
+        if not most:
+            return (self if under == ONE else self * under), under
+        top = ZERO
+        for symbols, share in self.terms:
+            plain = tuple(symbol for symbol in symbols if not isinstance(symbol, Inverse))
+            more = [s.of for s, times in most.items() for _ in range(times - symbols.count(s))]
+            top = top + Length(((plain, share),)) * under * product_of(more)
+        return top, under * product_of(s.of for s, times in most.items() for _ in range(times))
 
     def python(self, name: Callable[[Dim], str]) -> str:
         """A Python expression, in parentheses where it is more than a word.
@@ -189,11 +186,20 @@ class Length(Polynomial[Symbol, Fraction]):
         >>> (size("D") * size("H")).python(str.lower), (size("D") - whole(1)).python(str)
         ('(d * h)', '(D - 1)')
         """
-        terms, divisor = self.parts()
-        text = _written(terms, name)
-        if divisor != 1:
-            text = f"{f'({text})' if len(terms) > 1 else text} // {divisor}"
+        top, under = self.fraction
+        text = top.undivided(name)
+        if under != ONE:
+            text = f"{f'({text})' if len(top.terms) > 1 else text} // {under.python(name)}"
         return f"({text})" if " " in text else text
+
+    def undivided(self, name: Callable[[Dim], str]) -> str:
+        """The same of a length without divisors, never in parentheses."""
+
+        def word(symbol: Symbol) -> str:
+            assert not isinstance(symbol, Inverse), "a divisor"
+            return symbol.python(name) if isinstance(symbol, Clamp) else name(symbol)
+
+        return self.written(word, " * ")
 
     def __str__(self) -> str:
         text = ""  # as ``expr`` prints, which nests as deep as there are terms
@@ -213,23 +219,33 @@ class Length(Polynomial[Symbol, Fraction]):
         return total or Const(0.0)
 
 
-def _written(terms: Sequence[tuple[int, Product]], name: Callable[[Dim], str]) -> str:
-    """Whole multiples of products, added up, as Python."""
-
-    def word(symbol: Symbol) -> str:
-        return symbol.python(name) if isinstance(symbol, Clamp) else name(symbol)
-
-    return Polynomial(tuple((symbols, times) for times, symbols in terms)).written(word, " * ")
-
-
 def _product(symbols: Product, share: Fraction) -> Expr:
-    factors: list[Expr] = [s.expr if isinstance(s, Clamp) else Size(s) for s in symbols]
-    if share.numerator != 1 or not symbols:
+    plain = [symbol for symbol in symbols if not isinstance(symbol, Inverse)]
+    factors: list[Expr] = [s.expr if isinstance(s, Clamp) else Size(s) for s in plain]
+    if share.numerator != 1 or not plain:
         factors.insert(0, Const(float(share.numerator)))
     term = factors[0]
     for factor in factors[1:]:
         term = Call("mul", (term, factor))
-    return term if share.denominator == 1 else call("div", term, share.denominator)
+    term = term if share.denominator == 1 else call("div", term, share.denominator)
+    for under in (symbol.of for symbol in symbols if isinstance(symbol, Inverse)):
+        term = Call("div", (term, under.expr))
+    return term
+
+
+def _alone(symbol: Symbol) -> Length:
+    return Length((((symbol,), Fraction(1)),))
+
+
+def _cancelled(symbols: Product) -> Product:
+    """The product without the symbols that stand in it above and below."""
+    left = list(symbols)
+    for symbol in symbols:
+        under = symbol.of.terms[0][0][0] if isinstance(symbol, Inverse) else None
+        if under in left and isinstance(symbol, Inverse) and symbol.of == _alone(under):
+            left.remove(under)
+            left.remove(symbol)
+    return tuple(left)
 
 
 def _divided(term: tuple[Product, Fraction], by: tuple[Product, Fraction]) -> Length | None:
@@ -263,7 +279,25 @@ def share_of(divisor: int) -> Length:
 
 def size(dim: Dim) -> Length:
     """The size of a dim."""
-    return Length((((size_class(dim),), Fraction(1)),))
+    return _alone(size_class(dim))
+
+
+def inverse(length: Length) -> Length:
+    """1 over a length. Raises ValueError if the length is 0.
+
+    >>> print(size("H") * inverse(size("G")), inverse(whole(2) * size("G")) * size("G"), sep="; ")
+    |H| / |G|; 1 / 2
+    """
+    top, under = length.fraction
+    if not top.terms:
+        raise ValueError("a length is divided by 0")
+    (symbols, first), *others = top.terms
+    if not others:
+        unders = sorted(Inverse(_alone(symbol)) for symbol in symbols)
+        return under * Length(((tuple(unders), 1 / first),))
+    common = gcd(*(share.numerator for _, share in top.terms)) * (1 if first > 0 else -1)
+    one = Inverse(top * number(Fraction(1, common)))
+    return under * Length((((one,), Fraction(1, common)),))
 
 
 ZERO = Length()
@@ -286,7 +320,7 @@ def clamped(length: Length, *, rounds: bool = False) -> Length:
         return length
     if all(share < 0 for _, share in length.terms):
         return ZERO
-    return _merged(rounds, *length.terms) or Length((((Clamp(length, rounds),), Fraction(1)),))
+    return _merged(rounds, *length.terms) or _alone(Clamp(length, rounds))
 
 
 def _merged(
@@ -303,45 +337,6 @@ def _merged(
     assert isinstance(inner[0], Clamp)
     part = inner[0].of * number(share) + Length.of([less])
     return clamped(part, rounds=rounds or inner[0].rounds)
-
-
-def length_of(expr: Expr) -> Length | None:
-    """``expr`` as a length; None if it is none.
-
-    >>> str(length_of(call("sub", Size("D"), call("div", Size("D"), 2))))
-    '|D| / 2'
-    """
-    match expr:
-        case Size(dim):
-            return size(dim)
-        case Const(value):
-            return whole(int(value)) if value.is_integer() else None
-        case Call("neg", (arg,)):
-            return length_of(call("mul", arg, -1))
-        case Call("maximum", (Call("floor", (Call("div", (left, Const(value))),)), Const(0.0))):
-            return _rounded_up(length_of(left), value)
-        case Call("maximum", (arg, Const(0.0))):
-            top = length_of(arg)
-            return clamped(top) if top is not None else None
-        case Call("floor", (Call("div", (left, Const(value))),)):
-            top = length_of(left)
-            return _rounded_up(top, value) if top is not None and top.never_negative else None
-        case Call("div", (left, Const(value))) if value.is_integer() and value:
-            top = length_of(left)
-            return top * share_of(int(value)) if top is not None else None
-        case Call("add" | "sub" | "mul" as fn, (left, right)):
-            a, b = length_of(left), length_of(right)
-            if a is not None and b is not None:
-                return a + b if fn == "add" else a - b if fn == "sub" else a * b
-    return None
-
-
-def _rounded_up(top: Length | None, divisor: float) -> Length | None:
-    """The clamp that is written as a quotient of ``top``, which is larger by the divisor less 1."""
-    if top is None or divisor < 1 or not (divisor.is_integer() and top.is_integral):
-        return None
-    part = (top - whole(int(divisor) - 1)) * share_of(int(divisor))
-    return clamped(part, rounds=True)
 
 
 @dataclass(frozen=True)
@@ -376,14 +371,20 @@ def completed(sizes: Mapping[Dim, int], rules: Iterable[Rule]) -> dict[Dim, int]
             break
         left = later
         for rule in sorted(ready, key=lambda rule: rule.exact):  # the user's line, if there is one
-            value = rule.length.value(found)
+            try:
+                value = rule.length.value(found)
+            except ValueError as error:
+                raise ValueError(f"{error}{_asked_for(rule.because)}") from None
             known = found.setdefault(rule.dim, value)
             if (known != value or value < 0) if rule.exact else known < value:
                 which = "" if rule.length.constant is not None else f", which is {value}"
-                told = rule.because if value < 0 or not rule.exact else ""
-                line = f"\n  asked for by {told}" if told else ""
+                line = _asked_for(rule.because if value < 0 or not rule.exact else "")
                 raise ValueError(f"dim {rule.dim} has size {known}, but {rule}{which}{line}")
     return found
+
+
+def _asked_for(because: str) -> str:
+    return f"\n  asked for by {because}" if because else ""
 
 
 def in_order(rules: Iterable[Rule], known: Iterable[Dim]) -> list[Rule]:

@@ -7,7 +7,8 @@ from typing import ClassVar, TypeVar
 
 from blockbuster.errors import among
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
-from blockbuster.ir.lengths import ONE, Length, length_of, whole
+from blockbuster.ir.expr_lengths import length_of
+from blockbuster.ir.lengths import ONE, Length, whole
 from blockbuster.ir.ops import Cast, Elementwise, Op, Pointwise, Relabel, Scan, Transpose
 from blockbuster.ir.show import factor_names
 from blockbuster.ir.signatures import FUNCTIONALS

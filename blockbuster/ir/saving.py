@@ -16,7 +16,8 @@ from typing import Any
 from blockbuster.errors import LaunchError, message
 from blockbuster.ir.expr import DEEPEST
 from blockbuster.ir.extents import Lengths
-from blockbuster.ir.lengths import Clamp, Length, Rule, Symbol
+from blockbuster.ir.length_symbols import Clamp, Inverse, Symbol
+from blockbuster.ir.lengths import Length, Rule, inverse
 from blockbuster.ir.reading import (
     Read,
     Wrong,
@@ -79,9 +80,10 @@ def length_to_json(length: Length) -> list[Any]:
     """A length as JSON."""
 
     def written(symbol: Symbol) -> Any:
-        if isinstance(symbol, Clamp):
-            return [length_to_json(symbol.of), symbol.rounds]
-        return symbol
+        if isinstance(symbol, str):
+            return symbol
+        of = length_to_json(symbol.of)
+        return [of, symbol.rounds] if isinstance(symbol, Clamp) else [of]
 
     return [
         [[*map(written, symbols)], share.numerator, share.denominator]
@@ -101,7 +103,14 @@ def _length(data: Any, deepest: int) -> Length:
     def symbol(given: Any) -> Symbol:
         if not isinstance(given, list):
             return text(given)
-        return Clamp(*row(given, lambda of: _length(of, deepest - 1), flag))
+        inside = partial(_length, deepest=deepest - 1)
+        if len(given) > 1:
+            return Clamp(*row(given, inside, flag))
+        (of,) = row(given, inside)
+        ((found, _), *more) = inverse(of).terms if of.dims else (((), 1),)
+        if more or found != (Inverse(of),):
+            raise Wrong("is no divisor")
+        return Inverse(of)
 
     terms = items(lambda term: row(term, items(symbol), number(-(2**63)), number(1)))(data)
     return Length(tuple((symbols, Fraction(top, under)) for symbols, top, under in terms))

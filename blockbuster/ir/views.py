@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, TypeGuard, TypeVar
 
 import blockbuster.ir.lengths as lengths
-from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, product_of, share_of
+from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, clamped, product_of
 from blockbuster.ir.types import Dim, size_class
 
 Index = TypeVar("Index", bound=Any)
@@ -224,7 +224,7 @@ def _spare_of_any(axis: Strided) -> Length:
         if len(size.clamps) != 1 or size != Length(((size.clamps, Fraction(1)),)):
             return _reach(run)
         clamp = size.clamps[0]
-        one = share_of(clamp.of.parts()[1]) if clamp.rounds else ONE
+        one = lengths.inverse(clamp.of.fraction[1]) if clamp.rounds else ONE
         return (clamp.of - one) * run.step
 
     return lengths.size(size_class(axis.of)) - _last(axis, reach) - ONE

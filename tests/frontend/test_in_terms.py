@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blockbuster.frontend.in_terms import in_terms
-from blockbuster.ir.lengths import clamped, share_of, size, whole
+from blockbuster.ir.lengths import clamped, inverse, share_of, size, whole
 
 A, B = size("A"), size("B")
 NUMBERS = st.integers(0, 3)
@@ -38,6 +38,16 @@ def test_a_slice_of_an_axis_follows_from_its_extent(data):
     extent = data.draw(slices(A))
 
     assert in_terms(data.draw(slices(extent)), [("T", extent)]) is not None
+
+
+def test_quotients_follow_from_the_axes_that_they_divide():
+    part = A * inverse(B)
+    axes = [("0", part), ("1", B)]
+
+    assert in_terms(A, axes) == size("0") * size("1")
+    assert in_terms(part, [("0", A), ("1", B)]) == size("0") * inverse(size("1"))
+    assert in_terms(part - whole(1), axes) == size("0") - whole(1)
+    assert in_terms(A, [("0", part), ("1", B * inverse(A))]) is None
 
 
 def test_what_does_not_follow():

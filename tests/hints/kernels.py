@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch._subclasses import FakeTensorMode
 
 import blockbuster as bb
 from blockbuster.machines.data_file import machine_text
@@ -19,6 +20,7 @@ LOWERED = bb.lower(ROWS)
 OF_64 = bb.lower(bb.trace(bb.exp, x="M=64 N"))
 SIZES = {"M": 64, "N": 32}
 EXP = "graph(X: M[M]) { Y = map M (x in !X) { y = exp(x) yield y } return Y }"
+POSITIONS = "graph(X: M[M] = index(M)) { Y = map M (x in !X) { y = exp(x) yield y } return Y }"
 ARRAY = np.ones((4, 8))
 jitted = bb.jit(lambda x: x + 1)
 
@@ -48,6 +50,11 @@ def machine_with(target):
     path = Path(tempfile.mkdtemp()) / f"{target}.toml"
     path.write_text(machine_text(replace(bb.machine("h200"), target=target)), encoding="utf-8")
     return path
+
+
+def on_fake_tensors(operator):
+    with FakeTensorMode():
+        return operator(torch.ones(4, 8))
 
 
 def fused_rows(**change):
@@ -146,6 +153,17 @@ CALLS = (
           called(torch.ones(4, 8, requires_grad=True).detach())),
     Tried('"mine::attention"', lambda: compiled()().as_custom_op("a b"),
           lambda: compiled()().as_custom_op("mine::attention")),
+    Tried("as_custom_op(name)", lambda: torch.vmap(compiled()())(torch.ones(2, 64, 32)),
+          lambda: on_fake_tensors(compiled()().as_custom_op("hints::rows"))),
+    Tried("compile for the machine where they are",
+          lambda: compiled(dtype="float16", machine="h100")()(ARRAY.astype("float16")),
+          lambda: compiled(dtype="float16")()(ARRAY.astype("float16"))),
+    Tried("tune='model'", compiled(machine="mi300x", tune="measure"),
+          compiled(machine="mi300x", tune="model")),
+    Tried("give it an input", lambda: bb.emit(bb.parse(POSITIONS), {"M": 64}),
+          lambda: bb.emit(bb.parse(POSITIONS.replace("= index(M)", "")), {"M": 64})),
+    Tried(r"\n \r \t", lambda: bb.parse(POSITIONS.replace("index", r'"\index"')),
+          lambda: bb.parse(POSITIONS.replace("index", r'"\x69ndex"'))),
     Tried("leave out graph=True", lambda: bb.jit(lambda x: x + 1, graph=True)(ARRAY),
           lambda: bb.jit(lambda x: x + 1)(ARRAY)),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from blockbuster.ir.completion import completion
 from blockbuster.ir.formula import function_of, sum_of
-from blockbuster.ir.lengths import Length, Rule, clamped, completed, share_of, size, whole
+from blockbuster.ir.lengths import Length, Rule, clamped, completed, inverse, share_of, size, whole
 
 DIMS = ("A", "B", "C", "D", "E")
 SIZES = st.integers(0, 6)
@@ -21,6 +21,8 @@ def lengths(draw):
             term = term * size(dim)
         total = total + term
     part = total * share_of(draw(st.integers(1, 3)))
+    if draw(st.booleans()):
+        part = part * inverse(size(draw(st.sampled_from(DIMS))))
     return draw(st.sampled_from((part, clamped(part), clamped(part, rounds=True) - size("A"))))
 
 

@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 
 from blockbuster.errors import ParseError
 from blockbuster.ir.expr import Const, Size, call
+from blockbuster.ir.expr_lengths import length_of
 from blockbuster.ir.fitting import fitted
+from blockbuster.ir.length_symbols import Inverse
 from blockbuster.ir.lengths import (
     Length,
     Rule,
     clamped,
     completed,
     in_order,
-    length_of,
+    inverse,
     share_of,
     size,
     whole,
@@ -53,7 +55,7 @@ def test_texts(length, text, python):
     assert length_of(length.expr) == length
 
 
-@pytest.mark.parametrize("expr", [Const(0.5), call("exp", Size("D")), call("div", 1, Size("D"))])
+@pytest.mark.parametrize("expr", [Const(0.5), call("exp", Size("D")), call("div", 1, 0.5)])
 def test_no_lengths(expr):
     assert length_of(expr) is None
 
@@ -134,6 +136,8 @@ def meaning(length, sizes):
         for symbol in symbols:
             if isinstance(symbol, str):
                 share = share * sizes[symbol]
+            elif isinstance(symbol, Inverse):
+                share = share / meaning(symbol.of, sizes)
             else:
                 number = meaning(symbol.of, sizes)
                 share = share * max(ceil(number) if symbol.rounds else number, 0)
@@ -152,6 +156,50 @@ def test_clamps_are_numbers(one, other, d, h):
     clamp = clamped(one - other)
     assert clamp.value(sizes) == max(one.value(sizes) - other.value(sizes), 0)
     assert (one - other).never_negative <= (clamp.value(sizes) == (one - other).value(sizes))
+
+
+@given(counts(), counts(), st.integers(0, 6), st.integers(1, 6), st.data())
+def test_quotients_of_sizes_are_numbers(one, other, d, h, data):
+    sizes = {"D": d, "H": h}
+    under = data.draw(st.sampled_from((H, H * whole(2), H * H, H + whole(1), D + H)))
+    part = one * inverse(under)
+    for length in (part, part + other, part * other, part * part, clamped(part, rounds=True)):
+        exact = meaning(length, sizes)
+        assert Fraction(*length.total(sizes)) == exact
+        assert length_of(length.expr) == length
+        assert read_length(length_to_json(length)) == length
+        assert exact >= 0 or not length.never_negative
+        if exact.denominator == 1:
+            assert eval(length.python(str), sizes.copy()) == length.value(sizes) == exact
+        else:
+            with pytest.raises(ValueError, match="no whole number"):
+                length.value(sizes)
+
+
+def test_a_divisor_cancels_against_its_size():
+    part = H * inverse(D)
+
+    assert part * D == H
+    assert (part.over(H), H.over(part), H.over(D)) == (inverse(D), D, None)
+    assert (H * D - part).over(part) == D * D - whole(1)
+    assert part.replaced(lambda dim: HALF if dim == "D" else H) == H * whole(2) * inverse(D)
+    assert str(part * share_of(2) - inverse(D + H)) == "|H| / 2 / |D| - 1 / (|D| + |H|)"
+    assert (H - part).never_negative
+    assert not (part - whole(1)).never_negative
+    assert not part.is_integral
+    with pytest.raises(ValueError, match=r"\|H\| / \|D\| is divided by 0 for H = 3, D = 0"):
+        part.value({"H": 3, "D": 0})
+
+
+def test_sizes_are_fitted_to_quotients_of_them():
+    """What is divided grows to the next multiple; a divisor of a number is a smaller one."""
+    heads = [Rule("A", H * inverse(D))]
+    nested = [*heads, Rule("B", D * share_of(2))]
+
+    assert fitted({"A": 1, "D": 3, "H": 7}, heads) == {"A": 3, "D": 3, "H": 9}
+    assert fitted({"A": 1, "B": 1, "D": 3, "H": 7}, nested) == {"A": 2, "B": 2, "D": 4, "H": 8}
+    assert fitted({"A": 1, "D": 5}, [Rule("A", whole(64) * inverse(D))]) == {"A": 16, "D": 4}
+    assert fitted({"A": 1, "D": 0, "H": 2}, heads) == {"A": 2, "D": 1, "H": 2}
 
 
 def test_a_slice_of_a_slice_has_the_length_of_one_slice():

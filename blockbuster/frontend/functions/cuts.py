@@ -13,7 +13,8 @@ from blockbuster.frontend.memory import own
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import SizeExpr, fixed
 from blockbuster.frontend.source import trace_error
-from blockbuster.ir.lengths import ZERO, length_of, whole
+from blockbuster.ir.expr_lengths import length_of
+from blockbuster.ir.lengths import ZERO, whole
 
 
 def cut(x: Array, axis: int, start: Any, stop: Any) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.sizes import SizeExpr, fixed
 from blockbuster.frontend.source import trace_error
-from blockbuster.ir.lengths import length_of
+from blockbuster.ir.expr_lengths import length_of
 
 
 def numbers(name: str, what: str, given: Any, count: int, least: int) -> tuple[int, ...]:

@@ -11,7 +11,8 @@ from blockbuster.frontend.functions.row import Array, torch_row
 from blockbuster.frontend.sizes import SizeExpr, trace_among
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.dtypes import TRUTH
-from blockbuster.ir.lengths import length_of, share_of
+from blockbuster.ir.expr_lengths import length_of
+from blockbuster.ir.lengths import share_of
 
 
 def torch_ones(*size: Any, dtype: Any = None) -> Array:

@@ -15,7 +15,8 @@ from blockbuster.frontend.numerics import windows
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor, on_tensors
-from blockbuster.ir.lengths import ONE, Length, length_of, share_of, whole
+from blockbuster.ir.expr_lengths import length_of
+from blockbuster.ir.lengths import ONE, Length, share_of, whole
 
 
 def windowed(

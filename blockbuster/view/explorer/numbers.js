@@ -58,16 +58,29 @@ function resetSizes() {
 
 const length = (rule, found) => rule.terms.reduce(
   (sum, [times, factors]) => sum + factors.reduce((product, factor) => product * number(factor, found), times), 0,
-) / rule.divisor;
+) / under(rule, found);
+const under = (rule, found) => (typeof rule.divisor === "number" ? rule.divisor : length(rule.divisor, found));
 
 /** A factor of a length: a size, or a length that is rounded up and at least 0. */
 const number = (factor, found) => (typeof factor === "string" ? found[factor] : Math.max(Math.ceil(length(factor, found)), 0));
-const named = (factor) => (typeof factor === "string" ? [factor] : factor.terms.flatMap(([, inner]) => inner.flatMap(named)));
+const named = (factor) => (typeof factor === "string" ? [factor] : typeof factor === "number" ? [] : [...factor.terms.flatMap(([, inner]) => inner.flatMap(named)), ...named(factor.divisor)]);
+
+/** Make a quotient of sizes whole: what it divides becomes a multiple, or its divisor smaller. */
+function divide(rule, free) {
+  const own = free.filter((dim) => named(rule.divisor).includes(dim.name));
+  for (const dim of own) sizes[dim.name] = Math.max(sizes[dim.name], 1);
+  for (const dim of free.filter((dim) => named(rule).includes(dim.name) && !own.includes(dim))) {
+    const step = dim.step * under(rule, sizes);
+    sizes[dim.name] = Math.ceil(sizes[dim.name] / step) * step;
+  }
+  for (const dim of own) while (sizes[dim.name] > 1 && length(rule, sizes) % 1) sizes[dim.name] -= 1;
+}
 
 /** Sizes near the wanted ones that keep what slices and heads say of sizes. */
 function settle() {
   const free = dims.filter((dim) => !dim.follows);
   for (const dim of free) sizes[dim.name] = Math.ceil(sizes[dim.name] / dim.step) * dim.step;
+  for (const rule of data.rules_of_sizes.filter((rule) => rule.exact && typeof rule.divisor !== "number")) divide(rule, free);
   for (let turn = 0; turn < 100; turn += 1) {
     const found = new Set(free.map((dim) => dim.name));
     for (let open = data.rules_of_sizes.filter((rule) => rule.exact); open.length;) {

@@ -12,7 +12,8 @@ from blockbuster.errors import message
 from blockbuster.interp.binding import dims_of
 from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import Clamp, Length
+from blockbuster.ir.length_symbols import Clamp
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
@@ -90,6 +91,8 @@ def _step(graph: Graph, dim: Dim) -> int:
 
 def rules_of_sizes(graph: Graph) -> list[dict[str, Any]]:
     """The sizes that follow from others: dim = sum of (times, factors) / divisor, or at least that.
+
+    A divisor is a number or, where sizes divide, a length in the same form.
     """
     return [
         {"dim": rule.dim, "exact": rule.exact, **_terms(rule.length)} for rule in graph.size_rules
@@ -98,9 +101,10 @@ def rules_of_sizes(graph: Graph) -> list[dict[str, Any]]:
 
 def _terms(length: Length) -> dict[str, Any]:
     """A length as the page computes it: a factor is a size, or a clamped length."""
-    terms, divisor = length.parts()
+    top, under = length.fraction
     found = [
-        [times, [_terms(s.of) if isinstance(s, Clamp) else s for s in symbols]]
-        for times, symbols in terms
+        [int(times), [_terms(s.of) if isinstance(s, Clamp) else s for s in symbols]]
+        for symbols, times in top.terms
     ]
+    divisor = _terms(under) if under.constant is None else under.constant
     return {"terms": found, "divisor": divisor}

@@ -36,9 +36,10 @@ def even_numbers(parameters: Parameters, dim: Dim, strides: list[str]) -> list[s
 
 def quotient(length: Length) -> Number:
     """A product of sizes over a number."""
-    ((times, dims),), divisor = length.parts()
+    top, under = length.fraction
+    ((dims, times),) = top.terms
     sizes = [Formula(SIZE, dim) for dim in dims]
-    return Formula(OVER, product([*([times] if times != 1 else []), *sizes]), divisor)
+    return Formula(OVER, product([*([int(times)] if times != 1 else []), *sizes]), under.constant)
 
 
 def even_lines(parameters: Parameters, file: File) -> list[str]:

@@ -139,15 +139,23 @@ def check_array(name, array, axes, like, size):
 def check_lengths(size):
     """``size`` with what follows from it. Raise ValueError where slices or heads do not fit."""
     for dim, exact, terms, divisor in LENGTHS:
-        number = total_of(terms, size)
-        length, rest = divmod(number, divisor)
+        length, rest, number = quotient_of(terms, divisor, size)
         if rest or exact and length < 0:
-            raise ValueError(f"{dim} would be {number / divisor:g} for {size}")
+            raise ValueError(f"{dim} would be {number:g} for {size}")
         known = size.setdefault(dim, length)
         if known < length or exact and known != length:
             least = "" if exact else "at least "
             raise ValueError(f"{dim} is {known}: for {size} it has to be {least}{length}")
     return size
+
+
+def quotient_of(terms, divisor, size):
+    """A sum of products over a number, or over another sum: rounded down, the rest, as a float."""
+    number = total_of(terms, size)
+    divisor = divisor if isinstance(divisor, int) else total_of(divisor, size)
+    if divisor < 1:
+        raise ValueError(f"a length is divided by {divisor} for {size}")
+    return *divmod(number, divisor), number / divisor
 
 
 def total_of(terms, size):
@@ -161,7 +169,7 @@ def total_of(terms, size):
                 times *= size[factor]
                 continue
             inner, divisor, rounds = factor
-            length, rest = divmod(total_of(inner, size), divisor)
+            length, rest, _ = quotient_of(inner, divisor, size)
             if rest and not rounds:
                 raise ValueError(f"a slice would have {length} and a part elements for {size}")
             times *= max(length + (rest > 0), 0)

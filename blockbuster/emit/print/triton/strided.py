@@ -58,5 +58,5 @@ class StridedPlaces:
 
 def _is_quotient(length: Length) -> bool:
     """True for a product of sizes over a number, such as ``|D| / 24``."""
-    terms, divisor = length.parts()
-    return divisor > 1 and len(terms) == 1 and not length.clamps
+    top, under = length.fraction
+    return (under.constant or 0) > 1 and len(top.terms) == 1 and not top.clamps

@@ -28,7 +28,8 @@ from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
 from blockbuster.ir.dtypes import HALF, TRUTH
-from blockbuster.ir.lengths import Clamp, Length, Symbol, in_order
+from blockbuster.ir.length_symbols import Clamp, Symbol
+from blockbuster.ir.lengths import Length, in_order
 from blockbuster.ir.meaning import Reference
 from blockbuster.ir.types import Dim, size_class
 
@@ -40,10 +41,10 @@ _RESERVED = (
     "FIXED", "ROUNDING", "NEARBY", "ROOM", "integers", "sizes_to_check", "expected", "in_parts",
     "Expected",
     "unlike", "within", "judged", "same_bits", "run_kernels", "compare", "better", "KINDS", "drawn",
-    "in_numpy", "is_close", "LENGTHS", "check_lengths", "total_of", "DTYPES", "TOLERANCE",
-    "KERNELS", "HostArray", "has_gpu", "argument", "strides", "empty", "check_assembler",
-    "descriptor", "index_type", "even", OVERLAPS, "can_overlap", "overlaps", "early", "leave_room",
-    "started", "prepare", "prepared", "check_prepared", "of_constants",
+    "in_numpy", "is_close", "LENGTHS", "check_lengths", "quotient_of", "total_of", "DTYPES",
+    "TOLERANCE", "KERNELS", "HostArray", "has_gpu", "argument", "strides", "empty",
+    "check_assembler", "descriptor", "index_type", "even", OVERLAPS, "can_overlap", "overlaps",
+    "early", "leave_room", "started", "prepare", "prepared", "check_prepared", "of_constants",
     "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", "ctypes", "functools", *HELPERS, *ACCURATE,
 )  # fmt: skip
@@ -104,10 +105,11 @@ def triton_file(program: TileProgram, sizes: Mapping[Dim, int], heading: Heading
     return TritonFile("\n\n\n".join(part.strip("\n") for part in sections) + "\n", spec)
 
 
-def _terms(length: Length) -> tuple[object, int]:
+def _terms(length: Length) -> tuple[object, object]:
     """A length as the file computes it: see ``total_of`` in harness.py."""
-    terms, divisor = length.parts()
-    return tuple((times, tuple(map(_factor, symbols))) for times, symbols in terms), divisor
+    top, under = length.fraction
+    terms = tuple((int(times), tuple(map(_factor, symbols))) for symbols, times in top.terms)
+    return terms, _terms(under)[0] if under.constant is None else under.constant
 
 
 def _factor(symbol: Symbol) -> object:
