@@ -13,30 +13,26 @@ Tensor = Any
 Node = Any
 
 SAME = (
-    "abs", "add", "addmm", "amax", "amin", "baddbmm", "bitwise_and", "bitwise_not", "bitwise_or",
-    "bmm", "cat", "ceil", "clamp", "clamp_max", "clamp_min", "cos", "cumsum", "div", "eq", "erf",
-    "exp", "expm1", "floor", "full_like", "gather", "ge", "gt", "le", "log", "log1p", "logical_and",
-    "logical_not", "logical_or", "lt", "maximum", "minimum", "mm", "mul", "ne", "neg", "ones_like",
-    "permute", "pow", "reciprocal", "relu", "round", "rsqrt", "select", "sigmoid", "sign", "sin",
-    "split", "split_with_sizes", "sqrt", "squeeze", "stack", "sub", "t", "tanh", "transpose",
-    "tril", "triu", "unsqueeze", "var_mean", "where", "zeros_like", "arange", "full",
+    "abs", "add", "addmm", "amax", "amin", "any", "arange", "baddbmm", "bitwise_and", "bitwise_not",
+    "bitwise_or", "bmm", "cat", "ceil", "clamp", "clamp_max", "clamp_min", "clone", "cos", "cumsum",
+    "detach", "div", "eq", "erf", "exp", "expm1", "floor", "full", "full_like", "gather", "ge",
+    "gelu", "gt", "le", "log", "log1p", "logical_and", "logical_not", "logical_or", "lt", "maximum",
+    "mean", "minimum", "mm", "mul", "ne", "neg", "ones_like", "permute", "pow", "reciprocal",
+    "relu", "round", "rsqrt", "select", "sigmoid", "sign", "sin", "split",
+    "split_with_sizes", "sqrt", "squeeze", "stack", "sub", "sum", "t", "tanh", "transpose", "tril",
+    "triu", "unsqueeze", "var_mean", "where", "zeros_like",
 )  # fmt: skip
 """Operators that a function of this name computes, as in ``torch.add``."""
+
+RENAMED = {
+    "view": "reshape", "_unsafe_view": "reshape", "alias": "clone", "lift_fresh_copy": "clone",
+}  # fmt: skip
+"""Operators that a function of another name computes: what shares memory is told before."""
 
 
 def copied(x: Tensor, *, dtype: Any = None, **_: Any) -> Tensor:
     """``aten._to_copy``: the tensor in another dtype; a piece has only one device."""
     return x if dtype is None else x.to(dtype)
-
-
-def same(x: Tensor) -> Tensor:
-    """``aten.clone``, ``aten.alias`` and others that give the same elements."""
-    return x
-
-
-def viewed(x: Tensor, size: Sequence[int]) -> Tensor:
-    """``aten.view``, and ``aten._unsafe_view``."""
-    return x.reshape(size)
 
 
 def expanded(x: Tensor, size: Sequence[int], **_: Any) -> Tensor:
@@ -54,24 +50,6 @@ def log_softmax(x: Tensor, dim: int, to_float: bool) -> Tensor:
     return (x.float() if to_float else x).log_softmax(dim)
 
 
-def total(
-    x: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None
-) -> Tensor:
-    """``aten.sum``: over all axes where none is named."""
-    return (x if dtype is None else x.to(dtype)).sum(_axes(x, dim), keepdim)
-
-
-def average(
-    x: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None
-) -> Tensor:
-    """``aten.mean``: likewise."""
-    return (x if dtype is None else x.to(dtype)).mean(_axes(x, dim), keepdim)
-
-
-def _axes(x: Tensor, dim: Sequence[int] | None) -> list[int]:
-    return [*dim] if dim else [*range(len(x.shape))]
-
-
 def scalar(value: float, **named: Any) -> Tensor:
     """``aten.scalar_tensor``: a tensor without axes."""
     import torch
@@ -84,13 +62,6 @@ def looked_up(weight: Tensor, indices: Tensor, *_: Any) -> Tensor:
     import torch
 
     return torch.nn.functional.embedding(indices, weight)
-
-
-def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
-    """``aten.gelu``."""
-    import torch
-
-    return torch.nn.functional.gelu(x, approximate=approximate)
 
 
 def convolution(
@@ -106,18 +77,16 @@ def convolution(
 
 
 OTHERS: Mapping[str, Callable[..., Any]] = {
-    "view": viewed, "_unsafe_view": viewed, "reshape": viewed, "expand": expanded,
-    "_to_copy": copied, "clone": same, "alias": same, "detach": same, "lift_fresh_copy": same,
-    "_softmax": softmax, "_log_softmax": log_softmax, "sum": total, "mean": average,
-    "scalar_tensor": scalar, "embedding": looked_up, "gelu": gelu, "convolution": convolution,
+    "_to_copy": copied, "expand": expanded, "_softmax": softmax, "_log_softmax": log_softmax,
+    "scalar_tensor": scalar, "embedding": looked_up, "convolution": convolution,
 }  # fmt: skip
 
 _OF_MEMORY = ("layout", "memory_format", "pin_memory")
 """Arguments that choose no element: the layout of results is the caller's to make."""
 
 _WRITTEN_OUT = (
-    "native_layer_norm", "native_group_norm", "native_batch_norm",
-    "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training",
+    "native_layer_norm", "native_group_norm",
+    "_native_batch_norm_legit_functional",
 )  # fmt: skip
 _KEPT = ("_scaled_dot_product_flash_attention_for_cpu", "embedding_dense_backward")
 """Operators whose own kernels are better than what they are written in."""
@@ -141,8 +110,9 @@ def translated(node: Node) -> tuple[Any, dict[str, Any]]:
     name = node.target._schema.name.partition("::")[2]
     if name in OTHERS:
         return OTHERS[name], kwargs
-    if name in SAME:
-        return getattr(torch, name), kwargs
+    if name in SAME or name in RENAMED:
+        known = RENAMED.get(name, name)
+        return getattr(torch, known, None) or getattr(torch.nn.functional, known), kwargs
     raise ValueError("this internal operator of torch is not translated")
 
 
@@ -154,6 +124,19 @@ def decompositions() -> dict[Any, Any]:
     aten = ops.aten
     table = known.core_aten_decompositions()
     table.update(known.get_decompositions([getattr(aten, name) for name in _WRITTEN_OUT]))
+    table[aten._native_batch_norm_legit_no_training.default] = _with_known_statistics
     for name in _KEPT:
         table.pop(getattr(aten, name).default, None)
     return dict(table)
+
+
+def _with_known_statistics(
+    x: Tensor, weight: Any, bias: Any, mean: Tensor, variance: Tensor, _: float, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A batch norm that is not trained: torch's own way writes it as one that changes its input."""
+    shape = [-1] + [1] * (x.dim() - 2)
+    factor = (variance + eps).rsqrt()
+    factor = factor if weight is None else factor * weight
+    made = (x - mean.view(shape)) * factor.view(shape)
+    made = made if bias is None else made + bias.view(shape)
+    return made.to(x.dtype), x.new_empty(0), x.new_empty(0)

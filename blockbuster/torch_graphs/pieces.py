@@ -6,7 +6,7 @@ So nothing is reordered, and a node that is refused runs where it stood.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,8 @@ from blockbuster.torch_graphs.values import (
     hint_of,
     is_free,
     is_made_of_sizes,
-    is_tuple,
+    of_tuple,
     parts,
-    takes_apart,
     tensors,
     value_of,
 )
@@ -44,7 +43,7 @@ class Piece:
 
 def divided(graph: Graph) -> list[Piece]:
     """The pieces of a graph, in its order. Sizes are no part of any: they are made when needed."""
-    calls = [n for n in graph.nodes if n.op.startswith("call_") and not is_made_of_sizes(n)]
+    calls = [*_calls(graph)]
     found: list[Piece] = []
     at = 0
     while at < len(calls):
@@ -58,6 +57,19 @@ def divided(graph: Graph) -> list[Piece]:
             found.append(Piece((calls[at + count],), reason))
         at += count + 1
     return found
+
+
+def _calls(graph: Graph) -> Iterator[Node]:
+    """What is called, except for sizes; the items of a tuple follow it."""
+    for node in graph.nodes:
+        if node.op.startswith("call_") and not is_made_of_sizes(node) and not of_tuple(node):
+            yield from _with_items(node)
+
+
+def _with_items(node: Node) -> Iterator[Node]:
+    yield node
+    for user in filter(of_tuple, node.users):
+        yield from _with_items(user)
 
 
 def _takes_tensors(run: Sequence[Node]) -> bool:
@@ -80,23 +92,27 @@ def _longest(nodes: Sequence[Node]) -> tuple[int, str]:
 
 def _obstacle(node: Node, before: set[Node], first: Sequence[Any]) -> str | None:
     """Why no piece can have a node, before it is traced; None if nothing is known against it."""
+    if of_tuple(node) and node.args[0] not in before:
+        return ""
+    try:
+        target = translated(node)[0] if is_aten(node.target) else node.target
+    except ValueError as error:
+        return str(error)
     found = tensors([node])
     if not found or len(found) != len([*parts(value_of(node))]):
         return "its result is no tensor"
     given = tensors(node.all_input_nodes)
     if any(t.device != first[0].device for t in (*found, *given)):
         return "its tensors are on several devices"
-    if any(hint_of(extent) is None for t in (*found, *given) for extent in t.shape):
+    extents = [hint_of(extent) for t in (*found, *given) for extent in t.shape]
+    if None in extents:
         return "the shape of its tensors depends on elements"
-    if any(is_tuple(one) and one not in before for one in node.all_input_nodes):
-        return "" if takes_apart(node) else "it takes several tensors in a tuple"
-    try:
-        target = translated(node)[0] if is_aten(node.target) else node.target
-    except ValueError as error:
-        return str(error)
-    if not (given or is_aten(node.target) or SPELLINGS.torch_row(target)):
-        return "it is none of the functions that make the same tensor each time"
-    return None
+    if 0 in extents:
+        return ""
+    if any(one.op == "get_attr" and not tensors([one]) for one in node.all_input_nodes):
+        return "it calls graphs of its own"
+    makes_the_same = given or is_aten(node.target) or SPELLINGS.torch_row(target)
+    return None if makes_the_same else ""  # it may draw random numbers
 
 
 def _traced(nodes: Sequence[Node]) -> tuple[int, str]:

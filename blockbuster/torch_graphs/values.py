@@ -71,14 +71,16 @@ def is_view(node: Node) -> bool:
     An item of a tuple is one if the whole tuple is.
     """
     given = node.all_input_nodes
-    if takes_apart(node) and is_tuple(given[0]):
+    if of_tuple(node):
         return is_view(given[0])
     return not _memories([node]).isdisjoint(_memories(given))
 
 
-def is_tuple(node: Node) -> bool:
-    """True for several values in one."""
-    return isinstance(value_of(node), list | tuple)
+def of_tuple(node: Node) -> bool:
+    """True for an item of a list or a tuple."""
+    if node.target is not operator.getitem or not is_node(node.args[0]):
+        return False
+    return isinstance(value_of(node.args[0]), list | tuple)
 
 
 def is_made_of_sizes(node: Node) -> bool:
@@ -92,11 +94,6 @@ def is_made_of_sizes(node: Node) -> bool:
 def is_free(node: Node) -> bool:
     """True if the node may as well be computed once more: a view, or made of no tensor."""
     return is_view(node) or not tensors(node.all_input_nodes)
-
-
-def takes_apart(node: Node) -> bool:
-    """True for an item of a list, a tuple or a tensor."""
-    return node.target is operator.getitem
 
 
 def is_plain(graph: Graph) -> bool:
