@@ -134,29 +134,38 @@ def _taken(piece: Piece) -> Sequence[Node]:
 
 def _tell(pieces: Sequence[Piece], options: Options) -> None:
     """Report the pieces; warn of the nodes that were refused, or raise TraceError."""
-    refused = [piece for piece in pieces if piece.reason]
-    lines = [f"{_shown(piece.nodes[0])}: {piece.reason}" for piece in refused]
-    compiled = [len(piece.nodes) for piece in pieces if piece.reason is None]
-    count = sum(len(piece.nodes) for piece in pieces)
+    refused = [f"{_shown(p.nodes[0])}{_where(p)}: {p.reason}" for p in pieces if p.reason]
+    eager = [f"{line}{_times(refused.count(line))}" for line in dict.fromkeys(refused)]
+    if eager:
+        eager.insert(0, "operators that run eagerly")
     if options.report:
-        what = f"{sum(compiled)} of {count} operators in {len(compiled)} compiled pieces"
-        options.report("\n  ".join([f"captured graph: {what}", *_eager(lines)]))
-    if lines and options.strict:
+        compiled = {number: p for number, p in enumerate(pieces) if p.reason is None}
+        inside, count = (sum(len(p.nodes) for p in of) for of in (compiled.values(), pieces))
+        what = f"{inside} of {count} operators in {len(compiled)} compiled piece"
+        told = [f"piece{n}: {len(p.nodes)} operators{_where(p)}" for n, p in compiled.items()]
+        first = f"captured graph: {what}{'s' * (len(compiled) != 1)}"
+        options.report("\n  ".join([first, *told, *eager]))
+    if eager and options.strict:
         hint = "leave out strict=True: these operators then run eagerly"
-        raise TraceError(message("\n".join(["refused", *lines]), hint=hint))
-    if lines:
-        options.warn("\n  ".join(_eager(lines)))
+        raise TraceError(message("\n".join(eager), hint=hint))
+    if eager:
+        options.warn("\n  ".join(eager))
 
 
-def _eager(lines: Sequence[str]) -> list[str]:
-    told = [f"{line} ({n} times)" if (n := lines.count(line)) > 1 else line for line in lines]
-    return ["operators that run eagerly", *dict.fromkeys(told)] if lines else []
+def _times(count: int) -> str:
+    return f" ({count} times)" if count > 1 else ""
 
 
 def _shown(node: Node) -> str:
-    """An operator with the user's line."""
-    called = str(node.target) if node.op == "call_method" or is_aten(node.target) else ""
-    name = called.removesuffix(".default") or f"torch.{torch_name(node.target)}"
-    lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
-    where = f" ({Path(lines[-1][0]).name}:{lines[-1][1]})" if lines else ""
-    return name + where
+    """The name of an operator as users know it."""
+    if node.op == "call_method" or is_aten(node.target):
+        return str(node.target).removesuffix(".default")
+    return f"torch.{torch_name(node.target)}"
+
+
+def _where(piece: Piece) -> str:
+    """The user's lines, of the first node and of the last."""
+    traces = [node.meta.get("stack_trace") or "" for node in piece.nodes]
+    found = [re.findall(r'File "([^"]+)", line (\d+)', trace)[-1:] for trace in traces]
+    lines = [f"{Path(file).name}:{line}" for one in found for file, line in one]
+    return f" ({' to '.join(dict.fromkeys([lines[0], lines[-1]]))})" if lines else ""

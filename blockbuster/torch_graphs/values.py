@@ -27,7 +27,7 @@ def value_of(node: Node) -> Any:
 
 def parts(value: Any) -> Iterator[Any]:
     """The values in nested lists and tuples."""
-    if isinstance(value, list | tuple):
+    if issubclass(type(value), list | tuple):  # a stand-in's __class__ takes long
         for one in value:
             yield from parts(one)
     else:

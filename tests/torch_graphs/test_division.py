@@ -106,7 +106,7 @@ def test_a_graph_runs_with_its_views_and_layouts():
         torch.testing.assert_close(one, other)
         assert one.stride() == other.stride()
     assert found[2].data_ptr() == X.data_ptr()
-    assert told[0] == "captured graph: 4 of 4 operators in 1 compiled pieces"
+    assert told[0].startswith("captured graph: 4 of 4 operators in 1 compiled piece\n")
 
 
 def test_the_installed_name():
