@@ -13,14 +13,15 @@ Tensor = Any
 Node = Any
 
 SAME = (
-    "abs", "add", "addmm", "amax", "amin", "any", "arange", "baddbmm", "bitwise_and", "bitwise_not",
-    "bitwise_or", "bmm", "cat", "ceil", "clamp", "clamp_max", "clamp_min", "clone", "cos", "cumsum",
-    "detach", "div", "eq", "erf", "exp", "expm1", "floor", "full", "full_like", "gather", "ge",
-    "gelu", "gt", "le", "log", "log1p", "logical_and", "logical_not", "logical_or", "lt", "maximum",
-    "mean", "minimum", "mm", "mul", "ne", "neg", "ones_like", "permute", "pow", "reciprocal",
-    "relu", "round", "rsqrt", "select", "sigmoid", "sign", "sin", "split",
-    "split_with_sizes", "sqrt", "squeeze", "stack", "sub", "sum", "t", "tanh", "transpose", "tril",
-    "triu", "unsqueeze", "var_mean", "where", "zeros_like",
+    "abs", "add", "addmm", "amax", "amin", "any", "arange", "avg_pool2d", "baddbmm",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bmm", "cat", "ceil", "clamp", "clamp_max",
+    "clamp_min", "clone", "cos", "cumsum", "detach", "div", "eq", "erf", "exp", "expm1",
+    "floor", "full", "full_like", "gather", "ge", "gelu", "gt", "le", "log", "log1p",
+    "logical_and", "logical_not", "logical_or", "lt", "maximum", "mean", "minimum", "mm", "mul",
+    "ne", "neg", "ones_like", "permute", "pow", "reciprocal", "relu", "round", "rsqrt",
+    "select", "sigmoid", "sign", "sin", "split", "split_with_sizes", "sqrt", "squeeze", "stack",
+    "sub", "sum", "t", "tanh", "transpose", "tril", "triu", "unsqueeze", "var_mean", "where",
+    "zeros_like",
 )  # fmt: skip
 """Operators that a function of this name computes, as in ``torch.add``."""
 
@@ -48,6 +49,30 @@ def softmax(x: Tensor, dim: int, to_float: bool) -> Tensor:
 def log_softmax(x: Tensor, dim: int, to_float: bool) -> Tensor:
     """``aten._log_softmax``."""
     return (x.float() if to_float else x).log_softmax(dim)
+
+
+def sliced(
+    x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Tensor:  # fmt: skip
+    """``aten.slice``; a large ``end`` stands for none."""
+    cut = slice(start, None if isinstance(end, int) and end > 2**40 else end, step)
+    return x[(*(slice(None) for _ in range(dim % len(x.shape))), cut)]
+
+
+def norm(
+    x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, **named: Any
+) -> Tensor:  # fmt: skip
+    """``aten.linalg_vector_norm``."""
+    import torch
+
+    return torch.linalg.vector_norm(x, order, dim, keepdim, **named)
+
+
+def padded(x: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+    """``aten.constant_pad_nd``."""
+    import torch
+
+    return torch.nn.functional.pad(x, pad, value=value)
 
 
 def scalar(value: float, **named: Any) -> Tensor:
@@ -78,14 +103,15 @@ def convolution(
 
 OTHERS: Mapping[str, Callable[..., Any]] = {
     "_to_copy": copied, "expand": expanded, "_softmax": softmax, "_log_softmax": log_softmax,
-    "scalar_tensor": scalar, "embedding": looked_up, "convolution": convolution,
+    "scalar_tensor": scalar, "embedding": looked_up, "convolution": convolution, "slice": sliced,
+    "linalg_vector_norm": norm, "constant_pad_nd": padded,
 }  # fmt: skip
 
 _OF_MEMORY = ("layout", "memory_format", "pin_memory")
 """Arguments that choose no element: the layout of results is the caller's to make."""
 
 _WRITTEN_OUT = (
-    "native_layer_norm", "native_group_norm",
+    "native_layer_norm", "native_group_norm", "elu", "leaky_relu", "hardtanh",
     "_native_batch_norm_legit_functional",
 )  # fmt: skip
 _KEPT = ("_scaled_dot_product_flash_attention_for_cpu", "embedding_dense_backward")

@@ -34,6 +34,8 @@ EXAMPLES = {
     "view": (X, [2, 6]), "_unsafe_view": (X, [2, 6]), "alias": (X,), "lift_fresh_copy": (X,),
     "_to_copy": (X,), "expand": (X[:, None], [3, 5, 4]), "_softmax": (X, 1, False),
     "_log_softmax": (X, -1, False), "scalar_tensor": (2.0,), "embedding": (X, AT[:1] % 3),
+    "slice": (X, 1, 1, 2**63 - 1, 2), "linalg_vector_norm": (X, 2, [1], True),
+    "constant_pad_nd": (X, [1, 2], 0.5), "avg_pool2d": (BATCH, [2, 2], [1, 2]),
     "convolution": (X.reshape(1, 1, 3, 4), P[:2, :2].reshape(1, 1, 2, 2), None,
                     [1, 2], [1, 0], [1, 1], False, [0, 0], 1),
 }  # fmt: skip
