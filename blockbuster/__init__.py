@@ -34,6 +34,7 @@ _OTHERS = [
     # kernels
     "emit", "Kernel", "check_schedule", "check_kernel", "KernelReport",
     "jit", "compile", "select", "tune", "load", "Jitted", "Compiled", "Plan", "Fuser",
+    "torch_backend",
     # errors
     "BlockbusterError", "TraceError", "VerifyError", "ParseError", "RuleError", "FusionError",
     "EmitError", "LaunchError", "DrawError",

@@ -185,6 +185,7 @@ from .selection.plans.plan import Plan as Plan
 from .simulation import simulate as simulate
 from .testing.check import check_rule as check_rule
 from .testing.report import RuleReport as RuleReport
+from .torch_graphs.backend import torch_backend as torch_backend
 
 __version__: str
 __all__: list[str]

@@ -65,6 +65,7 @@ CONTENTS = {
     "How to": (
         "docs/read_an_explorer_page",
         "docs/use_jit",
+        "docs/torch_compile",
         "docs/first_results",
         "docs/tune",
         "docs/repeated_calls",

@@ -64,7 +64,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
     ),
     "jitted": EVERYTHING_BELOW,
     "compile": (*EVERYTHING_BELOW, "jitted"),
-    "__init__": (*EVERYTHING_BELOW, "jitted", "compile"),
+    "torch_graphs": ("errors", "frontend", "compile"),
+    "__init__": (*EVERYTHING_BELOW, "jitted", "compile", "torch_graphs"),
     "view": (*EVERYTHING_BELOW, "jitted", "compile", "__init__"),
     "__main__": ("view",),
 }
@@ -125,6 +126,7 @@ LIBRARIES = {
         "tuning/known.py",
     ),
     "torch": (
+        "torch_graphs/",
         "frontend/torch.py",
         "frontend/on_tensors.py",
         "frontend/rows.py",

@@ -87,11 +87,14 @@ def test_dots_stand_for_anything_and_blank_lines_around_do_not_count():
     assert_shown("a ... c\n", "\na b c\n\n")
 
 
-def test_the_readme_shows_what_tensors_give(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("page", "file"), [("README.md", "grouped.py"), ("docs/torch_compile.md", "compiled.py")]
+)
+def test_pages_show_what_tensors_give(page, file, tmp_path, capsys):
     pytest.importorskip("torch", reason="torch is not installed: pip install torch")
-    blocks = blocks_of((ROOT / "README.md").read_text("utf-8"))
-    (block,) = (one for one in blocks if one.options.get("file") == "grouped.py")
-    path = tmp_path / "grouped.py"
+    blocks = blocks_of((ROOT / page).read_text("utf-8"))
+    (block,) = (one for one in blocks if one.options.get("file") == file)
+    path = tmp_path / file
     path.write_text(block.text, encoding="utf-8")
 
     runpy.run_path(str(path))

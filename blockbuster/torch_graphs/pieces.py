@@ -1,0 +1,182 @@
+"""Division of a captured graph: pieces that Blockbuster compiles, and nodes that run eagerly.
+
+A piece is a run of nodes in the graph's order, each of which can be traced after those before it.
+So nothing is reordered, and a node that is refused runs where it stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blockbuster.errors import NOT_TAKEN, BlockbusterError, TraceError
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.functions.table import SPELLINGS
+from blockbuster.frontend.trace import trace_with_facts
+from blockbuster.torch_graphs.aten import is_aten, translated
+from blockbuster.torch_graphs.part import Part, mapped
+from blockbuster.torch_graphs.values import (
+    hint_of,
+    is_free,
+    is_made_of_sizes,
+    of_tuple,
+    parts,
+    tensors,
+    value_of,
+)
+
+Node = Any
+Graph = Any
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Nodes that are compiled together; or, if ``reason`` is not None, one that runs eagerly.
+
+    An empty reason is not worth telling: no kernel would run for the node.
+    """
+
+    nodes: tuple[Node, ...]
+    reason: str | None = None
+
+
+def divided(graph: Graph) -> list[Piece]:
+    """The pieces of a graph, in its order. Sizes are no part of any: they are made when needed."""
+    calls = [*_calls(graph)]
+    found: list[Piece] = []
+    at = 0
+    while at < len(calls):
+        count, reason = _longest(calls[at:])
+        run = tuple(calls[at : at + count])
+        if all(map(is_free, run)) or not _takes_tensors(run):
+            found += [Piece((node,), "") for node in run]
+        else:
+            found.append(Piece(run))
+        if at + count < len(calls):
+            found.append(Piece((calls[at + count],), reason))
+        at += count + 1
+    return found
+
+
+def _calls(graph: Graph) -> Iterator[Node]:
+    """What is called, except for sizes; the items of a tuple follow it."""
+    for node in graph.nodes:
+        if node.op.startswith("call_") and not is_made_of_sizes(node) and not of_tuple(node):
+            yield from _with_items(node)
+
+
+def _with_items(node: Node) -> Iterator[Node]:
+    yield node
+    for user in filter(of_tuple, node.users):
+        yield from _with_items(user)
+
+
+def _takes_tensors(run: Sequence[Node]) -> bool:
+    return any(tensors([one]) and one not in run for node in run for one in node.all_input_nodes)
+
+
+def _longest(nodes: Sequence[Node]) -> tuple[int, str]:
+    """How many of the first nodes can be traced one after the other, and why no more can."""
+    count, reason = len(nodes), ""
+    before: set[Node] = set()
+    for at, node in enumerate(nodes):
+        obstacle = _obstacle(node, before, tensors(nodes[:1])[:1])
+        if obstacle is not None:
+            count, reason = at, obstacle
+            break
+        before.add(node)
+    reached, refused = _traced(nodes[:count]) if count else (0, "")
+    return (reached, refused) if reached < count else (count, reason)
+
+
+def _obstacle(node: Node, before: set[Node], first: Sequence[Any]) -> str | None:
+    """Why no piece can have a node, before it is traced; None if nothing is known against it."""
+    if of_tuple(node) and node.args[0] not in before:
+        return ""
+    try:
+        target = translated(node)[0] if is_aten(node.target) else node.target
+    except ValueError as error:
+        return str(error)
+    found = tensors([node])
+    if not found or len(found) != len([*parts(value_of(node))]):
+        return "its result is no tensor"
+    given = tensors(node.all_input_nodes)
+    if any(t.device != first[0].device for t in (*found, *given)):
+        return "its tensors are on several devices"
+    extents = [hint_of(extent) for t in (*found, *given) for extent in t.shape]
+    if None in extents:
+        return "the shape of its tensors depends on elements"
+    if 0 in extents:
+        return ""
+    if any(one.op == "get_attr" and not tensors([one]) for one in node.all_input_nodes):
+        return "it calls graphs of its own"
+    makes_the_same = given or is_aten(node.target) or SPELLINGS.torch_row(target)
+    return None if makes_the_same else ""  # it may draw random numbers
+
+
+def _traced(nodes: Sequence[Node]) -> tuple[int, str]:
+    """How many of the nodes are traced before one is refused, and why it is."""
+    import torch
+
+    part = Part(nodes)
+    reached = 0
+
+    def run(**arrays: Any) -> Any:
+        nonlocal reached
+        known: dict[Node, Any] = {}
+        for at, one in enumerate(part.inputs):
+            known[part.inside[one]] = arrays.get(f"x{at}", _number(one))
+        numbers = {part.inside[node]: at for at, node in enumerate(nodes)}
+        equations = 0
+        for node in part.graph.nodes:
+            if node.op in ("placeholder", "output"):
+                continue
+            reached = numbers.get(node, reached)
+            known[node] = _called(node, known)
+            if node in numbers:
+                equations = _checked(known[node], value_of(nodes[reached]), equations)
+        return [*arrays.values()]  # what else is computed is not asked for
+
+    examples = {
+        f"x{at}": torch.empty((), dtype=t.dtype, device=t.device).expand([*map(hint_of, t.shape)])
+        for at, one in enumerate(part.inputs)
+        for t in tensors([one])
+    }
+    if not examples:
+        return len(nodes), ""
+    try:
+        trace_with_facts(run, **examples)
+    except (BlockbusterError, *NOT_TAKEN) as error:
+        return reached, str(error).split("\n")[0]
+    return len(nodes), ""
+
+
+def _called(node: Node, known: Mapping[Node, Any]) -> Any:
+    args, kwargs = mapped((node.args, node.kwargs), known.__getitem__)
+    if node.op == "call_method":
+        return getattr(args[0], node.target)(*args[1:], **kwargs)
+    return node.target(*args, **kwargs)
+
+
+def _checked(made: Any, fake: Any, equations: int) -> int:
+    """The number of equations now, of which ``equations`` are older than ``made``.
+
+    Raises TraceError if the value has other axes than at the capture, or if a function of whole
+    arrays makes it: eager torch has such functions on every device.
+    """
+    for one, wanted in zip(parts(made), parts(fake), strict=True):
+        if len(one.shape) != len(wanted.shape):
+            raise TraceError(f"it is traced with {len(one.shape)} axes, not {len(wanted.shape)}")
+        if isinstance(one, TracedArray):
+            recorded = one.trace.recorded[1]
+            if any(equation.op == "custom" for equation in recorded[equations:]):
+                raise TraceError("it runs on whole arrays, and is not fused")
+            equations = len(recorded)
+    return equations
+
+
+def _number(node: Node) -> Any:
+    """The number that a node stands for, at the capture."""
+    value = value_of(node)
+    return value.node.hint if hasattr(value, "node") else value

@@ -1,0 +1,164 @@
+"""What is known of the values of a captured graph before it runs: shapes, memory, and changes.
+
+The capture leaves a fake tensor at each node: it has a shape, a dtype and a memory of its own, and
+views share theirs. Captured graphs are dynamo's, of torch's functions, or of internal operators.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+from blockbuster.errors import NOT_TAKEN
+from blockbuster.frontend.torch import is_tensor
+
+Node = Any
+Graph = Any
+
+_CLASSES = ("FakeTensor", "Tensor", "Parameter", "Buffer")
+
+
+def value_of(node: Node) -> Any:
+    """The value that the capture saw: a fake tensor, a size, or several in a list or a tuple."""
+    return node.meta.get("example_value", node.meta.get("val"))
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """The values in nested lists and tuples."""
+    if issubclass(type(value), list | tuple):  # a stand-in's __class__ takes long
+        for one in value:
+            yield from parts(one)
+    else:
+        yield value
+
+
+def tensors(nodes: Iterable[Node]) -> list[Any]:
+    """The fake tensors at nodes."""
+    return [one for node in nodes for one in parts(value_of(node)) if is_tensor(one)]
+
+
+def is_size(value: Any) -> bool:
+    """True for a number, also one that is not known before the graph runs; and for None."""
+    import torch
+
+    return isinstance(value, int | float | None | torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def is_node(value: Any) -> bool:
+    """True for nodes of torch's graphs."""
+    return hasattr(value, "all_input_nodes")
+
+
+def hint_of(size: Any) -> int | None:
+    """The extent at the capture; None for one that depends on elements."""
+    if isinstance(size, int):
+        return size
+    return int(size.node.hint) if size.node.has_hint() else None
+
+
+def layout_of(fake: Any) -> tuple[int, ...]:
+    """The axes from the longest stride to the shortest; empty if that is their order."""
+    strides = [hint_of(stride) or 0 for stride in fake.stride()]
+    order = tuple(sorted(range(len(strides)), key=lambda axis: -strides[axis]))
+    return () if order == tuple(range(len(strides))) else order
+
+
+def is_view(node: Node) -> bool:
+    """True if the node's result has the memory of an argument: no kernel runs for it.
+
+    An item of a tuple is one if the whole tuple is.
+    """
+    given = node.all_input_nodes
+    if of_tuple(node):
+        return is_view(given[0])
+    return not _memories([node]).isdisjoint(_memories(given))
+
+
+def of_tuple(node: Node) -> bool:
+    """True for an item of a list or a tuple."""
+    if node.target is not operator.getitem or not is_node(node.args[0]):
+        return False
+    return isinstance(value_of(node.args[0]), list | tuple)
+
+
+def is_made_of_sizes(node: Node) -> bool:
+    """True for a size that is known before the graph runs, so that it may be made at any time."""
+    values = [*parts(value_of(node))]
+    symbols = [one.node for one in values if hasattr(one, "node")]
+    plain = all(map(is_size, values)) and values != [None]
+    return plain and all(symbol.has_hint() for symbol in symbols)
+
+
+def is_free(node: Node) -> bool:
+    """True if the node may as well be computed once more: a view, or made of no tensor."""
+    return is_view(node) or not tensors(node.all_input_nodes)
+
+
+def is_plain(graph: Graph) -> bool:
+    """True if the graph can be run piece by piece as dynamo captured it.
+
+    Not so: modules, gradients, autocast, changes of tensors and of torch's modes, other classes of
+    tensors. ``aot_autograd`` turns those into graphs of internal operators that only compute.
+    """
+    return all(_only_computes(node) for node in graph.nodes if node.op != "output")
+
+
+def _only_computes(node: Node) -> bool:
+    import torch
+
+    values = [*parts(value_of(node))]
+    found = tensors([node])
+    calls = node.op not in ("placeholder", "get_attr")
+    if node.op == "call_module" or (not found and (node.op == "get_attr" or values == [None])):
+        return False
+    if not all(is_tensor(one) or is_size(one) for one in values):
+        return False
+    if any(type(t).__name__ not in _CLASSES or t.layout != torch.strided for t in found):
+        return False
+    if any(torch.is_autocast_enabled(t.device.type) for t in found):
+        return False
+    return not (calls and (any(t.requires_grad for t in found) or _writes(node)))
+
+
+def _writes(node: Node) -> bool:
+    """True if the node changes an argument: it is run on fake copies, whose changes are counted."""
+    import torch
+
+    given = node.all_input_nodes
+    fakes = tensors(given)
+    if not fakes:
+        return False
+    mode = next((t.fake_mode for t in fakes if hasattr(t, "fake_mode")), None)
+    if mode is None:
+        return True
+    guards = mode.shape_env.suppress_guards() if mode.shape_env else nullcontext()
+    with mode, guards, torch.inference_mode(False), torch.no_grad():
+        copies = {one: _copies(value_of(one)) for one in given}
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), copies.__getitem__)
+        try:
+            if node.op == "call_method":
+                getattr(args[0], node.target)(*args[1:], **kwargs)
+            else:
+                node.target(*args, **kwargs)
+        except NOT_TAKEN:
+            return True
+        made = [t for copy in copies.values() for t in parts(copy) if is_tensor(t)]
+        return any(t._version for t in made)
+
+
+def _copies(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, list | tuple):
+        return type(value)(map(_copies, value)) if type(value) in (list, tuple) else value
+    if not is_tensor(value):
+        return value
+    form = dict(dtype=value.dtype, device=value.device)
+    return torch.empty_strided(value.shape, value.stride(), **form)
+
+
+def _memories(nodes: Iterable[Node]) -> set[Any]:
+    """The memories of the tensors at nodes, by what torch's C++ calls them."""
+    return {fake.untyped_storage()._cdata for fake in tensors(nodes)}

@@ -1,0 +1,117 @@
+"""What of a captured graph is compiled, and which graphs only compute: without dynamo."""
+
+import importlib
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.torch_graphs.pieces import divided
+from blockbuster.torch_graphs.values import is_plain, is_view, layout_of
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
+X = torch.arange(12.0).reshape(3, 4)
+
+
+def captured(function, *args):
+    """The graph of a function as dynamo leaves it: a fake tensor at each node."""
+    module = torch.fx.symbolic_trace(function)
+    mode = FakeTensorMode()
+
+    class Noting(torch.fx.Interpreter):
+        def run_node(self, node):
+            value = super().run_node(node)
+            node.meta["example_value"] = value
+            return value
+
+    with mode, torch.no_grad():
+        Noting(module).run(*(mode.from_tensor(arg) for arg in args))
+    return module
+
+
+def pieces_of(function, *args):
+    """The names of nodes in each piece, and the reason of those that run eagerly."""
+    found = divided(captured(function, *args).graph)
+    return [(" ".join(node.name for node in piece.nodes), piece.reason) for piece in found]
+
+
+RANDOM = "torch.rand_like cannot be traced: it draws random numbers"
+OPAQUE = "it runs on whole arrays, and is not fused"
+
+
+PIECES = [
+    (lambda x: x.exp() * 2, [("exp mul", None)]),
+    (lambda x: x.exp().sort(-1)[0] * 2,
+     [("exp", None), ("sort", OPAQUE), ("getitem", ""), ("mul", None)]),
+    (lambda x: x.t()[:2].t(), [("t", ""), ("getitem", ""), ("t_1", "")]),  # no kernel runs for them
+    (lambda x: (x * torch.rand_like(x)).exp(), [("rand_like", RANDOM), ("mul exp", None)]),
+    (lambda x: x.exp()[:0] + 1, [("exp", None), ("getitem", ""), ("add", "")]),
+]  # fmt: skip
+
+
+def test_pieces_are_runs_that_are_traced():
+    for function, wanted in PIECES:
+        assert pieces_of(function, X) == wanted
+
+
+def test_items_follow_their_tuple():
+    def late(x):
+        parts = x.exp().split(2, 1)
+        return parts[1] + x.sort(-1)[0][:, :2]
+
+    names = [name for name, _ in pieces_of(late, X)]
+    assert names[0] == "exp split getitem"
+
+
+COMPUTE = (lambda x: x.exp() * 2, lambda x: x.t()[0].view(3, 1))
+CHANGE = (
+    lambda x: x.add_(1),
+    lambda x: torch.relu_(x * 2),
+    lambda x: torch.nn.functional.relu(x[0], inplace=True),
+    lambda x: torch.add(x, 1, out=x.clone()),
+    lambda x: x.requires_grad_() * 2,
+    lambda x: x.to_sparse(),
+)
+
+
+def test_graphs_that_only_compute():
+    assert all(is_plain(captured(function, X).graph) for function in COMPUTE)
+    assert not any(is_plain(captured(function, X).graph) for function in CHANGE)
+
+
+def test_views_and_layouts_are_told_by_their_memory():
+    graph = captured(lambda x: (x.t(), x.split(2, 1)[0], x.t().contiguous(), x.t() * 2), X).graph
+    views = {node.name: is_view(node) for node in graph.nodes if node.op.startswith("call")}
+    names = ["t", "split", "getitem", "t_1", "contiguous", "t_2", "mul"]
+    assert views == dict(zip(names, [True] * 4 + [False, True, False], strict=True))
+    fakes = {node.name: node.meta["example_value"] for node in graph.nodes}
+    assert [layout_of(fakes[name]) for name in ("x", "t", "contiguous", "mul")] == [
+        (), (1, 0), (), (1, 0),
+    ]  # fmt: skip
+
+
+def test_a_graph_runs_with_its_views_and_layouts():
+    def function(x):
+        y = (x * 2).t()
+        return y, y.exp(), x[0]
+
+    module = captured(function, X)
+    told = []
+    found = bb.torch_backend(module, [X], options={"report": told.append})(X)
+    for one, other in zip(found, function(X), strict=True):
+        torch.testing.assert_close(one, other)
+        assert one.stride() == other.stride()
+    assert found[2].data_ptr() == X.data_ptr()
+    assert told[0].startswith("captured graph: 4 of 4 operators in 1 compiled piece\n")
+
+
+def test_the_installed_name():
+    """``backend="blockbuster"`` is looked up among the entry points of installed packages."""
+    project = Path(bb.__file__).parents[1] / "pyproject.toml"
+    points = tomllib.loads(project.read_text())["project"]["entry-points"]
+    module, _, name = points["torch_dynamo_backends"]["blockbuster"].partition(":")
+    assert getattr(importlib.import_module(module), name) is bb.torch_backend
