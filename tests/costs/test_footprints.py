@@ -15,7 +15,7 @@ from bench.costs.footprints import estimated, records, scheduled
 from blockbuster.costs.footprint import Footprint, footprint
 from blockbuster.costs.operands import LANES
 from blockbuster.costs.phases import FLAT, ITERATION
-from blockbuster.costs.registers import INDICES, _element_by_element, _lives
+from blockbuster.costs.registers import _element_by_element, _lives
 from blockbuster.costs.work import work_of
 from blockbuster.emit.tile.each_nest import Same
 from blockbuster.emit.tile.layouts import layouts_of
@@ -203,14 +203,6 @@ def convolution(padding):
     sizes = dict(A=2, B=64, C=66, D=66, E=64, F=3)
     schedule = "block B 64 whole, E 64, H 64\nwarps 4\nstage nest 1 F' 3"
     return bb.emit(graph, sizes, "float16", schedule=schedule).tile_program, sizes
-
-
-def test_places_that_are_tested_again_take_registers():
-    padded, plain = (
-        footprint(layouts_of(program, program.nests[0], "sm_90")).registers
-        for program, _ in map(convolution, (1, 0))
-    )
-    assert padded == plain + 4 * INDICES
 
 
 def test_loops_that_are_one_divide_once_in_an_iteration():
