@@ -14,7 +14,9 @@ fourteen products on an H200 whose programs take their places in turn, one or tw
 64 x 511 x 1024 took an H100 36 microseconds with 256 bytes to a thread and 48 with 512, the largest
 of columns of 4095 x 3000 23 with 128 and 46 with 512 (bench/results/2026-11-26-h100-space); sums of
 32 x 4096 x 4095, loaded element by element, 410 with 8 or 16 elements to a thread, 461 with 32, 508
-and 540 with 64 (bench/results/2026-11-28-h100-outside, schedules_of_rows.jsonl).
+and 540 with 64 (bench/results/2026-11-28-h100-outside, schedules_of_rows.jsonl). ``place`` is that
+of 27 schedules of three convolutions on an H100, whose times it tells 1.10 times too long or too
+short on average; without it they are 1.28 times too short (schedules_of_convolutions.jsonl there).
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class Coefficients:
     work; ``alone``, from one instruction of a warp to its next; ``dot``, from a dot's operands to
     its result, where that is read at once; ``turn``, from one matrix instruction of a warp that
     multiplies alone to the next that adds to the same result, with the reads of its operands;
+    ``place``, of an instruction that finds places of windows between two dots of a program;
     ``fold``, of a shuffle by which lanes fold what they have; ``exchange``, of what passes from
     warp to warp through shared memory; ``between``, from the last dot of a place to the first of
     the next one, in which the matrix units of a processor with one program stand still.
@@ -63,6 +66,7 @@ class Coefficients:
     alone: float = 0.9
     dot: float = 20.0
     turn: float = 70.0
+    place: float = 3.0
     fold: float = 18.0
     exchange: float = 196.0
     between: float = 1700.0

@@ -26,12 +26,12 @@ MASKED = 2
 
 In machine code for gelu by hand of rows of 8191 they are 146 for 32 loads and 32 stores."""
 
-INDEXED, TESTED = 7, 8
-"""Instructions of a lane for what it moves at once from windows, in a loop over their taps: to find
-the place along each axis of windows, and to test that places of padded axes have elements.
+SHIFTED, TESTED = 4, 4
+"""Instructions of a lane for what it moves at once from windows, in a loop over their taps: to add
+how far a tap shifts its place, and to test that each padded axis has an element there.
 
-In machine code for convolutions (Triton 3.6, sm_90) each 16 bytes that a lane loads ahead take 6 in
-a product, 13 and 20 in windows of one and of two axes, 21 and 29 in padded ones.
+In machine code for convolutions (Triton 3.6, sm_90) each 16 bytes that a lane loads ahead take 5 in
+a product, 9 in windows of two axes, and 16 to 18 in padded ones.
 """
 
 NEAR = 1 << 14
@@ -98,22 +98,12 @@ def is_near(view: View, extents: Extents) -> bool:
     return MEMORY[view.buffer.dtype].bytes * prod(map(extents.size, view.runs)) <= NEAR
 
 
-def windows(view: View, tile: Tile, loops: Collection[Dim]) -> list[Strided]:
-    """The axes along which places are found anew in each iteration of ``loops``: they run under a
-    loop's dim and one of the tile's.
-    """
-    dims = ((axis, {run.dim for run in runs_along(axis)}) for axis in view.dims)
-    return [
-        axis
-        for axis, along in dims
-        if isinstance(axis, Strided) and along & set(tile.axes) and along & set(loops)
-    ]
-
-
 def indexed(view: View, tile: Tile, loops: Collection[Dim]) -> int:
     """Instructions of a lane for the places of what it moves at once, inside of ``loops``."""
-    found = windows(view, tile, loops)
-    return INDEXED * len(found) + TESTED * any(map(is_padded, found))
+    along = [(axis, {run.dim for run in runs_along(axis)}) for axis in view.dims]
+    inside = [(axis, dims) for axis, dims in along if dims & set(loops)]
+    shifted = any(isinstance(axis, Strided) and dims & set(tile.axes) for axis, dims in inside)
+    return SHIFTED * shifted + TESTED * sum(is_padded(axis) for axis, _ in inside)
 
 
 def requests(

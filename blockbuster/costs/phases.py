@@ -72,8 +72,9 @@ class Phase:
     warps that multiply alone where four could multiply together. ``special``: of special units;
     ``repeated``: those of them that a compiler leaves out, since it has their results already.
     ``instructions``: of lanes, not of warps, that statements ask for; ``computing``: those of them
-    that compute values; ``besides``: those that they do not ask for. ``lines``: lines of memory
-    that loads and stores touch, ``sectors``: the bytes of the touched parts of lines (lines.py).
+    that compute values; ``besides``: those that they do not ask for; ``places``: those of all that
+    find places of windows. ``lines``: lines of memory that loads and stores touch, ``sectors``: the
+    bytes of the touched parts of lines (lines.py).
     ``copied``: bytes that loads write to shared memory, or that folds pass through it; ``fetched``:
     bytes read from it. In one run: ``ahead``, how many iterations loads run ahead; ``waits``, how
     often others are waited for, and ``late``, instructions of statements before those of them that
@@ -96,6 +97,7 @@ class Phase:
     instructions: int = 0
     computing: int = 0
     besides: int = 0
+    places: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
@@ -165,6 +167,7 @@ class Counts:
     instructions: int = 0
     computing: int = 0
     besides: int = 0
+    places: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
@@ -204,8 +207,7 @@ class Counting:
         loaded = (s for s in statements(nest.body) if isinstance(s, Load | Await))
         self.columns = {stmt.target for stmt in loaded if stmt.columns}
         self.joined = {stmt.target for stmt in lets if stmt.into is not None}
-        self.numbers: dict[Tile, int] = {}
-        self.next = count()
+        self.numbers = defaultdict[Tile, int](count().__next__)  # of what each holds now
 
     def body(
         self, body: tuple[Stmt, ...], loops: Loops, dims: tuple[Dim, ...], flat: int = 0
@@ -224,9 +226,9 @@ class Counting:
             if isinstance(stmt, For):
                 inner, one = self.extents.inside(stmt, loops), flat + 1 if stmt.flat else 0
                 found = self.body(stmt.body, inner, (*dims, stmt.dim), one)
-                first = next(found)  # the innermost of loops that are one has all iterations
-                divided = FLAT * first.runs * self.layouts.number * LANES if flat > one else 0
-                yield replace(first, flat=flat, besides=first.besides + divided)
+                own = next(found)  # the innermost of loops that are one has all iterations
+                more = FLAT * own.runs * self.layouts.number * LANES if flat > one else 0
+                yield replace(own, flat=flat, besides=own.besides + more, places=own.places + more)
                 yield from found
 
     def _is_dot(self, stmt: Stmt) -> bool:
@@ -270,8 +272,9 @@ class Counting:
             sums.sectors += tiles * SECTOR * pieces(view, tile, self.extents, SECTOR, **turned)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
             inner = {loop.dim for loop in loops} - set(self.extents.nest.grid)
-            each = COPIED + lines.indexed(stmt.view, tile, inner)
-            sums.instructions += each * moved // wide
+            places = lines.indexed(stmt.view, tile, inner) * moved // wide
+            sums.places += places
+            sums.instructions += COPIED * moved // wide + places
             sums.instructions += tiles * lines.masks(tile, self.tiling, wide // width)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
@@ -331,19 +334,13 @@ class Counting:
                 self._vector(elements, 0, sums)
                 self._handed_on(stmt, runs, sums, scanned(stmt, self.layouts))
             case Pointwise(expr):
-                whole = of_numbered(expr, tuple(self._number(tile) for tile in stmt.args))
+                whole = of_numbered(expr, tuple(self.numbers[tile] for tile in stmt.args))
                 elements = runs * self.lanes(stmt.target)
                 left = scalar(whole, sums.made, accurate=self.accurate)
                 self._scalars(alone(expr, self.accurate), elements, sums, left)
                 sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
-
-    def _number(self, tile: Tile) -> int:
-        """The number of what a tile holds now."""
-        if tile not in self.numbers:
-            self.numbers[tile] = next(self.next)
-        return self.numbers[tile]
 
     def _exchange(self, stmt: Let, runs: int, sums: Counts) -> None:
         """Operands that meet others of another layout pass through shared memory."""

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import prod
 
-from blockbuster.costs.lines import windows
 from blockbuster.costs.operands import LANES
 from blockbuster.emit.tile.dataflow import accessed, defined, folded, operands
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
@@ -37,8 +36,6 @@ from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.ops import Cast, Pointwise
-from blockbuster.ir.types import Dim
-from blockbuster.ir.views import is_padded
 
 ALWAYS, WITH_DOTS = 16, 10
 """Registers for indices and loops, and more of them where there are dots."""
@@ -46,11 +43,6 @@ ALWAYS, WITH_DOTS = 16, 10
 TOTALS, OTHERS, FRAGMENTS, PLACES = 1.2, 0.51, 0.24, 0.94
 """Registers for each word of accumulators, of other tiles that live at once, of operands that warps
 hold themselves, and for each 16 bytes that a thread loads.
-"""
-
-INDICES = 1
-"""Registers for each such place along each padded axis of windows, whose index is tested again and
-again: of 256 rows in 8 warps, convolutions want 133 where products want 121 (Triton 3.6, sm_90).
 """
 
 STRAIGHT, ALONE = 12, 0.58
@@ -105,31 +97,20 @@ def registers(layouts: Layouts) -> tuple[int, int]:
         + OTHERS * others
         + FRAGMENTS * min(HELD, _fragments(dots, layouts))
         + SPLIT * max((_to_split(dot, tiling) / threads for dot in dots), default=0.0)
-        + _places(nest.body, tiling, threads)
+        + PLACES * _places(nest.body, tiling, threads)
     )
     found = max(FEWEST, found, known + TOTALS * made)
     return int(found), int(SURE + DOUBT * max(0.0, found - known)) if dots else 0
 
 
-def _places(
-    body: tuple[Stmt, ...], tiling: Tiling, threads: int, loops: tuple[Dim, ...] = ()
-) -> float:
-    """Registers for what a thread loads in ``body``, which stands in ``loops``.
+def _places(body: tuple[Stmt, ...], tiling: Tiling, threads: int) -> float:
+    """What a thread loads in ``body``, in units of 16 bytes, at least 1 for a tile.
 
     Of loops that follow each other the largest counts: each has addresses of its own.
     """
-    own = 0.0
-    for stmt in body:
-        if isinstance(stmt, Load | Issue):
-            tile = accessed(stmt)
-            places = max(1.0, tile_bytes(tile, tiling) / VECTOR / threads)
-            tested = sum(map(is_padded, windows(stmt.view, tile, loops)))
-            own += places * (PLACES + INDICES * tested)
-    inner = (
-        _places(stmt.body, tiling, threads, (*loops, stmt.dim))
-        for stmt in body
-        if isinstance(stmt, For)
-    )
+    tiles = (accessed(stmt) for stmt in body if isinstance(stmt, Load | Issue))
+    own = sum(max(1.0, tile_bytes(tile, tiling) / VECTOR / threads) for tile in tiles)
+    inner = (_places(stmt.body, tiling, threads) for stmt in body if isinstance(stmt, For))
     return own + max(inner, default=0.0)
 
 

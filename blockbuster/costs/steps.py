@@ -22,6 +22,8 @@ class Step:
     nothing waits for the results, so the chain delays no resource. ``fill``: the part of the chain
     in which a loop waits for its first loads. ``values``: seconds in which a program alone on its
     processor computes values other than dots, if nothing but units and issue slots delays it.
+    ``places``: those in which it finds places of windows between its dots, whatever else takes
+    place, and as do all others beside it.
     """
 
     runs: float
@@ -32,10 +34,12 @@ class Step:
     streams: bool = False
     fill: float = 0.0
     values: float = 0.0
+    places: float = 0.0
 
     def seconds(self, programs: int) -> float:
         """Of one run in each of so many programs, side by side on a processor."""
-        return self.combined([programs * each for each in self.resources.values()], self.chain)
+        parts = [programs * each for each in self.resources.values()]
+        return self.combined(parts, self.chain, self.places)
 
     def combined(self, parts: Sequence[float], chain: float, alone: float = 0.0) -> float:
         """Seconds of the whole step: between the longest part (``overlap`` without bounds: all
@@ -115,7 +119,8 @@ class Rates:
         streams = is_stream(phase)
         overlap = self.fitted.streams if streams else self.fitted.overlap
         values = self._values(phase, each)
-        return Step(runs, each, chain, phase.each, overlap, streams, fill, values)
+        places = self._places(phase)
+        return Step(runs, each, chain, phase.each, overlap, streams, fill, values, places)
 
     def _moving(self, phase: Phase, active: int) -> dict[str, float]:
         """Seconds of all runs, if one processor did them with its share of the tiers."""
@@ -162,6 +167,15 @@ class Rates:
         warps = phase.computing * self.work.crowded / phase.runs / self.machine.limits.warp
         issuing = warps * self.machine.processors / (self.machine.issue * self.fitted.issue)
         return max(issuing, each["vector"], each["special"])
+
+    def _places(self, phase: Phase) -> float:
+        """Seconds of one run in which a warp finds places of windows, each by those before, and no
+        dot of its program runs.
+        """
+        if not (phase.dots and phase.ahead):
+            return 0.0
+        warps = self.machine.limits.warp * self.work.warps / self.work.crowded
+        return self.fitted.place * phase.places / phase.runs / warps / self.machine.clock
 
     def _chain(self, phase: Phase, each: Mapping[str, float]) -> float:
         """What follows one another in a run: dots, what is computed between them, and waits."""

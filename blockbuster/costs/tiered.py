@@ -197,8 +197,9 @@ def side_by_side(steps: tuple[Step, ...], programs: int, turns: bool = False) ->
     mixed = {name: loops if behind and name in VALUE_UNITS else steps for name in names}
     busy = [sum(s.runs * s.resources.get(name, 0.0) for s in mixed[name]) for name in mixed]
     chain = sum(step.runs * step.chain for step in steps)
-    alone = sum(step.runs * step.values for step in behind)
-    return like.combined([programs * each for each in busy], chain, programs * alone)
+    alone = programs * sum(step.runs * step.values for step in behind)
+    alone += sum(step.runs * step.places for step in steps)
+    return like.combined([programs * each for each in busy], chain, alone)
 
 
 def _longest(steps: Sequence[Step], programs: int) -> Step:

@@ -3,6 +3,7 @@
 tests/golden/footprints.json was written by ``python -m bench.costs.footprints``.
 """
 
+from dataclasses import replace
 from functools import cache
 from math import inf
 from statistics import median
@@ -12,10 +13,13 @@ from torch.nn.functional import conv2d
 
 import blockbuster as bb
 from bench.costs.footprints import estimated, records, scheduled
+from blockbuster.costs.coefficients import FITTED
 from blockbuster.costs.footprint import Footprint, footprint
+from blockbuster.costs.lines import SHIFTED
 from blockbuster.costs.operands import LANES
 from blockbuster.costs.phases import FLAT, ITERATION
-from blockbuster.costs.registers import INDICES, _element_by_element, _lives
+from blockbuster.costs.registers import _element_by_element, _lives
+from blockbuster.costs.steps import Rates
 from blockbuster.costs.work import work_of
 from blockbuster.emit.tile.each_nest import Same
 from blockbuster.emit.tile.layouts import layouts_of
@@ -193,11 +197,11 @@ def test_of_loops_in_a_row_the_largest_takes_registers_for_its_addresses():
     assert two.registers == one.registers
 
 
-def convolution(padding):
+def convolution():
     """A kernel of 64 rows by 64 channels in 4 warps: each thread loads 4 times 16 bytes of rows."""
 
     def convolved(x, w):
-        return conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2), padding=padding)
+        return conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2))
 
     graph = bb.fuse(bb.lower(bb.trace(convolved, x="A C D B", w="E F F B"))).final
     sizes = dict(A=2, B=64, C=66, D=66, E=64, F=3)
@@ -205,17 +209,24 @@ def convolution(padding):
     return bb.emit(graph, sizes, "float16", schedule=schedule).tile_program, sizes
 
 
-def test_places_that_are_tested_again_take_registers():
-    padded, plain = (
-        footprint(layouts_of(program, program.nests[0], "sm_90")).registers
-        for program, _ in map(convolution, (1, 0))
-    )
-    assert padded == plain + 4 * INDICES
-
-
 def test_loops_that_are_one_divide_once_in_an_iteration():
-    (found,) = work_of(*convolution(padding=1), "sm_90")
+    (found,) = work_of(*convolution(), "sm_90")
 
     outer, inner = found.phases[1:]
     assert (outer.besides, inner.flat) == (0, 1)
     assert inner.besides == inner.runs * 4 * LANES * (ITERATION + FLAT)
+    assert inner.places == inner.runs * 4 * LANES * (FLAT + 4 * SHIFTED)
+
+
+def test_dots_wait_for_places_of_windows():
+    """As long with four programs on a processor as with one, of which none has dots meanwhile."""
+    (found,) = work_of(*convolution(), "sm_90")
+    own, h100 = FITTED.place * (FLAT + 4 * SHIFTED), machine("h100")
+
+    def seconds(place, programs):
+        rates = Rates(found, h100, replace(FITTED, place=place), dict(found.loaded))
+        return rates.steps(h100.processors)[-1].seconds(programs)
+
+    for programs in (1, 4):
+        waited = seconds(FITTED.place, programs) - seconds(0.0, programs)
+        assert waited * h100.clock == pytest.approx(own)

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 from torch.nn.functional import leaky_relu, max_pool2d
 
 import blockbuster as bb
@@ -329,12 +330,22 @@ def test_a_part_knows_sizes_that_follow_from_one_that_it_does_not_show():
     np.testing.assert_allclose(result, program.numpy(inputs)["out"], rtol=1e-12)
 
 
-@pytest.mark.parametrize(("size", "step", "units"), [(3, 1, 2), (3, 2, 2), (2, 2, 1)])
-def test_a_function_is_stored_where_windows_of_it_overlap(size, step, units):
-    """Nine windows of 31 x 31 read 2.25 times as many elements as there are, four no more."""
+@pytest.mark.parametrize(
+    ("pool", "units"),
+    [
+        (lambda x: max_pool2d(x, 3, 1), 2),
+        (lambda x: max_pool2d(x, 3, 2), 2),
+        (lambda x: np.max(sliding_window_view(x, 17, axis=3), axis=-1), 2),
+        (lambda x: max_pool2d(x, 2, 2), 1),
+    ],
+)
+def test_a_function_is_stored_where_windows_of_it_overlap(pool, units):
+    """Nine windows of 31 x 31 read 2.25 times as many elements as there are, four no more, and a
+    fold of 17 windows 12 times as many.
+    """
 
     def pooled(x):
-        return max_pool2d(leaky_relu(x * 2.0), size, step)
+        return pool(leaky_relu(x * 2.0))
 
     program = bb.trace(pooled, x="B C H W")
 

@@ -146,16 +146,16 @@ def _turned(program: ArrayProgram, operand: Value) -> int | None:
     return turned if len(long) > 2 and long[-1] not in dense else None
 
 
-def windows_read(
+def windows_of(
     program: ArrayProgram, bases: Mapping[Value, tuple[Value, ...]]
 ) -> dict[int, dict[int, None]]:
-    """The computed values of which each equation reads windows."""
+    """The computed values of which each equation is a view by windows."""
     found: dict[int, dict[int, None]] = {}
     for at, equation in enumerate(program.equations):
         own = found[at] = dict[int, None]()
-        for value in operands_of(program, at):
+        for value in operands_of(program, at) if bases[Value(at)] != (Value(at),) else ():
             if equation.op == "windows":
                 own |= {base.node: None for base in bases[value] if base.node >= 0}
-            elif bases[value] != (value,):
-                own |= found[value.node]
+            else:
+                own |= found.get(value.node, {})
     return found

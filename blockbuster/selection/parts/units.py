@@ -32,7 +32,7 @@ from blockbuster.selection.parts.operand_views import (
     joined_for_products,
     operands_of,
     repeats,
-    windows_read,
+    windows_of,
 )
 
 POINTWISE = (*FUNCTIONS, "cast", "concat")
@@ -199,7 +199,7 @@ class _Gluing:
             for base in read:
                 if base.node >= 0:
                     self._readers[base.node].append(at)
-        self._windowed = windows_read(program, bases)
+        self._windows = windows_of(program, bases)
         self._ends = frozenset(b.node for o in program.outputs for b in bases[o.value])
         self._group = {at: self._alone(at) for at in computed}
 
@@ -214,20 +214,16 @@ class _Gluing:
             self._glue(self._reads[at][0].node, at)
         for at in self._computed:
             self._glue_to_product(at)
-        for at in self._computed:
-            if self._is_pointwise(at):
-                self._glue_to_operand(at)
-        for at in reversed(self._computed):
-            if self._is_pointwise(at):
-                self._glue_to_reader(at)
+        pointwise = [at for at in self._computed if self._program.equations[at].op in POINTWISE]
+        for at in pointwise:
+            self._glue_to_operand(at)
+        for at in reversed(pointwise):
+            self._glue_to_reader(at)
         for at in self._computed:
             if self._program.equations[at].kind != FLOAT:
                 self._glue_whole(at)
         found = {id(group): group for group in (self._group[at] for at in self._computed)}
         return [sorted(group.members) for group in found.values()]
-
-    def _is_pointwise(self, at: int) -> bool:
-        return self._program.equations[at].op in POINTWISE
 
     def _elements(self, at: int) -> int:
         return elements(self._program.equations[at].shape, self._sizes)
@@ -270,13 +266,17 @@ class _Gluing:
             self._glue(at, first)
 
     def _overlap(self, at: int, group: _Group) -> bool:
-        """True if windows of a group's values have more elements than there are."""
-        read = (
-            self._elements(reader)
+        """True if windows of a group's values read more elements than there are, beside one of
+        each: so many may windows without overlap read more, behind the ends of a padded axis.
+        """
+        counts = [
+            (elements(self._program.shape_of(value), self._sizes), self._elements(reader))
             for reader in group.outer
-            if any(self._group[own] is group for own in self._windowed[reader])
-        )
-        return sum(read) > self._elements(at)
+            for value in operands_of(self._program, reader)
+            if any(self._group[own] is group for own in self._windows.get(value.node, ()))
+        ]
+        beside = min((windows for _, windows in counts), default=0)
+        return sum(read for read, _ in counts) > self._elements(at) + beside
 
     def _glue_whole(self, at: int) -> None:
         """To all readers, where that is possible: masks and integers are seldom worth an array."""

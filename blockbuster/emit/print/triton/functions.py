@@ -14,6 +14,14 @@ from collections.abc import Iterable
 
 # name -> source, other helpers it calls
 HELPERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "_within": (
+        '''
+def _within(place, size):
+    """True from 0 to below size, in one comparison: unsigned, what is negative is large."""
+    return place.to(tl.uint32 if place.dtype == tl.int32 else tl.uint64) < size
+''',
+        (),
+    ),
     "_block_of": (
         '''
 def _block_of(x, lanes):

@@ -4,7 +4,7 @@ columns are both dims together, with the word that these are neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from blockbuster.emit.print.triton.ops import Lanes
 
@@ -24,17 +24,3 @@ def in_rows(
         return f"tl.reshape(tl.permute({whole}, ({order})), ({', '.join(numbers)}))"
 
     return lined_up, numbers[1]
-
-
-def address_in_rows(
-    start: str, steps: Mapping[int, tuple[str, str]], lined_up: Callable[[str], str], columns: str
-) -> str:
-    """The pointers to rows with so many ``columns``, which are neighbours along the last axis.
-
-    ``start``, ``steps``: the pointer to a tile, and by axes the places of its lanes with strides.
-    """
-    last, terms = max(steps), [start]
-    for axis, (place, stride) in steps.items():
-        hint = "max_contiguous" if axis == last else "max_constancy"
-        terms.append(f"tl.{hint}({lined_up(place)}, (1, {columns})) * {stride}")
-    return " + ".join(terms)

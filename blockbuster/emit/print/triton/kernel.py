@@ -13,7 +13,7 @@ from typing import Any
 from blockbuster.emit.print.integers import integer_literal
 from blockbuster.emit.print.triton.even import even_lines
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Lines, Parameters
-from blockbuster.emit.print.triton.in_turn import address_in_rows, in_rows
+from blockbuster.emit.print.triton.in_turn import in_rows
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
 from blockbuster.emit.print.triton.places import Places
 from blockbuster.emit.print.triton.scalars import (
@@ -124,7 +124,7 @@ class _KernelPrinter:
         if stmt.columns:
             self._columns[target] = None
             lanes = lanes[::-1]
-        args = [self._places.address(view, lanes)]
+        args = [self._places.address(view, lanes).text()]
         if mask := self._places.mask(lanes, lanes, view):
             args += [f"mask={mask}", "other=0" if buffer.dtype in OWN else "other=0.0"]
         end = ") != 0" if buffer.dtype == TRUTH else ")"
@@ -164,13 +164,13 @@ class _KernelPrinter:
         if buffer.dtype == TRUTH:
             value = Text(f"{value.at(ATOM)}.to({MEMORY[TRUTH].triton})")
         mask = self._places.mask(operand.lanes, operand.lanes, stmt.view)
+        address = self._places.address(stmt.view, operand.lanes)
         if columns := dims_in_turn(stmt.view, operand.lanes, self._tiling):
             lined_up, count = in_rows(operand.lanes, columns, self._places.shape)
-            steps = self._places.steps(stmt.view, operand.lanes)
-            args = [address_in_rows(*steps, lined_up, count), lined_up(value.text)]
+            args = [address.in_rows(lined_up, count), lined_up(value.text)]
             mask = mask and lined_up(mask)
         else:
-            args = [self._places.address(stmt.view, operand.lanes), value.text]
+            args = [address.text(), value.text]
         args += [f"mask={mask}"] if mask else []
         self._lines.call("tl.store(", args, ")", stmt.origin)
 

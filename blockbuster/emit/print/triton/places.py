@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from blockbuster.emit.print.triton.addresses import Address
 from blockbuster.emit.print.triton.file import File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, spread
 from blockbuster.emit.print.triton.stages import holds_a_dot, stages_of
@@ -333,30 +334,26 @@ class Places:
         inside = (self._inside(dim, pitches.get(dim, 1)) for dim in ragged)
         tests = [f"{name}{spread((d,), lanes)}" for d, name in zip(ragged, inside, strict=True)]
         for axis in filter(is_padded, view.dims if view else ()):
-            tests += self._strided.within(axis, lanes)
+            self._file.helpers.setdefault("_within")
+            tests.append(self._strided.within(axis, lanes))
         return " & ".join(tests)
 
-    def address(self, view: View, lanes: Lanes) -> str:
+    def address(self, view: View, lanes: Lanes) -> Address:
         """The pointers to the elements of a tile with ``lanes``."""
-        start, steps = self.steps(view, lanes)
-        return " + ".join([start, *(f"{place} * {stride}" for place, stride in steps.values())])
-
-    def steps(self, view: View, lanes: Lanes) -> tuple[str, dict[int, tuple[str, str]]]:
-        """The pointer to a tile; places along the axes that have its ``lanes``, and strides."""
-        scalars, found = [self._pointer(view.buffer)], dict[int, tuple[str, str]]()
+        found = Address(self._pointer(view.buffer))
         for axis, (dim, kind) in enumerate(zip(view.dims, view.buffer.axes, strict=True)):
+            own = shift = ""
             if isinstance(dim, Strided):
-                place = self._strided.place(dim, lanes)
-                has_lanes = any(run.dim in lanes for run in dim.runs)
-            elif has_lanes := dim in lanes and not kind.per_block:
-                place = f"{self.offsets(dim)}{spread((dim,), lanes)}"
+                own, shift = self._strided.apart(dim, lanes)
+            elif dim in lanes and not kind.per_block:
+                own = f"{self.offsets(dim)}{spread((dim,), lanes)}"
             else:  # a dim that nothing walks is at number 0
-                place = (self._numbers if kind.per_block else self._indices).get(dim or "", "")
-            if place:
-                stride = self._stride(view.buffer, axis)
-                found |= {axis: (place, stride)} if has_lanes else {}
-                scalars += [] if has_lanes else [f"{place} * {stride}"]
-        return " + ".join(scalars), found
+                shift = (self._numbers if kind.per_block else self._indices).get(dim or "", "")
+            if own:
+                found.along[axis] = own, shift, self._stride(view.buffer, axis)
+            elif shift:
+                found.shared.append(f"{shift} * {self._stride(view.buffer, axis)}")
+        return found
 
     def described(self, view: View, lanes: Lanes) -> tuple[str, str]:
         """The descriptor of an array, and the tile with ``lanes`` as it loads it."""

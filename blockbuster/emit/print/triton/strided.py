@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from blockbuster.emit.print.triton.ops import Lanes, spread
@@ -27,33 +27,54 @@ class StridedPlaces:
 
     def place(self, axis: Strided, lanes: Lanes) -> str:
         """The places of a tile with ``lanes`` along an axis; empty for place 0."""
-        terms = []
+        own, shared, behind = self._terms(axis, lanes)
+        if own or shared:
+            return _sum([*own, *shared], behind)
+        return f"tl.full((), {self._length(axis.start)}, INDEX)" if behind else ""
+
+    def apart(self, axis: Strided, lanes: Lanes) -> tuple[str, str]:
+        """The same, in which lanes differ and that which all of them are shifted by; either may be
+        empty.
+        """
+        own, shared, behind = self._terms(axis, lanes)
+        if own and shared:
+            return _sum(own, ""), _sum(shared, behind)
+        place = self.place(axis, lanes)
+        return (place, "") if own else ("", place)
+
+    def _terms(self, axis: Strided, lanes: Lanes) -> tuple[list[str], list[str], str]:
+        """What runs of lanes add to a place, and other runs; the text of the start behind them."""
+        own, shared = list[str](), list[str]()
         for run in axis.runs:
             step = "" if run.step == ONE else f" * {self._length(run.step)}"
             if run.dim in lanes:
-                terms.append(f"{self.offsets(run.own)}{spread((run.dim,), lanes)}{step}")
+                own.append(f"{self.offsets(run.own)}{spread((run.dim,), lanes)}{step}")
             elif run.dim in self.indices:
-                terms.append(f"{self.indices[run.own]}{step}")
+                shared.append(f"{self.indices[run.own]}{step}")
         if not axis.start.terms:
-            return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
-        before, start = axis.start.constant, self._length(axis.start)
-        if not terms:
-            return f"tl.full((), {start}, INDEX)"
-        behind = f" - {-before}" if before is not None and before < 0 else f" + {start}"
-        return f"({' + '.join(terms)}{behind})"
+            return own, shared, ""
+        start = axis.start.constant
+        if start is not None and start < 0:
+            return own, shared, f" - {-start}"
+        return own, shared, f" + {self._length(axis.start)}"
 
-    def within(self, axis: Strided, lanes: Lanes) -> Iterator[str]:
-        """Tests that an axis has elements at these places."""
+    def within(self, axis: Strided, lanes: Lanes) -> str:
+        """A test that an axis has elements at these places; ``_within`` makes one of two."""
         place = self.place(axis, lanes) or "tl.full((), 0, INDEX)"
         if lanes and not any(run.dim in lanes for run in axis.runs):
             ones = ", ".join("1" for _ in lanes)  # the interpreter has no scalar truths in blocks
             place = f"tl.full(({ones}{',' * (len(lanes) == 1)}), {place}, INDEX)"
-        yield f"({place} >= 0)"
-        yield f"({place} < {self.size(axis.of)})"
+        place = place[1:-1] if place.startswith("(") else place
+        return f"_within({place}, {self.size(axis.of)})"
 
     def _length(self, length: Length) -> str:
         text = length.python(self.size)  # the kernel takes these sizes in any case
         return self.part(length) if _is_quotient(length) else text
+
+
+def _sum(terms: list[str], behind: str) -> str:
+    text = " + ".join(terms) + behind
+    return f"({text})" if terms[1:] or behind else text
 
 
 def _is_quotient(length: Length) -> bool:
