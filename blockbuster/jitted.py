@@ -33,6 +33,7 @@ from blockbuster.runtime.given import (
     beside,
     call_key,
     constants_of,
+    emptied,
     family_of,
     in_common_of,
     is_traced,
@@ -218,12 +219,12 @@ class Jitted:
         device = device_for(self._machine, arrays)
         program = program.without_held()
         others = tuple(arrays.others.items())
-        key = (program_key(program, shape), arrays.dtype, others, device)
+        constants = (*constants_of(self._constant, taken), *emptied(program))
+        key = (program_key(program, shape), arrays.dtype, others, device, constants)
         traced = self._traced.get(key)
         if traced is None:
             index = arrays.device.index if arrays.on_gpu else None
             tuning = tuning_for(self._tune, self._machine, architecture(device), index)
-            constants = constants_of(self._constant, taken)
 
             def made(program: ArrayProgram) -> Traced:
                 given = tuning.known, arrays.others, constants

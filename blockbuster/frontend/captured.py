@@ -10,6 +10,8 @@ its report says so. On a GPU each trace copies a NumPy array to the device once.
 
 A mask that is a condition on positions, as a triangle is, becomes that condition and no input:
 ``conditions.py``. Its values count as computed from, so the function is traced again if it changes.
+Of another mask it is noted how many blocks are empty: if many are, it counts as constant, as if the
+user had said so, and kernels find the others once for each content of it.
 
 An array that changes in place while the function runs would be read with its last value everywhere,
 so that is refused.
@@ -27,7 +29,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.errors import a_kind
-from blockbuster.frontend.conditions import MOST, Condition, Ends, condition_of, truth_of
+from blockbuster.frontend.conditions import (
+    MOST,
+    SIDE,
+    Condition,
+    Ends,
+    condition_of,
+    empty_blocks,
+    truth_of,
+)
 from blockbuster.frontend.shapes import ARRAYS_ONLY
 from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.frontend.torch import NOT_NUMPYS, is_tensor, on_host, one_element
@@ -53,14 +63,15 @@ _PLAIN = (np.ndarray, np.memmap)
 class Captures:
     """The hidden inputs of a trace: one for each array that its function reads.
 
-    ``roots`` are where names of arrays are looked for. ``add`` makes an input of a name and an
-    array. ``state`` computes a mask from a condition that equals it.
+    ``roots`` are where names of arrays are looked for. ``add`` makes an input of a name, an array
+    and the part of its blocks that is empty. ``state`` computes a mask from a condition that equals
+    it.
     """
 
     def __init__(
         self,
         roots: Mapping[str, Any],
-        add: Callable[[str, Any], TracedArray],
+        add: Callable[[str, Any, float], TracedArray],
         state: Callable[[Any, Condition, Ends], TracedArray],
     ) -> None:
         self._roots = roots
@@ -77,28 +88,31 @@ class Captures:
         else:
             check_capture(array)
             name = word_for(array, self._roots)
-            made = self._as_condition(name, array)
+            made, emptied = self._as_condition(name, array)
             if made is None:
-                made = self._add(name if name.isidentifier() else UNNAMED, array)
+                made = self._add(name if name.isidentifier() else UNNAMED, array, emptied)
             owner = f"{name}, which the function reads," if name != UNNAMED else _NOT_TRACED
             made.memory.owner = owner
             self._made[id(array)] = made, array, _content(array), user_line()
         return self._made[id(array)][0]
 
-    def _as_condition(self, name: str, array: Any) -> TracedArray | None:
-        """A mask computed from positions, where a condition equals it."""
+    def _as_condition(self, name: str, array: Any) -> tuple[TracedArray | None, float]:
+        """A mask computed from positions, where a condition equals it; else which part of the
+        blocks of one of truth values is empty.
+        """
         found = _mask_of(array)
         if found is None:
-            return None
+            return None, 0.0
         mask, ends = found
         condition = condition_of(mask)
         shown = f"the mask {name}" if name != UNNAMED else "a mask that the function makes"
         shown = f"{shown}, {' x '.join(map(str, array.shape))},"
         if condition is None:
-            self.notes.append(f"{shown} stays an input: no condition on positions equals it")
-            return None
+            empty, count = empty_blocks(mask) if ends[0] is True else (0, 1)
+            self.notes.append(f"{shown} stays an input: {_why_input(empty, count)}")
+            return None, empty / count
         self.notes.append(f"{shown} is computed: {condition}, at row i and column j")
-        return self._state(array, condition, ends)
+        return self._state(array, condition, ends), 0.0
 
     def if_array(self, given: Any, op: str) -> Any:
         """An operand of ``op``; arrays of several elements, and those of products, as inputs."""
@@ -128,6 +142,11 @@ class Captures:
         if _content(array) != content:
             reason = f"{made.memory.owner} changes in place after it was read, at {where}"
             raise trace_error(reason, hint="read a copy: w.copy(), or w.clone() of a tensor")
+
+
+def _why_input(empty: int, count: int) -> str:
+    why = "no condition on positions equals it"
+    return f"{why}; {empty} of its {count} blocks of {SIDE} x {SIDE} are empty" if empty else why
 
 
 def _content(array: Any) -> Any:

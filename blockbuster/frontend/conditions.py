@@ -29,6 +29,8 @@ import numpy as np
 
 MOST = 2**28
 """Elements of a mask that is looked at: some seconds."""
+SIDE = 64
+"""Rows and columns of the blocks in which elements of a mask are looked for: usual tiles."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,16 @@ def condition_of(mask: Any) -> Condition | None:
         if but_not:
             return Condition(bounds, negated, but_not)
     return None
+
+
+def empty_blocks(mask: Any) -> tuple[int, int]:
+    """How many blocks of a matrix of truth values have no true element, and how many there are.
+
+    >>> empty_blocks(np.kron(np.eye(3), np.ones((64, 64))) == 1)
+    (6, 9)
+    """
+    found = _in_blocks(mask, SIDE)
+    return int(found.size - np.count_nonzero(found)), found.size
 
 
 def truth_of(array: Any) -> tuple[Any, Ends] | None:
