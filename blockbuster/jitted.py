@@ -21,6 +21,7 @@ from blockbuster.frontend.arguments import (
     program_key,
     trace_call,
 )
+from blockbuster.frontend.emptied import emptied
 from blockbuster.frontend.merged_axes import merged
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
@@ -33,7 +34,6 @@ from blockbuster.runtime.given import (
     beside,
     call_key,
     constants_of,
-    emptied,
     family_of,
     in_common_of,
     is_traced,
@@ -46,6 +46,7 @@ from blockbuster.runtime.merged_arrays import Regrouping
 from blockbuster.runtime.tensors import in_common
 from blockbuster.selection.plans.plan import Plan, Sizes
 from blockbuster.selection.plans.report import Report
+from blockbuster.selection.priors import PRIORS
 from blockbuster.tuning.setting import tuning_for
 from blockbuster.tuning.traced import Traced
 
@@ -219,7 +220,7 @@ class Jitted:
         device = device_for(self._machine, arrays)
         program = program.without_held()
         others = tuple(arrays.others.items())
-        constants = (*constants_of(self._constant, taken), *emptied(program))
+        constants = (*constants_of(self._constant, taken), *emptied(program, PRIORS.emptied_blocks))
         key = (program_key(program, shape), arrays.dtype, others, device, constants)
         traced = self._traced.get(key)
         if traced is None:

@@ -10,8 +10,8 @@ its report says so. On a GPU each trace copies a NumPy array to the device once.
 
 A mask that is a condition on positions, as a triangle is, becomes that condition and no input:
 ``conditions.py``. Its values count as computed from, so the function is traced again if it changes.
-Of another mask it is noted how many blocks are empty: if many are, it counts as constant, as if the
-user had said so, and kernels find the others once for each content of it.
+Of another mask it is noted how many blocks hold one value. If that empties many of them, the mask
+counts as constant, as if the user had said so, and a kernel finds the others once for each content.
 
 An array that changes in place while the function runs would be read with its last value everywhere,
 so that is refused.
@@ -34,8 +34,8 @@ from blockbuster.frontend.conditions import (
     SIDE,
     Condition,
     Ends,
+    blocks_of_one_value,
     condition_of,
-    empty_blocks,
     truth_of,
 )
 from blockbuster.frontend.shapes import ARRAYS_ONLY
@@ -46,6 +46,11 @@ from blockbuster.ir.origin import SourceLine
 
 if TYPE_CHECKING:
     from blockbuster.frontend.array import TracedArray
+
+Shares = tuple[float, float]
+"""Which parts of a mask's blocks are False, and True, throughout."""
+
+NONE = (0.0, 0.0)
 
 UNNAMED = "constant"
 """What an array is called that the function makes itself."""
@@ -64,14 +69,14 @@ class Captures:
     """The hidden inputs of a trace: one for each array that its function reads.
 
     ``roots`` are where names of arrays are looked for. ``add`` makes an input of a name, an array
-    and the part of its blocks that is empty. ``state`` computes a mask from a condition that equals
-    it.
+    and the parts of a mask's blocks that hold one value. ``state`` computes a mask from a condition
+    that equals it.
     """
 
     def __init__(
         self,
         roots: Mapping[str, Any],
-        add: Callable[[str, Any, float], TracedArray],
+        add: Callable[[str, Any, Shares], TracedArray],
         state: Callable[[Any, Condition, Ends], TracedArray],
     ) -> None:
         self._roots = roots
@@ -88,31 +93,32 @@ class Captures:
         else:
             check_capture(array)
             name = word_for(array, self._roots)
-            made, emptied = self._as_condition(name, array)
+            made, one_value = self._as_condition(name, array)
             if made is None:
-                made = self._add(name if name.isidentifier() else UNNAMED, array, emptied)
+                made = self._add(name if name.isidentifier() else UNNAMED, array, one_value)
             owner = f"{name}, which the function reads," if name != UNNAMED else _NOT_TRACED
             made.memory.owner = owner
             self._made[id(array)] = made, array, _content(array), user_line()
         return self._made[id(array)][0]
 
-    def _as_condition(self, name: str, array: Any) -> tuple[TracedArray | None, float]:
-        """A mask computed from positions, where a condition equals it; else which part of the
-        blocks of one of truth values is empty.
+    def _as_condition(self, name: str, array: Any) -> tuple[TracedArray | None, Shares]:
+        """A mask computed from positions, where a condition equals it; else which parts of the
+        blocks of one of truth values are false, and true, throughout.
         """
         found = _mask_of(array)
         if found is None:
-            return None, 0.0
+            return None, NONE
         mask, ends = found
         condition = condition_of(mask)
         shown = f"the mask {name}" if name != UNNAMED else "a mask that the function makes"
         shown = f"{shown}, {' x '.join(map(str, array.shape))},"
         if condition is None:
-            empty, count = empty_blocks(mask) if ends[0] is True else (0, 1)
-            self.notes.append(f"{shown} stays an input: {_why_input(empty, count)}")
-            return None, empty / count
+            low, high, count = blocks_of_one_value(mask) if ends[0] is True else (0, 0, 1)
+            why = f"no condition on positions equals it{_in_words(low, high, count)}"
+            self.notes.append(f"{shown} stays an input: {why}")
+            return None, (low / count, high / count)
         self.notes.append(f"{shown} is computed: {condition}, at row i and column j")
-        return self._state(array, condition, ends), 0.0
+        return self._state(array, condition, ends), NONE
 
     def if_array(self, given: Any, op: str) -> Any:
         """An operand of ``op``; arrays of several elements, and those of products, as inputs."""
@@ -144,9 +150,12 @@ class Captures:
             raise trace_error(reason, hint="read a copy: w.copy(), or w.clone() of a tensor")
 
 
-def _why_input(empty: int, count: int) -> str:
-    why = "no condition on positions equals it"
-    return f"{why}; {empty} of its {count} blocks of {SIDE} x {SIDE} are empty" if empty else why
+def _in_words(low: int, high: int, count: int) -> str:
+    """What of a mask's blocks holds one value, behind other words."""
+    if not (low or high):
+        return ""
+    whole = f"{low} are False and {high} are True throughout"
+    return f"; of its {count} blocks of {SIDE} x {SIDE}, {whole}"
 
 
 def _content(array: Any) -> Any:

@@ -30,7 +30,7 @@ import numpy as np
 MOST = 2**28
 """Elements of a mask that is looked at: some seconds."""
 SIDE = 64
-"""Rows and columns of the blocks in which elements of a mask are looked for: usual tiles."""
+"""Rows and columns of blocks that are looked at as a whole: those of usual tiles."""
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,15 @@ def condition_of(mask: Any) -> Condition | None:
     return None
 
 
-def empty_blocks(mask: Any) -> tuple[int, int]:
-    """How many blocks of a matrix of truth values have no true element, and how many there are.
+def blocks_of_one_value(mask: Any) -> tuple[int, int, int]:
+    """How many blocks of a matrix of truth values are false, and true, throughout; and how many
+    there are.
 
-    >>> empty_blocks(np.kron(np.eye(3), np.ones((64, 64))) == 1)
-    (6, 9)
+    >>> blocks_of_one_value(np.kron(np.eye(3), np.ones((64, 64))) == 1)
+    (6, 3, 9)
     """
-    found = _in_blocks(mask, SIDE)
-    return int(found.size - np.count_nonzero(found)), found.size
+    some, none = _in_blocks(mask, SIDE), _in_blocks(~mask, SIDE)
+    return int(np.count_nonzero(~some)), int(np.count_nonzero(~none)), some.size
 
 
 def truth_of(array: Any) -> tuple[Any, Ends] | None:

@@ -199,10 +199,10 @@ class Trace:
         """The hidden input for an array that the function read: one for each array."""
         return self.captures.of(array)
 
-    def _held(self, name: str, array: Any, emptied: float) -> TracedArray:
+    def _held(self, name: str, array: Any, one_value: tuple[float, float]) -> TracedArray:
         known = self.of_arrays
         made = self.input(name, array)
-        self._inputs[-1] = replace(self._inputs[-1], value=array, emptied=emptied)
+        self._inputs[-1] = replace(self._inputs[-1], value=array, one_value=one_value)
         self.of_arrays = known
         return made
 

@@ -27,7 +27,6 @@ from blockbuster.selection.plans.asked import Known
 from blockbuster.selection.plans.effort import USUAL
 from blockbuster.selection.plans.family import Family
 from blockbuster.selection.plans.fusers import Fuser
-from blockbuster.selection.priors import PRIORS
 
 
 def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -126,14 +125,6 @@ def constants_of(names: Sequence[str], arrays: Sequence[Leaf]) -> tuple[str, ...
     meant = [(leaf, {leaf.name, leaf.shown, leaf.parameter}) for leaf in arrays]
     known_names(names, list(dict.fromkeys(word for _, words in meant for word in sorted(words))))
     return tuple(leaf.name for leaf, words in meant if not words.isdisjoint(names))
-
-
-def emptied(program: ArrayProgram) -> tuple[str, ...]:
-    """The masks that a program holds whose empty blocks are worth a kernel that finds the others.
-
-    They count as constant: the kernel runs again if a mask is changed, as torch counts changes.
-    """
-    return tuple(i.name for i in program.inputs if i.emptied >= PRIORS.emptied_blocks)
 
 
 def family_of(

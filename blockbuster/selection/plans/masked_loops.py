@@ -84,7 +84,8 @@ def _told(parts: tuple[For, ...], nest: Nest, known: KnownBounds) -> str:
         return f"a loop over {dim} looks at lanes past its end in {last} alone"
     if next_of(parts[0]) is not None:
         masks = ", ".join(_masks_in_memory(parts[0], formulas))
-        return f"a loop over {dim} goes past the blocks in which {masks} lets nothing by"
+        past = f"a loop over {dim} goes past the blocks in which {masks} lets nothing by"
+        return f"{past}; its time is that of all {len(known.firsts(dim))} blocks"
     of = f"{sum(map(known.trips, parts)):.3g} of {len(known.firsts(dim))} blocks"
     if not all(tile in known.known for part in parts for tile in part.bounds):
         whole = ", and which whole: these run without it" if len(parts) > 1 else ""
