@@ -173,7 +173,6 @@ class _Writer(ScanWriter):
         made = self._slice(leaves)
         assert made is not None
         used = {dim for s in made if isinstance(s, Load) for dim in s.view.runs}
-        used |= {dim for leaf in leaves for dim in leaf.axes}
         used |= {s.dim for s in made if isinstance(s, Iota)}
         dims = tuple(dim for dim in self.loops if dim in used)
         first, count = (View(self._buffer(dims), dims or (None,)) for _ in range(2))
