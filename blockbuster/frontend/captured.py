@@ -12,6 +12,7 @@ A mask that is a condition on positions, as a triangle is, becomes that conditio
 ``conditions.py``. Its values count as computed from, so the function is traced again if it changes.
 Of another mask it is noted how many blocks hold one value. If that empties many of them, the mask
 counts as constant, as if the user had said so, and a kernel finds the others once for each content.
+A mask of 0 and -inf, or of 1 and 0, with such blocks is read as truth values.
 
 An array that changes in place while the function runs would be read with its last value everywhere,
 so that is refused.
@@ -59,6 +60,7 @@ _NOT_TRACED = "an array that is not traced"
 
 _TABLES = ("_parameters", "_buffers", "_modules")  # where layers of torch hold what they have
 _MOST = 4096  # values that are looked at for a name
+_ADDED_OR_MULTIPLIED = ((0.0, -math.inf), (1.0, 0.0))  # numbers of masks
 _LEAST = 8  # elements of a mask that is looked at: fewer cost nothing as an input
 _OF_TORCH = ("torch", "torch.nn.parameter")  # not fake tensors, which have no elements
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -70,14 +72,14 @@ class Captures:
 
     ``roots`` are where names of arrays are looked for. ``add`` makes an input of a name, an array
     and the parts of a mask's blocks that hold one value. ``state`` computes a mask from a condition
-    that equals it.
+    that equals it, or from its truth values.
     """
 
     def __init__(
         self,
         roots: Mapping[str, Any],
         add: Callable[[str, Any, Shares], TracedArray],
-        state: Callable[[Any, Condition, Ends], TracedArray],
+        state: Callable[[Any, Condition | TracedArray, Ends], TracedArray],
     ) -> None:
         self._roots = roots
         self._add = add
@@ -113,10 +115,16 @@ class Captures:
         shown = f"the mask {name}" if name != UNNAMED else "a mask that the function makes"
         shown = f"{shown}, {' x '.join(map(str, array.shape))},"
         if condition is None:
-            low, high, count = blocks_of_one_value(mask) if ends[0] is True else (0, 0, 1)
+            low, high, count = blocks_of_one_value(mask)
             why = f"no condition on positions equals it{_in_words(low, high, count)}"
             self.notes.append(f"{shown} stays an input: {why}")
-            return None, (low / count, high / count)
+            shares = low / count, high / count
+            if ends[0] is True:
+                return None, shares
+            if shares == NONE or ends not in _ADDED_OR_MULTIPLIED:
+                return None, NONE
+            truth = self._add(name if name.isidentifier() else UNNAMED, array == ends[0], shares)
+            return self._state(array, truth, ends), shares
         self.notes.append(f"{shown} is computed: {condition}, at row i and column j")
         return self._state(array, condition, ends), NONE
 

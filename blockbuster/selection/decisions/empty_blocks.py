@@ -17,8 +17,6 @@ from blockbuster.emit.tile.program import For, statements
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
-from blockbuster.selection.decisions.combining import blocks
-from blockbuster.selection.priors import PRIORS
 
 SKIP = Skip()
 
@@ -40,11 +38,9 @@ def past_empty_blocks(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) ->
 
 
 def _is_worth(scheduled: Scheduled, site: Site, chunks: Mapping[Dim, int] | None) -> bool:
-    """True for a loop of several blocks, in no chunks, if the nest that looks for them is kept."""
-    loop, nest = loop_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1]
+    """True for a loop in no chunks if the nest that looks for its blocks is kept."""
+    loop = loop_at(scheduled.draft, site)
     assert loop is not None
-    if blocks(scheduled, nest, loop.dim) < PRIORS.scanned_blocks:
-        return False
     if site.nest - 1 not in kept_nests(SKIP.rewritten(scheduled, site)):
         return False
     chunked = in_chunks(scheduled, asked=chunks).draft
