@@ -214,8 +214,7 @@ class Places:
         """The head of loops that are one, and the blocks of its current iteration."""
         counts = [self._count(loop.dim) for loop in loops]
         step, every = self._names.of(("step", loops[-1].dim), "step"), " * ".join(counts)
-        over = range_of(loops[-1], f"0, {every}", *self._launched)
-        self._lines.line(f"for {step} in {over}:")
+        self._lines.line(f"for {step} in {range_of(loops[-1], f'0, {every}', *self._launched)}:")
         self._lines.depth += 1
         for at, loop in enumerate(loops):
             dim, under = loop.dim, counts[at + 1 :]
