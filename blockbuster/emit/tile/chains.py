@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blockbuster.emit.tile.next_block import Next
-from blockbuster.emit.tile.program import BlockOf, For, TileProgram, View, statements
+from blockbuster.emit.tile.program import BlockOf, For, Tile, TileProgram, View, statements
 from blockbuster.emit.tile.rings import arrivals
 
 
@@ -30,9 +30,11 @@ def next_of(loop: For) -> Next | None:
 def chain_of(loop: For) -> View | None:
     """Where ``loop`` finds the position of its next block; None if it goes along no chain."""
     end = next_of(loop)
+    if end is None:
+        return None
     made = {s.target: s.value for s in loop.body if isinstance(s, BlockOf)}
-    position = made.get(end.value) if end is not None else None
-    return None if position is None else dict(arrivals(loop.body)).get(position)
+    read: dict[Tile | None, View] = dict(arrivals(loop.body))
+    return read.get(made.get(end.value))
 
 
 def chained(loop: For) -> str:
