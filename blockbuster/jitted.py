@@ -21,7 +21,6 @@ from blockbuster.frontend.arguments import (
     program_key,
     trace_call,
 )
-from blockbuster.frontend.emptied import emptied
 from blockbuster.frontend.merged_axes import merged
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
@@ -44,9 +43,9 @@ from blockbuster.runtime.known_calls import MOST, KnownCall, ReadyCall, never
 from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.merged_arrays import Regrouping
 from blockbuster.runtime.tensors import in_common
+from blockbuster.selection.decisions.empty_blocks import constant_masks
 from blockbuster.selection.plans.plan import Plan, Sizes
 from blockbuster.selection.plans.report import Report
-from blockbuster.selection.priors import PRIORS
 from blockbuster.tuning.setting import tuning_for
 from blockbuster.tuning.traced import Traced
 
@@ -220,7 +219,7 @@ class Jitted:
         device = device_for(self._machine, arrays)
         program = program.without_held()
         others = tuple(arrays.others.items())
-        constants = (*constants_of(self._constant, taken), *emptied(program, PRIORS.emptied_blocks))
+        constants = (*constants_of(self._constant, taken), *constant_masks(program))
         key = (program_key(program, shape), arrays.dtype, others, device, constants)
         traced = self._traced.get(key)
         if traced is None:

@@ -1,8 +1,8 @@
 """Loops that go past the blocks that a constant mask empties.
 
-The nest that looks for these blocks runs once. A captured mask is constant only if many blocks of
-it are empty (frontend/captured.py); another one, which may be full, is not looked through in each
-call. A loop that keeps a device busy only in chunks stays in chunks: its blocks run side by side.
+The nest that looks for these blocks runs once. A captured mask counts as constant if it empties
+many blocks; another one, which may be full, is not looked through in each call. A loop that keeps a
+device busy only in chunks stays in chunks: its blocks run side by side.
 """
 
 from __future__ import annotations
@@ -14,11 +14,19 @@ from blockbuster.emit.schedule.site import Site, loop_at
 from blockbuster.emit.schedule.skip import Skip
 from blockbuster.emit.tile.constants import kept_nests
 from blockbuster.emit.tile.program import For, statements
+from blockbuster.frontend import ArrayProgram
+from blockbuster.frontend.emptied import emptied
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
+from blockbuster.selection.priors import PRIORS
 
 SKIP = Skip()
+
+
+def constant_masks(program: ArrayProgram) -> tuple[str, ...]:
+    """The masks that a function holds which count as constant: they empty many blocks."""
+    return emptied(program, PRIORS.emptied_blocks)
 
 
 def past_empty_blocks(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
