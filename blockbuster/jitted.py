@@ -43,6 +43,7 @@ from blockbuster.runtime.known_calls import MOST, KnownCall, ReadyCall, never
 from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.merged_arrays import Regrouping
 from blockbuster.runtime.tensors import in_common
+from blockbuster.selection.decisions.empty_blocks import constant_masks
 from blockbuster.selection.plans.plan import Plan, Sizes
 from blockbuster.selection.plans.report import Report
 from blockbuster.tuning.setting import tuning_for
@@ -218,12 +219,12 @@ class Jitted:
         device = device_for(self._machine, arrays)
         program = program.without_held()
         others = tuple(arrays.others.items())
-        key = (program_key(program, shape), arrays.dtype, others, device)
+        constants = (*constants_of(self._constant, taken), *constant_masks(program))
+        key = (program_key(program, shape), arrays.dtype, others, device, constants)
         traced = self._traced.get(key)
         if traced is None:
             index = arrays.device.index if arrays.on_gpu else None
             tuning = tuning_for(self._tune, self._machine, architecture(device), index)
-            constants = constants_of(self._constant, taken)
 
             def made(program: ArrayProgram) -> Traced:
                 given = tuning.known, arrays.others, constants

@@ -10,6 +10,9 @@ its report says so. On a GPU each trace copies a NumPy array to the device once.
 
 A mask that is a condition on positions, as a triangle is, becomes that condition and no input:
 ``conditions.py``. Its values count as computed from, so the function is traced again if it changes.
+Of another mask it is noted how many blocks hold one value. If that empties many of them, the mask
+counts as constant, as if the user had said so, and a kernel finds the others once for each content.
+A mask of 0 and -inf, or of 1 and 0, with such blocks is read as truth values.
 
 An array that changes in place while the function runs would be read with its last value everywhere,
 so that is refused.
@@ -27,7 +30,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.errors import a_kind
-from blockbuster.frontend.conditions import MOST, Condition, Ends, condition_of, truth_of
+from blockbuster.frontend.conditions import (
+    MOST,
+    SIDE,
+    Condition,
+    Ends,
+    blocks_of_one_value,
+    condition_of,
+    truth_of,
+)
 from blockbuster.frontend.shapes import ARRAYS_ONLY
 from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.frontend.torch import NOT_NUMPYS, is_tensor, on_host, one_element
@@ -37,6 +48,11 @@ from blockbuster.ir.origin import SourceLine
 if TYPE_CHECKING:
     from blockbuster.frontend.array import TracedArray
 
+Shares = tuple[float, float]
+"""Which parts of a mask's blocks are False, and True, throughout."""
+
+NONE = (0.0, 0.0)
+
 UNNAMED = "constant"
 """What an array is called that the function makes itself."""
 
@@ -44,6 +60,7 @@ _NOT_TRACED = "an array that is not traced"
 
 _TABLES = ("_parameters", "_buffers", "_modules")  # where layers of torch hold what they have
 _MOST = 4096  # values that are looked at for a name
+_ADDED_OR_MULTIPLIED = ((0.0, -math.inf), (1.0, 0.0))  # numbers of masks
 _LEAST = 8  # elements of a mask that is looked at: fewer cost nothing as an input
 _OF_TORCH = ("torch", "torch.nn.parameter")  # not fake tensors, which have no elements
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -53,15 +70,16 @@ _PLAIN = (np.ndarray, np.memmap)
 class Captures:
     """The hidden inputs of a trace: one for each array that its function reads.
 
-    ``roots`` are where names of arrays are looked for. ``add`` makes an input of a name and an
-    array. ``state`` computes a mask from a condition that equals it.
+    ``roots`` are where names of arrays are looked for. ``add`` makes an input of a name, an array
+    and the parts of a mask's blocks that hold one value. ``state`` computes a mask from a condition
+    that equals it, or from its truth values.
     """
 
     def __init__(
         self,
         roots: Mapping[str, Any],
-        add: Callable[[str, Any], TracedArray],
-        state: Callable[[Any, Condition, Ends], TracedArray],
+        add: Callable[[str, Any, Shares], TracedArray],
+        state: Callable[[Any, Condition | TracedArray, Ends], TracedArray],
     ) -> None:
         self._roots = roots
         self._add = add
@@ -77,28 +95,38 @@ class Captures:
         else:
             check_capture(array)
             name = word_for(array, self._roots)
-            made = self._as_condition(name, array)
+            made, one_value = self._as_condition(name, array)
             if made is None:
-                made = self._add(name if name.isidentifier() else UNNAMED, array)
+                made = self._add(name if name.isidentifier() else UNNAMED, array, one_value)
             owner = f"{name}, which the function reads," if name != UNNAMED else _NOT_TRACED
             made.memory.owner = owner
             self._made[id(array)] = made, array, _content(array), user_line()
         return self._made[id(array)][0]
 
-    def _as_condition(self, name: str, array: Any) -> TracedArray | None:
-        """A mask computed from positions, where a condition equals it."""
+    def _as_condition(self, name: str, array: Any) -> tuple[TracedArray | None, Shares]:
+        """A mask computed from positions, where a condition equals it; else which parts of the
+        blocks of one of truth values are false, and true, throughout.
+        """
         found = _mask_of(array)
         if found is None:
-            return None
+            return None, NONE
         mask, ends = found
         condition = condition_of(mask)
         shown = f"the mask {name}" if name != UNNAMED else "a mask that the function makes"
         shown = f"{shown}, {' x '.join(map(str, array.shape))},"
         if condition is None:
-            self.notes.append(f"{shown} stays an input: no condition on positions equals it")
-            return None
+            low, high, count = blocks_of_one_value(mask)
+            why = f"no condition on positions equals it{_in_words(low, high, count)}"
+            self.notes.append(f"{shown} stays an input: {why}")
+            shares = low / count, high / count
+            if ends[0] is True:
+                return None, shares
+            if shares == NONE or ends not in _ADDED_OR_MULTIPLIED:
+                return None, NONE
+            truth = self._add(name if name.isidentifier() else UNNAMED, array == ends[0], shares)
+            return self._state(array, truth, ends), shares
         self.notes.append(f"{shown} is computed: {condition}, at row i and column j")
-        return self._state(array, condition, ends)
+        return self._state(array, condition, ends), NONE
 
     def if_array(self, given: Any, op: str) -> Any:
         """An operand of ``op``; arrays of several elements, and those of products, as inputs."""
@@ -128,6 +156,14 @@ class Captures:
         if _content(array) != content:
             reason = f"{made.memory.owner} changes in place after it was read, at {where}"
             raise trace_error(reason, hint="read a copy: w.copy(), or w.clone() of a tensor")
+
+
+def _in_words(low: int, high: int, count: int) -> str:
+    """What of a mask's blocks holds one value, behind other words."""
+    if not (low or high):
+        return ""
+    whole = f"{low} are False and {high} are True throughout"
+    return f"; of its {count} blocks of {SIDE} x {SIDE}, {whole}"
 
 
 def _content(array: Any) -> Any:

@@ -29,6 +29,8 @@ import numpy as np
 
 MOST = 2**28
 """Elements of a mask that is looked at: some seconds."""
+SIDE = 64
+"""Rows and columns of blocks that are looked at as a whole: those of usual tiles."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,17 @@ def condition_of(mask: Any) -> Condition | None:
         if but_not:
             return Condition(bounds, negated, but_not)
     return None
+
+
+def blocks_of_one_value(mask: Any) -> tuple[int, int, int]:
+    """How many blocks of a matrix of truth values are false, and true, throughout; and how many
+    there are.
+
+    >>> blocks_of_one_value(np.kron(np.eye(3), np.ones((64, 64))) == 1)
+    (6, 3, 9)
+    """
+    some, none = _in_blocks(mask, SIDE), _in_blocks(~mask, SIDE)
+    return int(np.count_nonzero(~some)), int(np.count_nonzero(~none)), some.size
 
 
 def truth_of(array: Any) -> tuple[Any, Ends] | None:

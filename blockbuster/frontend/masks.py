@@ -150,11 +150,20 @@ def _of_masks(
 
 
 def mask_of_condition(
-    trace: Trace, array: Any, condition: Condition, ends: Ends
+    trace: Trace, array: Any, condition: Condition | TracedArray, ends: Ends
 ) -> TracedArray:
-    """An array that holds a mask, computed from positions: true where the condition holds, and of
-    floats the first of ``ends`` there and the second one elsewhere.
+    """An array that holds a mask, computed from positions, or from truth values in memory: true
+    where the condition holds, and of floats the first of ``ends`` there and the second elsewhere.
     """
+    made = condition if not isinstance(condition, Condition) else _holds(trace, array, condition)
+    if str(array.dtype).endswith(TRUTH):
+        return made
+    dtype = cast_dtype(array.dtype)
+    return trace.record("cast", (trace.record("where", (made, *ends)),), {"dtype": dtype})
+
+
+def _holds(trace: Trace, array: Any, condition: Condition) -> TracedArray:
+    """Where a condition on positions holds, in the shape of ``array``."""
     shape = tuple(int(extent) for extent in array.shape)
     key = object()  # dims of this mask alone
     axes = [trace.dims.derived(whole(n), key, at) for at, n in enumerate(shape)]
@@ -167,7 +176,4 @@ def mask_of_condition(
             keys = tuple(slice(None) if one == at else None for one in range(rank))
             places[at - rank] = index[keys]
     made: TracedArray = condition.holds(*places)
-    if str(array.dtype).endswith(TRUTH):
-        return made
-    dtype = cast_dtype(array.dtype)
-    return trace.record("cast", (trace.record("where", (made, *ends)),), {"dtype": dtype})
+    return made

@@ -44,13 +44,15 @@ Params = tuple[tuple[str, Any], ...]
 class ArrayInput:
     """An input array; ``dtype`` is that of the example it was traced with, or empty for floats.
 
-    ``value`` is the array itself where the function read it without being given it.
+    ``value`` is the array itself where the function read it without being given it. ``one_value``:
+    the parts of the blocks of such a mask that are False, and True, throughout.
     """
 
     name: str
     shape: Shape
     dtype: str = ""
     value: Any = field(default=None, compare=False, repr=False)
+    one_value: tuple[float, float] = field(default=(0.0, 0.0), compare=False, repr=False)
 
     @property
     def kind(self) -> str:

@@ -199,10 +199,11 @@ class Trace:
         """The hidden input for an array that the function read: one for each array."""
         return self.captures.of(array)
 
-    def _held(self, name: str, array: Any) -> TracedArray:
+    def _held(self, name: str, array: Any, one_value: tuple[float, float]) -> TracedArray:
         known = self.of_arrays
         made = self.input(name, array)
-        self._inputs[-1], self.of_arrays = replace(self._inputs[-1], value=array), known
+        self._inputs[-1] = replace(self._inputs[-1], value=array, one_value=one_value)
+        self.of_arrays = known
         return made
 
     def array(self, value: Any) -> TracedArray:

@@ -55,6 +55,7 @@ class Priors:
     whole_blocks_of_masks: int
     whole_blocks_of_guards: int
     scanned_blocks: int
+    emptied_blocks: float
     busy_rows: int
     joined_rows_factor: float
     joined_lines_factor: float

@@ -49,23 +49,26 @@ def random_condition(random, depth, leaves=LEAVES):
 
 
 def masked_graph(random):
-    """Sums, maxima, attention, or scores that are stored, under a random mask of positions."""
+    """Sums, maxima, attention, or scores that are stored, under a random mask of positions; some
+    also under one in memory.
+    """
     while "j" not in (text := random_condition(random, random.randint(0, 2), PLACES)):
         pass
     seen = eval(f"lambda i, j: {text}", {"np": np})
 
-    def mask(x):
-        return seen(bb.arange(x.shape[0])[:, None], bb.arange(x.shape[1]))
+    def mask(x, held=None):
+        found = seen(bb.arange(x.shape[0])[:, None], bb.arange(x.shape[1]))
+        return found if held is None else found & held
 
-    def total(x):
-        return bb.where(mask(x), x, 0.0).sum(-1)
+    def total(x, held=None):
+        return bb.where(mask(x, held), x, 0.0).sum(-1)
 
-    def largest(x):
-        return bb.where(mask(x), x, -np.inf).max(-1)
+    def largest(x, held=None):
+        return bb.where(mask(x, held), x, -np.inf).max(-1)
 
-    def attention(q, k, v):
+    def attention(q, k, v, held=None):
         scores = q @ k.T
-        return bb.softmax(bb.where(mask(scores), scores, -np.inf), axis=-1) @ v
+        return bb.softmax(bb.where(mask(scores, held), scores, -np.inf), axis=-1) @ v
 
     def stored(q, k):
         scores = q @ k.T
@@ -80,4 +83,6 @@ def masked_graph(random):
             *[(stored, dict(q="M D", k="N D"))] * 2,
         )
     )
+    if chosen is not stored and random.random() < 0.4:
+        axes |= dict(held=random.choice(("bool: M N", "bool: N")))
     return bb.lower(bb.trace(chosen, **axes))

@@ -24,7 +24,7 @@ OURS = {"masks": masked_graph, "groups": grouped_graph, "windows": windows_graph
 BY_NAME = {move.name: move for move in MOVES}
 DTYPES = ("float16", "float32")
 SIZES = (16, 32, 40, 100, 200)
-AFTER_BLOCK = ("narrow", "fill", "part")
+AFTER_BLOCK = ("narrow", "skip", "fill", "part")
 MOST_SITES = 3
 MOST_ARGUMENTS = 2
 

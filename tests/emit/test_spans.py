@@ -291,7 +291,7 @@ def kernel_with_spans(seed):
         return None
     numbers = np.random.default_rng(seed)
     given = {
-        b.name: (numbers.integers(-3, 4, shape_of(b, sizes)) / 4).astype(np.float32)
+        b.name: (numbers.integers(-3, 4, shape_of(b, sizes)) / 4).astype(b.dtype)
         for b in draft.inputs
     }
     return scheduled, graph, given

@@ -23,6 +23,7 @@ from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.forms import FORMS, SHORT, UNWRITTEN, fields_of, form_of, reserved
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
@@ -109,8 +110,7 @@ KEPT = Buffer(
     "I1", (BufferAxis("M", per_block=True), BufferAxis("C")), WORKSPACE, dtype="int32", pitch=16
 )
 HALF = Strided("N", (Run(N, size("N") * share_of(2), whole(2)),), whole(1), size("N"))
-A = Tile("t1", (M, N), "x", dtype="bfloat16")
-B = Tile("t2", (M, N), "a b", (N,), "float32")
+A, B = Tile("t1", (M, N), "x", dtype="bfloat16"), Tile("t2", (M, N), "a b", (N,), "float32")
 C = Tile("t3", (M,), dtype="float64")
 D = Tile("sum_4", (M, N))
 E = Tile("load", (), "π")
@@ -162,7 +162,7 @@ ALL = TileProgram(
                 BlockOf(G, N, F),
                 For("C", False, (For(N, False, (), down=True),), flat=True),
                 *(For(N, False, (), span=span) for span in ((None, G), (F, None))),
-                For(N, False, (), span=(F, G), full=True),
+                For(N, False, (Next(N, G),), span=(F, G), full=True),
             ),
         ),
         Nest(

@@ -27,6 +27,7 @@ from blockbuster.emit.interpret.shapes import shape_of
 from blockbuster.emit.interpret.side_by_side import side_by_side, spread
 from blockbuster.emit.interpret.slots import Ring
 from blockbuster.emit.tile.constants import kept_first, kept_nests
+from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
     END,
     LAST,
@@ -112,7 +113,9 @@ class TileInterpreter:
         self._random = None if seed is None else np.random.default_rng(seed)
         self._runs = count()
         self.bounds = Bounds(
-            program, lambda tile, frame: semantics.numbers(self._read(tile, frame))
+            program,
+            lambda tile, frame: semantics.numbers(self._read(tile, frame)),
+            lambda *place: semantics.numbers(self.memory.load(*place)),
         )
 
     def run(
@@ -392,5 +395,5 @@ MEANING: dict[type, Callable[..., None]] = {
     Init: TileInterpreter._init,
     Fold: TileInterpreter._fold,
     Wait: TileInterpreter._wait,
-    Release: lambda *_: None,  # the next nest begins at some time: when does not matter
+    **dict.fromkeys((Release, Next), lambda *_: None),  # the loop has gone along its chain before
 }

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.listing import listing_lines
+from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import Fold, For, Init, Stmt, TileProgram, statements
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import message
@@ -33,7 +34,7 @@ def _marked(body: tuple[Stmt, ...], same: set[int], origin: Origin) -> tuple[Stm
     """``body`` with another origin for the statements with these ids, not for their equals."""
     out: list[Stmt] = []
     for other in body:
-        if id(other) in same and not isinstance(other, Init | Wait | Release):
+        if id(other) in same and not isinstance(other, Init | Wait | Release | Next):
             other = replace(other, origin=origin)
         elif isinstance(other, For):
             other = replace(other, body=_marked(other.body, same, origin))

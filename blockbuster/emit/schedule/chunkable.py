@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 
+from blockbuster.emit.tile.chains import chained
 from blockbuster.emit.tile.cut import Body
 from blockbuster.emit.tile.dataflow import folded, reads
 from blockbuster.emit.tile.program import Fold, For, Init, Member, Store, statements
@@ -38,7 +39,7 @@ def not_chunkable(loop: For, before: Body, behind: Body) -> str:
     inside = [stmt for stmt in statements(loop.body) if isinstance(stmt, Fold)]
     started = [s.target for s in (*before, *statements(loop.body)) if isinstance(s, Init)]
     totals = totals_of(loop, before)
-    if reason := not_apart(before) or not_side_by_side(loop):
+    if reason := chained(loop) or not_apart(before) or not_side_by_side(loop):
         return reason
     for fold in inside:
         for tile in folded(fold):

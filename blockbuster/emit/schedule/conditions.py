@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.program import For, Iota, Let, Nest, Stmt, Tile, statements
-from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, calls, is_predicate, substitute
+from blockbuster.ir.dtypes import TRUTH
+from blockbuster.ir.expr import (
+    Arg,
+    Call,
+    Const,
+    Expr,
+    arguments,
+    call,
+    calls,
+    is_predicate,
+    substitute,
+)
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim
 
@@ -22,7 +33,10 @@ LONGEST = 200
 
 @dataclass
 class Formulas:
-    """The tiles of ``nest`` as formulas of leaves: ``Arg(i)`` is ``leaves[i]``."""
+    """The tiles of ``nest`` as formulas of leaves: ``Arg(i)`` is ``leaves[i]``.
+
+    Truth values in memory are the condition that they are not 0.
+    """
 
     nest: Nest
     leaves: list[Tile] = field(default_factory=list)
@@ -47,7 +61,8 @@ class Formulas:
         if known is not None:
             return known
         if tile not in self._numbers:
-            self._numbers[tile] = Arg(len(self.leaves))
+            leaf = Arg(len(self.leaves))
+            self._numbers[tile] = call("ne", leaf, 0.0) if tile.dtype == TRUTH else leaf
             self.leaves.append(tile)
         return self._numbers[tile]
 

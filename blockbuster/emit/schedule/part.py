@@ -33,6 +33,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import SpanWriter
 from blockbuster.emit.schedule.whole_blocks import whole_blocks
+from blockbuster.emit.tile.chains import chained
 from blockbuster.emit.tile.dataflow import defined, mapped, retargeted
 from blockbuster.emit.tile.program import For, Issue, Span, TileProgram, statements
 from blockbuster.emit.tile.scans import scans_all
@@ -66,7 +67,7 @@ def not_partable(program: TileProgram, site: Site) -> str:
     loop = loop_at(program, site)
     if loop is None:
         return no_such_place(Part(), site)
-    if reason := scans_all(loop):
+    if reason := scans_all(loop) or chained(loop):
         return reason
     nest = program.nests[site.nest - 1]
     if len(parts_of(loop, nest)) > 1:

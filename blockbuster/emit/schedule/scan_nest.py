@@ -112,12 +112,15 @@ class ScanWriter:
         body.append(For(self.dim, False, self._iteration(scan, columns, ends, totals), self.origin))
         first, last = (View(self._buffer(dims), dims or (None,)) for _ in totals)
         body += [Store(first, totals[0], self.origin), Store(last, totals[1], self.origin)]
-        whole: tuple[Stmt, ...] = tuple(body)
+        return self.nest_over(dims, tuple(body)), (first, last)
+
+    def nest_over(self, dims: tuple[Dim, ...], body: tuple[Stmt, ...]) -> Nest:
+        """``body`` inside parallel loops, with the blocks of the nest that is scanned for."""
         for dim in reversed(dims):
-            whole = (For(dim, True, whole, self.origin),)
-        here = dims_in(Nest(whole))
+            body = (For(dim, True, body, self.origin),)
+        here = dims_in(Nest(body))
         blocks = tuple(block for block in self.formulas.nest.blocks if block.dim in here)
-        return Nest(whole, blocks=blocks), (first, last)
+        return Nest(body, blocks=blocks)
 
     def _iteration(
         self, scan: Scan, columns: list[Stmt], ends: tuple[Tile, Tile], totals: Sequence[Tile]

@@ -40,6 +40,7 @@ from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.sink import Sink
 from blockbuster.emit.schedule.site import Site, loops_of
+from blockbuster.emit.schedule.skip import Skip
 from blockbuster.emit.schedule.spell import Spell
 from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.split_float import SplitFloat
@@ -58,9 +59,9 @@ from blockbuster.ir.types import Dim, size_class
 
 MOVES: tuple[Move, ...] = (
     Join(), GroupHeads(), Unroll(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(),
-    Split(), Turn(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(),
-    Spell(), Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(), Persist(),
-    Warps(), Stage(), Jam(), Pack(), Overlap(),
+    Split(), Turn(), Skip(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(),
+    Part(), Spell(), Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(),
+    Persist(), Warps(), Stage(), Jam(), Pack(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

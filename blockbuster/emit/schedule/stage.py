@@ -33,9 +33,11 @@ from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import operands, stored
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
+from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
     Await,
     Block,
+    BlockOf,
     For,
     Issue,
     Let,
@@ -175,15 +177,18 @@ def _attempted(
 
 
 def staged_loads(loop: For, tiling: Tiling) -> tuple[Load, ...]:
-    """The loads of ``loop`` that run ahead: those that its dots wait for, or all without dots."""
+    """The loads of ``loop`` that run ahead: those that its dots wait for, or all without dots.
+
+    And that of a chain, which says what the others load.
+    """
     loads = tuple(stmt for stmt in loop.body if isinstance(stmt, Load))
     dots = [stmt for stmt in loop.body if is_matrix_dot(stmt, tiling)]
     if not dots:
         return loads
     needed: dict[Tile, None] = {}
     for stmt in reversed(loop.body):
-        target = stmt.target if isinstance(stmt, Let) else None
-        if stmt in dots or target in needed:
+        target = stmt.target if isinstance(stmt, Let | BlockOf) else None
+        if stmt in dots or isinstance(stmt, Next) or target in needed:
             needed.update(dict.fromkeys(operands(stmt)))
     return tuple(load for load in loads if load.target in needed)
 

@@ -8,6 +8,7 @@ from operator import is_
 from typing import Any, TypeVar
 
 from blockbuster.emit.tile.changed import changed
+from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
     ACCESSES,
     READS,
@@ -58,7 +59,7 @@ def operands(stmt: Stmt) -> tuple[Tile, ...]:
     match stmt:
         case Let():
             return stmt.args
-        case Store() | Guard() | BlockOf():
+        case Store() | Guard() | BlockOf() | Next():
             return (stmt.value,)
         case For():
             return stmt.bounds
@@ -150,7 +151,7 @@ def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
     match stmt:
         case Let():
             return with_parts(stmt, args=tuple(alias.get(a, a) for a in stmt.args))
-        case Store() | Guard() | BlockOf():
+        case Store() | Guard() | BlockOf() | Next():
             return with_parts(stmt, value=alias.get(stmt.value, stmt.value))
         case For():
             return rebound(stmt, alias)

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.group import Group
+from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
     INPUT,
     OUTPUT,
@@ -61,6 +62,7 @@ STATEMENTS: dict[type, str] = {
     "~ apart {apart:word}~{members:members}",
     Wait: "wait",
     Release: "release",
+    Next: "next {dim:dim} at {value:tile}",
     For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~~ from {span:span}~"
     "~ full{full:flag}~~ flat{flat:flag}~~ down{down:flag}~~ settled {settled:tiles}~ {body:body}",
 }

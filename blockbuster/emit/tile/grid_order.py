@@ -58,3 +58,8 @@ def _grouped(places: Numbers, counts: Sequence[int], size: int) -> Numbers:
     height = np.minimum(rows - first, size)
     inside = number % (size * columns)
     return np.stack((first + inside % height, inside // height), axis=1)
+
+
+def turned_at_once(nest: Nest) -> tuple[Dim, ...]:
+    """The dims whose blocks are counted from the last as they are; those of groups are later."""
+    return tuple(dim for dim in nest.last_first if dim not in grouped_dims(nest))

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.dataflow import defined, folded, reads
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.pointwise import paper_name
 from blockbuster.emit.tile.program import (
     Await,
@@ -93,6 +94,8 @@ class _Listing:
             elif isinstance(stmt, Fold):
                 for text, origin in self._fold(stmt, inlined):
                     yield indent + text, origin
+            elif isinstance(stmt, Next):
+                yield f"{indent}next {stmt.dim.lower()} = {self._name(stmt.value)}", Origin()
             elif isinstance(stmt, Wait | Release):
                 yield f"{indent}{type(stmt).__name__.lower()}", Origin()
             elif isinstance(stmt, Issue):

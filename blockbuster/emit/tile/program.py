@@ -25,6 +25,7 @@ from typing import TypeAlias
 
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.hashed import HashedOnce
+from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.waits import Between
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import Rule
@@ -280,9 +281,9 @@ class For(HashedOnce):
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
     this loop is over the one with the number of the current element. ``settled``: its sums that are
     read once more behind it, without a change of their value (workarounds.py). ``span``: (begin,
-    end), numbers of blocks, each a tile without axes made before the loop: it runs over its blocks
-    with begin <= number < end. None: from the first, up to the last. ``full``: no block has lanes
-    past it. ``flat``: one loop with that in its body. ``down``: from the last one to the first.
+    end), tiles without axes made before the loop: it runs over blocks with begin <= number < end,
+    or along a chain (next_block.py). None: from the first, up to the last. ``full``: no block has
+    lanes past it. ``flat``: one loop with that in its body. ``down``: from the last to the first.
     """
 
     dim: Dim
@@ -309,10 +310,7 @@ class For(HashedOnce):
 
 @dataclass(frozen=True)
 class Chunks:
-    """Loops over ``dim`` are run in ``count`` chunks: two dims of that size stand for them.
-
-    ``number`` counts them one by one, ``lanes`` has them all in a tile.
-    """
+    """``count`` chunks of loops over ``dim``: ``number`` counts them, ``lanes`` are all of them."""
 
     dim: Dim
     count: int
@@ -320,7 +318,9 @@ class Chunks:
     lanes: Dim
 
 
-Stmt = Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For | Between
+Stmt = (
+    Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For | Next | Between
+)
 Span: TypeAlias = "tuple[Tile | None, Tile | None]"
 READS, ACCESSES = (Load, Issue), (Load, Issue, Store)
 

@@ -75,7 +75,6 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, folded_dtype, value_dtype
 from blockbuster.emit.tile.rings import arrivals, issues
-from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.dtypes import FLOAT8, HALF, INTEGERS
 from blockbuster.ir.ops import Cast, Functional
@@ -244,8 +243,6 @@ class _Typing:
             case BlockOf():
                 value = self._read(stmt.value)
                 return with_parts(stmt, target=self._made(stmt.target, INDEX), value=value)
-            case For():
-                return rebound(stmt, self.tiles)
             case Init():
                 dtype = self.totals.get(stmt.target.name, self.arithmetic)
                 return with_parts(stmt, target=self._made(stmt.target, dtype))
@@ -263,9 +260,7 @@ class _Typing:
                 return with_parts(stmt, value=value)
             case Fold():
                 return self._fold(stmt)
-            case Wait() | Release():
-                return stmt
-        raise AssertionError(stmt)
+        return renamed(stmt, self.tiles)
 
     def _fold(self, stmt: Fold) -> Fold:
         members = tuple(

@@ -12,6 +12,7 @@ from itertools import count
 from typing import TypeAlias
 
 from blockbuster.emit.tile import rings
+from blockbuster.emit.tile.chains import chains_are_whole
 from blockbuster.emit.tile.constants import CHECKS as CONSTANT_CHECKS
 from blockbuster.emit.tile.dataflow import defined, folded, operands
 from blockbuster.emit.tile.monoids import COMBINED
@@ -357,6 +358,7 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     loops_do_not_repeat,
     chunks_are_walked,
     spans_are_known,
+    chains_are_whole,
     indices_fit_their_tiles,
     tiles_are_defined_before_use,
     lanes_are_reduced_before_use,

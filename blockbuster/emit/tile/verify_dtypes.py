@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from blockbuster.emit.tile.chains import next_of
 from blockbuster.emit.tile.dataflow import defined, folded
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.float8_dots import is_widening
@@ -96,14 +97,17 @@ def operators_give_their_dtype(program: TileProgram) -> Reasons:
 
 
 def indices_are_whole(program: TileProgram) -> Reasons:
-    """Indices and numbers of blocks are "int", and so are the bounds of loops."""
+    """Indices and numbers of blocks are "int", and so are the bounds of loops.
+
+    The length of a chain is a sum, and may be a float.
+    """
     for stmt in _all(program):
         if isinstance(stmt, Iota):
             yield from _differs(stmt.target, INDEX, f"the indices of {stmt.dim} are")
         elif isinstance(stmt, BlockOf):
             yield from _differs(stmt.target, INDEX, f"numbers of blocks of {stmt.dim} are")
         elif isinstance(stmt, For):
-            for tile in stmt.bounds:
+            for tile in stmt.bounds[: 1 if next_of(stmt) else None]:
                 yield from _differs(tile, INDEX, f"the bounds of the loop over {stmt.dim} are")
 
 

@@ -35,6 +35,7 @@ from blockbuster.selection.decisions.combining import blocks, combined_finely
 from blockbuster.selection.decisions.dead_tiles import filled
 from blockbuster.selection.decisions.default_tiles import choose_tiling
 from blockbuster.selection.decisions.deferral import deferred
+from blockbuster.selection.decisions.empty_blocks import past_empty_blocks
 from blockbuster.selection.decisions.full_tiles import parted
 from blockbuster.selection.decisions.heads_as_rows import heads_grouped
 from blockbuster.selection.decisions.inlined import inlined
@@ -88,7 +89,8 @@ def arranged(
 
 def completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
     """``scheduled``, which is divided, after the moves behind that."""
-    scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
+    scheduled = filled(narrowed(past_empty_blocks(scheduled, chunks)))
+    scheduled = parted(deferred(in_chunks(scheduled, asked=chunks)))
     return inlined(longest_first(combined_finely(in_base_two(scheduled))))
 
 

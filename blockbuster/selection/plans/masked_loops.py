@@ -8,6 +8,7 @@ from dataclasses import replace
 from blockbuster.emit.schedule.conditions import Formulas, conditions
 from blockbuster.emit.schedule.narrow import not_narrowable, replaced_by
 from blockbuster.emit.schedule.site import Site, loops_of, with_body
+from blockbuster.emit.tile.chains import next_of
 from blockbuster.emit.tile.known_bounds import KnownBounds
 from blockbuster.emit.tile.program import (
     Await,
@@ -18,8 +19,10 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
+from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.spanned import parts_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
+from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
 
@@ -79,6 +82,10 @@ def _told(parts: tuple[For, ...], nest: Nest, known: KnownBounds) -> str:
     if not any(conditions(part, formulas) for part in parts):
         last = f"the last of {len(known.firsts(dim))} blocks"
         return f"a loop over {dim} looks at lanes past its end in {last} alone"
+    if next_of(parts[0]) is not None:
+        masks = ", ".join(_masks_in_memory(parts[0], formulas))
+        past = f"a loop over {dim} goes past the blocks in which {masks} lets nothing by"
+        return f"{past}; its time is that of all {len(known.firsts(dim))} blocks"
     of = f"{sum(map(known.trips, parts)):.3g} of {len(known.firsts(dim))} blocks"
     if not all(tile in known.known for part in parts for tile in part.bounds):
         whole = ", and which whole: these run without it" if len(parts) > 1 else ""
@@ -88,6 +95,14 @@ def _told(parts: tuple[For, ...], nest: Nest, known: KnownBounds) -> str:
         whole = f"{known.trips(_unmasked(parts, nest)):.3g}"
         does.append(f"leaves {whole} whole, which run without it")
     return f"a loop over {dim} runs over {of}: its mask {' and '.join(does)}"
+
+
+def _masks_in_memory(loop: For, formulas: Formulas) -> dict[str, None]:
+    """The arrays of truth values that conditions in ``loop`` read."""
+    read = dict(arrivals(formulas.nest.body))
+    leaves = (formulas.leaves_of(one.formula) for one in conditions(loop, formulas))
+    found = (leaf for own in leaves for leaf in own if leaf.dtype == TRUTH and leaf in read)
+    return {read[leaf].buffer.name: None for leaf in found}
 
 
 def _unmasked(parts: tuple[For, ...], nest: Nest) -> For:

@@ -130,8 +130,8 @@ class _WholeArrays(Text):
             return []
         return [_plain(line) for line in super().written(stmt, scope)]
 
-    def _loop(self, loop: For) -> str:
-        return f"for {self._at[loop.dim]} in range({self._size(loop.dim)}):"
+    def _loop(self, loop: For) -> list[str]:
+        return [f"for {self._at[loop.dim]} in range({self._size(loop.dim)}):"]
 
     def _view_of(self, stmt: Stmt, scope: Scope) -> tuple[Tile | None, str]:
         """The tile whose value is a view of another, and how that is written."""

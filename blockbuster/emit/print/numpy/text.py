@@ -26,8 +26,10 @@ from blockbuster.emit.print.numpy.spelling import (
     Spelling,
     aligned,
 )
+from blockbuster.emit.tile.chains import next_of
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.names import note_of
+from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
     END,
     LAST,
@@ -190,14 +192,14 @@ class Text(Operators):
             plain = self._padded or self._terse or self._integers
             self._reuse = Reuse() if plain else reuse_in(nest)
             for dim in nest.grid:
-                yield scope.indent + self._loop(For(dim, True, ()))
+                yield scope.indent + self._loop(For(dim, True, ()))[0]
                 scope = scope.inside(dim)
             yield from self._statements(nest.body, scope)
 
     def _statements(self, body: tuple[Stmt, ...], scope: Scope) -> Iterator[str]:
         for stmt in body:
             if isinstance(stmt, For):
-                yield scope.indent + self._loop(stmt)
+                yield from (scope.indent + line for line in self._loop(stmt))
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
                 note = note_of(stmt) if isinstance(stmt, Let | Fold) else ""
@@ -210,7 +212,10 @@ class Text(Operators):
         """The lines of a statement that is no loop."""
         return WRITERS[type(stmt)](self, stmt, scope)
 
-    def _loop(self, loop: For) -> str:
+    def _loop(self, loop: For) -> list[str]:
+        if loop.span is not None and next_of(loop) is not None:
+            first, count = loop.bounds
+            return [*self._next(Next(loop.dim, first)), f"for _ in range(int({count.name})):"]
         steps = f"range(0, {self._size(loop.dim)}, {self._blocks[loop.dim]})"
         if loop.chunk is not None:
             part = self._spelling.helper("chunk")
@@ -219,7 +224,10 @@ class Text(Operators):
             begin, end = (tile and tile.name for tile in loop.span)
             steps = f"{self._spelling.helper('within')}({steps}, {begin}, {end})"
         steps = f"reversed({steps})" if loop.down else steps
-        return f"for {self._at[loop.dim]} in {f'order({steps})' if loop.parallel else steps}:"
+        return [f"for {self._at[loop.dim]} in {f'order({steps})' if loop.parallel else steps}:"]
+
+    def _next(self, stmt: Next, scope: Scope | None = None) -> list[str]:
+        return [f"{self._at[stmt.dim]} = int({stmt.value.name}) * {self._blocks[stmt.dim]}"]
 
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target
@@ -383,6 +391,7 @@ WRITERS: dict[type, Callable[[Text, Any, Scope], list[str]]] = {
     Await: Text._load,
     Iota: Text._iota,
     BlockOf: Text._block_of,
+    Next: Text._next,
     Store: Text._store,
     Let: Text._let,
     Guard: Text._guard,

@@ -31,6 +31,7 @@ from blockbuster.emit.tile.dataflow import flat_loops
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.in_turn import dims_in_turn
 from blockbuster.emit.tile.names import dim_word
+from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
     Await,
     BlockOf,
@@ -157,6 +158,9 @@ class _KernelPrinter:
         made = self._scalars.helper(helper, text.text, self._places.step(stmt.dim))
         name = self._define(stmt.target, position.lanes, f"block_{dim_word(stmt.dim).lower()}")
         self._lines.line(f"{name} = {made.text}", stmt.origin)
+
+    def _next(self, stmt: Next) -> None:
+        self._places.go_to(stmt.dim, self._tiles[stmt.value].text.text)
 
     def _store(self, stmt: Store) -> None:
         operand, buffer = self._tiles[stmt.value], stmt.view.buffer
@@ -299,4 +303,5 @@ STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
     For: _KernelPrinter._for,
     Wait: _KernelPrinter._wait,
     Release: _KernelPrinter._release,
+    Next: _KernelPrinter._next,
 }

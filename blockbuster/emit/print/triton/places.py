@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from blockbuster.emit.print.triton.addresses import Address
 from blockbuster.emit.print.triton.file import File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, spread
-from blockbuster.emit.print.triton.stages import holds_a_dot, stages_of
+from blockbuster.emit.print.triton.stages import range_of
 from blockbuster.emit.print.triton.strided import StridedPlaces
-from blockbuster.emit.tile.grid_order import grouped_dims
+from blockbuster.emit.tile.chains import next_of
+from blockbuster.emit.tile.grid_order import grouped_dims, turned_at_once
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.names import Names, dim_word
 from blockbuster.emit.tile.program import (
@@ -48,7 +49,7 @@ class Places:
     def __init__(self, file: File, tiling: Tiling, names: Names, lines: Lines, stages: int) -> None:
         self._file = file
         self._tiling = tiling
-        self._stages = stages
+        self._launched = stages, tiling
         self._names = names
         self._lines = lines
         self._numbers: dict[Dim, str] = {}  # of each dim that a loop or the grid walks
@@ -129,7 +130,7 @@ class Places:
             number = self._names.of(("number", dim), f"pid_{dim_word(dim).lower()}")
             self._numbers[dim] = number
             count = self._count(dim)
-            counted = f"{count} - 1 - " if dim in _turned_at_once(nest) else ""
+            counted = f"{count} - 1 - " if dim in turned_at_once(nest) else ""
             if at == 0:
                 self._lines.line(f"{number} = {counted}{pid}")
                 continue
@@ -179,28 +180,42 @@ class Places:
         dim = stmt.dim
         start = self._names.of(("start", dim), f"{dim_word(dim).lower()}0")
         ends = self._chunk(stmt) if stmt.chunk is not None else ("0", self.size(dim))
-        steps = ", ".join(self._spanned(stmt, ends, bounds))
+        steps = ", ".join(self._along(stmt, bounds) or self._spanned(stmt, ends, bounds))
         self._numbers[dim] = start
         if stmt.span is not None:
             self._wide[dim] = None
         if stmt.full:
             self._full[dim] = None
         if not self._tiling.is_unit(dim):
-            steps += f", {self.block(dim)}"
+            steps += "" if next_of(stmt) else f", {self.block(dim)}"
             self._numbers[dim] = f"({start} // {self.block(dim)})"
-        step = self._names.of(("step", dim), f"{start}_step") if stmt.down else start
-        self._lines.line(f"for {step} in {self._steps(stmt, steps)}:", stmt.origin)
+        other = stmt.down or next_of(stmt)
+        step = self._names.of(("step", dim), f"{start}_step") if other else start
+        self._lines.line(f"for {step} in {range_of(stmt, steps, *self._launched)}:", stmt.origin)
         self._lines.depth += 1
         if stmt.down:
             block = "1" if self._tiling.is_unit(dim) else self.block(dim)
             self._lines.line(f"{start} = ({self.size(dim)} - 1) // {block} * {block} - {step}")
         self._block_at(dim, stmt.body, start)
 
+    def _along(self, stmt: For, bounds: Mapping[Tile, str]) -> tuple[str, ...]:
+        """The numbers of the iterations of a loop along a chain, at the first of its blocks."""
+        if next_of(stmt) is None:
+            return ()
+        first, count = (bounds[tile] for tile in stmt.bounds)
+        self.go_to(stmt.dim, first)
+        return "0", f"{count}.to(tl.int32)"
+
+    def go_to(self, dim: Dim, number: str) -> None:
+        """The first element of the block of ``dim`` that a chain leads to."""
+        start = self._names.of(("start", dim), f"{dim_word(dim).lower()}0")
+        self._lines.line(f"{start} = {number} * {self.step(dim)}")
+
     def enter_flat(self, loops: Sequence[For]) -> None:
         """The head of loops that are one, and the blocks of its current iteration."""
         counts = [self._count(loop.dim) for loop in loops]
         step, every = self._names.of(("step", loops[-1].dim), "step"), " * ".join(counts)
-        self._lines.line(f"for {step} in {self._steps(loops[-1], f'0, {every}')}:")
+        self._lines.line(f"for {step} in {range_of(loops[-1], f'0, {every}', *self._launched)}:")
         self._lines.depth += 1
         for at, loop in enumerate(loops):
             dim, under = loop.dim, counts[at + 1 :]
@@ -376,22 +391,7 @@ class Places:
         number = known.get(dim, "0") if dim is not None else "0"
         return f"tl.cast({number}, tl.int32)" if dim in self._wide else number
 
-    def _steps(self, loop: For, bounds: str) -> str:
-        """What a loop runs over, with its stages where the launch does not say them.
-
-        A loop that says them has every load of it run ahead, those of a launch only those for dots.
-        """
-        number, usual = stages_of(loop), self._stages if holds_a_dot(loop, self._tiling) else 1
-        if any(isinstance(stmt, For) for stmt in loop.body) or number == usual:
-            return f"range({bounds})"
-        return f"tl.range({bounds}, num_stages={number})"
-
 
 def padded(size: str, pitch: int) -> str:
     """The elements from one row of an array to the next."""
     return f"tl.cdiv({size}, {pitch}) * {pitch}"
-
-
-def _turned_at_once(nest: Nest) -> tuple[Dim, ...]:
-    """The dims whose blocks are counted from the last as they are; those of groups are later."""
-    return tuple(dim for dim in nest.last_first if dim not in grouped_dims(nest))

@@ -23,3 +23,14 @@ def stages_of(loop: For) -> int:
 def holds_a_dot(loop: For, tiling: Tiling) -> bool:
     """True if an iteration of ``loop`` itself has a matrix dot."""
     return any(is_matrix_dot(stmt, tiling) for stmt in loop.body)
+
+
+def range_of(loop: For, bounds: str, launched: int, tiling: Tiling) -> str:
+    """What a loop runs over, with its stages where those that are ``launched`` do not say them.
+
+    A loop that says them has every load of it run ahead, those of a launch only those for dots.
+    """
+    number, usual = stages_of(loop), launched if holds_a_dot(loop, tiling) else 1
+    if any(isinstance(stmt, For) for stmt in loop.body) or number == usual:
+        return f"range({bounds})"
+    return f"tl.range({bounds}, num_stages={number})"
