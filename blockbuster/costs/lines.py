@@ -14,6 +14,7 @@ from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.layouts import Layouts
 from blockbuster.emit.tile.program import Nest, Tile, TileProgram, View
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.told_sizes import with_told
 from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import Run, Strided, array_dim, is_padded, runs_along
@@ -71,7 +72,7 @@ def layouts_at(program: TileProgram, nest: Nest, target: str, extents: Extents) 
     def at_once(view: View, tile: Tile) -> int:
         return copied_at_once(view, tile, tiling, extents)
 
-    return Layouts(nest, tiling, target, at_once)
+    return Layouts(nest, tiling, target, at_once, with_told(nest, tiling, extents.size))
 
 
 def _dense(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> int:

@@ -195,7 +195,7 @@ class Counting:
     def __init__(self, program: TileProgram, layouts: Layouts, extents: Extents) -> None:
         self.extents = extents
         self.units, self.arithmetic = program.units, arithmetic_of(program)
-        nest, self.tiling, self.uses = layouts.nest, layouts.tiling, layouts.uses
+        nest, self.tiling, self.uses = layouts.nest, layouts.held, layouts.uses
         self.layouts, self.accurate = layouts, bool(nest.accurate)
         lets = [stmt for stmt in statements(nest.body) if isinstance(stmt, Let)]
         self.has_dots = any(map(self._is_dot, lets))

@@ -10,8 +10,8 @@ loops of each nest go onto the launch grid, factors that several sums share are 
 loads begin before lanes are reduced. Then facts for the printer are recorded: how tiles lie in
 registers, which sums the matrix units add to, how exact functions are, workarounds for a compiler's
 faults, and which loops are one. Last, loads go behind loops in programs that take several places,
-waits are placed where kernels overlap, and sums are paired that need not wait for each other. A
-schedule cannot change any of this.
+waits are placed where kernels overlap, folds of folds are made one, and sums are paired that need
+not wait for each other. A schedule cannot change any of this.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from blockbuster.emit.closing.begin_loads import begin_loads
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.cancel_exactly import cancel_exactly
 from blockbuster.emit.closing.flatten import flatten
+from blockbuster.emit.closing.fold_together import fold_together
 from blockbuster.emit.closing.guard import guard_nests
 from blockbuster.emit.closing.hoist import hoisted
 from blockbuster.emit.closing.lead_first import lead_first
@@ -53,7 +54,7 @@ FACTS = (
     load_columns, accumulate, round_products, cancel_exactly, work_around_locality,
     accurate_functions, flatten,
 )  # fmt: skip
-CLOSING = (*REWRITES, *FACTS, load_late, place_waits, sum_together)
+CLOSING = (*REWRITES, *FACTS, load_late, place_waits, fold_together, sum_together)
 
 
 def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgram:

@@ -50,12 +50,14 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.result_dtypes import INDEX
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.told_sizes import told_sizes
 from blockbuster.emit.tile.uneven_rows import uneven_rows
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.emit.tile.workarounds import READ_ONCE, REASONS
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.ops import IDENTITY, Cast
+from blockbuster.ir.types import size_class
 
 _IDENTITY = {"+": "0.0", "prod": "1.0", "max": 'float("-inf")', "min": 'float("inf")'}
 
@@ -81,6 +83,8 @@ class _KernelPrinter:
         self._issues = issues(nest.body)
         self._lines = Lines()
         self._places = Places(file, tiling, self._names, self._lines, launched_stages(nest, tiling))
+        told = map(size_class, told_sizes(nest, tiling))
+        self._places.parameters.told = {dim: file.size(dim) for dim in told}
         calls = {fn: ACCURATE_CALLS[fn] for fn in nest.accurate}
         self._scalars = ScalarPrinter(self._places.extent, file.helpers, calls)
         self._ops = OpPrinter(self._scalars, self._places.shape)
