@@ -24,6 +24,7 @@ from blockbuster.emit.closing.accurate_functions import accurate_functions
 from blockbuster.emit.closing.begin_loads import begin_loads
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.cancel_exactly import cancel_exactly
+from blockbuster.emit.closing.drop_unit_folds import drop_unit_folds
 from blockbuster.emit.closing.flatten import flatten
 from blockbuster.emit.closing.fold_together import fold_together
 from blockbuster.emit.closing.guard import guard_nests
@@ -58,7 +59,8 @@ CLOSING = (*REWRITES, *FACTS, load_late, place_waits, fold_together, sum_togethe
 
 
 def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgram:
-    """``program`` with what does not change moved out of loops, and nothing made twice.
+    """``program`` with what does not change moved out of loops, nothing made twice, and no fold of
+    single elements.
 
     Dtypes follow up: a move may have left a tile loaded that was computed, or read before it is
     folded, and need not say what becomes of what is computed from it.
@@ -67,7 +69,7 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
     was made. Nests that have the same statements as there are in that form already: neither blocks
     nor warps make a difference to it.
     """
-    program = _first_alike(program, before)
+    program = _first_alike(drop_unit_folds(program), before)
     if before and _says_the_same(program, before):
         return program
     program, known = retyped(program, before), before.nests if before else ()
