@@ -32,7 +32,7 @@ def drop_unit_folds(nest: Nest, around: Around) -> Nest:
 
 
 def not_the_same(spread: Stmt | None, fold: Let, behind: Sequence[Stmt], tiling: Tiling) -> str:
-    """Why what ``fold`` gives is not what ``spread`` reads, for the statements ``behind``, or ""."""
+    """Why ``fold`` does not give what ``spread`` reads, for the statements ``behind``, or ""."""
     if not (isinstance(fold.op, Functional) and fold.op.name in MONOID_OF):
         return f"{fold.target.name} is no fold of rows"
     if not tiling.is_unit(fold.args[0].axes[-1]):
