@@ -35,6 +35,7 @@ from blockbuster.emit.closing.load_late import load_late
 from blockbuster.emit.closing.merge_repeats import merged
 from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces
 from blockbuster.emit.closing.pad_pitches import pad_pitches
+from blockbuster.emit.closing.pair_accesses import pair_accesses
 from blockbuster.emit.closing.place_waits import place_waits
 from blockbuster.emit.closing.round_products import round_products
 from blockbuster.emit.closing.share_factors import share_factors
@@ -55,7 +56,7 @@ FACTS = (
     load_columns, accumulate, round_products, cancel_exactly, work_around_locality,
     accurate_functions, flatten,
 )  # fmt: skip
-CLOSING = (*REWRITES, *FACTS, load_late, place_waits, fold_together, sum_together)
+CLOSING = (*REWRITES, *FACTS, load_late, place_waits, pair_accesses, fold_together, sum_together)
 
 
 def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgram:
