@@ -19,8 +19,11 @@ from math import inf
 
 from blockbuster.costs import known_time
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.layouts import WARP
+from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost
+from blockbuster.selection.decisions.default_tiles import widest_computed
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
@@ -210,15 +213,16 @@ class _Search:
             self._costed(one.arrangement, _best_of_each(tried))
 
     def part_warps(self) -> None:
-        """From the best, if its warps exchange what they fold, to half of them, which have more of
-        a row each, with as many rows or others, as long as that is cheaper.
+        """From the best, if its warps exchange what they fold of short rows, to half of them, which
+        have more of a row each, with as many rows or others, as long as that is cheaper.
         """
         here = next(iter(self.ranked()), None)
         while here is not None and len(here.settings) == 1 and _folds_across_warps(here.cost):
             half = (replace(here.settings[0], warps=here.settings[0].warps // 2),)
             near = (here.arrangement, *self.arranged.neighbours(here.arrangement))
             tried = [self._costed(one, half) for one in near if half[0].warps]
-            better = [one for one in tried if one and one.microseconds < here.microseconds]
+            held = [one for one in tried if one and _holds_little(one)]
+            better = [one for one in held if one.microseconds < here.microseconds]
             here = min(better, key=_microseconds, default=None)
 
     def walk_grids(self) -> bool:
@@ -316,6 +320,13 @@ class _Search:
 def _folds_across_warps(cost: Cost) -> bool:
     phases = [phase for work in cost.works for phase in work.phases]
     return any(phase.exchanges for phase in phases) and not any(phase.dots for phase in phases)
+
+
+def _holds_little(one: Variation) -> bool:
+    """True if each lane of its only kernel computes so few elements at once."""
+    draft = one.scheduled.draft
+    lanes = widest_computed(draft.nests[0], tiling_of(draft, draft.nests[0]))
+    return lanes <= PRIORS.parted_elements * WARP * one.settings[0].warps
 
 
 def _usual(made: Scheduled) -> Scheduled:
