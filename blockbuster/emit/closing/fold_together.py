@@ -66,26 +66,21 @@ def _together(body: tuple[Stmt, ...], uses: Uses) -> tuple[Stmt, ...]:
     for stmt in body:
         if isinstance(stmt, For):
             stmt = with_parts(stmt, body=_together(stmt.body, uses))
-        while isinstance(stmt, Let) and (found := _first(stmt, out)) is not None:
-            first = out[found]
-            assert isinstance(first, Let)
-            if not_together(first, stmt, out[found + 1 :], uses):
+        while isinstance(stmt, Let) and _is_fold(stmt, uses.tiling):
+            first = _first(stmt, out)
+            if first is None or not_together(first, stmt, out[out.index(first) + 1 :], uses):
                 break
             stmt = _joined(first, stmt, out)
         out.append(stmt)
     return same_or(body, tuple(out))
 
 
-def _first(second: Let, before: Sequence[Stmt]) -> int | None:
-    """The place ``before`` of an operator of one tile, whose result ``second`` reads, if only as
-    it is guarded.
-    """
-    makers = {defined(stmt): at for at, stmt in enumerate(before)}
-    at = makers.get(second.args[0]) if len(second.args) == 1 else None
-    if at is not None and isinstance(guard := before[at], Guard):
-        at = makers.get(guard.value)
-    made = None if at is None else before[at]
-    return at if isinstance(made, Let) and len(made.args) == 1 else None
+def _first(second: Let, before: Sequence[Stmt]) -> Let | None:
+    """The operator of one tile whose result ``second`` reads, if only as it is guarded."""
+    makers = {defined(stmt): stmt for stmt in before}
+    made = makers.get(second.args[0])
+    made = makers.get(made.value) if isinstance(made, Guard) else made
+    return made if isinstance(made, Let) and len(made.args) == 1 else None
 
 
 def _joined(first: Let, second: Let, out: list[Stmt]) -> Let:
