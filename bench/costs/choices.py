@@ -26,7 +26,8 @@ from bench.costs.workloads import WORKLOADS, Workload
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.contest import best_schedule, why_default
 from blockbuster.selection.cost import Cost
-from blockbuster.selection.nearby.variations import preferred, variations
+from blockbuster.selection.nearby.variation import preferred
+from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.price import priced
 
 FILE = Path(__file__).with_name("choices.jsonl")

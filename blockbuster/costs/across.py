@@ -40,11 +40,12 @@ def folded(stmt: Let, layouts: Layouts) -> Across:
     lanes, layout = layouts.tiling.lanes(stmt.args[0]), layouts.known.get(stmt.args[0])
     if layout is None or not lanes:
         return Across(1, 0)
-    dim, widths = lanes[-1], _widths(lanes, layouts)
-    folds = layout.shuffles(dim, widths)
-    if layout.warps_along(dim) == 1:
+    kept, widths = layouts.tiling.lanes(stmt.target), _widths(lanes, layouts)
+    dims = [dim for dim in lanes if dim not in kept]
+    folds = layout.shuffles(widths, *dims)
+    if layout.warps_along(*dims) == 1:
         return Across(folds, 0)
-    touches = BETWEEN_WARPS * layout.conflicts(dim, widths) * layouts.number
+    touches = BETWEEN_WARPS * layout.conflicts(widths, *dims) * layouts.number
     return Across(folds, 2, passed=touches * LANES * WORD)
 
 
@@ -59,7 +60,7 @@ def scanned(stmt: Let, layouts: Layouts) -> Across:
     warps = layout.warps_along(dim)
     prefixes = AFTER_WARPS * warps * (elements // layout.neighbours(dim)) if warps > 1 else 0
     return Across(
-        layout.shuffles(dim, widths) * pieces,
+        layout.shuffles(widths, dim) * pieces,
         2 * pieces if warps > 1 else 0,
         SCANNED * elements + prefixes,
     )

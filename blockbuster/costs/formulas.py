@@ -32,6 +32,7 @@ from blockbuster.emit.tile.program import (
     Store,
     TileProgram,
 )
+from blockbuster.emit.tile.told_sizes import with_told
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks, sized
 from blockbuster.ir.types import Dim, size_class
 
@@ -132,6 +133,8 @@ class _Sum:
         extents = Extents(nest, sizes, blocks)
         self._layouts = layouts_at(program, nest, target, extents)
         self._counting = Counting(program, self._layouts, extents)
+        tiling = self._layouts.tiling
+        self._counting.tiling = with_told(nest, tiling, self._extents.size)
         self._loaded: dict[str, Symbolic] = defaultdict(int)
         self._stored: dict[str, Symbolic] = defaultdict(int)
         self._operations: dict[Unit, Symbolic] = defaultdict(int)

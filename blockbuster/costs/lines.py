@@ -7,6 +7,7 @@ as a tile with whole lines.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from math import ceil, gcd, prod
 
 from blockbuster.emit.tile.dtypes import MEMORY
@@ -14,7 +15,8 @@ from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.layouts import Layouts
 from blockbuster.emit.tile.program import Nest, Tile, TileProgram, View
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.ir.lengths import ONE
+from blockbuster.emit.tile.told_sizes import with_told
+from blockbuster.ir.lengths import ONE, ZERO
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import Run, Strided, array_dim, is_padded, runs_along
 
@@ -46,6 +48,16 @@ LEAST_AHEAD = 4
 multiples of two are loaded one by one, and none is on its way while others are used."""
 
 
+def in_rows(view: View) -> View:
+    """A view of every other element of rows that are accessed whole as one of half as long rows."""
+    if not view.paired:
+        return view
+    axis = view.dims[-1]
+    assert isinstance(axis, Strided)
+    run = replace(axis.runs[0], step=ONE)
+    return replace(view, dims=(*view.dims[:-1], replace(axis, runs=(run,), start=ZERO)))
+
+
 def copied_at_once(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> int:
     """Bytes of a tile that a lane moves at once: neighbours, from where wide copies can begin.
 
@@ -69,9 +81,10 @@ def layouts_at(program: TileProgram, nest: Nest, target: str, extents: Extents) 
     tiling = tiling_of(program, nest)
 
     def at_once(view: View, tile: Tile) -> int:
-        return copied_at_once(view, tile, tiling, extents)
+        wide = copied_at_once(in_rows(view), tile, tiling, extents)
+        return max(wide // 2, 1) if view.paired else wide
 
-    return Layouts(nest, tiling, target, at_once)
+    return Layouts(nest, tiling, target, at_once, with_told(nest, tiling, extents.size))
 
 
 def _dense(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> int:

@@ -198,7 +198,7 @@ class Counting:
     def __init__(self, program: TileProgram, layouts: Layouts, extents: Extents) -> None:
         self.extents = extents
         self.units, self.arithmetic = program.units, arithmetic_of(program)
-        nest, self.tiling, self.uses = layouts.nest, layouts.tiling, layouts.uses
+        nest, self.tiling, self.uses = layouts.nest, layouts.held, layouts.uses
         self.layouts, self.accurate = layouts, bool(nest.accurate)
         lets = [stmt for stmt in statements(nest.body) if isinstance(stmt, Let)]
         self.has_dots = any(map(self._is_dot, lets))
@@ -261,18 +261,18 @@ class Counting:
         return prod(self.tiling.block(d) for d in dict.fromkeys(d for t in tiles for d in t.axes))
 
     def _moved(self, stmt: Load | Issue | Store, loops: Loops, sums: Counts) -> None:
-        tile, buffer = accessed(stmt), stmt.view.buffer
+        tile, buffer, view = accessed(stmt), stmt.view.buffer, lines.in_rows(stmt.view)
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
-        wide = copied_at_once(stmt.view, tile, self.tiling, self.extents)
+        wide = copied_at_once(view, tile, self.tiling, self.extents)
         tiles = self.extents.tiles(loops)
-        if not (isinstance(stmt, Load) and lines.is_near(stmt.view, self.extents)):
-            view, turned = stmt.view, {"columns": self.arrived.get(tile, tile) in self.columns}
+        if not (isinstance(stmt, Load) and lines.is_near(view, self.extents)):
+            turned = {"columns": self.arrived.get(tile, tile) in self.columns}
             sums.lines += tiles * lines.requests(view, tile, self.layouts, self.extents, **turned)
             sums.sectors += tiles * SECTOR * pieces(view, tile, self.extents, SECTOR, **turned)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
             inner = {loop.dim for loop in loops} - set(self.extents.nest.grid)
-            places = lines.indexed(stmt.view, tile, inner) * moved // wide
+            places = lines.indexed(view, tile, inner) * moved // wide
             sums.places += places
             sums.instructions += COPIED * moved // wide + places
             sums.instructions += tiles * lines.masks(tile, self.tiling, wide // width)
@@ -282,7 +282,7 @@ class Counting:
         sums.loaded[buffer.name] += moved
         copied, fetched = self.through_shared(stmt)
         to_dots = copied > 0
-        if is_across(stmt.view, tile, self.tiling) and not to_dots:
+        if is_across(view, tile, self.tiling) and not to_dots:
             sums.across += moved * WORD // min(wide, WORD)  # an element alone takes a register
         if isinstance(stmt, Issue) and wide >= LEAST_AHEAD:
             sums.ahead = max(sums.ahead, stmt.ahead)

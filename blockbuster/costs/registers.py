@@ -82,7 +82,7 @@ def registers(layouts: Layouts) -> tuple[int, int]:
     dots: choices of kernels of rows got slower by up to 16% on an H100 where their registers were
     in doubt, since most want fewer than estimated (bench/results/2026-11-25-h100).
     """
-    nest, tiling = layouts.nest, layouts.tiling
+    nest, tiling = layouts.nest, layouts.held
     threads = nest.warps * LANES
     dots = [s for s in statements(nest.body) if isinstance(s, Let) and is_matrix_dot(s, tiling)]
     inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
@@ -120,7 +120,7 @@ def _fragments(dots: list[Let], layouts: Layouts) -> float:
     for dot in dots:
         if not layouts.grouped(dot):
             shares = zip(dot.args, layouts.warps(dot), strict=True)
-            found += sum(tile_bytes(tile, layouts.tiling) / share for tile, share in shares)
+            found += sum(tile_bytes(tile, layouts.held) / share for tile, share in shares)
     return found / WORD / LANES
 
 
@@ -138,7 +138,7 @@ def _peak(layouts: Layouts) -> float:
     for partial sums of float8, which have registers of their own. A block of rows and columns alone
     that one statement reads, such as an outer product, is made there element by element.
     """
-    nest, tiling, uses = layouts.nest, layouts.tiling, layouts.uses
+    nest, tiling, uses = layouts.nest, layouts.held, layouts.uses
     live = _lives(Same(nest.body))
     awaits = (s.target for s in statements(nest.body) if isinstance(s, Await))
     none = {tile for tile in awaits if uses.only_in_dots(tile)}
@@ -154,7 +154,7 @@ def _peak(layouts: Layouts) -> float:
 
 def _copied(layouts: Layouts, live: _Lives) -> Iterator[tuple[int, list[Tile]]]:
     """The operands that a statement takes in another layout, and that live on in their own."""
-    known, tiling = layouts.known, layouts.tiling
+    known, tiling = layouts.known, layouts.held
     for at, (stmt, _) in enumerate(live.order):
         if not isinstance(stmt, Let) or is_matrix_dot(stmt, tiling) or stmt.target not in known:
             continue

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from blockbuster.frontend.filled_outputs import ends
 from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, POSITION, WHOLES, dtype_of_kind
+from blockbuster.frontend.means import sum_behind
 from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.powers import POWERS
 from blockbuster.frontend.primitive_program import Primitives
@@ -22,7 +23,7 @@ from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.strips import Cut, Split, Windows
 from blockbuster.frontend.views import ViewRecorder
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
-from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call, substitute
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import whole
 
@@ -172,8 +173,10 @@ def _scan(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -
 def _mean(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     axis, x = equation.param("axis"), _ref(terms[0])
     x = recorder.unary("whole", x, hint="n") if recorder.own_dtype(x) == TRUTH else x
+    x, mean = sum_behind(recorder, x)
     total = recorder.fold(x, "+", axis, keepdims=_keeps(equation))
-    return recorder.apply(_over_all(recorder, terms[0], axis), total, hint="m")
+    over_all = substitute(_over_all(recorder, terms[0], axis), [mean])
+    return recorder.apply(over_all, total, hint="m")
 
 
 def _keeps(equation: Equation) -> bool:

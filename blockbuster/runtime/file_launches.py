@@ -4,8 +4,9 @@ For the first arrays that need other kernels than those known, the kernels are c
 For another layout only numbers are computed (``laid``); no compiler or check runs.
 
 Triton compiles a kernel anew if one of its integers becomes 1, if its divisibility by 16 changes,
-if the alignment of a pointer changes, or if the power of two changes that a launch says divides
-the numbers of rows. So known kernels are kept by such patterns.
+if the alignment of a pointer changes, if the power of two changes that a launch says divides
+the numbers of rows, or if a size changes that is a constant of its kernel. So known kernels are
+kept by such patterns.
 """
 
 from __future__ import annotations
@@ -154,7 +155,8 @@ class FileLaunches:
                 if not begun[0]:
                     continue
                 early = True
-                told = dict(zip((name for name, _ in start.even), even, strict=True))
+                names = [name for name, _ in (*start.even, *start.told)]
+                told = dict(zip(names, even, strict=True))
                 constants = {**dict(start.lanes), **told, "INDEX": index}
                 constants |= {OVERLAPS: overlaps} if start.asks else {}
                 options = {"launch_pdl": True} if begins and overlaps else {}

@@ -39,7 +39,7 @@ class Found(NamedTuple):
 
     ``numbers``: those that change with it. ``classes``: that in which Triton puts each kernel
     argument among them (2: it is 1, 1: a multiple of 16, 0: any other), by which it compiles
-    kernels anew. ``even``: by start, the powers of two that its kernel is told.
+    kernels anew. ``even``: by start, the powers of two and the sizes that its kernel is told.
     """
 
     numbers: Numbers
@@ -57,7 +57,7 @@ class Arithmetic:
         starts = spec.starts
         made = [f"({of.tuple(a.shape)}, {of.steps(a)}, d[{i}])" for i, a in enumerate(spec.made)]
         begun = [f"({of.name(start.grid)}, {of.tuple(start.numbers)})" for start in starts]
-        even = [_tuple([of.even(numbers) for _, numbers in start.even]) for start in starts]
+        even = [_tuple(of.constants(start)) for start in starts]
         spans = [of.span(array) for array in spec.launch.inputs]
         classes = of.classes(starts)
         parts = map(_tuple, ([*of.made, *spans], classes, even, made, begun))
@@ -143,6 +143,11 @@ class _Texts:
         for name in dict.fromkeys(names):
             if name.startswith("n"):
                 yield f"2 if {name} == 1 else not {name} & 15"
+
+    def constants(self, start: Start) -> list[str]:
+        """What a kernel is told of numbers: what divides them, and what some are."""
+        even = [self.even(numbers) for _, numbers in start.even]
+        return [*even, *(self.name(number) for _, number in start.told)]
 
     def even(self, numbers: Iterable[Number]) -> str:
         """The largest power of two, up to 16, that divides all numbers."""

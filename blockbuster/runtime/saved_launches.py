@@ -61,6 +61,6 @@ def _start(data: Any) -> Start:
     return Start(
         *row(
             data, text, _number, names, names, pairs(WHOLE), described, pairs(number(1)),
-            pairs(numbers), flag, pairs(WHOLE), flag, flag,
+            pairs(numbers), pairs(_number), flag, pairs(WHOLE), flag, flag,
         )
     )  # fmt: skip

@@ -34,7 +34,8 @@ from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.persistent import persistent
 from blockbuster.selection.decisions.under_way import under_way
-from blockbuster.selection.nearby.variations import Variation, preferred, variations
+from blockbuster.selection.nearby.variation import Variation, preferred
+from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.price import priced
 from blockbuster.selection.priors import PRIORS
 

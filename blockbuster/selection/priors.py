@@ -119,6 +119,7 @@ class Priors:
     deep_stages: int
     held_elements: int
     held_elements_without_dots: int
+    parted_elements: int
     least_warps_without_dots: int
     most_warps_without_dots: int
     walking_programs: tuple[int, ...]

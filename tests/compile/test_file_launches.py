@@ -270,7 +270,7 @@ def test_triton_tells_numbers_and_pointers_apart_as_we_do(torch):
 
     takes_n = Start(
         kernel="k", grid=1, arrays=(), sizes=("N",), strides=(), descriptors=(), lanes=(),
-        even=(), asks=False, options=(), waits=False, leaves_room=False,
+        even=(), told=(), asks=False, options=(), waits=False, leaves_room=False,
     )  # fmt: skip
     section = Section((), (), ("N",), (), (), (takes_n,))
     numbers = Arithmetic(LaunchSpec(section, (), (), None, (), (), guarded=False), str)

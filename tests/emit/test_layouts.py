@@ -137,8 +137,8 @@ def test_shuffles_fold_each_row_of_a_lane_over_the_lanes_of_a_row(rows, warps, e
     widths = {dim: layouts.lanes(dim) for dim in layouts.tiling.lanes(scores)}
     (columns,) = (dim for dim in widths if dim.startswith("N"))
 
-    assert layouts.known[scores].shuffles(columns, widths) == expected
-    assert layouts.known[scores].shuffles(columns, {**widths, columns: 1}) == 0
+    assert layouts.known[scores].shuffles(widths, columns) == expected
+    assert layouts.known[scores].shuffles({**widths, columns: 1}, columns) == 0
 
 
 @pytest.mark.parametrize(("rows", "columns", "rounds"), [(64, 32, 2), (16, 128, 4)])
@@ -176,4 +176,4 @@ def test_lanes_of_rows_that_begin_anywhere_take_one_element(
     layout, dims = layouts.known[loaded], layouts.tiling.lanes(loaded)
 
     assert layout.warps_along("B") == along
-    assert layout.conflicts("B", {dim: layouts.lanes(dim) for dim in dims}) == conflicts
+    assert layout.conflicts({dim: layouts.lanes(dim) for dim in dims}, "B") == conflicts

@@ -169,7 +169,7 @@ ALL = TileProgram(
             (
                 Wait(),
                 Load(C, View(KEPT, (M, "C")), columns=True),
-                Load(Tile("t12", (M,)), View(KEPT, (M, "C"))),
+                Load(Tile("t12", (M,)), View(KEPT, (M, "C"), paired=True)),
                 Let(Tile("t6", (M,)), Cast("float16"), (C,)),
                 Let(Tile("t7", ("M'",)), Relabel("M", "M'"), (C,)),
                 Let(Tile("t8", (M,)), Functional("add"), (C, C), into=C, apart="from_zero"),

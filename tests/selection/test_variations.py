@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 
 import blockbuster as bb
+from blockbuster.costs import work_of
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import not_complete, replayed
 from blockbuster.emit.target.targets import target_of
@@ -15,7 +16,8 @@ from blockbuster.machines import machine
 from blockbuster.rules import safe
 from blockbuster.selection import cost
 from blockbuster.selection.nearby import variations as module
-from blockbuster.selection.nearby.variations import Variation, preferred, variations
+from blockbuster.selection.nearby.variation import Variation, preferred
+from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.price import priced
 from blockbuster.selection.priors import PRIORS
 
@@ -188,3 +190,11 @@ def test_few_are_costed(monkeypatch):
 def test_there_are_none_where_nothing_fits(monkeypatch):
     monkeypatch.setattr(cost, "PRIORS", replace(PRIORS, register_room=0.0))
     assert variations(bare("softmax")) == ()
+
+
+def test_warps_that_share_rows_are_parted():
+    kernel = bb.emit(bb.fuse(bb.lower(bb.trace(softmax, x="M N"))), dict(M=8192, N=77), "float16")
+
+    assert "warps 1\n" in kernel.schedule
+    (work,) = work_of(kernel.tile_program, kernel.sizes, kernel.target)
+    assert not any(phase.exchanges for phase in work.phases)

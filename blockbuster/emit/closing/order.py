@@ -10,8 +10,8 @@ loops of each nest go onto the launch grid, factors that several sums share are 
 loads begin before lanes are reduced. Then facts for the printer are recorded: how tiles lie in
 registers, which sums the matrix units add to, how exact functions are, workarounds for a compiler's
 faults, and which loops are one. Last, loads go behind loops in programs that take several places,
-waits are placed where kernels overlap, and sums are paired that need not wait for each other. A
-schedule cannot change any of this.
+waits are placed where kernels overlap, folds of folds are made one, and sums are paired that need
+not wait for each other. A schedule cannot change any of this.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from blockbuster.emit.closing.accurate_functions import accurate_functions
 from blockbuster.emit.closing.begin_loads import begin_loads
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.cancel_exactly import cancel_exactly
+from blockbuster.emit.closing.drop_unit_folds import drop_unit_folds
 from blockbuster.emit.closing.flatten import flatten
+from blockbuster.emit.closing.fold_together import fold_together
 from blockbuster.emit.closing.guard import guard_nests
 from blockbuster.emit.closing.hoist import hoisted
 from blockbuster.emit.closing.lead_first import lead_first
@@ -33,6 +35,7 @@ from blockbuster.emit.closing.load_late import load_late
 from blockbuster.emit.closing.merge_repeats import merged
 from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces
 from blockbuster.emit.closing.pad_pitches import pad_pitches
+from blockbuster.emit.closing.pair_accesses import pair_accesses
 from blockbuster.emit.closing.place_waits import place_waits
 from blockbuster.emit.closing.round_products import round_products
 from blockbuster.emit.closing.share_factors import share_factors
@@ -53,11 +56,12 @@ FACTS = (
     load_columns, accumulate, round_products, cancel_exactly, work_around_locality,
     accurate_functions, flatten,
 )  # fmt: skip
-CLOSING = (*REWRITES, *FACTS, load_late, place_waits, sum_together)
+CLOSING = (*REWRITES, *FACTS, load_late, place_waits, pair_accesses, fold_together, sum_together)
 
 
 def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgram:
-    """``program`` with what does not change moved out of loops, and nothing made twice.
+    """``program`` with what does not change moved out of loops, nothing made twice, and no fold of
+    single elements.
 
     Dtypes follow up: a move may have left a tile loaded that was computed, or read before it is
     folded, and need not say what becomes of what is computed from it.
@@ -66,7 +70,7 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
     was made. Nests that have the same statements as there are in that form already: neither blocks
     nor warps make a difference to it.
     """
-    program = _first_alike(program, before)
+    program = _first_alike(drop_unit_folds(program), before)
     if before and _says_the_same(program, before):
         return program
     program, known = retyped(program, before), before.nests if before else ()

@@ -28,7 +28,8 @@ def not_together(first: Stmt, second: Stmt, between: tuple[Stmt, ...]) -> str:
     if not (isinstance(first, Let) and isinstance(second, Let) and first.op == second.op == SUM):
         return "one of them is no sum"
     (a,), (b,) = first.args, second.args
-    if (a.axes, a.per_lane) != (b.axes, b.per_lane):
+    left, right = first.target, second.target
+    if (a.axes, a.per_lane, left.axes) != (b.axes, b.per_lane, right.axes):
         return f"{a.name} and {b.name} have other lanes"
     if any(let.target.dtype not in ("", FLOAT) for let in (first, second)):
         return "not both are in float32"

@@ -78,7 +78,8 @@ class LaneCheck(TileObserver):
             case Functional("dot"):
                 _multiplied(stmt.args, args, real)
             case Functional(name) if name in MONOID_OF:
-                _ignored(stmt.args[0], args[0], stmt.args[0].axes[-1:], MONOID_OF[name], real)
+                dims = stmt.args[0].axes[len(stmt.target.axes) :]
+                _ignored(stmt.args[0], args[0], dims, MONOID_OF[name], real)
             case Scan(monoid, back=True):
                 _ignored(stmt.args[0], args[0], stmt.args[0].axes[-1:], monoid, real)
 

@@ -11,13 +11,18 @@ from blockbuster.emit.tile.program import Let
 from blockbuster.interp.accumulators import aligned
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Semantics
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Scan, Transpose
+from blockbuster.ir.ops import MONOID_OF, Cast, Functional, Pointwise, Relabel, Scan, Transpose
 from blockbuster.ir.types import Dim
 
 
 def applied(stmt: Let, args: Sequence[Array], scope: Scope, semantics: Semantics) -> Array:
     """The result of an operator for the tiles ``args``, whose leading axes may be stacked."""
     match stmt.op:
+        case Functional(name) if name in MONOID_OF:
+            made = args[0]
+            for _ in range(len(stmt.args[0].axes) - len(stmt.target.axes)):
+                made = semantics.functional(name, [made])
+            return made
         case Functional(name):
             return semantics.functional(name, args)
         case Scan() as scan:

@@ -70,7 +70,7 @@ STATEMENTS: dict[type, str] = {
 FORMS: dict[type, str] = STATEMENTS | {
     Member: "with {target:tile} {monoid:monoid}= {value:tile} by {leads,factor:repair}",
     Tile: "{name,hint:tile name}: {dtype:dtype}[{axes:blocks}]~ lanes {per_lane:dims}~",
-    View: "{buffer:array}[{dims:axes}]~ as {hint:word}~",
+    View: "{buffer:array}[{dims:axes}]~ as {hint:word}~~ paired{paired:flag}~",
     Buffer: "{name:word}: {dtype:dtype}[{axes:array axes}]~ pitch {pitch:number}~"
     "~ in {space:word}~",
     BufferAxis: "{dim:axis}~ blocks{per_block:flag}~",

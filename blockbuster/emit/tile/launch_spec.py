@@ -80,10 +80,10 @@ class Start(NamedTuple):
     """The start of a kernel, which takes arrays, sizes, strides, descriptors, then constants.
 
     A ``grid`` of 0 programs is not started. ``strides`` are pairs of arrays and axes. Of the
-    constants, ``lanes`` are known, and each of ``even`` is the largest power of two, up to 16, that
-    divides its numbers; then come the index type and, if it ``asks``, whether the device has
-    dependent launches. ``options`` are Triton's. ``waits``: on such devices it begins before the
-    kernel before it has ended. ``leaves_room``: see tile/room.py.
+    constants, ``lanes`` are known, each of ``even`` is the largest power of two, up to 16, that
+    divides its numbers, and each of ``told`` is a size; then come the index type and, if it
+    ``asks``, whether the device has dependent launches. ``options`` are Triton's. ``waits``: on
+    such devices it begins before the kernel before it has ended. ``leaves_room``: see tile/room.py.
     """
 
     kernel: str
@@ -94,6 +94,7 @@ class Start(NamedTuple):
     descriptors: tuple[Descriptor, ...]
     lanes: tuple[tuple[str, int], ...]
     even: tuple[tuple[str, tuple[Number, ...]], ...]
+    told: tuple[tuple[str, Number], ...]
     asks: bool
     options: tuple[tuple[str, int], ...]
     waits: bool

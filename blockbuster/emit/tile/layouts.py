@@ -74,32 +74,32 @@ class Layout:
     warps: frozenset[Bit]
     dense: Dim = ""
 
-    def warps_along(self, dim: Dim) -> int:
-        """How many warps lie along ``dim``."""
-        return 1 << sum(along == dim for along, _ in self.warps)
+    def warps_along(self, *dims: Dim) -> int:
+        """How many warps lie along ``dims``."""
+        return 1 << sum(along in dims for along, _ in self.warps)
 
     def neighbours(self, dim: Dim) -> int:
         """How many elements that follow each other along ``dim`` one lane of a warp holds."""
         return 1 << next(at for at in count() if (dim, at) not in self.registers)
 
-    def shuffles(self, dim: Dim, widths: Mapping[Dim, int]) -> int:
-        """How often lanes hand on what they have to fold a tile along ``dim``: each row that a lane
-        holds, once for each digit of its place along ``dim`` that lanes tell apart.
+    def shuffles(self, widths: Mapping[Dim, int], *dims: Dim) -> int:
+        """How often lanes hand on what they have to fold a tile along ``dims``: each row that a
+        lane holds, once for each digit of its place along ``dims`` that lanes tell apart.
 
         ``widths``: lanes of the tile along each of its dims.
         """
         digits = _digits_of(widths)
         across = digits - self.registers - self.warps
-        rows = sum(d != dim for d, _ in digits & self.registers)
-        return sum(d == dim for d, _ in across) << rows
+        rows = sum(d not in dims for d, _ in digits & self.registers)
+        return sum(d in dims for d, _ in across) << rows
 
-    def conflicts(self, dim: Dim, widths: Mapping[Dim, int]) -> int:
-        """How often a warp stores to shared memory what its lanes have folded along ``dim``, if
+    def conflicts(self, widths: Mapping[Dim, int], *dims: Dim) -> int:
+        """How often a warp stores to shared memory what its lanes have folded along ``dims``, if
         other warps have more: each row that a lane holds, once for each lane that asks for the same
         bank. What the warps have of a row lies side by side there, a word each.
         """
-        beside = _digits(self.warps_along(dim))
-        others = _digits_of({other: count for other, count in widths.items() if other != dim})
+        beside = _digits(self.warps_along(*dims))
+        others = _digits_of({dim: count for dim, count in widths.items() if dim not in dims})
         apart = others - self.registers - self.warps
         return 1 << len(others & self.registers) + sum(at + beside >= BANKS for _, at in apart)
 
@@ -129,13 +129,21 @@ def of_lanes(digits: frozenset[Bit], lanes: Collection[Dim]) -> frozenset[Bit]:
 class Layouts:
     """The layouts of the tiles of one nest, compiled for ``target``; a row has that of its tile.
 
-    ``at_once``: how wide accesses are; without it all rows begin at whole vectors.
+    ``at_once``: how wide accesses are; without it all rows begin at whole vectors. ``held``: the
+    lanes for which there are instructions and registers, without those that a compiler leaves out
+    (told_sizes.py).
     """
 
     def __init__(
-        self, nest: Nest, tiling: Tiling, target: str, at_once: AtOnce = lambda view, tile: VECTOR
+        self,
+        nest: Nest,
+        tiling: Tiling,
+        target: str,
+        at_once: AtOnce = lambda view, tile: VECTOR,
+        held: Tiling | None = None,
     ) -> None:
         self.nest, self.tiling, self.target, self.at_once = nest, tiling, target, at_once
+        self.held = held or tiling
         self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
         views = dict(arrivals(nest.body))

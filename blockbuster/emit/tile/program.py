@@ -67,11 +67,12 @@ class Buffer(HashedOnce):
 @dataclass(frozen=True)
 class View(HashedOnce):
     """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs, or
-    how it is strided. The dim is not the buffer's if the axis is relabeled."""
+    how it is strided; not the buffer's if relabeled. ``paired``: at every other element of rows."""
 
     buffer: Buffer
     dims: tuple[AxisView, ...]
     hint: str = field(default="", compare=False, repr=False)
+    paired: bool = False
 
     @cached_property
     def runs(self) -> tuple[Dim, ...]:
@@ -281,9 +282,9 @@ class For(HashedOnce):
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
     this loop is over the one with the number of the current element. ``settled``: its sums that are
     read once more behind it, without a change of their value (workarounds.py). ``span``: (begin,
-    end), tiles without axes made before the loop: it runs over blocks with begin <= number < end,
-    or along a chain (next_block.py). None: from the first, up to the last. ``full``: no block has
-    lanes past it. ``flat``: one loop with that in its body. ``down``: from the last to the first.
+    end), tiles without axes made before the loop: it runs from begin to before end, or along a
+    chain (next_block.py); or over all. ``full``: no block has lanes past it. ``flat``: one with the
+    loop in it. ``down``: last first.
     """
 
     dim: Dim

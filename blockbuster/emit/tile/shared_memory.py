@@ -163,8 +163,9 @@ class _Memory:
         lanes = self.tiling.lanes(tile)
         if layout is None or not lanes:
             return 0
-        parts = layout.warps_along(lanes[-1])
-        return WORD * parts * self.layouts.lanes(*self.tiling.lanes(target)) if parts > 1 else 0
+        kept = self.tiling.lanes(target)
+        parts = layout.warps_along(*(dim for dim in lanes if dim not in kept))
+        return WORD * parts * self.layouts.lanes(*kept) if parts > 1 else 0
 
     def _totals(self, tile: Tile) -> int:
         """Bytes of the totals of warps in a scan: one for each row and piece that a lane has."""

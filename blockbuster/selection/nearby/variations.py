@@ -3,23 +3,27 @@
 Lanes of blocks, chunks, warps and stages vary. The default schedule is built anew for each choice
 of lanes, because lanes decide which loops are cut into chunks, narrowed or kept. From the default
 lanes, and from wider ones, the search moves to the best neighbour with one dim halved or doubled,
-as long as that is cheaper. Then it varies chunks, and last the warps and stages of each kernel;
-these and the lanes once more where programs take several blocks in turn. The order is fixed: the
-same program and sizes give the same schedules on any computer.
+as long as that is cheaper. Then it varies chunks, and last the warps and stages of each kernel,
+which it halves again where warps exchange what they fold; these and the lanes once more where
+programs take several blocks in turn. The order is fixed: the same program and sizes give the same
+schedules on any computer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice, zip_longest
 from math import inf
 
-from blockbuster.costs import Work, known_time
+from blockbuster.costs import known_time
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.layouts import WARP
+from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost
+from blockbuster.selection.decisions.default_tiles import widest_computed
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
@@ -32,81 +36,9 @@ from blockbuster.selection.nearby.jams import jams_near, moves_too_much, pays
 from blockbuster.selection.nearby.recut_blocks import Lines, joined, kernels_of_dots, recuts_near
 from blockbuster.selection.nearby.roles import Roles
 from blockbuster.selection.nearby.settings import deeper, others, usual, with_stages
+from blockbuster.selection.nearby.variation import Variation, apart
 from blockbuster.selection.nearby.walked_grids import walks_near
 from blockbuster.selection.priors import PRIORS
-
-
-@dataclass(frozen=True)
-class Variation:
-    """A schedule with its cost, and what it was made from. ``unusual``: kernels whose number of
-    warps is not the usual one."""
-
-    scheduled: Scheduled
-    cost: Cost
-    arrangement: Arrangement
-    settings: tuple[KernelSetting, ...]
-    unusual: int = 0
-
-    @property
-    def microseconds(self) -> float:
-        """The cost in microseconds."""
-        return self.cost.microseconds
-
-
-def preferred(found: Sequence[Variation]) -> list[Variation]:
-    """Variations, the cheapest of which is the first, in the order in which they are taken.
-
-    First those that cost about as little: of them, those whose warps multiply together, four by
-    four, then the one that moves least between memory and processors, in tenths of the least, then
-    the one with the more usual numbers of warps, then the one whose dots read least, in tenths too,
-    if it has as many programs as the cheapest, then the cheapest. Of two that cost the same, the
-    one whose dots read less: 128 x 256 results rather than 256 x 128. By 64 keys a step instead of
-    128, causal attention of depth 64 took an H200 111 microseconds for 4096 positions instead of
-    101; by the closed form 126.1 and 126.7.
-    """
-    limit = _limit(found[0].cost) if found else 0.0
-    near = [one for one in found if one.microseconds <= limit]
-    return [*sorted(near, key=partial(_preference, near)), *found[len(near) :]]
-
-
-def _limit(least: Cost) -> float:
-    """The most microseconds that count as equal to those of ``least``."""
-    dots = any(phase.dots for work in least.works for phase in work.phases)
-    began = 0.0 if dots else least.launching
-    in_turn = any(_are_two_in_turn(work, least) for work in least.works)
-    near = 1.0 if in_turn else PRIORS.near_schedules_factor
-    return began + near * (least.microseconds - began)
-
-
-def _are_two_in_turn(work: Work, cost: Cost) -> bool:
-    return work.in_turn and work.footprint.resident(cost.machine) == PRIORS.most_in_turn
-
-
-def _preference(
-    near: Sequence[Variation], one: Variation
-) -> tuple[bool, int, int, int, float, int, int]:
-    """What the order of ``near`` schedules, the cheapest first, goes by."""
-    least = max(min(other.cost.moved for other in near), 1)
-    fewest = max(min(map(_read, near)), 1)
-    like = one if _programs(one) == _programs(near[0]) else max(one, near[0], key=_read)
-    stages = sum(PRIORS.stages_tried.index(setting.stages) for setting in one.settings)
-    moved, tenths = 10 * one.cost.moved // least, 10 * _read(like) // fewest
-    return _apart(one), moved, one.unusual, tenths, one.microseconds, _read(one), stages
-
-
-def _programs(one: Variation) -> list[int]:
-    """How many programs each kernel has."""
-    return [work.programs for work in one.cost.works]
-
-
-def _read(one: Variation) -> int:
-    """Bytes that dots read from shared memory."""
-    return sum(phase.fetched for work in one.cost.works for phase in work.phases)
-
-
-def _apart(one: Variation) -> bool:
-    """True if warps multiply alone that could do so together, with more rows."""
-    return any(phase.apart for work in one.cost.works for phase in work.phases)
 
 
 def variations(
@@ -132,6 +64,7 @@ def variations(
     search.vary_kernels()
     search.recut_kernels()
     search.vary_settings()
+    search.part_warps()
     search.vary_chunks()
     if search.walk_grids():
         search.vary_kernels()
@@ -247,6 +180,19 @@ class _Search:
                 tried += [made] if made else []
             self._costed(one.arrangement, _best_of_each(tried))
 
+    def part_warps(self) -> None:
+        """From the best, if its warps exchange what they fold of short rows, to half of them, which
+        have more of a row each, with as many rows or others, as long as that is cheaper.
+        """
+        here = next(iter(self.ranked()), None)
+        while here is not None and len(here.settings) == 1 and _folds_across_warps(here.cost):
+            half = (replace(here.settings[0], warps=here.settings[0].warps // 2),)
+            near = (here.arrangement, *self.arranged.neighbours(here.arrangement))
+            tried = [self._costed(one, half) for one in near if half[0].warps]
+            held = [one for one in tried if one and _holds_little(one)]
+            better = [one for one in held if one.microseconds < here.microseconds]
+            here = min(better, key=_microseconds, default=None)
+
     def walk_grids(self) -> bool:
         """From the best that has such kernels to fewer programs of them, each of which takes
         several blocks; True if that gave the best of all.
@@ -303,9 +249,9 @@ class _Search:
             best.setdefault(one.arrangement, one)
         ranked, few = list(best.values()), PRIORS.refined_arrangements
         first, others = ranked[:few], ranked[few:]
-        together = (one for one in others if not _apart(one))
+        together = (one for one in others if not apart(one))
         pairs = (one for one in others if may_run_in_pairs(one.cost.works, one.cost.machine))
-        return [*first, *islice(together, 1 if all(map(_apart, first)) else 0), *islice(pairs, 1)]
+        return [*first, *islice(together, 1 if all(map(apart, first)) else 0), *islice(pairs, 1)]
 
     def _costed(
         self,
@@ -334,6 +280,18 @@ class _Search:
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one
         return self.found.get(text)
+
+
+def _folds_across_warps(cost: Cost) -> bool:
+    phases = [phase for work in cost.works for phase in work.phases]
+    return any(phase.exchanges for phase in phases) and not any(phase.dots for phase in phases)
+
+
+def _holds_little(one: Variation) -> bool:
+    """True if each lane of its only kernel computes so few elements at once."""
+    draft = one.scheduled.draft
+    lanes = widest_computed(draft.nests[0], tiling_of(draft, draft.nests[0]))
+    return lanes <= PRIORS.parted_elements * WARP * one.settings[0].warps
 
 
 def _usual(made: Scheduled) -> Scheduled:

@@ -74,13 +74,15 @@ class File:
 class Parameters:
     """The parameters that a kernel needs, collected while it is printed, in order of first need.
 
-    ``overlaps``: to know whether the device has dependent launches. ``rows``: by size class, arrays
-    whose rows along it are told to be even (even.py). ``parts``: quotients of sizes, told as well.
+    ``told``: sizes that are constants. ``overlaps``: to know whether the device has dependent
+    launches. ``rows``: by size class, arrays whose rows along it are told to be even (even.py).
+    ``parts``: quotients of sizes, told as well.
     """
 
     buffers: dict[Buffer, None] = field(default_factory=dict)
     strides: dict[tuple[Buffer, int], str] = field(default_factory=dict)
     sizes: dict[Dim, str] = field(default_factory=dict)
+    told: dict[Dim, str] = field(default_factory=dict)
     blocks: dict[Dim, str] = field(default_factory=dict)
     overlaps: bool = False
     rows: dict[Dim, dict[Buffer, None]] = field(default_factory=dict)

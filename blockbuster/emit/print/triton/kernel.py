@@ -13,6 +13,7 @@ from typing import Any
 from blockbuster.emit.print.integers import integer_literal
 from blockbuster.emit.print.triton.even import even_lines
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Lines, Parameters
+from blockbuster.emit.print.triton.in_pairs import in_order, rows_of_pairs, shape_of_pairs
 from blockbuster.emit.print.triton.in_turn import in_rows
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
 from blockbuster.emit.print.triton.places import Places
@@ -27,7 +28,7 @@ from blockbuster.emit.print.triton.scalars import (
     number,
 )
 from blockbuster.emit.print.triton.stages import launched_stages
-from blockbuster.emit.tile.dataflow import flat_loops
+from blockbuster.emit.tile.dataflow import accessed, flat_loops
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.in_turn import dims_in_turn
 from blockbuster.emit.tile.names import dim_word
@@ -51,12 +52,14 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.result_dtypes import INDEX
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.told_sizes import told_sizes
 from blockbuster.emit.tile.uneven_rows import uneven_rows
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.emit.tile.workarounds import READ_ONCE, REASONS
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.ops import IDENTITY, Cast
+from blockbuster.ir.types import size_class
 
 _IDENTITY = {"+": "0.0", "prod": "1.0", "max": 'float("-inf")', "min": 'float("inf")'}
 
@@ -82,6 +85,8 @@ class _KernelPrinter:
         self._issues = issues(nest.body)
         self._lines = Lines()
         self._places = Places(file, tiling, self._names, self._lines, launched_stages(nest, tiling))
+        told = map(size_class, told_sizes(nest, tiling))
+        self._places.parameters.told = {dim: file.size(dim) for dim in told}
         calls = {fn: ACCURATE_CALLS[fn] for fn in nest.accurate}
         self._scalars = ScalarPrinter(self._places.extent, file.helpers, calls)
         self._ops = OpPrinter(self._scalars, self._places.shape)
@@ -89,6 +94,7 @@ class _KernelPrinter:
         self._columns: dict[Tile, None] = {}
         self._joined: dict[Tile, Let] = {}
         self._beside: Let | None = None
+        self._pair: Load | Store | None = None
         self._begun = -1  # the number of lines when a step of a dependent launch was the last
 
     def body(self) -> tuple[list[str], Parameters]:
@@ -118,6 +124,9 @@ class _KernelPrinter:
 
     def _load(self, stmt: Load | Await) -> None:
         target = stmt.target
+        if isinstance(stmt, Load) and stmt.view.paired:
+            self._in_pairs(stmt)
+            return
         view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
         buffer, lanes = view.buffer, self._tiling.lanes(target)
         hint = view.hint or buffer.name
@@ -163,6 +172,9 @@ class _KernelPrinter:
         self._places.go_to(stmt.dim, self._tiles[stmt.value].text.text)
 
     def _store(self, stmt: Store) -> None:
+        if stmt.view.paired:
+            self._in_pairs(stmt)
+            return
         operand, buffer = self._tiles[stmt.value], stmt.view.buffer
         value = as_dtype(operand.text, buffer.dtype)
         if buffer.dtype == TRUTH:
@@ -177,6 +189,28 @@ class _KernelPrinter:
             args = [address.text(), value.text]
         args += [f"mask={mask}"] if mask else []
         self._lines.call("tl.store(", args, ")", stmt.origin)
+
+    def _in_pairs(self, stmt: Load | Store) -> None:
+        """An access of every other element, with the one before it, as an access of rows."""
+        if self._pair is None:
+            self._pair = stmt  # spelled with the next one
+            return
+        pair, self._pair = in_order(self._pair, stmt), None
+        buffer, lanes = stmt.view.buffer, self._tiling.lanes(accessed(stmt))
+        address, mask = rows_of_pairs(self._places, stmt.view, lanes)
+        rows, apart = shape_of_pairs(self._places, lanes)
+        masked = [f"mask={mask}"] if mask else []
+        if isinstance(stmt, Store):
+            values = [as_dtype(self._tiles[accessed(s)].text, buffer.dtype).text for s in pair]
+            joined = f"tl.reshape(tl.join({', '.join(values)}), {rows})"
+            self._lines.call("tl.store(", [address, joined, *masked], ")", stmt.origin)
+            return
+        hint = (stmt.view.hint or buffer.name).lower()
+        whole = self._names.of(("pairs", stmt.target), f"{hint}_pairs")
+        names = ", ".join(self._define(accessed(s), lanes, hint) for s in pair)
+        other = ["other=0" if buffer.dtype in OWN else "other=0.0"] if mask else []
+        self._lines.call(f"{whole} = tl.load(", [address, *masked, *other], ")", stmt.origin)
+        self._lines.line(f"{names} = tl.split(tl.reshape({whole}, {apart}))")
 
     # other kernels ---------------------------------------------------------------
 

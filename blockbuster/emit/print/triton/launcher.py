@@ -124,7 +124,8 @@ class _Launches:
         self, inputs: Sequence[Buffer], made: Sequence[Buffer]
     ) -> tuple[list[Dim], list[Dim]]:
         """The dims whose sizes prepared kernels use, and those that no constant shows."""
-        used = [size_class(dim) for kernel in self._kept for dim in kernel.parameters.sizes]
+        taken = [kernel.parameters for kernel in self._kept]
+        used = [size_class(dim) for p in taken for dim in (*p.sizes, *p.told)]
         used += [size_class(dim) for kernel in self._kept for dim in kernel.nest.grid]
         used += [size_class(a.dim) for b in made for a in b.axes if a.dim is not None]
         shown = {size_class(a.dim) for b in inputs for a in b.axes if a.dim is not None}
@@ -178,6 +179,7 @@ class _Launches:
             ),
             lanes=tuple((name, kernel.tiling.blocks[dim]) for dim, name in p.blocks.items()),
             even=tuple(self._even(p)),
+            told=tuple((name, Formula(SIZE, dim)) for dim, name in p.told.items()),
             asks=p.overlaps,
             options=tuple(kernel.options.items()),
             waits=waits,

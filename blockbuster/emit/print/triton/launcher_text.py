@@ -182,6 +182,7 @@ class _LauncherText:
         constants = [f"{name}={lanes}" for name, lanes in start.lanes]
         for parameter, numbers in start.even:
             constants.append(f"{parameter}=even({', '.join(map(self._number, numbers))})")
+        constants += [f"{parameter}={self._number(size)}" for parameter, size in start.told]
         constants += ["INDEX=index", *([f"{OVERLAPS}=overlaps"] if start.asks else [])]
         options = [*(f"{name}={value}" for name, value in start.options), *options]
         called = f"{name} = {start.kernel}" if name else start.kernel

@@ -135,10 +135,10 @@ class OpPrinter:
         return Text(f"tl.sum({product.text}, {len(lanes)})") if rest else product
 
     def _reduced(self, kind: str, arg: Operand, lanes: Lanes) -> Text:
-        """A block or vector folded along its last axis."""
+        """A block or vector folded along the axes that ``lanes`` lacks, its last ones."""
         if arg.text.dtype in INTEGERS:
             return self._reduced_integers(kind, arg, lanes)
-        value = as_float(arg.text)
+        value = self._in_rows(arg, lanes)
         if arg.lanes == lanes:
             return value
         axis = len(lanes)
@@ -147,6 +147,15 @@ class OpPrinter:
         helper = {"max": "_maximum", "min": "_minimum", "prod": "_product"}[kind]
         self.scalars.helpers.setdefault(helper)
         return Text(f"tl.reduce({value.text}, {axis}, {helper})")
+
+    def _in_rows(self, arg: Operand, lanes: Lanes) -> Text:
+        """The numbers of a tile, with all axes that are folded as one."""
+        value, over = as_float(arg.text), arg.lanes[len(lanes) :]
+        if len(over) < 2:
+            return value
+        kept = self.shape(lanes).strip("()").rstrip(",")
+        inner = self.shape(over).strip("()").replace(",", " *")
+        return Text(f"tl.reshape({value.text}, ({', '.join(filter(None, (kept, inner)))},))")
 
     def _scanned(self, scan: Scan, arg: Operand, lanes: Lanes) -> Text:
         """A block or vector scanned along its last axis."""
@@ -160,8 +169,8 @@ class OpPrinter:
         return Text(f"tl.associative_scan({value.text}, {axis}, {helper}{back})", value.dtype)
 
     def sums(self, args: list[Operand], lanes: Lanes) -> Text:
-        """Two blocks or vectors added up along their last axis, in one exchange."""
-        values = ", ".join(as_float(arg.text).text for arg in args)
+        """Two blocks or vectors added up along the axes that ``lanes`` lacks, in one exchange."""
+        values = ", ".join(self._in_rows(arg, lanes).text for arg in args)
         if args[0].lanes == lanes:
             return Text(values)
         self.scalars.helpers.setdefault("_sums")

@@ -67,7 +67,8 @@ class Places:
 
     def size(self, dim: Dim) -> str:
         """The parameter that holds the size of ``dim``."""
-        return self.parameters.sizes.setdefault(size_class(dim), self._file.size(dim))
+        own, p = size_class(dim), self.parameters
+        return p.told.get(own) or p.sizes.setdefault(own, self._file.size(dim))
 
     def _part(self, length: Length) -> str:
         return self.parameters.parts.setdefault(length, self._file.part(length))
@@ -267,9 +268,8 @@ class Places:
         if at == FIRST:
             return start or "tl.full((), 0, INDEX)"
         behind = f"{start} + {self.block(dim)}" if start else self.block(dim)
-        if not self._ragged(dim):
-            return f"{behind} - 1"
-        return f"tl.minimum({behind}, {self.size(dim)}) - 1"
+        stop = f"tl.minimum({behind}, {self.size(dim)})" if self._ragged(dim) else behind
+        return f"{stop} - 1"
 
     def leave(self, *loops: For) -> None:
         """The end of a loop, or of loops that are one."""

@@ -34,13 +34,14 @@ def kernel_table(file: File, kernels: Sequence[Kernel], spec: LaunchSpec) -> str
         types |= dict.fromkeys(names, "i32")
         numbers = dict(zip(names, map(known, start.numbers), strict=True))
         even = {name: math.gcd(KNOWN, *map(known, of)) for name, of in start.even}
+        told = {name: known(size) for name, size in start.told}
         pointers = [file.pointer(b) for b in p.buffers]
         sixteens = [*pointers, *(name for name, n in numbers.items() if n % 16 == 0)]
         lines += [
             "    dict(",
             f"        function={kernel.name},",
             *_dict("signature", types),
-            *_dict("constants", {**dict(start.lanes), **even}),
+            *_dict("constants", {**dict(start.lanes), **even, **told}),
             *_list("equal_to_1", [name for name, n in numbers.items() if n == 1]),
             *_list("divisible_by_16", sixteens),
             *_dict("options", kernel.options),

@@ -363,7 +363,8 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         p = kernel.parameters
         runtime = [self.file.pointer(b) for b in p.buffers]
         even = (*map(self.file.even, p.rows), *([EVEN_PARTS] if p.parts else []))
-        names = (*p.blocks.values(), *even, "INDEX", *([OVERLAPS] if p.overlaps else []))
+        told = (*even, *p.told.values())
+        names = (*p.blocks.values(), *told, "INDEX", *([OVERLAPS] if p.overlaps else []))
         constants = [f"{name}: tl.constexpr" for name in names]
         lines = ["@triton.jit", f"def {kernel.name}("]
         numbers = list(p.sizes.values()), list(p.strides.values())

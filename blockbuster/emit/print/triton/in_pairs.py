@@ -1,0 +1,36 @@
+"""Accesses of elements at even and at odd places (closing/pair_accesses.py) as accesses of rows."""
+
+from __future__ import annotations
+
+from blockbuster.emit.print.triton.ops import Lanes, spread
+from blockbuster.emit.print.triton.places import Places
+from blockbuster.emit.tile.program import FIRST, Load, Store, View
+from blockbuster.ir.views import Strided
+
+
+def in_order(one: Load | Store, other: Load | Store) -> tuple[Load | Store, Load | Store]:
+    """The two accesses, that of the even places first."""
+    axis = one.view.dims[-1]
+    assert isinstance(axis, Strided)
+    return (other, one) if axis.start.terms else (one, other)
+
+
+def rows_of_pairs(places: Places, view: View, lanes: Lanes) -> tuple[str, str]:
+    """The pointers to whole rows of a tile with ``lanes``, and their mask, if any."""
+    dim, others = lanes[-1], lanes[:-1]
+    start, steps = places.steps(view, lanes)
+    columns = f"({places.edge(dim, FIRST)} * 2 + tl.arange(0, {places.block(dim)} * 2)).to(INDEX)"
+    row = f"{columns}{spread((dim,), lanes)}"
+    last = max(steps)
+    terms = [f"{row if axis == last else at} * {by}" for axis, (at, by) in steps.items()]
+    tests = [places.mask(others, lanes, view)] if others else []
+    if places.mask((dim,), (dim,)):
+        tests.append(f"({row} < {places.size(dim)} * 2)")
+    return " + ".join([start, *terms]), " & ".join(filter(None, tests))
+
+
+def shape_of_pairs(places: Places, lanes: Lanes) -> tuple[str, str]:
+    """The shape of rows of pairs, and of the same with an axis for the two of each pair."""
+    blocks = [*map(places.block, lanes)]
+    rows = ", ".join([*blocks[:-1], f"{blocks[-1]} * 2"])
+    return f"({rows}{',' * (len(lanes) == 1)})", f"({', '.join(blocks)}, 2)"
