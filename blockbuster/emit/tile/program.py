@@ -282,9 +282,8 @@ class For(HashedOnce):
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
     this loop is over the one with the number of the current element. ``settled``: its sums that are
     read once more behind it, without a change of their value (workarounds.py). ``span``: (begin,
-    end), tiles without axes made before the loop: it runs from begin to before end, or along a
-    chain (next_block.py); or over all. ``full``: no block has lanes past it. ``flat``: one with the
-    loop in it. ``down``: last first.
+    end), tiles made before it without axes: it runs from begin to before end, or along a chain
+    (next_block.py). ``full``: no lanes past it. ``flat``: one with its inner loop. ``down``: back.
     """
 
     dim: Dim

@@ -9,8 +9,8 @@ from functools import partial
 from blockbuster.costs import Work
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.cost import Cost
+from blockbuster.selection.decisions.usual_settings import KernelSetting
 from blockbuster.selection.nearby.arrangements import Arrangement
-from blockbuster.selection.nearby.settings import KernelSetting
 from blockbuster.selection.priors import PRIORS
 
 

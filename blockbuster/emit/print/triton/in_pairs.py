@@ -18,15 +18,15 @@ def in_order(one: Load | Store, other: Load | Store) -> tuple[Load | Store, Load
 def rows_of_pairs(places: Places, view: View, lanes: Lanes) -> tuple[str, str]:
     """The pointers to whole rows of a tile with ``lanes``, and their mask, if any."""
     dim, others = lanes[-1], lanes[:-1]
-    start, steps = places.steps(view, lanes)
+    address = places.address(view, lanes)
     columns = f"({places.edge(dim, FIRST)} * 2 + tl.arange(0, {places.block(dim)} * 2)).to(INDEX)"
     row = f"{columns}{spread((dim,), lanes)}"
-    last = max(steps)
-    terms = [f"{row if axis == last else at} * {by}" for axis, (at, by) in steps.items()]
+    last = max(address.along)
+    address.along[last] = row, "", address.along[last][2]
     tests = [places.mask(others, lanes, view)] if others else []
     if places.mask((dim,), (dim,)):
         tests.append(f"({row} < {places.size(dim)} * 2)")
-    return " + ".join([start, *terms]), " & ".join(filter(None, tests))
+    return address.text(), " & ".join(filter(None, tests))
 
 
 def shape_of_pairs(places: Places, lanes: Lanes) -> tuple[str, str]:
