@@ -128,7 +128,6 @@ class Priors:
     repeated_arithmetic: int
     apart_forms: int
     operands_apart_forms: int
-    over_ancestors_forms: int
     stored_large_factor: float
     lanes_along: int
     whole_elements: int

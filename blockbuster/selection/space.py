@@ -54,14 +54,6 @@ class Space:
             self._made[script] = made
         return self._made[script]
 
-    def not_offered(self, script: Script) -> str:
-        """The first line of a script that no move offers where it stands, or ""."""
-        for at, line in enumerate(script):
-            before, move = self.after(script[:at]), BY_NAME[line.move]
-            if before is None or not move.offers(before, line.site, **line.args):
-                return str(line)
-        return ""
-
     def neighbours(self, scheduled: Scheduled) -> Iterator[Neighbour]:
         """The complete schedules one edit away, in a fixed order; of equal programs the first."""
         seen = {scheduled.draft}

@@ -1,6 +1,5 @@
 """Programs whose maps take in ancestors alone: what extending over whole graphs leaves out."""
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -8,10 +7,8 @@ import pytest
 import blockbuster as bb
 from bench.programs import OURS, WORKLOADS
 from blockbuster.rules import ExtendMap
-from blockbuster.selection.candidates import over_ancestors as module
 from blockbuster.selection.candidates.over_ancestors import over_ancestors
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.priors import PRIORS
 from tests.parameters import rest_slow
 
 FOUND = ("residual-block", "rmsnorm-swiglu")
@@ -43,12 +40,6 @@ def test_they_compute_the_same_with_the_norm_in_the_first_product_alone(name):
     assert bb.prove_equal(derivation.snapshots[0], made.graph).equal
     after = made.derivation.steps[derivation.snapshots_after[0] :]
     assert "extend-map" not in {step.rule for step in after}
-
-
-def test_few_are_looked_at(monkeypatch):
-    monkeypatch.setattr(module, "PRIORS", replace(PRIORS, over_ancestors_forms=0))
-
-    assert over_ancestors(fused("residual-block").derivation) == ()
 
 
 EXTENDED = "snapshot 1 extended once over ancestors alone"

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 import blockbuster as bb
 from blockbuster.ir.lengths import Rule, completed, share_of, size, whole
+from blockbuster.ir.types import size_class
 from blockbuster.runtime.given import family_of
-from blockbuster.selection.plans.plan_classes import not_served
+from blockbuster.selection.nearby.jams import pairs_in
 from blockbuster.selection.plans.size_classes import class_of, representative, rounded_up
 
 LANES = st.sets(st.sampled_from((16, 32, 64, 128))).map(lambda found: tuple(sorted(found)))
@@ -46,6 +47,23 @@ def kernels(plan):
     A file on whole arrays serves all sizes: it is its text.
     """
     return [file.considered.best.key if file.considered else file.text for file in plan.files]
+
+
+def not_served(choice, sizes):
+    """Why a kernel does not serve these sizes, in words; "" if it does."""
+    for nest in choice.scheduled.draft.nests if choice.scheduled else ():
+        for block in nest.blocks:
+            count = sizes.get(size_class(block.dim))
+            if count is None:
+                continue  # chunks: the kernel's own
+            if block.whole and not (count <= block.lanes if block.ragged else count == block.lanes):
+                return f"{block.dim} is {count}: it is one block of {block.lanes}"
+            if not block.whole and not block.ragged and count % block.lanes:
+                return f"{block.dim} is {count}: it has to be a multiple of {block.lanes}"
+    for dim, lanes in pairs_in(choice.scheduled) if choice.scheduled else ():
+        if sizes[dim] % lanes:
+            return f"{dim} is {sizes[dim]}: it has to be a multiple of {lanes}"
+    return ""
 
 
 def test_sizes_round_up_to_few_numbers():

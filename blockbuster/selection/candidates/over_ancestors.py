@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from blockbuster.rules import RULES, Derivation, ExtendMap, ExtendMapOverAncestors, fuse
 from blockbuster.selection.candidates.variant import Variant
-from blockbuster.selection.priors import PRIORS
 
 
 def over_ancestors(derivation: Derivation) -> tuple[Variant, ...]:
-    """The programs that ``derivation`` leaves out by extending over whole graphs first."""
+    """The first program that ``derivation`` leaves out by extending over whole graphs, if any."""
     by_rule_6 = [
         count
         for count, application in enumerate(derivation.applications)
@@ -30,8 +29,8 @@ def over_ancestors(derivation: Derivation) -> tuple[Variant, ...]:
     whole = before.followed_by(fuse(before.final, rules))
     known = dict.fromkeys(derivation.snapshots)
     found = (whole.at_snapshot(at) for at in range(2, len(whole.snapshots_after) + 1))
-    new = [made for made in found if made.final not in known]
-    return tuple(_named(made, number) for made in new[: PRIORS.over_ancestors_forms])
+    new = next((made for made in found if made.final not in known), None)
+    return () if new is None else (_named(new, number),)
 
 
 def _named(made: Derivation, number: int) -> Variant:

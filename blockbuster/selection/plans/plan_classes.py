@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -181,23 +181,6 @@ def _told_apart(choice: Choice) -> Iterator[tuple[Dim, int]]:
     if choice.scheduled:
         yield from told_apart(choice.scheduled)
         yield from pairs_in(choice.scheduled)
-
-
-def not_served(choice: Choice, sizes: Mapping[Dim, int]) -> str:
-    """Why a kernel does not serve these sizes, in words; "" if it does."""
-    for nest in choice.scheduled.draft.nests if choice.scheduled else ():
-        for block in nest.blocks:
-            size = sizes.get(size_class(block.dim))
-            if size is None:
-                continue  # chunks: the kernel's own
-            if block.whole and not (size <= block.lanes if block.ragged else size == block.lanes):
-                return f"{block.dim} is {size}: it is one block of {block.lanes}"
-            if not block.whole and not block.ragged and size % block.lanes:
-                return f"{block.dim} is {size}: it has to be a multiple of {block.lanes}"
-    for dim, lanes in pairs_in(choice.scheduled) if choice.scheduled else ():
-        if sizes[dim] % lanes:
-            return f"{dim} is {sizes[dim]}: it has to be a multiple of {lanes}"
-    return ""
 
 
 def _keep(memory: dict[_Key, _Entry], key: _Key, value: _Entry) -> None:
