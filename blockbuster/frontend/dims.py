@@ -104,8 +104,10 @@ class DimTable(SizeTable):
         self.fix(b.dims)
         by = self.normal(b)
         if not all(dim in self._extent for dim in (*a.dims, *by.dims)):
-            is_divisor = len(by.terms) == 1 and (by.never_negative or by.constant is not None)
-            return (self.normal(a) * inverse(by), None) if is_divisor else None
+            part = self.normal(a).over(by)
+            if part is None and len(by.terms) == 1 and by.never_negative:
+                part = self.normal(a) * inverse(by)
+            return None if part is None else (part, None)
         if not by.constant or self.normal(a).constant is not None:
             return self.divided(a, by) if by.constant else None
         rest = a.value(self._extent) % by.constant

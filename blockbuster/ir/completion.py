@@ -53,8 +53,9 @@ def total_of(
     def word(symbol: Symbol) -> str:
         if isinstance(symbol, str):
             return names[symbol]
+        assert isinstance(symbol, Clamp), "the divisors stand in `under`"
         total, by = total_of(symbol.of, names, tests)
-        if by != "1" and not (isinstance(symbol, Clamp) and symbol.rounds) and tests is not None:
+        if by != "1" and not symbol.rounds and tests is not None:
             tests.append(f"{total} % {by} == 0")
         rounded = total if by == "1" else f"-(-{total} // {by})"
         return f"({rounded} if {total} > 0 else 0)"  # `max` is a name: the formula reads none

@@ -9,7 +9,6 @@ from blockbuster.ir.lengths import ONE, Length, clamped, inverse, size, whole
 def length_of(expr: Expr) -> Length | None:
     """``expr`` as a length; None if it is none. Divisions have to come out even.
 
-    >>> from blockbuster.ir.expr import call
     >>> str(length_of(call("sub", Size("D"), call("div", Size("D"), 2))))
     '|D| / 2'
     """

@@ -119,7 +119,7 @@ class Length(Polynomial[Symbol, Fraction]):
         return self.fraction[1] == ONE
 
     def over(self, other: Length) -> Length | None:
-        """This length divided by another; None if the quotient has a divisor that this has not.
+        """This length divided by another; None if sizes would divide that do not divide this one.
 
         >>> str((size("B") * size("D") - size("D")).over(size("D")))
         '|B| - 1'

@@ -107,8 +107,7 @@ def _length(data: Any, deepest: int) -> Length:
         if len(given) > 1:
             return Clamp(*row(given, inside, flag))
         (of,) = row(given, inside)
-        ((found, _), *more) = inverse(of).terms if of.dims else (((), 1),)
-        if more or found != (Inverse(of),):
+        if not of.dims or inverse(of) != Length((((Inverse(of),), Fraction(1)),)):
             raise Wrong("is no divisor")
         return Inverse(of)
 

@@ -5,15 +5,17 @@ import runpy
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import blockbuster as bb
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.show import show_tiles
 from blockbuster.errors import LaunchError, TraceError
+from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.saved_program import program_to_json, read_program
 from blockbuster.interp.evaluate import evaluate
+from blockbuster.ir.lengths import clamped, inverse, size, whole
 
 
 def attention(q, k, v):
@@ -54,6 +56,7 @@ PROGRAMS = {
     parts: dict(x="B H", w="G"),
 }
 ROUNDED = bb.trace(lambda x, w: (x[: bb.floor(x.shape[0] / w.shape[0])], w * 1), x="H", w="G")
+SIZE = st.integers(1, 9)
 SIZES = dict(B=2, S=3, D=4, T=5)
 TRACED = {fn: bb.trace(fn, **dims) for fn, dims in PROGRAMS.items()}
 LOWERED = {fn: bb.lower(program) for fn, program in TRACED.items()}
@@ -92,6 +95,20 @@ def test_floor_rounds_quotients_down(h, g):
     given = {"x": np.arange(float(h)), "w": np.ones(g)}
 
     np.testing.assert_array_equal(ROUNDED.numpy(given)["out0"], given["x"][: h // g])
+
+
+@example(shares=(0, 1, 2), by=1, d=1, h=1)
+@given(st.tuples(*[st.integers(-3, 3)] * 3), st.sampled_from((1, 2)), SIZE, SIZE)
+def test_the_usual_formula_of_a_quotient_is_right_wherever_it_is_whole(shares, by, d, h):
+    """What a trace assumes of slices that fit for all large sizes."""
+    table, sizes = DimTable(), {"D": d, "H": h}
+    one, other = size(table.named("D")), size(table.named("H"))
+    top = one * whole(shares[0]) + other * whole(shares[1]) + whole(shares[2])
+    length = clamped(top * inverse(other * whole(by)), rounds=True)
+    total, under = table.usual(length).total(sizes)
+
+    if total % under == 0 and total >= 0:
+        assert total // under == length.value(sizes)
 
 
 def test_both_spellings_of_grouped_attention_are_one_kernel_and_one_text():

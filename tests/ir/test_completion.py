@@ -45,6 +45,13 @@ def test_it_gives_what_completed_gives(rules, dims, many, extents):
         assert dict(zip(names, sizes, strict=True)) == expected
 
 
+def test_no_size_divides_if_it_is_0():
+    _, complete = completion({"H": 0, "G": 1}, [Rule("A", size("H") * inverse(size("G")))])
+
+    assert complete([6, 3]) == ((6, 3, 2), True)
+    assert not complete([6, 0])[1]
+
+
 def test_a_sum_of_thousands_is_a_function():
     terms = [f"e[{number}]" for number in range(5000)]
 

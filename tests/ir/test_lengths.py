@@ -24,6 +24,7 @@ from blockbuster.ir.lengths import (
     whole,
 )
 from blockbuster.ir.parse import parse
+from blockbuster.ir.reading import Wrong
 from blockbuster.ir.saving import length_to_json, read_length
 
 D, H = size("D"), size("H")
@@ -186,9 +187,16 @@ def test_a_divisor_cancels_against_its_size():
     assert str(part * share_of(2) - inverse(D + H)) == "|H| / 2 / |D| - 1 / (|D| + |H|)"
     assert (H - part).never_negative
     assert not (part - whole(1)).never_negative
+    assert not (whole(1) - inverse(D) - inverse(D)).never_negative
     assert not part.is_integral
     with pytest.raises(ValueError, match=r"\|H\| / \|D\| is divided by 0 for H = 3, D = 0"):
         part.value({"H": 3, "D": 0})
+
+
+@pytest.mark.parametrize("of", [[], [[[], 2, 1]], [[["D"], 2, 1]], [[["D"], 1, 1], [[], 1, 2]]])
+def test_a_saved_divisor_has_one_form(of):
+    with pytest.raises(Wrong, match="is no divisor"):
+        read_length([[["H", [of]], 1, 1]])
 
 
 def test_sizes_are_fitted_to_quotients_of_them():

@@ -66,7 +66,9 @@ def _released(body: Same[Body]) -> Body:
 
 
 @lru_cache(maxsize=KEPT)
-def _waiting(body: Same[Body], written: tuple[Buffer, ...], in_turn: bool, releases: bool) -> Body:
+def _waiting(
+    body: Same[Body], written: tuple[Buffer, ...], in_turn: bool, releases: bool
+) -> Body:
     """``body`` with a wait for the nests that have ``written`` these arrays.
 
     ``in_turn``: a program takes several places of the grid.

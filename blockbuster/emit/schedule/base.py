@@ -78,7 +78,9 @@ class Move(ABC):
         reason = self.why_not(scheduled, site, **args)
         return reason, None if reason else self.rewritten(scheduled, site, **args)
 
-    def tried(self, scheduled: Scheduled, site: Site, **args: Any) -> tuple[str, Scheduled | None]:
+    def tried(
+        self, scheduled: Scheduled, site: Site, **args: Any
+    ) -> tuple[str, Scheduled | None]:
         """Why it cannot be applied there, or "" and ``scheduled`` after it.
 
         Loads and invariant operators move out of loops, and repeats are merged, after every move.

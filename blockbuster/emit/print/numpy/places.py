@@ -62,7 +62,9 @@ class SlicedPlaces:
         order = view.sliced(tile)
         return [self._position(axis, order) for axis in view.dims]
 
-    def with_zeros(self, name: str, view: View, tile: Tile, helper: Callable[[str], str]) -> str:
+    def with_zeros(
+        self, name: str, view: View, tile: Tile, helper: Callable[[str], str]
+    ) -> str:
         """The elements of a tile as they lie in an array, with zeros outside of padded axes."""
         return f"{helper('with_zeros')}({name}, {listed(self.positions(view, tile))})"
 
