@@ -39,6 +39,7 @@ from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.semantics import Float32, Float64, Refused
 from blockbuster.interp.tiers import AT, CHARACTERS, DRAWN, FREE, FREE_CHARACTERS, ORDERED, Tier
 from blockbuster.interp.trials import DRAWS, Unsettled, differ
+from blockbuster.ir.dtypes import TRUTH
 
 ORDER_ALONE = "max, min and < follow one random total order per trial"
 
@@ -173,6 +174,7 @@ class Comparison:
         self.bounding = tuple(dict.fromkeys(name for side in sides for name in side.bounding))
         before, after = sides
         self.dtypes = {**before.dtypes, **after.dtypes}
+        self.whole = [name for name in self.bounding if self.dtypes.get(name) != TRUTH]
         if before.sources != after.sources:
             raise ValueError(
                 f"the programs read different arrays: {before.sources} and {after.sources}"
@@ -229,7 +231,7 @@ class Comparison:
     def found(self, equal: bool | None, tier: Tier, reason: str, **more: Any) -> Proof:
         """The answer, with the words of its tier."""
         facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
-        bounds = (BOUNDING.format(", ".join(self.bounding)),) if self.bounding else ()
+        bounds = (BOUNDING.format(", ".join(self.whole)),) if self.whole else ()
         assumed = (*tier.assumptions, *self.left_out, *bounds)
         return Proof(
             equal, tier.name, tier.scope, assumed, reason=reason, trials=self.trials, **facts
@@ -251,7 +253,7 @@ class Comparison:
         """The inputs drawn, and the outputs of both sides. ``whole`` draws what bounds loops."""
         sizes = cut.setting.sizes
         inputs = {
-            name: (whole if whole and name in self.bounding else draw)(
+            name: (whole if whole and name in self.whole else draw)(
                 [1 if d is None else sizes[d] for d in axes], self.dtypes.get(name, "")
             )
             for name, axes in sorted(self.sides[0].sources.items())
