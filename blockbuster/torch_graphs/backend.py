@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from blockbuster.errors import TraceError, message
+from blockbuster.errors import TraceError, message, shown
 from blockbuster.frontend.functions.spelling import torch_name
 from blockbuster.torch_graphs.aten import decompositions, is_aten
 from blockbuster.torch_graphs.compiled_piece import compiled_piece
@@ -168,4 +168,4 @@ def _where(piece: Piece) -> str:
     traces = [node.meta.get("stack_trace") or "" for node in piece.nodes]
     found = [re.findall(r'File "([^"]+)", line (\d+)', trace)[-1:] for trace in traces]
     lines = [f"{Path(file).name}:{line}" for one in found for file, line in one]
-    return f" ({' to '.join(dict.fromkeys([lines[0], lines[-1]]))})" if lines else ""
+    return f" ({shown(' to '.join(dict.fromkeys([lines[0], lines[-1]])))})" if lines else ""
