@@ -66,7 +66,11 @@ def _compiled(module: Module, options: Options) -> Any:
 
 
 class _Rewriting:
-    """The graph that calls the pieces of a captured one; ``graph`` is the result."""
+    """The graph that calls the pieces of a captured one; ``graph`` is the result.
+
+    Results of pieces are contiguous. So a piece gives those that lie otherwise in eager torch with
+    their axes in the order of memory, and the graph turns them back.
+    """
 
     def __init__(self, captured: Any, pieces: Sequence[Piece], options: Options) -> None:
         import torch
