@@ -59,11 +59,13 @@ def sliced(x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: in
     return x[(*(slice(None) for _ in range(dim % len(x.shape))), cut)]
 
 
-def norm(x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Tensor:
+def norm(
+    x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
     """``aten.linalg_vector_norm``."""
     import torch
 
-    return torch.linalg.vector_norm(x, order, dim, keepdim)
+    return torch.linalg.vector_norm(copied(x, dtype=dtype), order, dim, keepdim)
 
 
 def padded(x: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
