@@ -86,6 +86,11 @@ def _longest(nodes: Sequence[Node]) -> tuple[int, str]:
             count, reason = at, obstacle
             break
         before.add(node)
+    numbers = Part(nodes[:count]).numbers
+    for at, node in enumerate(nodes[:count]):
+        if not numbers.isdisjoint(node.all_input_nodes):
+            count, reason = at, "a number that it takes would be fixed in its kernel"
+            break
     reached, refused = _traced(nodes[:count]) if count else (0, "")
     return (reached, refused) if reached < count else (count, reason)
 
