@@ -145,15 +145,22 @@ def _tell(pieces: Sequence[Piece], options: Options) -> None:
     if options.report:
         compiled = {number: p for number, p in enumerate(pieces) if p.reason is None}
         inside, count = (sum(len(p.nodes) for p in of) for of in (compiled.values(), pieces))
-        what = f"{inside} of {count} operators in {len(compiled)} compiled piece"
-        told = [f"piece{n}: {len(p.nodes)} operators{_where(p)}" for n, p in compiled.items()]
-        first = f"captured graph: {what}{'s' * (len(compiled) != 1)}"
+        first = f"captured graph: {inside} of {_many(count, 'operator')}"
+        first += f" in {_many(len(compiled), 'compiled piece')}"
+        told = [
+            f"piece{number}: {_many(len(p.nodes), 'operator')}{_where(p)}"
+            for number, p in compiled.items()
+        ]
         options.report("\n  ".join([first, *told, *eager]))
     if eager and options.strict:
         hint = "leave out strict=True: these operators then run eagerly"
         raise TraceError(message("\n".join(eager), hint=hint))
     if eager:
         options.warn("\n  ".join(eager))
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _times(count: int) -> str:
