@@ -28,7 +28,9 @@ SAME = (
 RENAMED = {
     "view": "reshape", "_unsafe_view": "reshape", "alias": "clone", "lift_fresh_copy": "clone",
 }  # fmt: skip
-"""Operators that a function of another name computes: what shares memory is told before."""
+"""Operators that a function of another name computes. A result that shares memory with an argument
+never leaves a piece, so here it may as well be a copy.
+"""
 
 
 def copied(x: Tensor, *, dtype: Any = None, **_: Any) -> Tensor:
@@ -51,21 +53,19 @@ def log_softmax(x: Tensor, dim: int, to_float: bool) -> Tensor:
     return (x.float() if to_float else x).log_softmax(dim)
 
 
-def sliced(
-    x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
-) -> Tensor:  # fmt: skip
+def sliced(x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
     """``aten.slice``; a large ``end`` stands for none."""
     cut = slice(start, None if isinstance(end, int) and end > 2**40 else end, step)
     return x[(*(slice(None) for _ in range(dim % len(x.shape))), cut)]
 
 
 def norm(
-    x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, **named: Any
-) -> Tensor:  # fmt: skip
+    x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
     """``aten.linalg_vector_norm``."""
     import torch
 
-    return torch.linalg.vector_norm(x, order, dim, keepdim, **named)
+    return torch.linalg.vector_norm(copied(x, dtype=dtype), order, dim, keepdim)
 
 
 def padded(x: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
@@ -108,12 +108,14 @@ OTHERS: Mapping[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 _OF_MEMORY = ("layout", "memory_format", "pin_memory")
-"""Arguments that choose no element: the layout of results is the caller's to make."""
+"""Arguments that change no element: results get their strides where they leave a piece."""
 
 _WRITTEN_OUT = (
     "native_layer_norm", "native_group_norm", "elu", "leaky_relu", "hardtanh",
     "_native_batch_norm_legit_functional",
 )  # fmt: skip
+"""Operators that are not translated, but whose decompositions are."""
+
 _KEPT = ("_scaled_dot_product_flash_attention_for_cpu", "embedding_dense_backward")
 """Operators whose own kernels are better than what they are written in."""
 

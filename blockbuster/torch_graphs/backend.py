@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from blockbuster.errors import TraceError, message
+from blockbuster.errors import TraceError, message, shown
 from blockbuster.frontend.functions.spelling import torch_name
 from blockbuster.torch_graphs.aten import decompositions, is_aten
 from blockbuster.torch_graphs.compiled_piece import compiled_piece
@@ -66,7 +66,11 @@ def _compiled(module: Module, options: Options) -> Any:
 
 
 class _Rewriting:
-    """The graph that calls the pieces of a captured one; ``graph`` is the result."""
+    """The graph that calls the pieces of a captured one; ``graph`` is the result.
+
+    Results of pieces are contiguous. So a piece gives those that lie otherwise in eager torch with
+    their axes in the order of memory, and the graph turns them back.
+    """
 
     def __init__(self, captured: Any, pieces: Sequence[Piece], options: Options) -> None:
         import torch
@@ -141,15 +145,22 @@ def _tell(pieces: Sequence[Piece], options: Options) -> None:
     if options.report:
         compiled = {number: p for number, p in enumerate(pieces) if p.reason is None}
         inside, count = (sum(len(p.nodes) for p in of) for of in (compiled.values(), pieces))
-        what = f"{inside} of {count} operators in {len(compiled)} compiled piece"
-        told = [f"piece{n}: {len(p.nodes)} operators{_where(p)}" for n, p in compiled.items()]
-        first = f"captured graph: {what}{'s' * (len(compiled) != 1)}"
+        first = f"captured graph: {inside} of {_many(count, 'operator')}"
+        first += f" in {_many(len(compiled), 'compiled piece')}"
+        told = [
+            f"piece{number}: {_many(len(p.nodes), 'operator')}{_where(p)}"
+            for number, p in compiled.items()
+        ]
         options.report("\n  ".join([first, *told, *eager]))
     if eager and options.strict:
         hint = "leave out strict=True: these operators then run eagerly"
         raise TraceError(message("\n".join(eager), hint=hint))
     if eager:
         options.warn("\n  ".join(eager))
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _times(count: int) -> str:
@@ -168,4 +179,4 @@ def _where(piece: Piece) -> str:
     traces = [node.meta.get("stack_trace") or "" for node in piece.nodes]
     found = [re.findall(r'File "([^"]+)", line (\d+)', trace)[-1:] for trace in traces]
     lines = [f"{Path(file).name}:{line}" for one in found for file, line in one]
-    return f" ({' to '.join(dict.fromkeys([lines[0], lines[-1]]))})" if lines else ""
+    return f" ({shown(' to '.join(dict.fromkeys([lines[0], lines[-1]])))})" if lines else ""

@@ -19,8 +19,8 @@ class Part:
     """The graph of ``nodes`` and of the ``outputs`` among them, one after the other.
 
     ``inputs`` are the nodes outside whose tensors and numbers it takes. A size that a tensor has is
-    asked of the tensor, so that one trace serves all sizes. Raises ValueError for an operator that
-    is not translated.
+    asked of the tensor, so that one trace serves all sizes; ``numbers`` are the nodes outside that
+    no tensor tells. Raises ValueError for an operator that is not translated.
     """
 
     def __init__(self, nodes: Sequence[Node], outputs: Sequence[Node] = ()) -> None:
@@ -29,6 +29,7 @@ class Part:
         self.graph = torch.fx.Graph()
         self.inputs: list[Node] = []
         self.inside: dict[Node, Node] = {}
+        self.numbers: set[Node] = set()
         members = set(nodes)
         given = dict.fromkeys(one for node in nodes for one in node.all_input_nodes)
         outside = [one for one in given if one not in members]
@@ -56,7 +57,10 @@ class Part:
                 return self.inside.setdefault(node, made)
         if node.op == "call_function" and node.target.__module__ in _OF_SIZES:
             args = mapped(node.args, self._size)
+            if not self.numbers.isdisjoint(node.all_input_nodes):
+                self.numbers.add(node)
             return self.inside.setdefault(node, self.graph.call_function(node.target, args))
+        self.numbers.add(node)
         return self._take(node)
 
     def _add(self, node: Node) -> None:

@@ -86,6 +86,11 @@ def _longest(nodes: Sequence[Node]) -> tuple[int, str]:
             count, reason = at, obstacle
             break
         before.add(node)
+    numbers = Part(nodes[:count]).numbers
+    for at, node in enumerate(nodes[:count]):
+        if not numbers.isdisjoint(node.all_input_nodes):
+            count, reason = at, "a number that it takes would be fixed in its kernel"
+            break
     reached, refused = _traced(nodes[:count]) if count else (0, "")
     return (reached, refused) if reached < count else (count, reason)
 
@@ -126,7 +131,7 @@ def _traced(nodes: Sequence[Node]) -> tuple[int, str]:
         nonlocal reached
         known: dict[Node, Any] = {}
         for at, one in enumerate(part.inputs):
-            known[part.inside[one]] = arrays.get(f"x{at}", _number(one))
+            known[part.inside[one]] = arrays.get(f"x{at}", hint_of(value_of(one)))
         numbers = {part.inside[node]: at for at, node in enumerate(nodes)}
         equations = 0
         for node in part.graph.nodes:
@@ -174,9 +179,3 @@ def _checked(made: Any, fake: Any, equations: int) -> int:
                 raise TraceError("it runs on whole arrays, and is not fused")
             equations = len(recorded)
     return equations
-
-
-def _number(node: Node) -> Any:
-    """The number that a node stands for, at the capture."""
-    value = value_of(node)
-    return value.node.hint if hasattr(value, "node") else value

@@ -41,9 +41,7 @@ def tensors(nodes: Iterable[Node]) -> list[Any]:
 
 def is_size(value: Any) -> bool:
     """True for a number, also one that is not known before the graph runs; and for None."""
-    import torch
-
-    return isinstance(value, int | float | None | torch.SymInt | torch.SymFloat | torch.SymBool)
+    return value is None or isinstance(value, int | float) or hasattr(value, "node")
 
 
 def is_node(value: Any) -> bool:
@@ -51,11 +49,11 @@ def is_node(value: Any) -> bool:
     return hasattr(value, "all_input_nodes")
 
 
-def hint_of(size: Any) -> int | None:
-    """The extent at the capture; None for one that depends on elements."""
-    if isinstance(size, int):
+def hint_of(size: Any) -> Any:
+    """The number at the capture; None for one that depends on elements."""
+    if not hasattr(size, "node"):
         return size
-    return int(size.node.hint) if size.node.has_hint() else None
+    return size.node.hint if size.node.has_hint() else None
 
 
 def layout_of(fake: Any) -> tuple[int, ...]:
@@ -85,10 +83,7 @@ def of_tuple(node: Node) -> bool:
 
 def is_made_of_sizes(node: Node) -> bool:
     """True for a size that is known before the graph runs, so that it may be made at any time."""
-    values = [*parts(value_of(node))]
-    symbols = [one.node for one in values if hasattr(one, "node")]
-    plain = all(map(is_size, values)) and values != [None]
-    return plain and all(symbol.has_hint() for symbol in symbols)
+    return all(is_size(one) and hint_of(one) is not None for one in parts(value_of(node)))
 
 
 def is_free(node: Node) -> bool:
@@ -125,6 +120,7 @@ def _only_computes(node: Node) -> bool:
 def _writes(node: Node) -> bool:
     """True if the node changes an argument: it is run on fake copies, whose changes are counted."""
     import torch
+    from torch.utils._pytree import tree_leaves, tree_map
 
     given = node.all_input_nodes
     fakes = tensors(given)
@@ -135,7 +131,7 @@ def _writes(node: Node) -> bool:
         return True
     guards = mode.shape_env.suppress_guards() if mode.shape_env else nullcontext()
     with mode, guards, torch.inference_mode(False), torch.no_grad():
-        copies = {one: _copies(value_of(one)) for one in given}
+        copies = {one: tree_map(_copy, value_of(one)) for one in given}
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), copies.__getitem__)
         try:
             if node.op == "call_method":
@@ -144,15 +140,13 @@ def _writes(node: Node) -> bool:
                 node.target(*args, **kwargs)
         except NOT_TAKEN:
             return True
-        made = [t for copy in copies.values() for t in parts(copy) if is_tensor(t)]
-        return any(t._version for t in made)
+        return any(t._version for t in tree_leaves(copies) if is_tensor(t))
 
 
-def _copies(value: Any) -> Any:
+def _copy(value: Any) -> Any:
+    """A fake tensor like a given one, in new memory; sizes as they are."""
     import torch
 
-    if isinstance(value, list | tuple):
-        return type(value)(map(_copies, value)) if type(value) in (list, tuple) else value
     if not is_tensor(value):
         return value
     form = dict(dtype=value.dtype, device=value.device)

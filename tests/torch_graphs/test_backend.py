@@ -124,6 +124,16 @@ def test_pieces_are_refused_when_they_run_too(monkeypatch):
         run(compiled(torch.sin, strict=True)[0], X)
 
 
+def test_numbers_that_change_compile_no_kernel_each():
+    ours, told = compiled(lambda x, by: (x.exp() * by).sin())
+    with torch.no_grad():
+        for by in (2, 3, 5, 7):
+            torch.testing.assert_close(ours(X, by), (X.exp() * by).sin())
+    assert "mul (test_backend.py" in told[-3]
+    assert "a number that it takes would be fixed" in told[-3]
+    assert [text.split(":")[0] for text in told[-2:]] == ["piece0", "piece2"]
+
+
 def test_one_trace_serves_all_sizes():
     ours, told = compiled(FUNCTIONS["vmap"])
     torch._dynamo.mark_dynamic(first := X.clone(), 0)
