@@ -21,7 +21,7 @@ maximum(r, 1e-30), and so on.
 
 Conditions, for a sum of f(x, m):
 
-- f is x times a power of a function of m. ``where`` does not select between such products: 1 / m
+- f is x times a whole power of a function of m. ``where`` does not select between such products: 1 / m
   may be infinite, and 0 * inf is NaN, where where(b, f, 0) is 0.
 - What is divided is what the magnitude is of, so x / r is at most 1; there may be more factors.
 - A sum may be a dot of f(x, m) and something that does not wait for m: a dot is linear in each of
@@ -96,6 +96,8 @@ def _not_scaled(question: Question, size: Expr) -> str:
         return f"cannot be rescaled: it {reason}"
     if factor.exponent:
         return "takes an exponential of its magnitude"
+    if any(power % 1 for power in factor.powers.values()):
+        return "takes a root of its magnitude, which proofs do not take apart"
     power, own = sum(factor.powers.values()), _sizes(question.g)
     if power >= 0:
         return "does not shrink as its magnitude grows"
