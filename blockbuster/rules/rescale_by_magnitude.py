@@ -10,19 +10,19 @@ before   m = map N (x in !X) {               after   m, t = map N (x in !X) {
            y = row_scale(x, c)                         yield max m
            h = square(y)                               yield +t by m: x * square(r / r2)
            s = row_sum(h)                            }
-           yield +s                                  c = reciprocal(m)
-         }                                           s = t * square(c * m)
+           yield +s                                  s = t * square(maximum(m, 1e-30) / m)
+         }
 
 So the length of a row that cannot overflow, max |x| sqrt(sum (x / max |x|)^2), takes one pass over
 the row. Each block is scaled by one over its own magnitude r, the largest absolute value or the sum
 of all absolute values. This is rolling-update by the table of laws alone (``laws.py``), for a law
-that divides by a power of the magnitude. In the factors above, r, r2 and m stand for
-maximum(r, 1e-30), and so on.
+that divides by a power of the magnitude. In the factor above, r and r2 stand for maximum(r, 1e-30)
+and maximum(r2, 1e-30); behind the loop the sum is taken to m itself.
 
 Conditions, for a sum of f(x, m):
 
-- f is x times a power of a function of m. ``where`` does not select between such products: 1 / m
-  may be infinite, and 0 * inf is NaN, where where(b, f, 0) is 0.
+- f is x times a whole power of a function of m. ``where`` does not select between such products:
+  1 / m may be infinite, and 0 * inf is NaN, where where(b, f, 0) is 0.
 - What is divided is what the magnitude is of, so x / r is at most 1; there may be more factors.
 - A sum may be a dot of f(x, m) and something that does not wait for m: a dot is linear in each of
   its operands. So attention that is normalized by squares of scores, or by cubes, takes one pass.
@@ -96,6 +96,8 @@ def _not_scaled(question: Question, size: Expr) -> str:
         return f"cannot be rescaled: it {reason}"
     if factor.exponent:
         return "takes an exponential of its magnitude"
+    if any(power % 1 for power in factor.powers.values()):
+        return "takes a root of its magnitude, which proofs do not take apart"
     power, own = sum(factor.powers.values()), _sizes(question.g)
     if power >= 0:
         return "does not shrink as its magnitude grows"

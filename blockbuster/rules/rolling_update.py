@@ -62,7 +62,7 @@ class RollingUpdate(RunBeside):
     never_zero: ClassVar[Expr] = call("where", call("eq", Arg(0), 0.0), 1.0, Arg(0))
     """What stands for a lead that h divides by, and that is 0 if all that it is made of is."""
     from_the_start: ClassVar[bool] = False
-    """Whether it also stands for a lead that nothing is folded into."""
+    """Whether it stands for all such leads, also where nothing is folded into one yet."""
 
     def answered(self, asked: Bounded) -> Repaired | Unrepaired:
         """The repair function, or why there is none."""
@@ -96,7 +96,7 @@ class RollingUpdate(RunBeside):
         folded = dict(zip(question.producers, found.folded, strict=True))
         asked = bounded(question, {number: (m, folded[number]) for number, m in monoids.items()})
         answer, guarded = self.answered(asked), dict[int, str]()
-        if not isinstance(answer, Repaired) or answer.divisors:
+        if self.from_the_start or not isinstance(answer, Repaired) or answer.divisors:
             guarded = {
                 number: POSITIVE
                 for number in monoids

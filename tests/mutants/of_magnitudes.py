@@ -33,6 +33,7 @@ def of_the_pattern() -> tuple[Mutant, ...]:
                "cases"),
         Mutant("by magnitude: numbers of all sizes", RULE, OWN,
                "if value and not SMALL < abs(value) < LARGE:", "if False:", "cases"),
+        Mutant("by magnitude: a root", RULE, OWN, "if any(power % 1 for", "if any(0 for", "cases"),
         Mutant("by magnitude: an exponential", RULE, OWN, "if factor.exponent:", "if False:",
                "cases"),
     )  # fmt: skip

@@ -18,11 +18,13 @@ graph(X: N[M,N] = port, V: N[N] = port) {
   m, s = map N (x in !X, v in !V) {
     a = abs(x)
     m_1 = row_max(a)
-    c = maximum(m_1, 0.001)
+    t1 = maximum(m_1, 1e-30)
+    c = maximum(t1, 0.001)
     h = v * abs(x / c) ** 3 over [M,N]
     t = row_sum(h)
     yield max t_1 = m_1
-    yield +t by t_1: x * (maximum(maximum(r, 0), 0.001) / maximum(maximum(r2, 0), 0.001)) ** 3
+    yield +t by t_1: x * (maximum(maximum(r, 1e-30), 0.001) / maximum(maximum(r2, 1e-30), 0.001)) ** 3
   }
-  return s
+  t2 = s * (maximum(maximum(m, 1e-30), 0.001) / maximum(m, 0.001)) ** 3
+  return t2
 }
