@@ -89,8 +89,8 @@ def test_loops_shift_places_of_windows_at_once_and_test_each_padded_axis(padded)
 
 
 def test_lanes_past_the_end_take_instructions():
-    """Averages of 3 x 3 with 37 x 37 results were counted at 844 in blocks of 64 x 64; they are 2424
-    in machine code.
+    """In blocks of 64 x 64, averages of 3 x 3 with 37 x 37 results take 2424 in machine code, and
+    were counted at 844.
     """
     graph = bb.fuse(bb.lower(bb.trace(lambda x: x * 2, x="M N"))).final
 
