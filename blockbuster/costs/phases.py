@@ -2,7 +2,7 @@
 
 A nest is a body with loops in it, and each loop has a body: a *phase* is the work of the statements
 of one body, without those of inner loops. Memory traffic counts the elements that exist; arithmetic
-counts all lanes of the tiles, because lanes past the end of a dim are computed like others.
+and instructions count all lanes of tiles, because lanes past the end of a dim run like others.
 """
 
 from __future__ import annotations
@@ -272,9 +272,10 @@ class Counting:
             sums.sectors += tiles * SECTOR * pieces(view, tile, self.extents, SECTOR, **turned)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
             inner = {loop.dim for loop in loops} - set(self.extents.nest.grid)
-            places = lines.indexed(view, tile, inner) * moved // wide
+            asked = tiles * width * self.lanes(tile) // wide
+            places = lines.indexed(view, tile, inner) * asked
             sums.places += places
-            sums.instructions += COPIED * moved // wide + places
+            sums.instructions += COPIED * asked + places
             sums.instructions += tiles * lines.masks(tile, self.tiling, wide // width)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved

@@ -22,8 +22,8 @@ class Step:
     nothing waits for the results, so the chain delays no resource. ``fill``: the part of the chain
     in which a loop waits for its first loads. ``values``: seconds in which a program alone on its
     processor computes values other than dots, if nothing but units and issue slots delays it.
-    ``places``: those in which it finds places of windows between its dots, whatever else takes
-    place, and as do all others beside it.
+    ``places``: seconds in which it finds places of windows between its dots and nothing else is
+    done, where programs side by side find theirs at the same time.
     """
 
     runs: float
@@ -169,8 +169,8 @@ class Rates:
         return max(issuing, each["vector"], each["special"])
 
     def _places(self, phase: Phase) -> float:
-        """Seconds of one run in which a warp finds places of windows, each by those before, and no
-        dot of its program runs.
+        """Seconds of one run in which a warp finds places of windows while no dot of its program
+        runs: each instruction waits for the one before.
         """
         if not (phase.dots and phase.ahead):
             return 0.0

@@ -88,6 +88,20 @@ def test_loops_shift_places_of_windows_at_once_and_test_each_padded_axis(padded)
     assert instructions("HV", ["H'", "V'"]) == SHIFTED + 2 * tested
 
 
+def test_lanes_past_the_end_take_instructions():
+    """In blocks of 64 x 64, averages of 3 x 3 with 37 x 37 results take 2424 in machine code, and
+    were counted at 844.
+    """
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: x * 2, x="M N"))).final
+
+    def instructions(columns):
+        kernel = bb.emit(graph, dict(M=64, N=columns), schedule="block M 64, N 64\nwarps 4")
+        (found,) = work(kernel.derivation.final)
+        return found.phases[0].instructions
+
+    assert instructions(37) == instructions(63)
+
+
 @pytest.mark.parametrize(("columns", "each"), [(16, 64), (64, 64), (128, 128)])
 def test_requests_of_a_kernel(columns, each):
     """64 rows of 16 float16s ask for as many lines as 64 rows of 64."""

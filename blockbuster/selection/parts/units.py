@@ -266,8 +266,8 @@ class _Gluing:
             self._glue(at, first)
 
     def _overlap(self, at: int, group: _Group) -> bool:
-        """True if windows of a group's values read more elements than there are, beside one of
-        each: so many may windows without overlap read more, behind the ends of a padded axis.
+        """True if windows of a group's values read more elements than there are, not counting one
+        element of each window: windows of a padded axis read some behind its ends.
         """
         counts = [
             (elements(self._program.shape_of(value), self._sizes), self._elements(reader))
