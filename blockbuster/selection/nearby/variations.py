@@ -186,11 +186,11 @@ class _Search:
         """
         here = next(iter(self.ranked()), None)
         while here is not None and len(here.settings) == 1 and _folds_across_warps(here.cost):
-            half = (replace(here.settings[0], warps=here.settings[0].warps // 2),)
+            half = replace(here.settings[0], warps=here.settings[0].warps // 2)
             near = (here.arrangement, *self.arranged.neighbours(here.arrangement))
-            tried = [self._costed(one, half) for one in near if half[0].warps]
-            held = [one for one in tried if one and _holds_little(one)]
-            better = [one for one in held if one.microseconds < here.microseconds]
+            short = [one for one in near if _holds_little(self.arranged.at(one), half.warps)]
+            tried = [self._costed(one, (half,)) for one in short]
+            better = [one for one in tried if one and one.microseconds < here.microseconds]
             here = min(better, key=_microseconds, default=None)
 
     def walk_grids(self) -> bool:
@@ -287,11 +287,12 @@ def _folds_across_warps(cost: Cost) -> bool:
     return any(phase.exchanges for phase in phases) and not any(phase.dots for phase in phases)
 
 
-def _holds_little(one: Variation) -> bool:
-    """True if each lane of its only kernel computes so few elements at once."""
-    draft = one.scheduled.draft
-    lanes = widest_computed(draft.nests[0], tiling_of(draft, draft.nests[0]))
-    return lanes <= PRIORS.parted_elements * WARP * one.settings[0].warps
+def _holds_little(made: Scheduled | None, warps: int) -> bool:
+    """True if so many warps hold a few elements of each tile to a lane."""
+    if made is None or not warps:
+        return False
+    widest = max(widest_computed(nest, tiling_of(made.draft, nest)) for nest in made.draft.nests)
+    return widest <= PRIORS.parted_elements * WARP * warps
 
 
 def _usual(made: Scheduled) -> Scheduled:
