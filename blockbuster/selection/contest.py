@@ -17,6 +17,7 @@ from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.tile.fingerprint import numbered_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import EmitError, ParseError
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.candidates.candidate import (
     Choice,
@@ -95,6 +96,23 @@ def recorded(found: Sequence[Choice], refusals: Refusals, faults: Iterable[str])
     others = tuple(choice for choice in found if choice is not best)
     instead = best.name if refusals.by_compiler else ""
     return Considered(best, others, (*faults, *refusals.errors), instead)
+
+
+def before_contest(
+    found: Sequence[Choice],
+    setting: Setting,
+    refused: Mapping[Key, str],
+    refusals: Refusals,
+    faults: Iterable[str],
+) -> Considered:
+    """The record of a choice among those that were ``found``; the contest is what it leaves out."""
+
+    def rest(_: float) -> Considered:
+        with collection_paused():
+            return recorded(contest(found, setting, refused, refusals), refusals, faults)
+
+    default, least = recorded(found, refusals, faults), min(one.least for one in found)
+    return replace(default, rest=rest, least=least)
 
 
 def best_schedule(default: Scheduled) -> Scheduled:
