@@ -14,7 +14,6 @@ from math import inf, isclose
 
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
-from blockbuster.emit.tile.fingerprint import numbered_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.ir.garbage import collection_paused
@@ -57,29 +56,35 @@ def contest(
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
-    varied: dict[str, Choice] = {}  # by the text of their default kernels
+    varied: list[tuple[Choice, Choice]] = []  # by default, and at their best
     for choice in sorted(choices, key=lambda one: one.rank)[: PRIORS.contenders]:
         if best is not None and not _may_win(choice, best):
             continue
-        text = numbered_tiles(choice.scheduled.draft) if choice.scheduled else ""
-        made = _scheduled_like(choice, varied[text]) if text in varied else None
+        alike = (at_best for other, at_best in varied if _do_the_same(choice, other))
+        made = next((_scheduled_like(choice, at_best) for at_best in alike), None)
         if made is None or made.key in refused:
             made = _at_its_best(choice, setting, refused, best, refusals)
-        varied.setdefault(text, made)
+        varied.append((choice, made))
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
 
 
+def _do_the_same(choice: Choice, other: Choice) -> bool:
+    """True if the default kernels of two choices do the same work, in whatever order."""
+    return bool(choice.cost and other.cost and choice.cost.works == other.cost.works)
+
+
 def _scheduled_like(choice: Choice, other: Choice) -> Choice | None:
-    """``choice`` with the schedule of another, whose default kernels are the same; None if that
-    gives other kernels here.
+    """``choice`` with the schedule of another, whose default kernels do the same. Where that gives
+    other kernels here, the default one: a search would find what it found for the other.
     """
     if choice.scheduled is None or not (choice.usual and other.usual):
         return None
     twin = _on_program(other, choice.scheduled.start, {})
     if twin is None or twin.scheduled is None or twin.cost is None:
-        return None
+        words = f"the default schedule: its kernels do the work of those of {other.name}"
+        return replace(choice, schedules=words)
     return replace(with_schedule(choice, twin.scheduled, twin.cost), schedules=other.schedules)
 
 
