@@ -96,7 +96,7 @@ class Considered:
     refused: tuple[str, ...]
     instead: str = ""
     rest: Callable[[float], Considered] | None = field(default=None, repr=False, compare=False)
-    least: float = 0.0
+    least: float = field(default=0.0, repr=False, compare=False)
 
     def within(self, limit: float) -> Considered:
         """The same with what was left out, if that could take at most so many microseconds."""
