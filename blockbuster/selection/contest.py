@@ -76,15 +76,14 @@ def _do_the_same(choice: Choice, other: Choice) -> bool:
 
 
 def _scheduled_like(choice: Choice, other: Choice) -> Choice | None:
-    """``choice`` with the schedule of another, whose default kernels do the same. Where that gives
-    other kernels here, the default one: a search would find what it found for the other.
+    """``choice`` with the schedule of another, whose default kernels do the same; None if that
+    gives other kernels here.
     """
     if choice.scheduled is None or not (choice.usual and other.usual):
         return None
     twin = _on_program(other, choice.scheduled.start, {})
     if twin is None or twin.scheduled is None or twin.cost is None:
-        words = f"the default schedule: its kernels do the work of those of {other.name}"
-        return replace(choice, schedules=words)
+        return None
     return replace(with_schedule(choice, twin.scheduled, twin.cost), schedules=other.schedules)
 
 

@@ -143,8 +143,7 @@ def test_equal_kernels_take_a_schedule_by_their_dims_if_these_pair_off():
 
 
 @pytest.mark.parametrize("suits", [True, False])
-def test_kernels_that_do_the_same_work_are_varied_once(monkeypatch, suits):
-    """Where the moves of the one do not suit the other, that keeps its default schedule."""
+def test_kernels_that_do_the_same_work_are_varied_once_if_the_moves_suit(monkeypatch, suits):
     one, searched = chosen(), []
     other = replace(one, snapshot=one.snapshot + 1, key=("other",))
     setting = Setting(SIZES, given_by("float16"), "sm_90", in_chunks=True)
@@ -155,10 +154,8 @@ def test_kernels_that_do_the_same_work_are_varied_once(monkeypatch, suits):
 
     first, second = contest.contest([one, other], setting, {}, Refusals())
 
-    assert len(searched) == 1
+    assert len(searched) == (1 if suits else 2)
     assert {first.snapshot, second.snapshot} == {one.snapshot, other.snapshot}
-    like = next(choice for choice in (first, second) if choice.snapshot != searched[0].snapshot)
-    assert ("do the work of those of" in like.schedules) is not suits
 
 
 def test_a_schedule_is_the_same_at_other_sizes_of_a_class():
