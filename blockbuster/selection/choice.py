@@ -19,7 +19,7 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.lowered import Lowered, lowered
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.typed import is_accurate
-from blockbuster.errors import EmitError, message
+from blockbuster.errors import EmitError
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
@@ -41,12 +41,13 @@ from blockbuster.selection.candidates.candidate import (
     on_a_gpu,
     on_the_cpu,
 )
+from blockbuster.selection.candidates.glance import nearest
 from blockbuster.selection.candidates.named import UNFUSED, unfused
 from blockbuster.selection.candidates.rows_too_wide import rows_too_wide
 from blockbuster.selection.candidates.variant import Variant
 from blockbuster.selection.candidates.whole import Whole, WholeDims
 from blockbuster.selection.considered import Considered, MadeLater, Refusals, as_noun
-from blockbuster.selection.contest import at_other_sizes, contest, on_equal_program, recorded
+from blockbuster.selection.contest import at_other_sizes, before_contest, on_equal_program, recorded
 from blockbuster.selection.decisions.default_tiles import halved_tiles
 from blockbuster.selection.priors import PRIORS
 
@@ -213,29 +214,26 @@ class Fused:
 
     def _considered(self, setting: Setting, one_kernel: bool, limit: float) -> Considered:
         refusals, found = Refusals(), list[Choice]()
-        for choices in self._rounds(setting, refusals):
-            found = found or choices
-            if any(choice.kernels == 1 for choice in choices):
-                found = choices
-                break
-            if choices and not (one_kernel and self._refused):
+        made = {} if limit == inf or self._refused else self._least_at_a_glance(setting, refusals)
+        for choice in made.values():
+            if (least := choice.least / PRIORS.glance_far) > limit:
+                rest = partial(self._considered, setting, one_kernel)
+                return replace(recorded([choice], refusals, self.faults), rest=rest, least=least)
+        for choices in self._rounds(setting, refusals, made):
+            alone = any(choice.kernels == 1 for choice in choices)
+            found = choices if alone else found or choices
+            if alone or (choices and not (one_kernel and self._refused)):
                 break
         if not found:
-            if not self._refused:
-                raise next(iter(refusals.errors.values()))
-            origin = "\n".join(refusals.errors)
-            raise EmitError(message("no kernel compiles and is right", origin=origin))
+            raise refusals.error if self._refused else next(iter(refusals.errors.values()))
         single = [choice for choice in found if choice.kernels == 1] if one_kernel else []
-        rest = partial(self._contested, single or found, setting, refusals)
-        if any(choice.least <= limit for choice in single or found):
-            return rest()
-        return replace(recorded(single or found, refusals, self.faults), rest=rest)
+        default = before_contest(single or found, setting, self._refused, refusals, self.faults)
+        return default.within(limit)
 
-    def _contested(
-        self, found: Sequence[Choice], setting: Setting, refusals: Refusals
-    ) -> Considered:
-        with collection_paused():
-            return recorded(contest(found, setting, self._refused, refusals), refusals, self.faults)
+    def _least_at_a_glance(self, setting: Setting, refusals: Refusals) -> dict[int, Choice]:
+        """The snapshot that takes least at a glance, by its number, if it is a choice."""
+        number = nearest(self.derivation.snapshots, setting.known, setting.device.machine)
+        return {one.snapshot: one for one in self._usable(setting, number, 0, refusals)}
 
     def _graph(self, number: int) -> Graph:
         if number <= len(self.derivation.snapshots):  # those beside them need not be made
@@ -257,10 +255,12 @@ class Fused:
         self._whole |= numbered
         return tuple(numbered)
 
-    def _rounds(self, setting: Setting, refusals: Refusals) -> Iterator[list[Choice]]:
+    def _rounds(
+        self, setting: Setting, refusals: Refusals, made: Mapping[int, Choice]
+    ) -> Iterator[list[Choice]]:
         """The snapshots, at smaller tiles too if a compiler refused some; last the unfused program.
 
-        What is no choice is noted in ``refusals``.
+        What is no choice is noted in ``refusals``. ``made``: choices that are there already.
         """
         unfused = len(self.snapshots) + 1
         for numbers in ((*range(1, unfused), *self._whole_for(setting)), (unfused,)):
@@ -268,7 +268,9 @@ class Fused:
                 found: list[Choice] = []
                 for number in numbers:
                     extended = (c for c in found if c.again and not self._is_alone(c.snapshot))
-                    if not self._is_alone(number) or not any(extended):
+                    if number in made:
+                        found.append(made[number])
+                    elif not self._is_alone(number) or not any(extended):
                         found += self._usable(setting, number, halved, refusals)
                 yield found
 

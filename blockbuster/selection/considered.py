@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 from blockbuster.costs.report import CLOSED_FORM, in_us
-from blockbuster.errors import EmitError, shown_lines
+from blockbuster.errors import EmitError, message, shown_lines
 from blockbuster.ir.types import Dim
 from blockbuster.selection.priors import PRIORS
 
@@ -86,23 +86,21 @@ class Considered:
     """The best choice for some sizes, the others, and why some snapshots were excluded.
 
     ``refused`` also tells of rules that failed. ``instead``: the best in words, if a compiler
-    refused others. ``rest``: looks for the schedules that suit them best, if that was left out
-    because none was expected to bring them below a limit.
+    refused others. ``rest``: looks for other choices, and for the schedules that suit them best, up
+    to a limit, if that was left out because it was expected to bring none below ``least``
+    microseconds.
     """
 
     best: Choice
     others: Sequence[Choice]
     refused: tuple[str, ...]
     instead: str = ""
-    rest: Callable[[], Considered] | None = field(default=None, repr=False, compare=False)
+    rest: Callable[[float], Considered] | None = field(default=None, repr=False, compare=False)
+    least: float = field(default=0.0, repr=False, compare=False)
 
     def within(self, limit: float) -> Considered:
-        """The same with the schedules that suit the choices best, if these were left out and one of
-        them could take at most so many microseconds.
-        """
-        if self.rest is None or all(one.least > limit for one in (self.best, *self.others)):
-            return self
-        return self.rest()
+        """The same with what was left out, if that could take at most so many microseconds."""
+        return self if self.rest is None or self.least > limit else self.rest(limit)
 
     @property
     def reason(self) -> str:
@@ -155,6 +153,11 @@ class Refusals:
 
     errors: dict[str, EmitError] = field(default_factory=dict)
     by_compiler: bool = False
+
+    @property
+    def error(self) -> EmitError:
+        """All of them as one error, where compilers refused what is left."""
+        return EmitError(message("no kernel compiles and is right", origin="\n".join(self.errors)))
 
     def note(self, name: str, error: EmitError) -> None:
         """``error`` is why ``name`` is no choice."""

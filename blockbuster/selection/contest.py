@@ -14,9 +14,9 @@ from math import inf, isclose
 
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
-from blockbuster.emit.tile.fingerprint import numbered_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import EmitError, ParseError
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.candidates.candidate import (
     Choice,
@@ -56,22 +56,27 @@ def contest(
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
-    varied: dict[str, Choice] = {}  # by the text of their default kernels
+    varied: list[tuple[Choice, Choice]] = []  # by default, and at their best
     for choice in sorted(choices, key=lambda one: one.rank)[: PRIORS.contenders]:
         if best is not None and not _may_win(choice, best):
             continue
-        text = numbered_tiles(choice.scheduled.draft) if choice.scheduled else ""
-        made = _scheduled_like(choice, varied[text]) if text in varied else None
+        alike = (at_best for other, at_best in varied if _do_the_same(choice, other))
+        made = next((_scheduled_like(choice, at_best) for at_best in alike), None)
         if made is None or made.key in refused:
             made = _at_its_best(choice, setting, refused, best, refusals)
-        varied.setdefault(text, made)
+        varied.append((choice, made))
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
 
 
+def _do_the_same(choice: Choice, other: Choice) -> bool:
+    """True if the default kernels of two choices do the same work, in whatever order."""
+    return bool(choice.cost and other.cost and choice.cost.works == other.cost.works)
+
+
 def _scheduled_like(choice: Choice, other: Choice) -> Choice | None:
-    """``choice`` with the schedule of another, whose default kernels are the same; None if that
+    """``choice`` with the schedule of another, whose default kernels do the same; None if that
     gives other kernels here.
     """
     if choice.scheduled is None or not (choice.usual and other.usual):
@@ -95,6 +100,23 @@ def recorded(found: Sequence[Choice], refusals: Refusals, faults: Iterable[str])
     others = tuple(choice for choice in found if choice is not best)
     instead = best.name if refusals.by_compiler else ""
     return Considered(best, others, (*faults, *refusals.errors), instead)
+
+
+def before_contest(
+    found: Sequence[Choice],
+    setting: Setting,
+    refused: Mapping[Key, str],
+    refusals: Refusals,
+    faults: Iterable[str],
+) -> Considered:
+    """The record of a choice among those that were ``found``; the contest is what it leaves out."""
+
+    def rest(_: float) -> Considered:
+        with collection_paused():
+            return recorded(contest(found, setting, refused, refusals), refusals, faults)
+
+    default, least = recorded(found, refusals, faults), min(one.least for one in found)
+    return replace(default, rest=rest, least=least)
 
 
 def best_schedule(default: Scheduled) -> Scheduled:

@@ -129,6 +129,8 @@ class Priors:
     apart_forms: int
     operands_apart_forms: int
     stored_large_factor: float
+    glance_block: int
+    glance_far: float
     lanes_along: int
     whole_elements: int
     whole_elements_beside_dots: int

@@ -7,8 +7,11 @@ from math import inf
 import pytest
 
 import blockbuster as bb
+from blockbuster.emit.tile.array_dtypes import given_by
 from blockbuster.selection import contest
+from blockbuster.selection.candidates.candidate import Setting
 from blockbuster.selection.choice import Fused
+from blockbuster.selection.considered import Refusals
 from blockbuster.selection.contest import _on_program, at_other_sizes, best_of
 from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.price import priced
@@ -137,6 +140,22 @@ def test_equal_kernels_take_a_schedule_by_their_dims_if_these_pair_off():
 
     assert _on_program(best, start, {}).key == best.key
     assert _on_program(best, start, dict.fromkeys(SIZES, "M")) is None
+
+
+@pytest.mark.parametrize("suits", [True, False])
+def test_kernels_that_do_the_same_work_are_varied_once_if_the_moves_suit(monkeypatch, suits):
+    one, searched = chosen(), []
+    other = replace(one, snapshot=one.snapshot + 1, key=("other",))
+    setting = Setting(SIZES, given_by("float16"), "sm_90", in_chunks=True)
+    monkeypatch.setattr(
+        contest, "_at_its_best", lambda choice, *_: searched.append(choice) or choice
+    )
+    monkeypatch.setattr(contest, "_on_program", lambda *_: one if suits else None)
+
+    first, second = contest.contest([one, other], setting, {}, Refusals())
+
+    assert len(searched) == (1 if suits else 2)
+    assert {first.snapshot, second.snapshot} == {one.snapshot, other.snapshot}
 
 
 def test_a_schedule_is_the_same_at_other_sizes_of_a_class():

@@ -1,10 +1,13 @@
 """What choosing leaves out because it cannot matter, and what it makes later."""
 
+from math import inf
+
 import blockbuster as bb
 from blockbuster.emit.tile.array_dtypes import given_by
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import MadeLater
 from blockbuster.selection.plans.plan_classes import all_blocks, blocks_of
+from blockbuster.selection.priors import PRIORS
 
 GIVEN = given_by("float16")
 
@@ -29,8 +32,22 @@ def test_no_schedules_are_looked_for_above_a_limit_until_somebody_asks() -> None
 
     assert hopeless.rest is not None
     assert hopeless.best.price > usual.best.price
-    assert hopeless.rest().best.price == usual.best.price
+    assert hopeless.within(usual.best.least).best.price == usual.best.price
     assert usual.rest is None
+
+
+def test_where_a_glance_and_a_default_schedule_say_hopeless_no_other_candidate_is_made() -> None:
+    sizes, far = {"M": 512, "K": 256, "N": 1024}, PRIORS.glance_far
+    usual = rows_by_their_squares("M K", "K N").consider(sizes, GIVEN, "h100")
+    fused = rows_by_their_squares("M K", "K N")
+    hopeless = fused.consider(sizes, GIVEN, "h100", limit=0.01)
+
+    assert not hopeless.others
+    assert len(usual.others) > 0
+    assert hopeless.least == hopeless.best.least / far
+    assert hopeless.within(0.99 * hopeless.least) is hopeless
+    assert hopeless.within(1.01 * hopeless.least).others
+    assert hopeless.within(inf).best.price == usual.best.price
 
 
 def test_others_of_an_equal_program_cut_dims_as_they_will_when_they_are_made() -> None:

@@ -4,8 +4,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.tile.array_dtypes import given_by
-from blockbuster.emit.tile.fingerprint import Fingerprint, numbered_tiles
-from blockbuster.emit.tile.parse import parse_tiles
+from blockbuster.emit.tile.fingerprint import Fingerprint
 from blockbuster.examples import ALL
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.plans.asked import Subject
@@ -83,35 +82,3 @@ def test_schedules_come_back(example):
         numbered = fingerprint.numbered(schedule)
         assert fingerprint.named(numbered) == schedule
         assert not {*fingerprint.dims} & {*numbered.replace(",", " ").split()}
-
-
-TILES = """
-tiles {
-  inputs x: [M, N]
-  outputs out: [M, N]
-  nest 1 {
-    forall M {
-      forall N {
-        x_1: [M, N] = load x[M, N]
-        e_2: [M, N] = exp(x_1)
-        store out[M, N] = e_2
-      }
-    }
-  }
-}
-"""
-
-
-def test_names_of_tiles_do_not_count_and_operators_do():
-    one = numbered_tiles(parse_tiles(TILES))
-
-    assert numbered_tiles(parse_tiles(TILES.replace("x_1", "other_7"))) == one
-    assert numbered_tiles(parse_tiles(TILES.replace("exp(", "neg("))) != one
-    assert (
-        numbered_tiles(
-            parse_tiles(
-                TILES.replace("store out", "store out2").replace("outputs out", "outputs out2")
-            )
-        )
-        != one
-    )

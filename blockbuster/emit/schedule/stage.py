@@ -71,7 +71,7 @@ class Stage(Move):
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """Loops with loads that can run ahead."""
         for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site, stages=FEWEST):
+            if not self.attempted(scheduled, site, stages=FEWEST)[0]:
                 yield site
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:

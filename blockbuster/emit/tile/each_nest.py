@@ -144,7 +144,7 @@ def naming_body(
             taken = frozenset[str]().union(*(_names(Same(nest.body)) for nest in program.nests))
             for nest in program.nests:
                 body, new = made(Same(nest.body), _fields(nest, reads), known, taken, inputs)
-                taken |= new
+                taken = taken | new if new else taken  # the same object has its hash already
                 nests.append(with_parts(nest, body=body))
             return with_parts(program, nests=tuple(nests))
 

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from blockbuster.emit.tile.dataflow import defined
-from blockbuster.emit.tile.program import Stmt, TileProgram, statements
+from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.show import show_tiles
 from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.types import Dim
@@ -21,8 +20,6 @@ from blockbuster.ir.types import Dim
 DIGITS = 24  # of a hash, in hexadecimal
 TILE = re.compile(r"\b\w+_(\d+)\b")  # the user's word for a tile, and its number
 ACCESS = re.compile(r" as \w+")  # the user's word for an access
-NEST_WORD = "\n  nest "
-NEST = re.compile(r"\n  nest (?=\d)")
 NAME = re.compile(r"[^\W\d]\w*")
 BEHIND = r"(?=_chunks?\d*(?!\w)|(?!\w))"  # chunks of a dim are named after it (chunk_loops.py)
 
@@ -75,25 +72,6 @@ class Fingerprint:
             found[word] = f"{kind}{count[kind]}"
             count[kind] += 1
         return found
-
-
-def numbered_tiles(program: TileProgram) -> str:
-    """The text of a program with the tiles of each nest numbered in their order: programs that have
-    the same differ in names of tiles alone.
-    """
-    head, *nests = NEST.split(ACCESS.sub("", show_tiles(program)))
-    bodies = (nest.body for nest in program.nests)
-    return NEST_WORD.join((head, *map(_numbered_in, bodies, nests)))
-
-
-def _numbered_in(body: tuple[Stmt, ...], text: str) -> str:
-    names, found = {t.name for t in map(defined, statements(body)) if t}, dict[str, str]()
-
-    def numbered(word: re.Match[str]) -> str:
-        own = TILE.sub(r"t\1", word[0])
-        return found.setdefault(own, f"%{len(found)}") if own in names else word[0]
-
-    return NAME.sub(numbered, text)
 
 
 def _renamed(schedule: str, names: Mapping[str, str]) -> str:

@@ -119,22 +119,22 @@ def retyped(program: TileProgram, before: TileProgram | None = None) -> TileProg
     """
     if not program.dtype:
         return program
-    settled = _settled(program, before) if before else ()
+    settled = _settled(program, before) if before else frozenset[int]()
     buffers = (*program.inputs, *program.outputs, *program.workspaces)
     known = {b.name: b.dtype for b in buffers if b.dtype}
     kept: dict[str, str] = {}  # only ever widened, so that this ends
     totals: dict[str, str] = {}  # only ever more of them
     while True:
         typing = _Typing(arithmetic_of(program), known, dict(kept), totals)
-        nests = tuple(n if n in settled else typing.typed(n) for n in program.nests)
+        nests = tuple(n if id(n.body) in settled else typing.typed(n) for n in program.nests)
         found = typing.integer_totals()
         if (typing.kept, found) == (kept, totals):
             return cast_for_dots(with_dtypes(with_parts(program, nests=nests), kept))
         kept, totals = typing.kept if found == totals else {}, found
 
 
-def _settled(program: TileProgram, before: TileProgram) -> tuple[Nest, ...]:
-    """The nests of ``program`` that have the dtypes that follow, since ``before`` has them.
+def _settled(program: TileProgram, before: TileProgram) -> frozenset[int]:
+    """The bodies of ``program``, by ``id``, with the dtypes that follow, since ``before`` has them.
 
     There are none if an array of ``before`` is another one now, or if a sum of such a nest has the
     name of a sum elsewhere: sums of one name have one dtype.
@@ -142,15 +142,15 @@ def _settled(program: TileProgram, before: TileProgram) -> tuple[Nest, ...]:
     arrays = (*program.inputs, *program.outputs, *program.workspaces)
     same = (program.dtype, program.units) == (before.dtype, before.units)
     if not (same and {*before.inputs, *before.outputs, *before.workspaces} <= {*arrays}):
-        return ()
-    bodies = {id(nest.body) for nest in before.nests}
+        return frozenset()
+    bodies = frozenset(id(nest.body) for nest in before.nests)
     parts: tuple[list[Nest], list[Nest]] = [], []
     for nest in program.nests:
         parts[id(nest.body) in bodies].append(nest)
     others, settled = (
         frozenset[str]().union(*(_sums(Same(nest.body)) for nest in part)) for part in parts
     )
-    return tuple(parts[True]) if settled.isdisjoint(others) else ()
+    return bodies if settled.isdisjoint(others) else frozenset()
 
 
 @lru_cache(maxsize=KEPT)
