@@ -238,7 +238,7 @@ def _on_program(choice: Choice, start: TileProgram, names: Mapping[Dim, Dim]) ->
     classes = {size_class(dim): size_class(name) for dim, name in names.items()}
     if own is None or len({*classes.values()}) < len(classes):
         return None
-    sizes = {classes.get(dim, dim): size for dim, size in own.sizes.items()}
+    sizes = {classes.get(dim, dim): size for dim, size in own.known.items()}
     text = _DIM.sub(lambda word: names.get(word[0], word[0]), own.schedule)
     try:
         scheduled = replayed(unscheduled(start, sizes, own.target), text)

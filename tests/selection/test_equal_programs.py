@@ -45,3 +45,16 @@ def test_another_program_is_chosen_for_anew() -> None:
     first = one.consider({"M": 512, "K": 256, "N": 1024}, given, "h100")
 
     assert other.like(first, {"R": 512, "C": 256}, given, "h100") is None
+
+
+def test_dims_of_chunks_are_made_by_the_moves_and_are_no_sizes() -> None:
+    one, other, given = fused("M K", "K N"), fused("R C", "C S"), given_by("float16")
+    first = one.consider({"M": 64, "K": 8192, "N": 128}, given, "h100")
+
+    made = other.like(first, {"R": 64, "C": 8192, "S": 128}, given, "h100")
+
+    assert first.best.scheduled
+    assert "chunk" in first.best.scheduled.schedule
+    assert made is not None
+    assert made.best.scheduled
+    assert {*made.best.scheduled.known} == {"R", "C", "S"}
