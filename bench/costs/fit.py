@@ -59,8 +59,8 @@ NEUTRAL = Coefficients(
     exchange=100.0, unrolled=2.0, start=5e-7,
 )  # fmt: skip
 
-# fitted to products in turn, and to folds across rows; pairs that spill take no part
-FIXED = ("between", "held", "spill")
+# fitted to products in turn, to folds across rows and to convolutions; pairs that spill take no part
+FIXED = ("between", "held", "place", "spill")
 
 Fitted = TypeVar("Fitted", bound=Any)
 Predict = Callable[[Measured, str, Fitted], float]

@@ -21,7 +21,12 @@ class Counts:
 
 def test_tables_hold_a_time_for_each_size():
     known = tables(Counts())
-    assert len(known) == 2 + 2 * len(CONVOLUTIONS)
+    others = ["product", "product_odd", "attention", "attention_causal"]
+    assert [*known][: len(others)] == others
+    assert len(known) == len(others) + 2 * len(CONVOLUTIONS)
+    assert known["attention"][1](2, 3, 5, 4) == 2 * 3 * 4, "elements made, by this stand-in"
+    assert known["attention_causal"][1](2, 3, 4) == 2 * 3 * 4
+    assert known["attention"][1](128, 16384, 16384, 128) == 0.0, "too large"
     grid, measure = known["transposed_channels_last"]
     times = [float(n) for n in range(prod(map(len, grid.values())))]
     assert tomllib.loads(table("t", grid, times))["t"] == {
