@@ -59,7 +59,7 @@ NEUTRAL = Coefficients(
     exchange=100.0, unrolled=2.0, start=5e-7,
 )  # fmt: skip
 
-# fitted to products in turn, to folds across rows and to convolutions; pairs that spill take no part
+# fitted to products in turn, folds across rows and convolutions; pairs that spill take no part
 FIXED = ("between", "held", "place", "spill")
 
 Fitted = TypeVar("Fitted", bound=Any)

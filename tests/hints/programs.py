@@ -164,7 +164,7 @@ SAVED = (
     Tried("bb.select chooses again", lambda: loaded().explain(), lambda: select()().explain()),
     Tried("bb.select chooses again", lambda: loaded().lower_bound_us,
           lambda: select()().lower_bound_us),
-    Tried("compile the program again", lambda: loaded().cost(), lambda: select()().cost()),
+    Tried("bb.select chooses again", lambda: loaded().cost(), lambda: select()().cost()),
     Tried("save the compiled program again", damaged, loaded),
     Tried("define it at the top of a module", stored(lambda x: np.sort(x)), stored(sorted_rows)),
 )  # fmt: skip

@@ -192,7 +192,8 @@ def test_every_rule_has_side_conditions_with_sentences():
         found = conditions(rule)
         assert found, rule.name
         assert all(name and sentence.endswith(".") for name, sentence in found)
-    names = [name for name, _ in conditions(RULES[7])]
+    (fuse_maps,) = (rule for rule in RULES if rule.name == "fuse-maps")
+    names = [name for name, _ in conditions(fuse_maps)]
     assert names == [
         "different dims", "first iteration gone", "edge not item by item", "indirect path",
     ]  # fmt: skip
