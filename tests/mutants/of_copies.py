@@ -79,8 +79,8 @@ def extensions() -> tuple[Mutant, ...]:
                "if value.node in pulled and value in graph.output_values:", "if False:", "cases"),
         Mutant("over copies: meets no map", rule, file,
                "or _feeds_no_map_inside(graph, pulled, position)", "", "cases"),
-        Mutant("over copies: what stands between stays", rule, file,
-               "if graph.reaches(first, at) and graph.reaches(at, last):", "if False:", "cases"),
+        Mutant("over copies: what stands between stays", rule, "extension",
+               "if graph.reaches(n, last)}", "if False}", "cases"),
     )  # fmt: skip
 
 
