@@ -186,11 +186,9 @@ def test_the_readme_quotes_the_raw_data(ratios):
 
 @pytest.fixture(scope="module")
 def ratios():
-    """The fastest peer's time over ours, by case: the last measurement of each."""
-    folder = ROOT / "bench" / "results" / "2026-11-28-h100-all"
-    again = (folder / "again.jsonl").read_text("utf-8").splitlines()
-    found = [*records_of(folder), *map(json.loads, again)]
-    return {record["key"]: ratio(record) for record in found}
+    """The fastest peer's time over ours, by case."""
+    folder = ROOT / "bench" / "results" / "2026-11-28-h100-evening"
+    return {record["key"]: ratio(record) for record in records_of(folder)}
 
 
 def test_every_function_and_refusal_is_listed(generated):
