@@ -19,13 +19,14 @@ def rows_of_pairs(places: Places, view: View, lanes: Lanes) -> tuple[str, str]:
     """The pointers to whole rows of a tile with ``lanes``, and their mask, if any."""
     dim, others = lanes[-1], lanes[:-1]
     address = places.address(view, lanes)
-    columns = f"({places.edge(dim, FIRST)} * 2 + tl.arange(0, {places.block(dim)} * 2)).to(INDEX)"
+    first = f"tl.cast({places.edge(dim, FIRST)}, INDEX) * 2"  # twice a number of 32 bits
+    columns = f"({first} + tl.arange(0, {places.block(dim)} * 2))"
     row = f"{columns}{spread((dim,), lanes)}"
     last = max(address.along)
     address.along[last] = row, "", address.along[last][2]
     tests = [places.mask(others, lanes, view)] if others else []
     if places.mask((dim,), (dim,)):
-        tests.append(f"({row} < {places.size(dim)} * 2)")
+        tests.append(f"({row} < tl.cast({places.size(dim)}, INDEX) * 2)")
     return address.text(), " & ".join(filter(None, tests))
 
 
