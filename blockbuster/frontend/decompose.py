@@ -72,6 +72,8 @@ def decompose(program: ArrayProgram) -> Primitives:
         if equation.hint and result.value >= start:  # the user's word names what the op computes
             made_last = recorder.primitives[result.value]
             recorder.primitives[result.value] = replace(made_last, hint=equation.hint)
+        if equation.is_stored:
+            recorder.stored.add(result.value)
         units = (None,) * (len(equation.shape) - len(result.axes))  # of a constant array
         made[Value(position)] = Ref(result.value, (*units, *result.axes))
     outputs = tuple(

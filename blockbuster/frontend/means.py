@@ -2,6 +2,10 @@
 
 The mean along an axis of means along another is the sum of their sums over both numbers. A kernel
 then folds all elements of a tile at once (emit/closing/fold_together.py), and divides one number.
+
+That holds without overflow: sums of large means may be infinite where the means are not. So means
+are put together only where one call runs over several axes, of which eager execution adds up all,
+too: where neither torch stores the first means, nor are they made in another line of the user's.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 def sum_behind(recorder: Recorder, ref: Ref) -> tuple[Ref, Expr]:
     """The sums behind an array of means, and what makes a mean of each; else the array itself."""
     made = recorder.primitives[ref.value]
+    if ref.value in recorder.stored or made.where != recorder.where:
+        return ref, Arg(0)
     if isinstance(made.op, Apply) and len(made.operands) == 1 and _is_quotient(made.op.expr):
         (total,) = made.operands
         summed = recorder.primitives[total.value].op
@@ -24,8 +30,8 @@ def sum_behind(recorder: Recorder, ref: Ref) -> tuple[Ref, Expr]:
 
 
 def _is_quotient(expr: Expr) -> bool:
-    """True for an operand over sizes, one after the other."""
+    """True for an operand over sizes, one after the other, as means have them."""
     match expr:
-        case Call("div", (left, Size() | Const())):
+        case Call("div", (left, Size() | Const(1.0))):
             return left == Arg(0) or _is_quotient(left)
     return False

@@ -162,6 +162,8 @@ class Recorder:
         self.primitives: list[Primitive] = []
         self._own: list[str] = []
         self.where: SourceLine | None = None
+        self.stored: set[int] = set()
+        """Values that eager execution stores, and rounds."""
 
     def shape(self, ref: Ref) -> Shape:
         """The shape that a view shows."""

@@ -33,6 +33,7 @@ OTHERS = {
     "several elements": ("units A", "units B"),
     "no spread": ("c: f32[M 2, A] = b", "c: f32[M 2, A] = b + 1"),
     "another dtype": ("b: f32[M 2] = row_max(a)", "b: f16[M 2] = row_max(a)"),
+    "it changed": ("d: f32[M 2] = row_max(c)", "b max= b\n        d: f32[M 2] = row_max(c)"),
     "it changes": ("d: f32[M 2] = row_max(c)", "d: f32[M 2] = row_max(c)\n        b max= d"),
 }
 

@@ -54,6 +54,28 @@ def test_what_is_accessed_as_rows_is_right(columns):
     np.testing.assert_allclose(out, expected, rtol=2e-3, atol=2e-3)
 
 
+def with_zero_rows(x, y):
+    """Zeros before the first row and behind the last one, at places that have no lanes."""
+    padded = bb.pad(x, ((1, 1), (0, 0)))
+    return padded[:, None, ::2] * 2.0 + padded[:, None, 1::2] * y
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("columns", [16, 13])
+def test_rows_of_zeros_around_an_array_are_not_read(columns):
+    derivation = bb.fuse(bb.lower(bb.trace(with_zero_rows, x="N D", y="A M B")))
+    sizes = dict(N=3, D=2 * columns, A=5, M=7, B=columns)
+    kernel = bb.emit(derivation, sizes, "float32", "sm_90")
+    random = np.random.default_rng(columns)
+    x, y = random.normal(size=(3, 2 * columns)), random.normal(size=(5, 7, columns))
+    (out,) = run_interpreted(
+        kernel, {"x": x.astype(np.float32), "y": y.astype(np.float32)}
+    ).values()
+
+    assert any(paired(kernel.tile_program))
+    np.testing.assert_allclose(out, with_zero_rows(x, y), rtol=1e-5, atol=1e-5)
+
+
 def test_rows_are_copied_many_elements_at_a_time():
     kernel = emitted(16)
     alone = kernel.tile_program.show().replace(" paired", "")

@@ -32,7 +32,7 @@ def drop_unit_folds(nest: Nest, around: Around) -> Nest:
 
 
 def not_the_same(spread: Stmt | None, fold: Let, behind: Sequence[Stmt], tiling: Tiling) -> str:
-    """Why ``fold`` does not give what ``spread`` reads, for the statements ``behind``, or ""."""
+    """Why ``fold`` does not give what ``spread`` reads, for what stands ``behind`` that, or ""."""
     if not (isinstance(fold.op, Functional) and fold.op.name in MONOID_OF):
         return f"{fold.target.name} is no fold of rows"
     if not tiling.is_unit(fold.args[0].axes[-1]):
@@ -50,19 +50,19 @@ def not_the_same(spread: Stmt | None, fold: Let, behind: Sequence[Stmt], tiling:
 def _dropped(body: tuple[Stmt, ...], uses: Uses, alias: dict[Tile, Tile]) -> tuple[Stmt, ...]:
     """``body`` without such folds; ``alias`` notes for each of them the tile that it repeats."""
     out: list[Stmt] = []
-    makers: dict[Tile | None, Stmt] = {}
+    makers: dict[Tile | None, tuple[int, Stmt]] = {}
     for at, stmt in enumerate(body):
         stmt = renamed(stmt, alias)
         if isinstance(stmt, For):
             stmt = with_parts(stmt, body=_dropped(stmt.body, uses, alias))
         if isinstance(stmt, Let) and len(stmt.args) == 1 and stmt.args[0].axes:
-            spread = makers.get(stmt.args[0])
-            if not not_the_same(spread, stmt, body[at + 1 :], uses.tiling):
+            begun, spread = makers.get(stmt.args[0], (0, None))
+            if not not_the_same(spread, stmt, body[begun + 1 :], uses.tiling):
                 assert isinstance(spread, Let)
                 alias[stmt.target] = spread.args[0]
                 if len(uses.of(spread.target)) == 1:
                     out.remove(spread)
                 continue
-        makers[defined(stmt)] = stmt
+        makers[defined(stmt)] = at, stmt
         out.append(stmt)
     return same_or(body, tuple(out))

@@ -39,7 +39,7 @@ def not_a_pair(one: Load | Store, other: Stmt, between: Sequence[Stmt], tiling: 
     if not isinstance(other, type(one)) or one.view.buffer != other.view.buffer:
         return "they are not two loads or two stores of one array"
     view, tile = one.view, accessed(one)
-    if view.buffer.dtype == TRUTH or (isinstance(one, Load) and one.columns):
+    if view.buffer.dtype == TRUTH or any(isinstance(s, Load) and s.columns for s in (one, other)):
         return f"{view.buffer.name} is loaded in a way of its own"
     places = {_place(view, tiling.lanes(tile)), _place(other.view, tiling.lanes(accessed(other)))}
     if places != {0, 1}:

@@ -24,7 +24,7 @@ def rows_of_pairs(places: Places, view: View, lanes: Lanes) -> tuple[str, str]:
     row = f"{columns}{spread((dim,), lanes)}"
     last = max(address.along)
     address.along[last] = row, "", address.along[last][2]
-    tests = [places.mask(others, lanes, view)] if others else []
+    tests = [places.mask(others, lanes, view)]  # of padded axes, too, that have no lanes
     if places.mask((dim,), (dim,)):
         tests.append(f"({row} < tl.cast({places.size(dim)}, INDEX) * 2)")
     return address.text(), " & ".join(filter(None, tests))
