@@ -214,7 +214,8 @@ class Fused:
 
     def _considered(self, setting: Setting, one_kernel: bool, limit: float) -> Considered:
         refusals, found = Refusals(), list[Choice]()
-        made = {} if limit == inf or self._refused else self._least_at_a_glance(setting, refusals)
+        usual = limit == inf or one_kernel or self._refused
+        made = {} if usual else self._least_at_a_glance(setting, refusals)
         for choice in made.values():
             if (least := choice.least / PRIORS.glance_far) > limit:
                 rest = partial(self._considered, setting, one_kernel)
