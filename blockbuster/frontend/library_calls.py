@@ -136,10 +136,14 @@ class LibraryAttention:
         made = in_order(made, [self.q_axes.index(axis) for axis in range(len(self.q_axes))])
         return made if is_tensor(q) else np.asarray(made)
 
-    def extents(self, q: Sequence[int], k: Sequence[int]) -> tuple[int, int, int, int]:
-        """The products of batches, the rows, the keys and the columns, for these shapes."""
+    def extents(
+        self, q: Sequence[int], k: Sequence[int], v: Sequence[int]
+    ) -> tuple[int, int, int, int, int]:
+        """The products of batches, the rows, the keys, the columns of keys and those of values, for
+        these shapes.
+        """
         *batches, rows, columns = [q[axis] for axis in self.q_axes]
-        return prod(batches), rows, k[self.k_axes[-2]], columns
+        return prod(batches), rows, k[self.k_axes[-2]], columns, v[self.v_axes[-1]]
 
 
 def is_library(fn: object) -> bool:

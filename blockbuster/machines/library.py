@@ -125,12 +125,14 @@ class Library:
         return (self.product_odd if odd else self.product).at(m, n, k)
 
     def attention_us(
-        self, batches: int, rows: int, keys: int, columns: int, *, is_causal: bool
+        self, batches: int, rows: int, keys: int, columns: int, values: int, *, is_causal: bool
     ) -> float:
-        """Microseconds of attention of rows of so many columns to so many keys. Causal, but not
-        square: infinite, for it was not measured; and for more columns than were.
+        """Microseconds of attention of rows of so many columns to so many keys, with as many
+        ``values`` each. Infinite for what was not measured: other numbers of values, more columns,
+        columns of odd lengths, and a causal mask that is not square.
         """
-        if columns > self.attention.axes[-1][-1] or (is_causal and rows != keys):
+        odd = columns % IN_ONE_LOAD or columns > self.attention.axes[-1][-1]
+        if odd or values != columns or (is_causal and rows != keys):
             return inf
         if is_causal:
             return self.attention_causal.at(batches, rows, columns, powers=(1, 2, 1))

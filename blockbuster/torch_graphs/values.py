@@ -88,7 +88,20 @@ def is_made_of_sizes(node: Node) -> bool:
 
 def is_free(node: Node) -> bool:
     """True if the node may as well be computed once more: a view, or made of no tensor."""
-    return is_view(node) or not tensors(node.all_input_nodes)
+    return is_view(node) or not _reads_tensors(node)
+
+
+def _reads_tensors(node: Node) -> bool:
+    """True if the node depends on a tensor that the graph is given, or holds."""
+    seen, left = set[Node](), [node]
+    while left:
+        one = left.pop()
+        if one.op in ("placeholder", "get_attr") and tensors([one]):
+            return True
+        if one not in seen:
+            seen.add(one)
+            left += one.all_input_nodes
+    return False
 
 
 def is_plain(graph: Graph) -> bool:

@@ -91,7 +91,7 @@ def test_heads_behind_rows_are_read_where_they_lie():
     q, k, v = (x.transpose(1, 2).contiguous() for x in three(2, 3))
     (call,) = checked(heads, q, k, v)
     assert call == LibraryAttention((0, 2, 1, 3), (0, 2, 1, 3), (0, 2, 1, 3), 0.0, is_causal=False)
-    assert call.extents(q.shape, k.shape) == (6, 5, 7, 4)
+    assert call.extents(q.shape, k.shape, v.shape) == (6, 5, 7, 4, 6)
     assert call(q, k, v).shape == (2, 5, 3, 6), "the result lies as q does"
 
 
@@ -132,6 +132,7 @@ REFUSED = {
     "a mask of finite numbers": finite,
     "softmax of columns": lambda q, k, v: torch.softmax(q @ k.mT, -2) @ v,
     "a scale by another size": scaled_by_values,
+    "a negative scale": lambda q, k, v: torch.softmax(q @ k.mT * -0.5, -1) @ v,
     "a scale of nothing": lambda q, k, v: torch.softmax(q @ k.mT * 0.0, -1) @ v,
     "keys without the first": windows_of_keys,
 }
@@ -153,13 +154,14 @@ def test_one_row_or_fewer_heads_of_keys_are_none():
 
 def test_times():
     library = library_of(built_in("h100"))
-    square = library.attention_us(32, 4096, 4096, 128, is_causal=False)
-    half = library.attention_us(32, 4096, 4096, 128, is_causal=True)
+    square = library.attention_us(32, 4096, 4096, 128, 128, is_causal=False)
+    half = library.attention_us(32, 4096, 4096, 128, 128, is_causal=True)
     assert 0.5 < half / square < 0.75
-    assert library.attention_us(32, 4096, 1024, 128, is_causal=True) == math.inf
-    assert library.attention_us(32, 4096, 4096, 256, is_causal=False) == math.inf
-    beyond = library.attention_us(32, 32768, 32768, 128, is_causal=True)
-    assert beyond == pytest.approx(4 * library.attention_us(32, 16384, 16384, 128, is_causal=True))
+    for sizes in ((4096, 1024, 128, 128), (64, 64, 256, 256), (64, 64, 100, 100), (64, 64, 64, 8)):
+        assert library.attention_us(32, *sizes, is_causal=True) == math.inf
+    largest = library.attention_us(32, 16384, 16384, 128, 128, is_causal=True)
+    beyond = library.attention_us(32, 32768, 32768, 128, 128, is_causal=True)
+    assert beyond == pytest.approx(4 * largest)
 
 
 def test_a_call_is_chosen_where_it_is_faster_and_the_host_keeps_up():

@@ -95,6 +95,18 @@ def test_one_operator_that_is_refused_is_told_and_the_rest_compiled():
     assert [text.split(":")[0] for text in told[1:]] == ["piece0", "piece3"]
 
 
+def test_constants_that_gradients_need_are_made_outside_of_pieces():
+    def attend(x):
+        hidden = torch.ones(4, 4).tril() == 0
+        return (x @ x.t()).masked_fill(hidden, -torch.inf).softmax(-1) @ x
+
+    x = torch.arange(16.0).reshape(4, 4) / 16
+    given, eagers = (x.clone().requires_grad_() for _ in range(2))
+    compiled(attend, strict=True)[0](given).sum().backward()
+    attend(eagers).sum().backward()
+    torch.testing.assert_close(given.grad, eagers.grad)
+
+
 def test_strict_raises_instead():
     ours, _ = compiled(Sorted(), strict=True)
     with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=r"TraceError.*\n.*sort"):

@@ -19,8 +19,10 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: float = 1, alpha: flo
 
 
 def _added(input: Array, product: Array, beta: float, alpha: float) -> Array:
-    added = input if beta == 1 else beta * input
-    return added + (product if alpha == 1 else alpha * product)
+    made = product if alpha == 1 else alpha * product
+    if beta == 0:  # what is added is not looked at: it may be NaN
+        return made
+    return (input if beta == 1 else beta * input) + made
 
 
 def addbmm(

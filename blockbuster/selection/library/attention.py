@@ -115,12 +115,15 @@ def _unscaled(program: ArrayProgram, scores: Operand) -> tuple[Equation | None, 
 
 
 def _times(program: ArrayProgram, product: Equation, scale: Operand) -> float | None:
-    """A scale as the call has it; None if that is another one than a number, or the usual one."""
+    """A scale as the call has it; None if that is neither the usual one nor a positive number: with
+    another one torch's kernels may take the maximum of a row at the wrong end.
+    """
     rows = product.operands[0]
     assert isinstance(rows, Value), "a product is one of arrays"
     if scale == call("pow", Size(str(program.shape_of(rows)[-1])), -0.5):
         return 0.0
-    return scale.value or None if isinstance(scale, Const) else None
+    is_number = isinstance(scale, Const) and 0.0 < scale.value < math.inf
+    return scale.value if is_number and isinstance(scale, Const) else None
 
 
 def _side(program: ArrayProgram, extents: Extents, operand: Operand) -> _Side | None:

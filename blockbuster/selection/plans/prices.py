@@ -78,16 +78,17 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
         return [sizes[size_class(dim)] if dim else 1 for dim in axes]
 
     arrays = ((part.pieces.inputs[seen.array], seen.order) for seen in call.operands)
-    x, w, *_ = (extents([axes[at] for at in order if at is not None]) for axes, order in arrays)
+    shapes = [extents([axes[at] for at in order if at is not None]) for axes, order in arrays]
+    x, w = shapes[:2]
     made = prod(extents(call.axes[0]))
     if isinstance(call.fn, LibraryProduct):
         m, n, k = call.fn.extents(x, w)
         taken, operations = library.product_us(m, n, k), 2.0 * made * k
     elif isinstance(call.fn, LibraryAttention):
-        of_scores = call.fn.extents(x, w)
-        taken = library.attention_us(*of_scores, is_causal=call.fn.is_causal)
+        of_rows = call.fn.extents(x, w, shapes[2])
+        taken = library.attention_us(*of_rows, is_causal=call.fn.is_causal)
         taken = max(taken, PRIORS.attention_by_host_us)
-        operations = 4.0 * prod(of_scores) / (2 if call.fn.is_causal else 1)
+        operations = 4.0 * prod(of_rows[:-1]) / (2 if call.fn.is_causal else 1)
     else:
         assert isinstance(call.fn, LibraryConvolution), "the other call"
         of = Convolution(*call.fn.extents(x, w, made), call.fn.channels_last, bool(call.fn.more))
