@@ -61,8 +61,7 @@ def decompose(program: ArrayProgram) -> Primitives:
         return recorder.unary("whole", made[operand], hint="n") if whole else made[operand]
 
     for position, equation in enumerate(program.equations):
-        recorder.where = equation.where
-        start = len(recorder.primitives)
+        recorder.where, start = equation.where, len(recorder.primitives)
         try:
             terms = tuple(term(equation, at) for at in range(len(equation.operands)))
             result = ARRAY_OPS[equation.op](recorder, equation, terms)
@@ -72,8 +71,7 @@ def decompose(program: ArrayProgram) -> Primitives:
         if equation.hint and result.value >= start:  # the user's word names what the op computes
             made_last = recorder.primitives[result.value]
             recorder.primitives[result.value] = replace(made_last, hint=equation.hint)
-        if equation.is_stored:
-            recorder.stored.add(result.value)
+        recorder.stored |= {result.value} if equation.is_stored else set()
         units = (None,) * (len(equation.shape) - len(result.axes))  # of a constant array
         made[Value(position)] = Ref(result.value, (*units, *result.axes))
     outputs = tuple(
