@@ -31,9 +31,10 @@ def stage(torch, monkeypatch):
     """A function's plan for a GPU, for arrays on the CPU, with kernels that only note a start."""
     gpu = Device(torch)
 
-    def make(function, *arrays, constant=()):
+    def make(function, *arrays, constant=(), library=True):
         log = []
-        plan = bb.jit(machine="h100", constant=constant)(function).plan_for(*arrays)
+        jitted = bb.jit(machine="h100", constant=constant, library=library)(function)
+        plan = jitted.plan_for(*arrays)
         for file in plan.files:
             gpu.put_into(load_module(file.text), log, monkeypatch)
         return Stage(plan, gpu, log)

@@ -1,6 +1,7 @@
 """Errors of plans with calls of a library, in Triton's interpreter, as JSON."""
 
 import json
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -9,8 +10,12 @@ import torch
 import blockbuster as bb
 from blockbuster.machines.library import Library
 from blockbuster.runtime.run_plan import run_in_interpreter
+from blockbuster.selection.priors import PRIORS
 
 F = torch.nn.functional
+
+
+GIVEN_AWAY = replace(PRIORS, attention_by_host_us=-1e4)
 
 
 class Generous(Library):
@@ -87,6 +92,7 @@ def error(fn, shapes, calls):
     with (
         patch("blockbuster.selection.plans.prices.library_of", lambda _: Generous()),
         patch("blockbuster.selection.plans.forms.library_of", lambda _: Generous()),
+        patch("blockbuster.selection.plans.prices.PRIORS", GIVEN_AWAY),
     ):
         plan = bb.select(program, sizes, machine="h100")
     assert len(plan.calls) == calls, [call.name for call in plan.calls]
