@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 
 from blockbuster.errors import BlockbusterError
-from tests.hints import arrays, checks, kernels, programs, sizes, tensors, tools
+from tests.hints import arrays, checks, graphs, kernels, programs, sizes, tensors, tools
 from tests.hints.sites import lines_of, sites
 from tests.hints.untried import UNTRIED
 
-MODULES = (sizes, arrays, tensors, kernels, checks, programs, tools)
+MODULES = (sizes, arrays, tensors, graphs, kernels, checks, programs, tools)
 CASES = tuple(case for module in MODULES for case in module.CASES)
 
 
