@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from blockbuster.machines.library import library_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
-from tests.selection.calls import calls_of, traced, with_calls  # noqa: E402 - it imports torch
+from tests.selection import calls  # noqa: E402 - it imports torch
 
 F = torch.nn.functional
 attend = F.scaled_dot_product_attention
@@ -32,16 +33,9 @@ def three(*batches, rows=5, keys=7, columns=4, values=6):
 
 def checked(fn, *arrays):
     """The attention among the calls; with them the program computes the same."""
-    program, named = traced(fn, *arrays)
-    found = with_calls(program)
-    if found is not None:
-        expected, given = (
-            one.numpy({given.name: named[given.name].numpy() for given in one.inputs})
-            for one in (program, found)
-        )
-        for name, value in expected.items():
-            np.testing.assert_allclose(given[name], value, rtol=1e-4, atol=1e-5)
-    return [fn for fn in calls_of(found) if isinstance(fn, LibraryAttention)]
+    close = partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5)
+    found = calls.checked(fn, *arrays, same=close)
+    return [fn for fn in found if isinstance(fn, LibraryAttention)]
 
 
 def by_hand(q, k, v):
@@ -146,7 +140,8 @@ def test_others_are_none(case):
 def test_one_row_or_fewer_heads_of_keys_are_none():
     q, k, v = three(2, 3)
     one_row = bb.trace(lambda q, k, v: attend(q, k, v), q="H 1 D", k="H N D", v="H N D")
-    assert not any(isinstance(fn, LibraryAttention) for fn in calls_of(with_calls(one_row)))
+    found = calls.calls_of(calls.with_calls(one_row))
+    assert not any(isinstance(fn, LibraryAttention) for fn in found)
     assert not checked(lambda q, k, v: attend(q, k, v), q, k[:, :1], v[:, :1])
     five = three(2, 2, 3)
     assert not checked(lambda q, k, v: attend(q, k, v), *five), "three axes of batches"

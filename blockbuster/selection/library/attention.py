@@ -122,8 +122,7 @@ def _times(program: ArrayProgram, product: Equation, scale: Operand) -> float | 
     assert isinstance(rows, Value), "a product is one of arrays"
     if scale == call("pow", Size(str(program.shape_of(rows)[-1])), -0.5):
         return 0.0
-    is_number = isinstance(scale, Const) and 0.0 < scale.value < math.inf
-    return scale.value if is_number and isinstance(scale, Const) else None
+    return scale.value if isinstance(scale, Const) and 0.0 < scale.value < math.inf else None
 
 
 def _side(program: ArrayProgram, extents: Extents, operand: Operand) -> _Side | None:
