@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.closing.order import tidied
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Applied, Site
+from blockbuster.emit.schedule.site import Applied, Site, loops_of
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.scans import why_broken
@@ -142,3 +142,14 @@ def no_such_place(move: Move, site: Site) -> str:
     """Why ``move`` does not apply: the program has no such place."""
     where = f"there is no {site}" if str(site) else "it names no place"
     return f"{where}: {move.name} takes {move.takes}"
+
+
+class LoopMove(Move):
+    """A move of a loop: it may be applied wherever ``why_not`` says nothing without arguments."""
+
+    takes: ClassVar[str] = LOOP
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        for site, _ in loops_of(scheduled.draft):
+            if not self.why_not(scheduled, site):
+                yield site

@@ -16,12 +16,12 @@ on the grid: it has to leave the grid, because its iterations differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.base import LoopMove, no_such_place
 from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
 from blockbuster.emit.schedule.dead_iterations import stored_when
 from blockbuster.emit.schedule.narrow import (
@@ -32,7 +32,7 @@ from blockbuster.emit.schedule.narrow import (
     writer_of,
 )
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, of_body, with_body
+from blockbuster.emit.schedule.site import Site, loop_at, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import SpanWriter
 from blockbuster.emit.tile.program import (
     For,
@@ -49,17 +49,10 @@ from blockbuster.ir.expr import Const
 from blockbuster.ir.ops import Pointwise
 
 
-class Fill(Move):
+class Fill(LoopMove):
     """Let a loop that stores compute only the blocks in which its mask is true somewhere."""
 
     name: ClassVar[str] = "fill"
-    takes: ClassVar[str] = LOOP
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loops that store known numbers, and change nothing else, where a mask is false."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Under a dead mask all that is stored is known, and the mask bounds where that is."""

@@ -22,10 +22,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.base import LoopMove, no_such_place
 from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.schedule.site import Site, loop_at
 from blockbuster.emit.schedule.two_parts import TwoParts, has_axis, named_in
 from blockbuster.emit.schedule.walk import not_in_any_order
 from blockbuster.emit.tile.dataflow import (
@@ -57,17 +57,10 @@ DOT = Functional("dot")
 PAIR = 2
 
 
-class Jam(Move):
+class Jam(LoopMove):
     """Run two blocks of a loop of the grid together, statement by statement."""
 
     name: ClassVar[str] = "jam"
-    takes: ClassVar[str] = LOOP
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loops that the grid runs block by block, around loops in which two blocks share loads."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The grid runs the loop, its blocks come in pairs, and two of them can alternate."""

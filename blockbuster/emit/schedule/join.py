@@ -14,15 +14,14 @@ its own, computed once for each block. Costs wide loads and stores along the axe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.base import LoopMove, no_such_place
 from blockbuster.emit.schedule.group_heads import varying
 from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.schedule.site import Site, loop_at
 from blockbuster.emit.schedule.two_parts import named_in, on_axes
 from blockbuster.emit.tile.dataflow import mapped, retargeted
 from blockbuster.emit.tile.names import dim_word
@@ -50,17 +49,10 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, Run, Share, Strided, shares_of
 
 
-class Join(Move):
+class Join(LoopMove):
     """Run a loop and the one right inside it as one, whose blocks are rows of tiles."""
 
     name: ClassVar[str] = "join"
-    takes: ClassVar[str] = LOOP
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The outer ones of two loops of the grid whose dims can be joined."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Nothing but rows of tiles depends on either of the two dims."""

@@ -24,7 +24,7 @@ from functools import lru_cache, reduce
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place
+from blockbuster.emit.schedule.base import Args, LoopMove, no_such_place
 from blockbuster.emit.schedule.bounds import Range
 from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
 from blockbuster.emit.schedule.dead_iterations import changes_something
@@ -45,21 +45,14 @@ ALONE = "alone"
 """The word of a schedule that asks for no nest before."""
 
 
-class Narrow(Move):
+class Narrow(LoopMove):
     """Let a loop run over the blocks only in which its masks are true somewhere.
 
     ``alone``: as far as it is known without a nest before that looks through data.
     """
 
     name: ClassVar[str] = "narrow"
-    takes: ClassVar[str] = LOOP
     form: ClassVar[str] = f"[{ALONE}]"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loops with a mask that bounds them."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site):
-                yield site
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """As it is, and without a nest before where that bounds the loop, too."""

@@ -10,32 +10,25 @@ mask have, the longest programs start first and the last ones to run are short. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place
+from blockbuster.emit.schedule.base import Args, LoopMove, no_such_place
 from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_nest
+from blockbuster.emit.schedule.site import Site, loop_at, with_nest
 from blockbuster.emit.tile.program import TileProgram
 
 LAST_FIRST = ("last", "first")
 """The words of a schedule that ask for it."""
 
 
-class OrderBlocks(Move):
+class OrderBlocks(LoopMove):
     """Start the programs of the last block of a dim first."""
 
     name: ClassVar[str] = "order"
-    takes: ClassVar[str] = LOOP
     form: ClassVar[str] = "last first"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loops on the grid whose blocks are taken from the first to the last."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop is one of those that the grid runs."""

@@ -20,17 +20,16 @@ blocks; costs the code of another loop, which starts its loads when it begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.base import LoopMove, no_such_place
 from blockbuster.emit.schedule.conditions import Formulas, conditions
 from blockbuster.emit.schedule.known_masks import under
 from blockbuster.emit.schedule.narrow import is_masked, no_mask, replaced_by, writer_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, of_body, with_body
+from blockbuster.emit.schedule.site import Site, loop_at, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import SpanWriter
 from blockbuster.emit.schedule.whole_blocks import whole_blocks
 from blockbuster.emit.tile.chains import chained
@@ -41,17 +40,10 @@ from blockbuster.emit.tile.spanned import parts_of
 from blockbuster.emit.tile.tiling import tiling_of
 
 
-class Part(Move):
+class Part(LoopMove):
     """Let the blocks of a loop that its masks leave whole run without them."""
 
     name: ClassVar[str] = "part"
-    takes: ClassVar[str] = LOOP
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loops with a mask that is known to be true in all of some blocks."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Something is known, before the loop, of where its masks leave all points."""

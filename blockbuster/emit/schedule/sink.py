@@ -13,32 +13,24 @@ no loop. In chunks (``chunk``) it is done once per chunk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.hoist import MOVING
-from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.base import LoopMove, no_such_place
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.site import Site, loop_at, with_body
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.program import For, Load, Stmt, TileProgram
 
 Body = tuple[Stmt, ...]
 
 
-class Sink(Move):
+class Sink(LoopMove):
     """Make what stands before a parallel loop in each of its iterations."""
 
     name: ClassVar[str] = "sink"
-    takes: ClassVar[str] = LOOP
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Parallel loops that are the grid's but for loads and operators before them."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop is the last of what the grid runs, and what stands before it can be repeated."""

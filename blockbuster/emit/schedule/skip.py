@@ -28,13 +28,13 @@ from functools import reduce
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.base import LoopMove, no_such_place
 from blockbuster.emit.schedule.conditions import Formulas
 from blockbuster.emit.schedule.narrow import Emptying, emptying, replaced_by
 from blockbuster.emit.schedule.narrow import around as what_is_around
 from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, of_body, with_body
+from blockbuster.emit.schedule.site import Site, loop_at, of_body, with_body
 from blockbuster.emit.tile.dataflow import fresh_names, workspaces_in_order
 from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
@@ -60,17 +60,10 @@ from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim
 
 
-class Skip(Move):
+class Skip(LoopMove):
     """Let a loop run over the blocks only in which masks in memory are true somewhere."""
 
     name: ClassVar[str] = "skip"
-    takes: ClassVar[str] = LOOP
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loops with a mask in memory that empties iterations."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Iterations change nothing where truth values in memory say so."""

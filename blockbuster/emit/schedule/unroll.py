@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.base import LoopMove, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.site import Site, loop_at, with_body
 from blockbuster.emit.schedule.two_parts import on_axes
 from blockbuster.emit.tile.dataflow import (
     defined,
@@ -55,17 +55,10 @@ MOST = 64
 """Iterations that are written out, at most: a text is read by people and compilers."""
 
 
-class Unroll(Move):
+class Unroll(LoopMove):
     """Write out the iterations of a serial loop."""
 
     name: ClassVar[str] = "unroll"
-    takes: ClassVar[str] = LOOP
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Serial loops over single elements whose number is known, with no loop inside."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The number of iterations is a fact, and they only load, compute and fold."""
