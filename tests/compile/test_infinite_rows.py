@@ -128,3 +128,12 @@ def test_hypot_of_numbers_whose_squares_overflow(dtype):
         found = bb.jit(lambda x, y: np.hypot(x, y))(mine, other)
         right = np.hypot(mine.astype(float), other.astype(float))
         np.testing.assert_allclose(found.astype(float), right, rtol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_zero_alone_times_nan_is_nan(dtype):
+    x, zero = np.array([[1, NAN, INF, 2]], dtype), np.zeros((1, 1), dtype)
+
+    for function in (lambda x, zero: x.T @ zero, lambda x, zero: zero @ x):
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(bb.jit(function)(x, zero), function(x, zero))

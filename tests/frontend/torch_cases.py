@@ -53,6 +53,9 @@ CASES: Mapping[str, list[Case]] = {
     "torch_gelu": on(lambda x: F.gelu(x, approximate="tanh"), F.gelu),
     "softplus": on(F.softplus, lambda x: F.softplus(40 * x, 2.0, 1.0)),
     "log_sigmoid": on(lambda x: F.logsigmoid(30 * x)),
+    "torch_sign": on(
+        torch.sign, lambda x: torch.where(x > 0, x, torch.nan).sgn(), lambda x: (x > 0).sign(),
+    ),
     "leaky_relu": on(F.leaky_relu, lambda x: F.leaky_relu(x, 0.2)),
     "elu": on(F.elu, lambda x: F.elu(x, alpha=0.5)),
     "celu": on(lambda x: F.celu(x, 0.5)),

@@ -263,7 +263,7 @@ ROWS = (
     Row(expm1, _GROUP, ("expm1",), torch=("expm1", "Tensor.expm1"), examples=_ANY),
     Row(logaddexp, _GROUP, ("logaddexp",), torch=("logaddexp", "Tensor.logaddexp"),
         examples=(*_PAIR, example("M N", 0.0))),
-    Row(sign, _GROUP, ("sign",), torch=("sign", "sgn", "Tensor.sign"), examples=_NUMBERS),
+    Row(sign, _GROUP, ("sign",), examples=_NUMBERS),
     Row(exp2, _GROUP, ("exp2",), torch=("exp2", "Tensor.exp2"), examples=_ANY),
     Row(log2, _GROUP, ("log2",), torch=("log2", "Tensor.log2"), examples=_POSITIVE, note=_ROUNDED),
     Row(log10, _GROUP, ("log10",), torch=("log10", "Tensor.log10"), examples=_POSITIVE,

@@ -19,6 +19,7 @@ from blockbuster.frontend.functions.pointwise import (
     log,
     maximum,
     minimum,
+    sign,
     trunc,
     where,
 )
@@ -154,6 +155,12 @@ def clamp_min(input: Array, min: Any) -> Array:
     return maximum(input, min)
 
 
+def torch_sign(input: Array) -> Array:
+    """1 for numbers above 0, -1 for numbers below 0, and 0 for 0 and for NaN."""
+    made = sign(input)
+    return where(input == input, made, 0) if getattr(input, "kind", "") == FLOAT else made
+
+
 def clamp_max(input: Array, max: Any) -> Array:
     """The smaller of ``x`` and a bound."""
     return minimum(input, max)
@@ -231,7 +238,7 @@ ROWS = (
     with_method(add, "add"), with_method(sub, "sub", "subtract"), with_method(rsub, "rsub"),
     with_method(div, "div", "divide", "true_divide"), with_method(frac, "frac"),
     torch_row(xlogy, "xlogy", "Tensor.xlogy", "special.xlogy"), with_method(logit, "logit"),
-    with_method(positive, "positive"),
+    with_method(positive, "positive"), with_method(torch_sign, "sign", "sgn"),
     with_method(addcmul, "addcmul"), with_method(addcdiv, "addcdiv"), with_method(lerp, "lerp"),
     with_method(clamp_min, "clamp_min"), with_method(clamp_max, "clamp_max"),
     with_method(torch_max, "max"), with_method(torch_min, "min"),

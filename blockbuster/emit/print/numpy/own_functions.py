@@ -98,7 +98,7 @@ HELPERS: dict[str, str] = {
         '    """a @ b.T; a small one is rounded once: in float32, libraries differ most there."""\n'
         "    if a.size * b.size > 262144 * a.shape[-1]:\n"
         "        return product(a, b, out)\n"
-        "    wide = np.dot(a.astype(np.float64, copy=False), b.T.astype(np.float64, copy=False))\n"
+        "    wide = a.astype(np.float64, copy=False) @ b.T.astype(np.float64, copy=False)\n"
         "    if out is None:\n"
         "        return wide.astype(dtype, copy=False)\n"
         "    out[...] = wide\n"
@@ -109,7 +109,7 @@ HELPERS: dict[str, str] = {
         '    """a @ b.T as a part of a sum; a small one is not rounded."""\n'
         "    if a.size * b.size > 262144 * a.shape[-1]:\n"
         "        return product(a, b)\n"
-        "    return np.dot(a.astype(np.float64, copy=False), b.T.astype(np.float64, copy=False))\n"
+        "    return a.astype(np.float64, copy=False) @ b.T.astype(np.float64, copy=False)\n"
     ),
     "replaced": (
         "def replaced(x, old, new):\n"

@@ -30,16 +30,15 @@ FUNCTIONAL_TEXT: dict[str, str] = {
     "row_prod": "{0}.prod(axis=-1, dtype=np.float64)",  # rounded once, as the library does
     "row_max": "{0}.max(axis=-1, initial=-np.inf)",
     "row_min": "{0}.min(axis=-1, initial=np.inf)",
-    "dot": "{0} @ {1}.T",
+    "dot": "{0} @ {1}.T",  # np.dot leaves out what a single 0 is multiplied by, NaN too
 }  # fmt: skip
 
-# the same of float64 alone, for which a product of small matrices is one call
-DOUBLE_TEXT = {
+# the same of float64 alone
+DOUBLE_TEXT = FUNCTIONAL_TEXT | {
     "row_sum": "np.add.reduce({0}, axis=-1)",
     "row_prod": "np.multiply.reduce({0}, axis=-1)",
     "row_max": "np.maximum.reduce({0}, axis=-1, initial=-np.inf)",
     "row_min": "np.minimum.reduce({0}, axis=-1, initial=np.inf)",
-    "dot": "{0}.dot({1}.T)",
 }
 
 INTO_TEXT = {"add": "np.add", "sub": "np.subtract", "mul": "np.multiply", "div": "np.divide"}
