@@ -83,7 +83,7 @@ def _slice(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
 def _strided(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
     """The axis, with the elements of the slice at the positions that the slice takes."""
     trace, axis, start, step = base.trace, params["axis"], params["start"], params["step"]
-    length, at = params["length"], places_along(base, axis)
+    length, at = params["length"], _places(base, axis)
     hit = _taken(base, at, axis, start, length, step)
     ours = trace.record("where", (hit, _behind(at, start), 0)) // step
     which = trace.record("where", (hit, ours, at + _number(base, length)))
@@ -99,7 +99,7 @@ def hits(
     x: TracedArray, axis: int, start: Length, length: Length, step: int = 1
 ) -> TracedArray:
     """The mask of the elements of ``x`` that a slice of an axis takes."""
-    return _along(_taken(x, places_along(x, axis), axis, start, length, step), x, axis)
+    return _along(_taken(x, _places(x, axis), axis, start, length, step), x, axis)
 
 
 def _taken(
@@ -118,7 +118,7 @@ def _taken(
     return hit
 
 
-def places_along(x: TracedArray, axis: int) -> TracedArray:
+def _places(x: TracedArray, axis: int) -> TracedArray:
     """The positions along an axis of ``x``."""
     extent = x.trace.dims.length(x.axes[axis])
     return x.trace.record("arange", (), {"size": extent.expr})
