@@ -62,7 +62,7 @@ def _sum(x: TracedArray, axis: int, keeps: bool, einsum: Einsum) -> TracedArray 
     equation = equation_of(product.array)
     if folded == UNIT or equation is None or equation.op != "mul":
         return None
-    factors = [operand for operand in equation.operands if isinstance(operand, Value)]
+    factors = equation.arrays
     if len(factors) < 2:
         return None
     first, second = (_before_views(_aligned(x, f, product.letters)) for f in factors)

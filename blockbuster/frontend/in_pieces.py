@@ -33,10 +33,8 @@ Axes = tuple[int, ...]
 
 def foldable(program: ArrayProgram, dim: Dim) -> bool:
     """True if all operators that look into ``dim`` fold it, so that it can be cut into pieces."""
-    shapes = [given.shape for given in program.inputs]
-    shapes += [equation.shape for equation in program.equations]
     looking = [e for e in program.equations if dim in looked_into(program, e)]
-    once = all(shape.count(dim) < 2 for shape in shapes)
+    once = all(shape.count(dim) < 2 for shape in program.shapes)
     return once and all(equation.op in FOLDS for equation in looking)
 
 
@@ -83,7 +81,7 @@ class _Passes:
     def fold(self, position: int, equation: Equation) -> None:
         """Compute an equation that folds the dim from pieces of its operands."""
         fold = FOLDS[equation.op]
-        operands = [o for o in equation.operands if isinstance(o, Value)]
+        operands = equation.arrays
         shape = self.program.shape_of(operands[0])
         axis = equation.param("axis", -1)
         axes = tuple(range(len(shape))) if axis is None else (axis % len(shape),)

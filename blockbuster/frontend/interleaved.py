@@ -9,13 +9,13 @@ here C and D for x, and C, D and G for O. Lines of both are moved whole then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from blockbuster.frontend.layout import Layout
-from blockbuster.frontend.primitives import Apply, Count, Primitive, Round, Source
+from blockbuster.frontend.primitives import Apply, Count, Fold, Primitive, Round, Source
 from blockbuster.frontend.strips import Along, Strips, strips_of
-from blockbuster.ir.types import size_class
+from blockbuster.ir.types import Dim, size_class
 
 SHORT = 16
 """An axis that is known to be so short makes no lines by itself."""
@@ -43,7 +43,7 @@ def with_lines(
     short: Axes = [set() for _ in primitives]
     for at, runs in arrays:
         short[at].update(along.axis for along in runs if length_of(along) <= SHORT)
-    _spread(short, primitives, of)
+    spread(short, primitives, of)
     blocked = ({level.axis for level in layout if level.blocked} for layout in layouts)
     innermost = (short[at] & {along.axis for along in runs[-1:]} for at, runs in arrays)
     if not any(map(set.intersection, short, blocked)) and not any(innermost):
@@ -51,17 +51,29 @@ def with_lines(
     chosen: Axes = [set() for _ in primitives]
     for at, runs in arrays:
         chosen[at].update(_innermost(runs))
-    _spread(chosen, primitives, of)
-    found = [
+    spread(chosen, primitives, of)
+    found = blocked_along(chosen, layouts)
+    return list(layouts) if meet(found, of) else found
+
+
+def blocked_along(chosen: Axes, layouts: Sequence[Layout]) -> list[Layout]:
+    """The layouts with blocks along the chosen axes alone."""
+    return [
         tuple(level._replace(blocked=level.axis in axes) for level in layout)
         for layout, axes in zip(layouts, chosen, strict=True)
     ]
-    levels = [level for at in of for level in found[at]]
+
+
+def meet(layouts: Sequence[Layout], of: Sequence[int], folded: Iterable[Dim] = ()) -> bool:
+    """True if an axis is in blocks, as those that are ``folded``, and one of its size is not: one
+    size has blocks of one element everywhere.
+    """
+    levels = [level for at in of for level in layouts[at]]
     blocks, loops = (
         {size_class(level.dim) for level in levels if level.blocked is blocked}
         for blocked in (True, False)
     )
-    return list(layouts) if blocks & loops else found  # one size: blocks of one element everywhere
+    return bool(blocks.union(map(size_class, folded)) & loops)
 
 
 def sources(primitives: Sequence[Primitive], of: Sequence[int]) -> Iterator[tuple[int, Strips]]:
@@ -92,16 +104,26 @@ def _innermost(runs: Sequence[Along]) -> Iterator[int]:
             return
 
 
-def _spread(chosen: Axes, primitives: Sequence[Primitive], of: Sequence[int]) -> None:
+def spread(chosen: Axes, primitives: Sequence[Primitive], of: Sequence[int]) -> None:
     """What is blocked in a value is blocked in its operands, and the other way around."""
     before = -1
     while before != (now := sum(map(len, chosen))):
         before = now
         for at in of:
-            rank = len(primitives[at].shape)
-            for ref in primitives[at].operands:
-                for axis in range(rank):
-                    own = ref.shown_at(axis, rank)
-                    if own is not None and (axis in chosen[at] or own in chosen[ref.value]):
-                        chosen[at].add(axis)
-                        chosen[ref.value].add(own)
+            for axis, value, own in _pairs(primitives[at]):
+                if axis in chosen[at] or own in chosen[value]:
+                    chosen[at].add(axis)
+                    chosen[value].add(own)
+
+
+def _pairs(primitive: Primitive) -> Iterator[tuple[int, int, int]]:
+    """Each axis of a result, with the operand and the axis of it that run along it."""
+    op, rank = primitive.op, len(primitive.shape)
+    for ref in primitive.operands:
+        for axis in range(rank):
+            if isinstance(op, Fold):
+                own = ref.axes[axis + (axis >= op.axis)]
+            else:
+                own = ref.shown_at(axis, rank)
+            if own is not None:
+                yield axis, ref.value, own

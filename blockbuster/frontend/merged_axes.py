@@ -17,9 +17,9 @@ from itertools import pairwise
 
 from blockbuster.frontend.merging import Apart, Merging, Pair
 from blockbuster.frontend.plain_folds import with_plain_folds
-from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation, Shape
+from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation
+from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.reshaped_axes import with_own_axes
-from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Rule, in_order, size, whole
 from blockbuster.ir.types import Dim
 
@@ -88,30 +88,16 @@ def _nests(program: ArrayProgram, equation: Equation) -> bool:
     """False for a reshape that does not just split axes and join others."""
     if equation.op != "reshape":
         return True
-    (x,) = equation.operands
-    assert isinstance(x, Value)
+    (x,) = equation.arrays
     length_of = lengths_of(program)
     before, after = (
         [length_of(axis) for axis in shape if isinstance(axis, str)]
         for shape in (program.shape_of(x), equation.shape)
     )
-    while before and after:
-        split = _parts(before[0], after)
-        joined = _parts(after[0], before)
-        if not (split or joined):
-            return False
-        before, after = before[joined or 1 :], after[split or 1 :]
-    return not (before or after)
-
-
-def _parts(length: Length, among: Sequence[Length]) -> int:
-    """How many of the first lengths give ``length`` together; 0 if none do."""
-    product = whole(1)
-    for count, one in enumerate(among, 1):
-        product = product * one
-        if product == length:
-            return count
-    return 0
+    parts = parts_of(before, after)
+    return parts is not None and all(
+        part.length in (before[part.old], after[part.new]) for part in parts
+    )
 
 
 def _renamed(program: ArrayProgram, old: Mapping[Dim, Dim]) -> ArrayProgram:
@@ -123,10 +109,6 @@ def _renamed(program: ArrayProgram, old: Mapping[Dim, Dim]) -> ArrayProgram:
     fixed = tuple(one for one in program.fixed_sizes if one[0] not in old)
     rules = tuple(one for one in program.rules if one.dim not in old)
     return replace(program, equations=equations, fixed_sizes=fixed, rules=rules)
-
-
-def _shapes(program: ArrayProgram) -> list[Shape]:
-    return [i.shape for i in program.inputs] + [e.shape for e in program.equations]
 
 
 def _merges(
@@ -147,7 +129,7 @@ def _merges(
 def _pairs(program: ArrayProgram) -> tuple[tuple[Dim, Dim], ...]:
     """The dims that stand side by side in a shape."""
     found: dict[tuple[Dim, Dim], None] = {}
-    for shape in _shapes(program):
+    for shape in program.shapes:
         for first, second in reversed([*pairwise(shape)]):
             if isinstance(first, str) and isinstance(second, str) and first != second:
                 found[first, second] = None

@@ -123,12 +123,12 @@ class _Walk:
         equation = self._program.equations[position]
         result = self._result(Value(position), equation)
         self._made[Value(position)] = result
-        for operand in equation.operands:
-            if isinstance(operand, Value) and self._last.get(operand) == position:
+        for operand in equation.arrays:
+            if self._last.get(operand) == position:
                 self._made.pop(operand, None)
 
     def _result(self, value: Value, equation: Equation) -> Tensor:
-        arrays = [o for o in equation.operands if isinstance(o, Value)]
+        arrays = equation.arrays
         params = {k: self._number(v) for k, v in equation.params}
         if equation.op == "arange":
             self._positional.add(value)
@@ -343,8 +343,7 @@ def last_uses(
     last = {
         operand: position
         for position in positions
-        for operand in program.equations[position].operands
-        if isinstance(operand, Value)
+        for operand in program.equations[position].arrays
     }
     return {**last, **{value: len(program.equations) for value in wanted}}
 
@@ -369,7 +368,7 @@ def cost(program: ArrayProgram, sizes: Mapping[Dim, int]) -> Cost:
     held: dict[Value, int] = {}
     peak = made = products = 0
     for position, equation in enumerate(program.equations):
-        arrays = [operand for operand in equation.operands if isinstance(operand, Value)]
+        arrays = equation.arrays
         held.update({a: count(program.shape_of(a)) for a in arrays})
         held[Value(position)] = size = count(equation.shape)
         scratch = 2 * max([size, *(held[a] for a in arrays)])  # what one function makes inside

@@ -67,7 +67,7 @@ class OperatorText:
         text = f"np.asarray({text}, {wanted})" if wanted else text
         if equation.op not in FUNCTIONS:
             return text
-        ranks = (len(self._program.shape_of(a)) for a in _arrays(equation))
+        ranks = (len(self._program.shape_of(a)) for a in equation.arrays)
         more = len(equation.shape) - max(ranks, default=0)  # axes of a constant array
         if not more:
             return text
@@ -117,7 +117,7 @@ class OperatorText:
         return name
 
     def _rank(self, equation: Equation) -> int:
-        return len(self._program.shape_of(_arrays(equation)[0]))
+        return len(self._program.shape_of(equation.arrays[0]))
 
     # operands ------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class OperatorText:
         if isinstance(operand, Value):
             return self._names[operand]
         whole = equation.kind in ("index", *INTEGERS)
-        kinds = [self._program.kind_of(a) for a in _arrays(equation)]
+        kinds = [self._program.kind_of(a) for a in equation.arrays]
         floats = bool(kinds) and all(kind == "float" for kind in kinds)
         return "None" if operand is None else self._scalar(operand, whole=whole, plain=floats)
 
@@ -179,10 +179,6 @@ def _apart(text: str) -> str:
 def _dtype(kind: str) -> str:
     """The dtype of integers of a kind; other kinds stay."""
     return "int64" if kind == "index" else kind
-
-
-def _arrays(equation: Equation) -> list[Value]:
-    return [operand for operand in equation.operands if isinstance(operand, Value)]
 
 
 def _number(value: float, *, whole: bool) -> str:

@@ -16,14 +16,12 @@ from blockbuster.frontend.program import (
     ArrayOutput,
     ArrayProgram,
     Equation,
-    Operand,
     Params,
     Shape,
 )
-from blockbuster.ir.expr import Call, Const, Size, sizes_in
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Rule, size, whole
+from blockbuster.ir.lengths import Rule, size, whole
 from blockbuster.ir.types import Dim
 
 
@@ -40,20 +38,15 @@ def part(
     inputs give must not be read. ``taken_dims``: dims of other parts, beside the program's own.
     """
     chosen = sorted(equations)
-    read = [o for at in chosen for o in program.equations[at].operands if isinstance(o, Value)]
+    read = [o for at in chosen for o in program.equations[at].arrays]
     used = {*read, *outputs.values()}
     outer = sorted({v for v in used if v.node not in chosen}, key=lambda v: (v.node, v.port))
     given = [_input(program, value, names) for value in outer]
     made = {value: Value(-1, port) for port, value in enumerate(outer)}
     made |= {Value(at): Value(place) for place, at in enumerate(chosen)}
 
-    def taken(operand: Operand) -> Operand:
-        return made[operand] if isinstance(operand, Value) else operand
-
-    inside = [
-        replace(one, operands=tuple(map(taken, one.operands)), params=_by_result(one))
-        for one in (program.equations[at] for at in chosen)
-    ]
+    taken = [program.equations[at] for at in chosen]
+    inside = [replace(one.reading(made), params=_by_result(one)) for one in taken]
     dims = dims_named([one.shape for one in given], inside)
     return ArrayProgram(
         program.name,
@@ -114,9 +107,5 @@ def dims_named(shapes: Iterable[Shape], equations: Iterable[Equation]) -> tuple[
     found = [axis for shape in shapes for axis in shape if isinstance(axis, str)]
     for equation in equations:
         found += [axis for axis in equation.shape if isinstance(axis, str)]
-        for value in (*equation.operands, *(value for _, value in equation.params)):
-            if isinstance(value, Length | Lengths):
-                found += value.dims
-            elif isinstance(value, Const | Size | Call):
-                found += sizes_in(value)
+        found += equation.dims_read
     return tuple(dict.fromkeys(found))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation, Operand
+from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation
 from blockbuster.ir.graph import Value
 
 FOLDS = ("sum", "prod", "max", "min", "mean")
@@ -52,8 +52,7 @@ class _Plain:
         return Value(len(self.equations) - 1)
 
     def _as_it_is(self, equation: Equation) -> Value:
-        operands = tuple(self.now[o] if isinstance(o, Value) else o for o in equation.operands)
-        return self._add(replace(equation, operands=operands))
+        return self._add(equation.reading(self.now))
 
     def _fold(self, equation: Equation) -> Value:
         """A fold of what a view shows, and a view of the result."""
@@ -91,12 +90,7 @@ def live(program: ArrayProgram, ops: Collection[str] | None = None) -> ArrayProg
     kept_anyway = [Value(at) for at, e in enumerate(program.equations) if ops and e.op not in ops]
     order = program.needed([*kept_anyway, *(output.value for output in program.outputs)])
     now = {Value(node): Value(at) for at, node in enumerate(order)}
-
-    def renumbered(operand: Operand) -> Operand:
-        return now.get(operand, operand) if isinstance(operand, Value) else operand
-
-    kept = [program.equations[node] for node in order]
-    equations = tuple(replace(e, operands=tuple(map(renumbered, e.operands))) for e in kept)
+    equations = tuple(program.equations[node].reading(now) for node in order)
     outputs = tuple(ArrayOutput(o.name, now.get(o.value, o.value)) for o in program.outputs)
     return replace(program, equations=equations, outputs=outputs)
 

@@ -6,7 +6,7 @@ occur in it twice. The operations are those that the user called; lowering decom
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from blockbuster.frontend.moves import Flip
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.frontend.torch import on_host
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
-from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr, sizes_in
 from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Rule
@@ -78,6 +78,29 @@ class Equation:
     def param(self, name: str, default: Any = None) -> Any:
         """The value of a keyword argument."""
         return dict(self.params).get(name, default)
+
+    @property
+    def arrays(self) -> list[Value]:
+        """The operands that are arrays, in order."""
+        return [operand for operand in self.operands if isinstance(operand, Value)]
+
+    @property
+    def dims_read(self) -> list[Dim]:
+        """The dims whose sizes its numbers and parameters read, as often as they do."""
+        found: list[Dim] = []
+        for value in (*self.operands, *(value for _, value in self.params)):
+            if isinstance(value, Length | Lengths):
+                found += value.dims
+            elif isinstance(value, Const | Size | Call):
+                found += sizes_in(value)
+        return found
+
+    def reading(self, now: Mapping[Value, Value]) -> Equation:
+        """The equation with other arrays in place of those that ``now`` has."""
+        return replace(
+            self,
+            operands=tuple(now.get(o, o) if isinstance(o, Value) else o for o in self.operands),
+        )
 
 
 @dataclass(frozen=True)
@@ -138,10 +161,16 @@ class ArrayProgram:
         vars(free)["apart"] = self.apart
         return free
 
+    @property
+    def shapes(self) -> list[Shape]:
+        """The shapes of the inputs and of the results of all equations."""
+        return [i.shape for i in self.inputs] + [e.shape for e in self.equations]
+
     @cached_property
     def dims(self) -> tuple[Dim, ...]:
         """All dims, in order of first appearance."""
-        return tuple(dict.fromkeys(axis for axis in self._axes() if isinstance(axis, str)))
+        axes = (axis for shape in self.shapes for axis in shape)
+        return tuple(dict.fromkeys(axis for axis in axes if isinstance(axis, str)))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -183,8 +212,7 @@ class ArrayProgram:
         found = {value.node for value in values if value not in known}
         for position in reversed(range(len(self.equations))):
             if position in found:
-                operands = self.equations[position].operands
-                found |= {o.node for o in operands if isinstance(o, Value) and o not in known}
+                found |= {o.node for o in self.equations[position].arrays if o not in known}
         return sorted(found - {-1})
 
     def bind(self, inputs: Mapping[str, ArrayLike]) -> dict[Dim, int]:
@@ -256,10 +284,6 @@ class ArrayProgram:
         lines += [f"  return {', '.join(ends)}", "}"]
         return "\n".join(map(shown, lines)) + "\n"
 
-    def _axes(self) -> Iterator[Axis]:
-        yield from (axis for given in self.inputs for axis in given.shape)
-        yield from (axis for equation in self.equations for axis in equation.shape)
-
     def names(self) -> dict[Value, str]:
         """Unique names: the user's words where known, t0, t1, ... elsewhere."""
         names = {Value(-1, port): i.name for port, i in enumerate(self.inputs)}
@@ -315,13 +339,12 @@ def show_shape(shape: Shape, sizes: Mapping[Dim, int] | None = None) -> str:
 
 def _right_side(equation: Equation, names: Mapping[Value, str]) -> str:
     if equation.op in FUNCTIONS:
-        arrays = [o for o in equation.operands if isinstance(o, Value)]
-        leaves = iter(range(len(arrays)))
+        leaves = iter(range(len(equation.arrays)))
         args = tuple(
             Arg(next(leaves)) if isinstance(o, Value) else o or Const(0.0)
             for o in equation.operands
         )
-        return show_expr(Call(equation.op, args), [names[a] for a in arrays])
+        return show_expr(Call(equation.op, args), [names[a] for a in equation.arrays])
     words = [_show_operand(o, names) for o in equation.operands]
     while words and words[-1] == "None":
         words.pop()

@@ -99,7 +99,7 @@ def _reads_an_input(x: TracedArray) -> bool:
         return value.node < 0 or reading[value.node]
 
     for equation in equations[len(reading) : x.value.node + 1]:
-        reading.append(any(isinstance(o, Value) and reads(o) for o in equation.operands))
+        reading.append(any(map(reads, equation.arrays)))
     return reads(x.value)
 
 

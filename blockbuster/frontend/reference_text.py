@@ -21,10 +21,8 @@ from blockbuster.frontend.operator_text import OperatorText, unused
 from blockbuster.frontend.oracle_sources import definitions, sources
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.separable import separable_dims
-from blockbuster.ir.expr import Call, Size
-from blockbuster.ir.extents import Lengths
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, in_order
+from blockbuster.ir.lengths import in_order
 from blockbuster.ir.meaning import Reference
 from blockbuster.ir.types import Dim
 
@@ -165,9 +163,7 @@ def apart(program: ArrayProgram) -> tuple[Dim, ...]:
     >>> apart(trace(lambda x: x.mean(axis=1, keepdims=True) / x.shape[2], x="A B C"))
     ('A',)
     """
-    shapes = [given.shape for given in program.inputs]
-    shapes += [equation.shape for equation in program.equations]
-    twice = {dim for shape in shapes for dim in shape if shape.count(dim) > 1}
+    twice = {dim for shape in program.shapes for dim in shape if shape.count(dim) > 1}
     asked = {*twice, *_asked(program)}
     return tuple(dim for dim in separable_dims(program) if dim not in asked)
 
@@ -179,16 +175,4 @@ def _asked(program: ArrayProgram) -> Iterator[Dim]:
     for equation in program.equations:
         if equation.op == "arange":
             yield from (axis for axis in equation.shape if isinstance(axis, str))
-        for value in (*equation.operands, *(param for _, param in equation.params)):
-            yield from _dims_in(value)
-
-
-def _dims_in(value: object) -> Iterator[Dim]:
-    match value:
-        case Size(dim):
-            yield dim
-        case Call(_, args):
-            for arg in args:
-                yield from _dims_in(arg)
-        case Length() | Lengths():
-            yield from value.dims
+        yield from equation.dims_read

@@ -90,7 +90,7 @@ class _Axes:
         for at, equation in enumerate(self.program.equations):
             together = _together(self.program, equation)
             if together is None:
-                for value in (Value(at), *_arrays(equation)):
+                for value in (Value(at), *equation.arrays):
                     self._keep(value)
                 continue
             for axis, slot in together:
@@ -103,10 +103,6 @@ class _Axes:
                 self.join((value, axis), dim)
 
 
-def _arrays(equation: Equation) -> list[Value]:
-    return [operand for operand in equation.operands if isinstance(operand, Value)]
-
-
 def _together(
     program: ArrayProgram, equation: Equation
 ) -> list[tuple[int, tuple[Value, int]]] | None:
@@ -116,7 +112,7 @@ def _together(
     """
     if equation.op in FUNCTIONS or equation.op in SAME_AXES:
         return list(_broadcast(program, equation))
-    (x, *others) = _arrays(equation) or (None,)
+    (x, *others) = equation.arrays or (None,)
     if x is None or others:
         return None
     shape = program.shape_of(x)
@@ -137,7 +133,7 @@ def _together(
 def _broadcast(
     program: ArrayProgram, equation: Equation
 ) -> Iterator[tuple[int, tuple[Value, int]]]:
-    for operand in _arrays(equation):
+    for operand in equation.arrays:
         shape = program.shape_of(operand)
         more = len(equation.shape) - len(shape)
         for at, axis in enumerate(shape):

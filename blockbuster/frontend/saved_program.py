@@ -30,8 +30,7 @@ from blockbuster.frontend.program import (
 from blockbuster.frontend.shapes import REDUCTIONS, SCANS, SHAPES, WEIGHTED
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.dtypes import FLOAT8, OWN
-from blockbuster.ir.expr import DEEPEST, FUNCTIONS, Call, Const, Expr, Size, calls, rewrite
-from blockbuster.ir.extents import Lengths
+from blockbuster.ir.expr import DEEPEST, FUNCTIONS, Call, Const, Expr, Size, calls
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import ONE, Length, in_order, size
 from blockbuster.ir.reading import (
@@ -325,26 +324,9 @@ def _check_equation(
         ):
             raise Wrong(f"{equation.op} lacks an array")
     dims = {axis for axis in equation.shape if isinstance(axis, str)}
-    scalars = [o for o in equation.operands if isinstance(o, Const | Size | Call)]
-    for value in (*scalars, *(value for _, value in equation.params)):
-        dims |= _dims_of(value)
-    _check_dims(dims, known)
+    _check_dims(dims | {*equation.dims_read}, known)
     if equation.op != "custom":
         _check_shape(program, equation)
-
-
-def _dims_of(value: Any) -> set[Dim]:
-    if isinstance(value, Length | Lengths):
-        return {*value.dims}
-    found: set[Dim] = set()
-
-    def leaf(expr: Expr) -> Expr:
-        found.update([expr.dim] if isinstance(expr, Size) else [])
-        return expr
-
-    if isinstance(value, Const | Size | Call):
-        rewrite(value, leaf)
-    return found
 
 
 def _check_shape(program: ArrayProgram, equation: Equation) -> None:
@@ -352,7 +334,7 @@ def _check_shape(program: ArrayProgram, equation: Equation) -> None:
 
     A number that was an array of one element has lost its axes: they are 1, in front.
     """
-    shapes = [program.shape_of(o) for o in equation.operands if isinstance(o, Value)]
+    shapes = [program.shape_of(o) for o in equation.arrays]
     plain = len(shapes) == sum(o is not None for o in equation.operands)
     if not plain and equation.op not in FUNCTIONS:
         return

@@ -9,7 +9,6 @@ from typing import Any
 from blockbuster.frontend.program import ArrayProgram, Equation, Shape
 from blockbuster.frontend.shapes import REDUCTIONS, SCANS
 from blockbuster.ir.expr import FUNCTIONS
-from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 
 
@@ -27,7 +26,7 @@ def separable_dims(program: ArrayProgram) -> tuple[Dim, ...]:
 
 def looked_into(program: ArrayProgram, equation: Equation) -> Iterator[Any]:
     """The axes along which elements of an operator's result depend on several of its operands."""
-    shapes = [program.shape_of(o) for o in equation.operands if isinstance(o, Value)]
+    shapes = [program.shape_of(o) for o in equation.arrays]
     if equation.op in FUNCTIONS:
         return
     for pick in LOOKED_INTO[equation.op]:

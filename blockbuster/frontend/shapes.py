@@ -37,6 +37,11 @@ def axes_of(what: str, given: object, rank: int) -> tuple[int, ...]:
     return found
 
 
+def listed(given: Any) -> Any:
+    """What is given one by one (``f(a, b)``), or as a tuple or list (``f((a, b))``)."""
+    return given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+
+
 def broadcast(
     dims: DimTable, shapes: Sequence[Shape], _params: Mapping[str, Any] | None = None
 ) -> Shape:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from blockbuster.frontend.final_names import with_names
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.part import dims_named
-from blockbuster.frontend.program import ArrayInput, ArrayProgram, Equation, Operand, Shape
+from blockbuster.frontend.program import ArrayInput, ArrayProgram, Equation, Shape
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, whole
 from blockbuster.ir.types import Dim
@@ -31,22 +31,16 @@ def structure(program: ArrayProgram) -> Structure:
     """
     order = _in_order_of_use(program)
     inputs = [program.inputs[port] for port in order]
-    place = {port: at for at, port in enumerate(order)}
+    now = {Value(-1, port): Value(-1, at) for at, port in enumerate(order)}
     named = dims_named([one.shape for one in inputs], program.equations)
     dims = {dim: f"D{number}" for number, dim in enumerate(named)}
 
     def axes(shape: Shape) -> Shape:
         return tuple(dims[axis] if isinstance(axis, str) else axis for axis in shape)
 
-    def shown(one: Value) -> Value:
-        return Value(-1, place[one.port]) if one.node < 0 else one
-
-    def operand(one: Operand) -> Operand:
-        return shown(one) if isinstance(one, Value) else one
-
     def renamed(one: Equation) -> Equation:
         own = replace(one, **with_names(one, dims), shape=axes(one.shape), hint="", where=None)
-        return replace(own, operands=tuple(map(operand, own.operands)))
+        return own.reading(now)
 
     made = ArrayProgram(
         "",
@@ -56,7 +50,7 @@ def structure(program: ArrayProgram) -> Structure:
         ),
         tuple(map(renamed, _anywhere(program))),
         tuple(
-            replace(one, name=f"y{at}", value=shown(one.value))
+            replace(one, name=f"y{at}", value=now.get(one.value, one.value))
             for at, one in enumerate(program.outputs)
         ),
     )
@@ -65,14 +59,14 @@ def structure(program: ArrayProgram) -> Structure:
 
 def _in_order_of_use(program: ArrayProgram) -> list[int]:
     """The inputs, by number, in the order in which equations read them."""
-    read = [o for one in program.equations for o in one.operands if isinstance(o, Value)]
+    read = [o for one in program.equations for o in one.arrays]
     ports = dict.fromkeys(value.port for value in read if value.node < 0)
     return [*ports, *(at for at in range(len(program.inputs)) if at not in ports)]
 
 
 def _anywhere(program: ArrayProgram) -> list[Equation]:
     """The equations, in which the only slice of an input begins at its alignment."""
-    read = Counter(o for one in program.equations for o in one.operands if isinstance(o, Value))
+    read = Counter(o for one in program.equations for o in one.arrays)
     read.update(output.value for output in program.outputs)
 
     def moved(one: Equation) -> Equation:

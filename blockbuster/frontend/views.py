@@ -21,12 +21,11 @@ from blockbuster.frontend.repeated import batch_alone, with_operand_once
 from blockbuster.frontend.strips import Cut, Split
 from blockbuster.ir.expr import Arg, Expr, Size, call, rewrite
 from blockbuster.ir.lengths import ONE, ZERO, Length, product_of
+from blockbuster.ir.ops import COMBINE
 from blockbuster.ir.types import Dim
 
 MOST_PARTS = 8
 """Parts of an operand at most of which each has a product of its own."""
-
-_COMBINE = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
 
 class ViewRecorder(Pieces):
@@ -283,7 +282,7 @@ class ViewRecorder(Pieces):
     def _combined(self, monoid: str, folds: Sequence[Ref]) -> Ref:
         total = folds[0]
         for part in folds[1:]:
-            total = self.apply(call(_COMBINE[monoid], Arg(0), Arg(1)), total, part, hint="s")
+            total = self.apply(call(COMBINE[monoid], Arg(0), Arg(1)), total, part, hint="s")
         return total
 
     def _pieces_of(self, value: int) -> list[Cut] | list[Split]:

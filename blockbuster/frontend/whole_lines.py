@@ -13,11 +13,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from blockbuster.frontend.interleaved import SHORT, Axes, length_of, sources
+from blockbuster.frontend.interleaved import (
+    SHORT,
+    Axes,
+    blocked_along,
+    length_of,
+    meet,
+    sources,
+    spread,
+)
 from blockbuster.frontend.layout import Layout
 from blockbuster.frontend.primitives import Apply, Count, Fold, Primitive, Round, Source
 from blockbuster.frontend.strips import Along, Strip, Strips
-from blockbuster.ir.types import size_class
 
 LINE = 32
 """Elements in a row of memory that a block reads, at least: a sector of two or four bytes each."""
@@ -52,21 +59,21 @@ def along_whole_lines(
     chosen: Axes = [set() for _ in primitives]
     for at, runs in full:
         chosen[at].update(_line(runs))
-    for _, operand, axis in _folds(primitives, of):
-        chosen[operand].add(axis)
-    _spread(chosen, primitives, of)
-    found = [
-        tuple(level._replace(blocked=level.axis in axes) for level in layout)
-        for layout, axes in zip(layouts, chosen, strict=True)
-    ]
-    if max(len(chosen[at]) for at in of) > MOST or _meet(found, primitives, of):
+    folds = {at: op for at in of if isinstance(op := primitives[at].op, Fold)}
+    for at, fold in folds.items():
+        (ref,) = primitives[at].operands
+        own = ref.axes[fold.axis]
+        assert own is not None, "unit axes are not folded"
+        chosen[ref.value].add(own)
+    spread(chosen, primitives, of)
+    found = blocked_along(chosen, layouts)
+    many = max(len(chosen[at]) for at in of) > MOST
+    if many or meet(found, of, [fold.dim for fold in folds.values()]):
         return unchanged
-    made = list(primitives)
-    for at, _, _ in _folds(primitives, of):
-        fold = primitives[at].op
-        assert isinstance(fold, Fold)
-        made[at] = replace(primitives[at], op=replace(fold, in_blocks=True))
-    return found, made
+    return found, [
+        replace(one, op=replace(folds[at], in_blocks=True)) if at in folds else one
+        for at, one in enumerate(primitives)
+    ]
 
 
 def _pieces(strip: Strip) -> Sequence[Along]:
@@ -85,52 +92,3 @@ def _line(runs: Sequence[Along]) -> Iterator[int]:
         length *= length_of(along)
         if length >= LINE:
             return
-
-
-def _folds(primitives: Sequence[Primitive], of: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Each fold, the value that it folds, and the axis of that value."""
-    for at in of:
-        op = primitives[at].op
-        if isinstance(op, Fold):
-            (ref,) = primitives[at].operands
-            own = ref.axes[op.axis]
-            assert own is not None, "unit axes are not folded"
-            yield at, ref.value, own
-
-
-def _spread(chosen: Axes, primitives: Sequence[Primitive], of: Sequence[int]) -> None:
-    """What is blocked in a value is blocked in its operands, and the other way around."""
-    before = -1
-    while before != (now := sum(map(len, chosen))):
-        before = now
-        for at in of:
-            for axis, value, own in _pairs(primitives[at]):
-                if axis in chosen[at] or own in chosen[value]:
-                    chosen[at].add(axis)
-                    chosen[value].add(own)
-
-
-def _pairs(primitive: Primitive) -> Iterator[tuple[int, int, int]]:
-    """Each axis of a result, with the operand and the axis of it that run along it."""
-    op, rank = primitive.op, len(primitive.shape)
-    for ref in primitive.operands:
-        for axis in range(rank):
-            if isinstance(op, Fold):
-                own = ref.axes[axis + (axis >= op.axis)]
-            else:
-                own = ref.shown_at(axis, rank)
-            if own is not None:
-                yield axis, ref.value, own
-
-
-def _meet(layouts: Sequence[Layout], primitives: Sequence[Primitive], of: Sequence[int]) -> bool:
-    """True if an axis is blocked and one of its size is not: blocks would have one element."""
-    blocks: dict[bool, set[str]] = {True: set(), False: set()}
-    for at in of:
-        for level in layouts[at]:
-            blocks[level.blocked].add(size_class(level.dim))
-    for at, _, _ in _folds(primitives, of):
-        op = primitives[at].op
-        assert isinstance(op, Fold)
-        blocks[True].add(size_class(op.dim))
-    return bool(blocks[True] & blocks[False])

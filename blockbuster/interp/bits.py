@@ -23,8 +23,8 @@ _FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
 }  # fmt: skip
 
 
-def exact_bits(number: Callable[[int], Any]) -> dict[str, tuple[int, Callable[..., Any]]]:
-    """Each function of ``ir.expr.BITWISE`` with how many numbers it takes.
+def exact_bits(number: Callable[[int], Any]) -> dict[str, Callable[..., Any]]:
+    """Each function of ``ir.expr.BITWISE``.
 
     ``number`` makes its result a number of the semantics. The functions raise Refused for numbers
     that are not whole.
@@ -38,4 +38,4 @@ def exact_bits(number: Callable[[int], Any]) -> dict[str, tuple[int, Callable[..
 
         return function
 
-    return {name: (2, exact(fn)) for name, fn in _FUNCTIONS.items()}
+    return {name: exact(fn) for name, fn in _FUNCTIONS.items()}

@@ -138,9 +138,7 @@ def pairs_of(a: Graph, b: Graph, setting: Setting, terms: Terms) -> Iterator[tup
 
 def _signature(*terms: Term) -> tuple[object, ...]:
     """The same for terms that differ in which elements they read only."""
-    numbers: dict[int, int] = {}
-    for at, term in enumerate(below(*terms)):
-        numbers[term.number] = at
+    numbers = {term.number: at for at, term in enumerate(below(*terms))}
     made: list[object] = [numbers[t.number] for t in terms]
     for term in below(*terms):
         own = term.args if term.fn == "number" else ()

@@ -16,7 +16,7 @@ LARGE = 2.0**20  # numbers beside which 1 is little
 
 def constants_of(*graphs: Graph) -> tuple[float, ...]:
     """The finite numbers that programs mention, each once."""
-    return constants_in(_expressions(graphs))
+    return constants_in(expressions_of(graphs))
 
 
 def constants_in(expressions: Iterable[Expr]) -> tuple[float, ...]:
@@ -35,7 +35,7 @@ def constants_in(expressions: Iterable[Expr]) -> tuple[float, ...]:
 
 def compares(*graphs: Graph) -> bool:
     """True if a program compares numbers, other than by max and min."""
-    return any(fn in COMPARISONS for expr in _expressions(graphs) for fn in functions_of(expr))
+    return any(fn in COMPARISONS for expr in expressions_of(graphs) for fn in functions_of(expr))
 
 
 def beyond(graph: Graph) -> frozenset[float]:
@@ -45,7 +45,8 @@ def beyond(graph: Graph) -> frozenset[float]:
     return frozenset(c for c in constants_of(graph) if abs(c) > FARTHEST)
 
 
-def _expressions(graphs: Sequence[Graph]) -> Iterator[Expr]:
+def expressions_of(graphs: Sequence[Graph]) -> Iterator[Expr]:
+    """The scalar expressions of the operators of programs."""
     for graph in graphs:
         for _, level in graph.walk():
             for node in level.nodes:

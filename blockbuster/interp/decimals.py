@@ -8,6 +8,7 @@ are compared as functions of real numbers. A comparison that 60 digits do not se
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from decimal import (
     ROUND_FLOOR,
@@ -23,11 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.interp.bits import exact_bits
+from blockbuster.interp.constants import COMPARISONS
 from blockbuster.interp.domains import wrapped
 from blockbuster.interp.layout import Array
-from blockbuster.interp.objects import Objects
-from blockbuster.interp.ordered import larger, smaller
+from blockbuster.interp.objects import Objects, in_common
 from blockbuster.interp.semantics import Refused, rounded_to
 from blockbuster.interp.setting import Setting
 from blockbuster.ir.dtypes import OWN
@@ -125,29 +125,19 @@ def integer(dtype: str, x: Decimal) -> Decimal:
     return Decimal(wrapped(dtype, x))
 
 
-FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
-    "add": (2, lambda x, y: x + y), "sub": (2, lambda x, y: x - y),
-    "mul": (2, lambda x, y: x * y), "div": (2, lambda x, y: x / y),
-    "pow": (2, lambda x, y: x**y), "neg": (1, lambda x: -x), "square": (1, lambda x: x * x),
-    "reciprocal": (1, lambda x: 1 / x), "exp": (1, exp), "log": (1, lambda x: x.ln()),
-    "sqrt": (1, lambda x: x.sqrt()), "rsqrt": (1, lambda x: 1 / x.sqrt()), "tanh": (1, tanh),
-    "sigmoid": (1, sigmoid), "silu": (1, lambda x: x * sigmoid(x)),
-    "gelu": (1, lambda x: x * (1 + erf(x * Decimal(math.sqrt(0.5)))) / 2), "erf": (1, erf),
-    "relu": (1, lambda x: larger(x, ZERO)), "abs": (1, abs),
-    "maximum": (2, larger), "minimum": (2, smaller),
-    "sub0": (2, lambda x, z: x if x.is_infinite() else x - z),
-    "recip0": (1, lambda x: x if x == 0 else Decimal("NaN") if x.is_infinite() else 1 / x),
-    "lt": (2, compared(lambda x, y: x < y)), "le": (2, compared(lambda x, y: x <= y)),
-    "gt": (2, compared(lambda x, y: x > y)), "ge": (2, compared(lambda x, y: x >= y)),
-    "eq": (2, compared(lambda x, y: x == y)), "ne": (2, compared(lambda x, y: x != y)),
-    "and": (2, lambda x, y: Decimal(int(x != 0 and y != 0))),
-    "or": (2, lambda x, y: Decimal(int(x != 0 or y != 0))), "not": (1, lambda x: Decimal(x == 0)),
-    "where": (3, lambda c, x, y: x if c != 0 else y),
-    "floordiv": (2, quotient), "mod": (2, lambda x, y: x - y * quotient(x, y)),
-    "whole": (1, lambda x: x), **exact_bits(Decimal),
-    "floor": (1, whole(ROUND_FLOOR, ZERO)), "round": (1, whole(ROUND_HALF_EVEN, Decimal("0.5"))),
-    "sin": (1, lambda x: wave(math.sin, x)), "cos": (1, lambda x: wave(math.cos, x)),
-    "log1p": (1, lambda x: (1 + x).ln()), "expm1": (1, lambda x: exp(x) - 1),
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **in_common(Decimal), "div": operator.truediv, "pow": operator.pow,
+    "reciprocal": lambda x: 1 / x, "exp": exp, "log": lambda x: x.ln(), "sqrt": lambda x: x.sqrt(),
+    "rsqrt": lambda x: 1 / x.sqrt(), "tanh": tanh, "sigmoid": sigmoid,
+    "silu": lambda x: x * sigmoid(x), "erf": erf,
+    "gelu": lambda x: x * (1 + erf(x * Decimal(math.sqrt(0.5)))) / 2,
+    "sub0": lambda x, z: x if x.is_infinite() else x - z,
+    "recip0": lambda x: x if x == 0 else Decimal("NaN") if x.is_infinite() else 1 / x,
+    **{name: compared(getattr(operator, name)) for name in COMPARISONS},
+    "floordiv": quotient, "mod": lambda x, y: x - y * quotient(x, y),
+    "floor": whole(ROUND_FLOOR, ZERO), "round": whole(ROUND_HALF_EVEN, Decimal("0.5")),
+    "sin": lambda x: wave(math.sin, x), "cos": lambda x: wave(math.cos, x),
+    "log1p": lambda x: (1 + x).ln(), "expm1": lambda x: exp(x) - 1,
 }  # fmt: skip
 
 

@@ -209,8 +209,12 @@ class Exact(Residues):
         if plain.any():
             apart = self.add(x, self.neg(y))[plain].tolist()
             self.decided.update((n if n < self.prime // 2 else n - self.prime,) for n in apart)
-        self._truths.update(np.ravel(value).tolist())
-        return np.where(np.minimum(x, y) == UNDEFINED, UNDEFINED, value)
+        return np.where(np.minimum(x, y) == UNDEFINED, UNDEFINED, self._noted(value))
+
+    def _noted(self, truths: Any) -> Any:
+        """These truth values, which are known as such from now on."""
+        self._truths.update(np.ravel(truths).tolist())
+        return truths
 
     def truth(self, x: Any) -> Any:
         """Truth values as they are; of other numbers, an oracle."""
@@ -218,19 +222,13 @@ class Exact(Residues):
             return x
         value = np.where(self._key(x) != 0, 1, self.oracle("truth", x))
         kept = np.isin(x, list(self._truths)) | (x == UNDEFINED)
-        value = np.where(kept, x, value)
-        self._truths.update(np.ravel(value).tolist())
-        return value
+        return self._noted(np.where(kept, x, value))
 
     def opposite(self, truth: Any) -> Any:
-        value = super().opposite(truth)
-        self._truths.update(np.ravel(value).tolist())
-        return value
+        return self._noted(super().opposite(truth))
 
     def both(self, x: Any, y: Any) -> Any:
-        value = np.where(x == y, x, super().both(x, y))
-        self._truths.update(np.ravel(value).tolist())
-        return value
+        return self._noted(np.where(x == y, x, super().both(x, y)))
 
     def choice(self, truth: Any, x: Any, y: Any) -> Any:
         decided = np.where(truth == 1, x, y)
@@ -276,19 +274,21 @@ class Drawn(Exact):
         return self._chosen(self.order(x) <= self.order(y), x, y)
 
     def _chosen(self, first: Any, x: Any, y: Any) -> Any:
-        undefined = (x == UNDEFINED) | (y == UNDEFINED)
-        return np.where(undefined, UNDEFINED, np.where(first, x, y))
+        return _defined(x, y, np.where(first, x, y))
 
     def below(self, x: Any, y: Any) -> Any:
-        truth = (self.order(x) < self.order(y)).astype(np.int64)
-        return np.where((x == UNDEFINED) | (y == UNDEFINED), UNDEFINED, truth)
+        return _defined(x, y, (self.order(x) < self.order(y)).astype(np.int64))
 
     def same(self, x: Any, y: Any) -> Any:
         """Decided where x is y, for small integers and infinities, else drawn for the pair."""
         drawn = self.oracle("same", np.minimum(x, y), np.maximum(x, y)) & 1
         known = (x == y) | ((self._key(x) != 0) & (self._key(y) != 0)) | (x < 0) | (y < 0)
-        truth = np.where(known, (x == y).astype(np.int64), drawn)
-        return np.where((x == UNDEFINED) | (y == UNDEFINED), UNDEFINED, truth)
+        return _defined(x, y, np.where(known, (x == y).astype(np.int64), drawn))
 
     def truth(self, x: Any) -> Any:
         return np.where(x == UNDEFINED, UNDEFINED, (x != 0).astype(np.int64))
+
+
+def _defined(x: Any, y: Any, value: Any) -> Any:
+    """``value`` where both operands have one."""
+    return np.where((x == UNDEFINED) | (y == UNDEFINED), UNDEFINED, value)

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.bits import exact_bits
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Semantics
+from blockbuster.ir.expr import FUNCTIONS
+
+
+def larger(x: Any, y: Any) -> Any:
+    """The maximum, undefined if one is."""
+    return x + y if x != x or y != y else max(x, y)
+
+
+def smaller(x: Any, y: Any) -> Any:
+    """The minimum, undefined if one is."""
+    return x + y if x != x or y != y else min(x, y)
+
+
+def in_common(number: Callable[[int], Any]) -> dict[str, Callable[..., Any]]:
+    """The functions that mean the same of all numbers; ``number`` makes one of an integer."""
+    return {
+        "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
+        "square": lambda x: x * x, "abs": abs, "relu": lambda x: larger(x, number(0)),
+        "maximum": larger, "minimum": smaller, "whole": lambda x: x,
+        "and": lambda x, y: number(x != 0 and y != 0), "not": lambda x: number(x == 0),
+        "or": lambda x, y: number(x != 0 or y != 0), "where": lambda c, x, y: x if c != 0 else y,
+        **exact_bits(number),
+    }  # fmt: skip
 
 
 class Objects(Semantics):
@@ -17,13 +42,11 @@ class Objects(Semantics):
 
     dtype = np.dtype(object)
 
-    def __init__(self, functions: Mapping[str, tuple[int, Callable[..., Any]]]) -> None:
-        self.scalars = {
-            name: self._elementwise(arity, fn) for name, (arity, fn) in functions.items()
-        }
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self.scalars = {name: self._elementwise(name, fn) for name, fn in functions.items()}
 
-    def _elementwise(self, arity: int, fn: Callable[..., Any]) -> Callable[..., Array]:
-        ufunc = np.frompyfunc(fn, arity, 1)
+    def _elementwise(self, name: str, fn: Callable[..., Any]) -> Callable[..., Array]:
+        ufunc = np.frompyfunc(fn, FUNCTIONS[name], 1)
         return lambda *args: np.asarray(ufunc(*args), object)
 
     def item(self, array: Array) -> Array:

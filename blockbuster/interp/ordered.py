@@ -7,23 +7,24 @@ meaning (the root of 2, erf), the trial is refused. A randomized check, without 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from blockbuster.interp.bits import exact_bits
+from blockbuster.interp.constants import expressions_of
 from blockbuster.interp.domains import wrapped
 from blockbuster.interp.layout import Array
-from blockbuster.interp.objects import Objects
+from blockbuster.interp.objects import Objects, in_common
 from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.semantics import Refused
 from blockbuster.ir.dtypes import OWN
-from blockbuster.ir.expr import Expr, functions_of
+from blockbuster.ir.expr import functions_of
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import IDENTITY, Elementwise, Map, Misc, Pointwise, Rescale
+from blockbuster.ir.ops import IDENTITY, Map, Misc, Rescale
 
 LARGEST_POWER = 20_000
 NOT_LITERAL = ("exp", "log", "tanh", "sigmoid", "silu")
@@ -90,16 +91,6 @@ def tanh(x: Any) -> Any:
     return 2 * sigmoid(2 * x) - 1
 
 
-def larger(x: Any, y: Any) -> Any:
-    """The maximum, undefined if one is."""
-    return x + y if x != x or y != y else max(x, y)
-
-
-def smaller(x: Any, y: Any) -> Any:
-    """The minimum, undefined if one is."""
-    return x + y if x != x or y != y else min(x, y)
-
-
 def quotient(x: Any, y: Any) -> Any:
     """The whole number below x / y, or that number. Raises Refused if there is none."""
     if not (isinstance(x, Fraction) and isinstance(y, Fraction) and y):
@@ -126,46 +117,28 @@ def integer(dtype: str, x: Any) -> Any:
     return x if isinstance(x, float) else Fraction(wrapped(dtype, x))
 
 
-FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
-    "add": (2, lambda x, y: x + y), "sub": (2, lambda x, y: x - y),
-    "mul": (2, lambda x, y: x * y), "div": (2, lambda x, y: x * inverse(y)),
-    "pow": (2, power), "neg": (1, lambda x: -x), "square": (1, lambda x: x * x),
-    "reciprocal": (1, inverse), "exp": (1, exp), "log": (1, log), "sqrt": (1, sqrt),
-    "rsqrt": (1, lambda x: inverse(sqrt(x))), "tanh": (1, tanh), "sigmoid": (1, sigmoid),
-    "silu": (1, lambda x: x * sigmoid(x)), "gelu": (1, refused("gelu")),
-    "relu": (1, lambda x: larger(x, Fraction(0))), "erf": (1, refused("erf")), "abs": (1, abs),
-    "maximum": (2, larger), "minimum": (2, smaller),
-    "sub0": (2, lambda x, z: x if abs(x) == math.inf else x - z),
-    "recip0": (1, lambda x: x if x == 0 else math.nan if abs(x) == math.inf else inverse(x)),
-    "lt": (2, lambda x, y: Fraction(x < y)), "le": (2, lambda x, y: Fraction(x <= y)),
-    "gt": (2, lambda x, y: Fraction(x > y)), "ge": (2, lambda x, y: Fraction(x >= y)),
-    "eq": (2, lambda x, y: Fraction(x == y)), "ne": (2, lambda x, y: Fraction(x != y)),
-    "and": (2, lambda x, y: Fraction(x != 0 and y != 0)),
-    "or": (2, lambda x, y: Fraction(x != 0 or y != 0)), "not": (1, lambda x: Fraction(x == 0)),
-    "where": (3, lambda c, x, y: x if c != 0 else y),
-    "floordiv": (2, lambda x, y: quotient(x, y)),
-    "mod": (2, lambda x, y: x - y * quotient(x, y)), "whole": (1, lambda x: x),
-    "floor": (1, whole(math.floor)), "round": (1, whole(round)),
-    **exact_bits(Fraction),
-    **{name: (1, refused(name)) for name in ("sin", "cos", "log1p", "expm1")},
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **in_common(Fraction), "div": lambda x, y: x * inverse(y), "pow": power, "reciprocal": inverse,
+    "exp": exp, "log": log, "sqrt": sqrt, "rsqrt": lambda x: inverse(sqrt(x)), "tanh": tanh,
+    "sigmoid": sigmoid, "silu": lambda x: x * sigmoid(x),
+    "sub0": lambda x, z: x if abs(x) == math.inf else x - z,
+    "recip0": lambda x: x if x == 0 else math.nan if abs(x) == math.inf else inverse(x),
+    "lt": lambda x, y: Fraction(x < y), "le": lambda x, y: Fraction(x <= y),
+    "gt": lambda x, y: Fraction(x > y), "ge": lambda x, y: Fraction(x >= y),
+    "eq": lambda x, y: Fraction(x == y), "ne": lambda x, y: Fraction(x != y),
+    "floordiv": quotient, "mod": lambda x, y: x - y * quotient(x, y),
+    "floor": whole(math.floor), "round": whole(round),
+    **{name: refused(name) for name in ("gelu", "erf", "sin", "cos", "log1p", "expm1")},
 }  # fmt: skip
 
 
 def is_literal(graph: Graph) -> bool:
     """True if fractions are what the program computes: no exp, nor what is made of it."""
-
-    def literal(expr: Expr) -> bool:
-        return not any(fn in NOT_LITERAL for fn in functions_of(expr))
-
-    for _, level in graph.walk():
-        for node in level.nodes:
-            if isinstance(node.op, Elementwise | Pointwise) and not literal(node.op.expr):
-                return False
-            if isinstance(node.op, Map):
-                factors = [r.factor for r in node.op.results if isinstance(r, Rescale)]
-                if not all(map(literal, factors)):
-                    return False
-    return True
+    results = (result for _, level in graph.walk() for _, op in level.of_type(Map)
+               for result in op.results)  # fmt: skip
+    factors = (result.factor for result in results if isinstance(result, Rescale))
+    every = chain(expressions_of((graph,)), factors)
+    return not any(fn in NOT_LITERAL for expr in every for fn in functions_of(expr))
 
 
 class Ordered(Objects):

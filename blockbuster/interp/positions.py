@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.interp.binding import dims_of, sources
-from blockbuster.interp.constants import FARTHEST
+from blockbuster.interp.constants import FARTHEST, expressions_of
 from blockbuster.interp.evaluate import Interpreter
 from blockbuster.interp.laurent import unknowns
 from blockbuster.interp.layout import Array, Layout
@@ -27,12 +27,12 @@ from blockbuster.interp.observers import Observer
 from blockbuster.interp.places import UNSEEN, Outcome, Place, Sizes, outcomes, places
 from blockbuster.interp.ranges import Ranges, affine_signs, straight
 from blockbuster.interp.terms import DECIDING, Term, Terms, TooLarge, below
-from blockbuster.ir.expr import Expr, Size, rewrite
+from blockbuster.ir.expr import sizes_in
 from blockbuster.ir.fitting import fitted
 from blockbuster.ir.graph import Graph, Index
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.list_only import list_only
-from blockbuster.ir.ops import Collect, Elementwise, Map, Pointwise, Reduce
+from blockbuster.ir.ops import Collect, Map, Reduce
 from blockbuster.ir.types import Dim, size_class
 
 LOGIC = ("lt", "eq", "not", "and", "or")
@@ -102,7 +102,7 @@ class Collapsed(Noting):
 
 def mentions_positions(*graphs: Graph) -> bool:
     """True if a program reads index vectors, or computes with sizes."""
-    return bool(read_positions(*graphs) or any(map(_sizes_read, graphs)))
+    return bool(read_positions(*graphs) or read_sizes(*graphs))
 
 
 def read_positions(*graphs: Graph) -> tuple[Dim, ...]:
@@ -113,22 +113,8 @@ def read_positions(*graphs: Graph) -> tuple[Dim, ...]:
 
 def read_sizes(*graphs: Graph) -> tuple[Dim, ...]:
     """The size classes whose sizes programs compute with."""
-    return tuple(dict.fromkeys(dim for graph in graphs for dim in _sizes_read(graph)))
-
-
-def _sizes_read(graph: Graph) -> list[Dim]:
-    found: dict[Dim, None] = {}
-
-    def note(expr: Expr) -> Expr:
-        if isinstance(expr, Size):
-            found.setdefault(size_class(expr.dim))
-        return expr
-
-    for _, level in graph.walk():
-        for node in level.nodes:
-            if isinstance(node.op, Elementwise | Pointwise):
-                rewrite(node.op.expr, note)
-    return list(found)
+    dims = (dim for expr in expressions_of(graphs) for dim in sizes_in(expr))
+    return tuple(dict.fromkeys(map(size_class, dims)))
 
 
 @lru_cache(maxsize=512)

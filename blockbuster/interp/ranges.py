@@ -97,8 +97,7 @@ def _sum(args: Sequence[Bounds]) -> Bounds:
 
 
 def _repeated(args: Sequence[Bounds]) -> Bounds:
-    low, low_open = _join([(a[0], a[2]) for a in args], min)
-    high, high_open = _join([(a[1], a[3]) for a in args], max)
+    low, high, low_open, high_open = _hull(args)
     return (
         -math.inf if low < 0 else low, math.inf if high > 0 else high,
         low_open or low < 0, high_open or high > 0,

@@ -299,33 +299,18 @@ class Remembering(Interpreter):
     def _entering(self, op: Map, column: Column, type: Type, iterated: bool, count: int) -> Column:
         """An operand in the body of a map: its entries, or itself as often as the map iterates."""
         blocks, start = len(self.layout.blocks[op.dim]), op.start
-        if iterated:
-            if not start:
-                return column
-            inner = self._count(type.lists[1:])
-            shape = (count, blocks, inner)
-            return self.columns.taken(
-                column,
-                self._chosen(
-                    "entries",
-                    *shape,
-                    start,
-                    make=lambda: np.arange(prod(shape)).reshape(shape)[:, start:].ravel(),
-                ),
-            )
-        own, times = self._count(type.lists), max(blocks - start, 0)
-        return self.columns.taken(
-            column,
-            self._chosen(
-                "copies",
-                count,
-                own,
-                times,
-                make=lambda: np.repeat(
-                    np.arange(count * own).reshape(count, 1, own), times, axis=1
-                ).ravel(),
-            ),
-        )
+        if iterated and not start:
+            return column
+        own, later = self._count(type.lists), max(blocks - start, 0)
+
+        def order() -> Places:
+            every = np.arange(count * own)
+            if iterated:
+                return every.reshape(count, blocks, self._count(type.lists[1:]))[:, start:].ravel()
+            return np.repeat(every.reshape(count, 1, own), later, axis=1).ravel()
+
+        places = self._chosen("entering", iterated, count, own, blocks, start, make=order)
+        return self.columns.taken(column, places)
 
     def _gathered(
         self, node: Node, op: Map, taken: Sequence[Column], around: Around

@@ -19,7 +19,7 @@ from blockbuster.interp.domains import RANGES
 from blockbuster.interp.layout import Array
 from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
-from blockbuster.ir.ops import IDENTITY, MONOID_OF, Misc, Scan
+from blockbuster.ir.ops import COMBINE, IDENTITY, MONOID_OF, Misc, Scan
 from blockbuster.ir.types import Dim
 
 Function = Callable[..., Any]
@@ -31,7 +31,6 @@ class Refused(ArithmeticError):
 
 SizeOf = Callable[[Dim], int]
 Shape = tuple[int, ...]
-MONOID_CALL = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
 
 class Semantics(ABC):
@@ -114,7 +113,7 @@ class Semantics(ABC):
 
     def fold(self, monoid: str, a: Array, b: Array) -> Array:
         """Two partial values combined."""
-        return np.asarray(self.scalars[MONOID_CALL[monoid]](a, b))
+        return np.asarray(self.scalars[COMBINE[monoid]](a, b))
 
     def functional(self, name: str, args: Sequence[Array]) -> Array:
         """A functional operator of Table 1; items may be stacked along leading axes."""

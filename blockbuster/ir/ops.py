@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 IDENTITY: Mapping[str, float] = {"+": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 """By monoid, the value that changes nothing: that of a fold over nothing."""
 MONOIDS = tuple(IDENTITY)
+COMBINE = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
+"""By monoid, the scalar function that combines two values."""
 ROW_FOLDS = {"+": "row_sum", "prod": "row_prod", "max": "row_max", "min": "row_min"}
 """By monoid, the functional operator that folds rows."""
 MONOID_OF = {name: monoid for monoid, name in ROW_FOLDS.items()}

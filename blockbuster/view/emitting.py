@@ -27,28 +27,31 @@ RULE_SETS = {"default": RULES, "paper": PAPER_RULES}
 def add_program(command: argparse.ArgumentParser) -> None:
     """Which program, and the dims of its inputs."""
     command.add_argument("program", metavar="FILE.py:FUNCTION", help="plain array code")
-    command.add_argument(
-        "--dims",
-        nargs="+",
-        default=[],
-        metavar='NAME="DIMS"',
-        help='the named dims of each input: q="M D", a fixed size x="B D=64", a unit axis b="1 D"',
-    )
+    meaning = 'the named dims of each input: q="M D", a fixed size x="B D=64", a unit axis b="1 D"'
+    add_several(command, "--dims", meaning, 'NAME="DIMS"')
+
+
+def add_several(
+    command: argparse.ArgumentParser, option: str, meaning: str, metavar: str = "DIM=SIZE"
+) -> None:
+    """Add an option that takes one value or more; it is an empty list where it is not given."""
+    command.add_argument(option, nargs="+", default=[], metavar=metavar, help=meaning)
 
 
 def add_rules(command: argparse.ArgumentParser) -> None:
     """Add the arguments for fusion."""
     command.add_argument("--rules", choices=RULE_SETS, default="default", help="the rule set")
-    command.add_argument(
-        "--whole", nargs="+", default=[], metavar="DIM", help="dims that are one block each"
-    )
+    add_several(command, "--whole", "dims that are one block each", "DIM")
 
 
 def add_sizes(command: argparse.ArgumentParser) -> None:
     """Add the sizes and the dtype."""
-    command.add_argument(
-        "--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="the size of every dim"
-    )
+    add_several(command, "--sizes", "the size of every dim")
+    add_dtype(command)
+
+
+def add_dtype(command: argparse.ArgumentParser) -> None:
+    """Add the dtype for which kernels are written."""
     command.add_argument(
         "--dtype", default="float16", help="float16 (default), float32 or bfloat16"
     )
@@ -63,10 +66,23 @@ def add_target(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_details(command: argparse.ArgumentParser) -> None:
+    """Add whether the report says more; ``told`` obeys it."""
+    command.add_argument(
+        "--details", action="store_true", help="also the programs compared, their prices and tiles"
+    )
+
+
+def told(kernel: Kernel, arguments: argparse.Namespace) -> str:
+    """The text of a kernel's report, with its details if they were asked for."""
+    report = kernel.report
+    return (report.text + (report.details if arguments.details else "")).rstrip("\n")
+
+
 def add_kernel(command: argparse.ArgumentParser) -> None:
     """Add the arguments for emitting a kernel."""
     add_sizes(command)
-    command.add_argument("--tiles", nargs="+", default=[], metavar="DIM=SIZE", help="tile sizes")
+    add_several(command, "--tiles", "tile sizes")
     command.add_argument(
         "--snapshot",
         type=int,

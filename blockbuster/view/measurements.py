@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from blockbuster.tuning.entry import Entry
-from blockbuster.view.terminal import say
+from blockbuster.view.terminal import in_columns, say
 
 TITLES = ("kernel", "sizes", "device", "model us", "best us", "ratio", "measured", "seconds")
 
@@ -21,12 +21,7 @@ def show(entries: Sequence[Entry], *, as_json: bool) -> None:
 
 def as_table(entries: Sequence[Entry]) -> str:
     """A line for each kernel: the model's choice beside the best, in aligned columns."""
-    rows = [TITLES, *map(_row, entries)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    return "\n".join(in_columns([TITLES, *map(_row, entries)], between="  "))
 
 
 def _row(entry: Entry) -> tuple[str, ...]:

@@ -237,17 +237,24 @@ def _alone(graph: Graph, path: Path) -> Graph:
     level = graph.at(path[:-1])
     node = level.nodes[path[-1]]
     given = tuple(dict.fromkeys(node.operands))
-    inputs = []
-    for value in given:
-        if value.node < 0:
-            hint = level.inputs[value.port].hint
-        else:
-            hint = dict(enumerate(level.nodes[value.node].hints)).get(value.port, "")
-        inputs.append(Input(level.type_of(value), None, hint))
     alone = node.reading(tuple(Value(-1, given.index(value)) for value in node.operands))
-    names = dict(enumerate(node.hints))
-    outputs = [Output(Value(0, port), names.get(port, "")) for port in range(len(node.types))]
-    return Graph(tuple(inputs), (alone,), tuple(outputs))
+    outputs = tuple(
+        Output(Value(0, port), hint_of(level, Value(path[-1], port)))
+        for port in range(len(node.types))
+    )
+    return Graph(tuple(as_input(level, value) for value in given), (alone,), outputs)
+
+
+def as_input(level: Graph, value: Value) -> Input:
+    """The input of a program that gets a value of a level."""
+    return Input(level.type_of(value), None, hint_of(level, value))
+
+
+def hint_of(level: Graph, value: Value) -> str:
+    """The user's word for a value of a level, if there is one."""
+    if value.node < 0:
+        return level.inputs[value.port].hint
+    return dict(enumerate(level.nodes[value.node].hints)).get(value.port, "")
 
 
 def _name_of(given: Input, port: int) -> str:

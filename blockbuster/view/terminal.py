@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Timer
 from typing import TextIO
@@ -29,6 +29,15 @@ def say(text: object, *, to: TextIO | None = None) -> None:
 def warn(text: object) -> None:
     """Print the lines of ``text`` on standard error."""
     say(text, to=sys.stderr)
+
+
+def in_columns(rows: Sequence[Sequence[str]], *, between: str = " ") -> list[str]:
+    """A line for each row, whose cells stand below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        between.join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 PIPE_CLOSED = 141

@@ -146,9 +146,9 @@ def test_exact_functions_agree_with_numpy_and_refuse_fractions():
     exact = exact_bits(Fraction)
     for name, fn in {"bitand": np.bitwise_and, "shl": np.left_shift, "shr": np.right_shift}.items():
         for x, y in product((-9, -1, 0, 6, 77), (-3, 0, 2, 40, 64)):
-            assert exact[name][1](Fraction(x), Fraction(y)) == int(fn(np.int64(x), np.int64(y)))
+            assert exact[name](Fraction(x), Fraction(y)) == int(fn(np.int64(x), np.int64(y)))
         with pytest.raises(Refused):
-            exact[name][1](Fraction(1, 2), Fraction(1))
+            exact[name](Fraction(1, 2), Fraction(1))
 
 
 def split(x, w, scale, zero):

@@ -11,23 +11,23 @@ from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.choices import diagonal
 from blockbuster.frontend.functions.cuts import cut
 from blockbuster.frontend.functions.filled import positions
-from blockbuster.frontend.functions.joins import concat, split, unbind
+from blockbuster.frontend.functions.joins import concat, of_axes, split, unbind
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import broadcast_to, is_unit
 from blockbuster.frontend.memory import own
-from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.shapes import axes_of, listed
 from blockbuster.frontend.sizes import fixed
 from blockbuster.frontend.source import trace_error
 
 
 def atleast_1d(*arrays: Array) -> Any:
     """Arrays of no axes get one."""
-    return _each(lambda x: x[None] if not x.shape else x, arrays)
+    return _each(lambda x: of_axes(x, 1), arrays)
 
 
 def atleast_2d(*arrays: Array) -> Any:
     """Arrays of fewer than two axes get axes of one element in front."""
-    return _each(lambda x: x[(None,) * (2 - len(x.shape))] if len(x.shape) < 2 else x, arrays)
+    return _each(lambda x: of_axes(x, 2), arrays)
 
 
 def atleast_3d(*arrays: Array) -> Any:
@@ -41,7 +41,7 @@ def _of_three_axes(x: Array) -> Array:
 
 
 def _each(function: Any, arrays: Sequence[Array]) -> Any:
-    given = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], tuple | list) else arrays
+    given = listed(arrays)
     found = tuple(map(function, given))
     return found[0] if given is arrays and len(found) == 1 else found
 

@@ -8,14 +8,14 @@ dot, and the elements of a kernel, its *taps*, are loops around it, but for patc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from blockbuster.frontend.functions.einsum import Lettered, einsum_traced
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.functions.shapes import is_unit, unflatten
-from blockbuster.frontend.functions.spatial import known, number, numbers
+from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
 from blockbuster.frontend.functions.windows import windowed
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
@@ -150,6 +150,11 @@ def geometry(name: str, count: int, stride: Any, dilation: Any, groups: Any) -> 
     return Geometry(name, steps, numbers(name, "dilation", dilation, count, 1), parts)
 
 
-def with_bias(made: Array, bias: Array | None) -> Array:
-    """A result of (batch, channels, ...) with a number added to each channel."""
-    return made if bias is None else made + bias[(slice(None), *(None,) * (len(made.shape) - 2))]
+def with_bias(of: Geometry, x: Array, bias: Array | None, work: Callable[[Array], Array]) -> Array:
+    """``work`` of images, whose batch axis may be absent, with a number added to each channel."""
+
+    def biased(images: Array) -> Array:
+        made = work(images)
+        return made if bias is None else made + bias[(slice(None), *(None,) * of.count)]
+
+    return in_batches(of.name, x, of.count, biased)

@@ -23,7 +23,7 @@ from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, library
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind
 from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.moves import Flip, Take
-from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.shapes import axes_of, listed
 from blockbuster.frontend.sizes import fixed, rest
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.taking import positions_of
@@ -54,16 +54,16 @@ def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
 
 def vstack(arrays: Sequence[Array]) -> Array:
     """``concat`` along the first axis; a number and an array of one axis are rows."""
-    return apply("concat", *(_of_axes(array, 2) for array in arrays), axis=0)
+    return apply("concat", *(of_axes(array, 2) for array in arrays), axis=0)
 
 
 def hstack(arrays: Sequence[Array]) -> Array:
     """``concat`` along the second axis, or along the only one of vectors and numbers."""
-    parts = [_of_axes(array, 1) for array in arrays]
+    parts = [of_axes(array, 1) for array in arrays]
     return apply("concat", *parts, axis=0 if len(parts[0].shape) == 1 else 1)
 
 
-def _of_axes(x: Array, count: int) -> Array:
+def of_axes(x: Array, count: int) -> Array:
     """The array with axes of one element in front, if it has fewer than ``count``."""
     return x[(None,) * (count - len(x.shape))] if len(x.shape) < count else x
 
@@ -154,7 +154,7 @@ def repeat(x: Array, repeats: int, axis: int | None = None) -> Array:
 
 def tiled(x: Array, *reps: Any) -> Array:
     """``tile`` as torch's tensors spell it: the numbers one by one, or as a tuple."""
-    return tile(x, reps[0] if isinstance(reps[0], tuple | list) else reps)
+    return tile(x, listed(reps))
 
 
 def _repeated(x: Array, count: Any, place: int, axis: int) -> Array:

@@ -15,7 +15,7 @@ from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, library
 from blockbuster.frontend.memory import own, perhaps, shown
 from blockbuster.frontend.numerics import NUMPY
-from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.shapes import axes_of, listed
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
 
@@ -149,7 +149,7 @@ def broadcast_to(x: Array, shape: Sequence[Any]) -> Array:
 
 def expand(x: Array, *sizes: Any) -> Array:
     """``broadcast_to`` as torch's tensors spell it: the extents one by one, or as a tuple."""
-    return broadcast_to(x, sizes[0] if isinstance(sizes[0], tuple | list) else sizes)
+    return broadcast_to(x, listed(sizes))
 
 
 def split_heads(x: Array, h: int) -> Array:

@@ -16,7 +16,7 @@ from blockbuster.frontend.functions.images import (
 )
 from blockbuster.frontend.functions.row import Array, named, torch_rows
 from blockbuster.frontend.functions.shapes import reshape
-from blockbuster.frontend.functions.spatial import in_batches, is_at_least, known, number, numbers
+from blockbuster.frontend.functions.spatial import is_at_least, known, number, numbers
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
 
@@ -31,16 +31,9 @@ def _of_axes(count: int) -> Callable[..., Array]:
     ) -> Array:  # fmt: skip
         """The products of windows with weights, summed over taps and channels."""
         of = geometry(name, count, stride, dilation, groups)
-        return _conv(input, weight, bias, padding, of)
+        return with_bias(of, input, bias, lambda images: _convolved(images, weight, padding, of))
 
     return named(convolution, name)
-
-
-def _conv(x: Array, w: Array, bias: Array | None, padding: Any, of: Geometry) -> Array:
-    def work(images: Array) -> Array:
-        return with_bias(_convolved(images, w, padding, of), bias)
-
-    return in_batches(of.name, x, of.count, work)
 
 
 def _convolved(x: Array, w: Array, padding: Any, of: Geometry) -> Array:

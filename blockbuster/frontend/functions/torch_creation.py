@@ -8,6 +8,7 @@ from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.filled import eye, full
 from blockbuster.frontend.functions.pointwise import astype, maximum
 from blockbuster.frontend.functions.row import Array, torch_row
+from blockbuster.frontend.shapes import listed
 from blockbuster.frontend.sizes import SizeExpr, trace_among
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.dtypes import TRUTH
@@ -17,17 +18,12 @@ from blockbuster.ir.lengths import share_of
 
 def torch_ones(*size: Any, dtype: Any = None) -> Array:
     """An array of ones; the extents are given as a tuple or one by one."""
-    return torch_full(extents(size), 1.0, dtype=dtype)
+    return torch_full(listed(size), 1.0, dtype=dtype)
 
 
 def torch_zeros(*size: Any, dtype: Any = None) -> Array:
     """An array of zeros; the extents are given as a tuple or one by one."""
-    return torch_full(extents(size), 0.0, dtype=dtype)
-
-
-def extents(size: Any) -> Any:
-    """The extents of a shape that is given as a tuple or one by one."""
-    return size[0] if len(size) == 1 and isinstance(size[0], tuple | list) else size
+    return torch_full(listed(size), 0.0, dtype=dtype)
 
 
 def torch_full(size: Any, fill_value: Any, *, dtype: Any = None) -> Array:

@@ -22,8 +22,7 @@ from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.reductions import sum
 from blockbuster.frontend.functions.row import Array, named, torch_row, with_method
 from blockbuster.frontend.functions.shapes import broadcast_to, is_unit, reshape, view
-from blockbuster.frontend.functions.torch_creation import extents
-from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.shapes import axes_of, listed
 from blockbuster.frontend.sizes import fixed
 from blockbuster.frontend.source import trace_error
 
@@ -91,7 +90,7 @@ def reshape_as(input: Array, other: Array) -> Array:
 
 def sum_to_size(input: Array, *size: Any) -> Array:
     """The sums along the axes that broadcasting from this shape has repeated."""
-    wanted, rank = extents(size), len(input.shape)
+    wanted, rank = listed(size), len(input.shape)
     leading = rank - len(wanted)
     if leading < 0:
         reason = f"sum_to_size of {rank} axes to {len(wanted)}"
@@ -114,14 +113,12 @@ def adjoint(input: Array) -> Array:
 
 def broadcast_tensors(*tensors: Array) -> tuple[Array, ...]:
     """The same as torch spells it: of a list, too."""
-    several = len(tensors) == 1 and isinstance(tensors[0], tuple | list)
-    return broadcast_arrays(*(tensors[0] if several else tensors))
+    return broadcast_arrays(*listed(tensors))
 
 
 def torch_meshgrid(*tensors: Array, indexing: str | None = None) -> tuple[Array, ...]:
     """``meshgrid`` with torch's default, "ij"; of a list, too."""
-    several = len(tensors) == 1 and isinstance(tensors[0], tuple | list)
-    return grid(tensors[0] if several else tensors, indexing or "ij")
+    return grid(listed(tensors), indexing or "ij")
 
 
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:

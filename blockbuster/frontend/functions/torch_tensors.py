@@ -27,10 +27,10 @@ from blockbuster.frontend.functions.reductions import max, min
 from blockbuster.frontend.functions.row import Array, torch_row, with_method
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
-from blockbuster.frontend.functions.torch_creation import extents
 from blockbuster.frontend.functions.torch_orders import Extreme
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.memory import perhaps
+from blockbuster.frontend.shapes import listed
 from blockbuster.frontend.source import trace_error
 
 
@@ -215,17 +215,17 @@ def torch_one_hot(input: Array, num_classes: int = -1) -> Array:
 
 def new_zeros(input: Array, *size: Any, dtype: Any = None) -> Array:
     """0 in another shape."""
-    return new_full(input, extents(size), 0.0, dtype=dtype)
+    return new_full(input, listed(size), 0.0, dtype=dtype)
 
 
 def new_ones(input: Array, *size: Any, dtype: Any = None) -> Array:
     """1 in another shape."""
-    return new_full(input, extents(size), 1.0, dtype=dtype)
+    return new_full(input, listed(size), 1.0, dtype=dtype)
 
 
 def new_full(input: Array, size: Any, fill_value: Any, *, dtype: Any = None) -> Array:
     """One number in another shape."""
-    made = constant(input, extents((size,)), fill_value)
+    made = constant(input, listed((size,)), fill_value)
     return made if dtype is None or dtype is UNDECIDED else astype(made, dtype)
 
 

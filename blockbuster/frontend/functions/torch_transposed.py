@@ -29,7 +29,7 @@ from blockbuster.frontend.functions.images import (
 from blockbuster.frontend.functions.pads import pad
 from blockbuster.frontend.functions.row import Array, named, torch_rows
 from blockbuster.frontend.functions.shapes import reshape
-from blockbuster.frontend.functions.spatial import in_batches, known, number, numbers
+from blockbuster.frontend.functions.spatial import known, number, numbers
 from blockbuster.frontend.source import trace_error
 
 
@@ -43,7 +43,8 @@ def _of_axes(count: int) -> Callable[..., Array]:
     ) -> Array:  # fmt: skip
         """The sums of weights times elements, each ``stride`` places behind the one before."""
         of = geometry(name, count, stride, dilation, groups)
-        return _conv(input, weight, bias, padding, output_padding, of)
+        more = output_padding
+        return with_bias(of, input, bias, lambda x: _transposed(x, weight, padding, more, of))
 
     return named(transposed, name)
 
@@ -129,15 +130,6 @@ def _spread(w: Array, axis: int, size: int, step: int) -> Array:
     widths = [(0, step - 1 if at == axis + 1 else 0) for at in range(len(apart.shape))]
     shape = (*w.shape[:axis], size * step, *w.shape[axis + 1 :])
     return cut(reshape(pad(apart, widths), shape), axis, 0, 1 - step)
-
-
-def _conv(
-    x: Array, w: Array, bias: Array | None, padding: Any, more: Any, of: Geometry
-) -> Array:  # fmt: skip
-    def work(images: Array) -> Array:
-        return with_bias(_transposed(images, w, padding, more, of), bias)
-
-    return in_batches(of.name, x, of.count, work)
 
 
 def _transposed(x: Array, w: Array, padding: Any, more: Any, of: Geometry) -> Array:

@@ -9,7 +9,7 @@ from blockbuster.calibration import ROUNDS, Calibration, calibrate, check_rounds
 from blockbuster.emit.target.disk import write_whole
 from blockbuster.machines.data_file import numbers_of
 from blockbuster.machines.measured import measured_path
-from blockbuster.view.terminal import Screen, say, warn
+from blockbuster.view.terminal import Screen, in_columns, say, warn
 
 EXAMPLES = """examples:
   blockbuster calibrate
@@ -68,13 +68,8 @@ def as_table(found: Calibration) -> str:
         value, known, low, high = (quantity(one.path, v) if v else "-" for v in values)
         ratio = f"{one.value / before:.2f}" if before else "-"
         rows.append((one.path, value, known, ratio, low, high))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        " ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
     title = f"{found.device}, beside the built-in machine {found.base.name}"
-    return "\n".join((title, "", *lines))
+    return "\n".join((title, "", *in_columns(rows)))
 
 
 def quantity(path: str, value: float) -> str:

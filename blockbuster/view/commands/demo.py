@@ -7,6 +7,7 @@ from pathlib import Path
 
 from blockbuster import examples
 from blockbuster.view.demo import demo
+from blockbuster.view.emitting import add_several
 from blockbuster.view.load import parse_sizes
 
 EXAMPLES = """examples:
@@ -19,7 +20,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     names = [example.name for example in examples.ALL]
     command.add_argument("example", nargs="?", choices=names, default=names[0])
-    command.add_argument("--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="other sizes")
+    add_several(command, "--sizes", "other sizes")
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the kernel goes")
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from blockbuster.view.emitting import add_kernel, add_program, add_rules, add_target, emitted
+from blockbuster.view.emitting import (
+    add_details,
+    add_kernel,
+    add_program,
+    add_rules,
+    add_target,
+    emitted,
+    told,
+)
 from blockbuster.view.terminal import Screen, say, warn
 
 EXAMPLES = """What costs least at these sizes is written: the most fused program, or one with
@@ -33,9 +41,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--show", choices=("source", "schedule", "tiles"), default="source",
         help="what to print: the Triton file (default), its schedule, or its loops over tiles",
     )  # fmt: skip
-    command.add_argument(
-        "--details", action="store_true", help="also the programs compared, their prices and tiles"
-    )
+    add_details(command)
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: print it")
 
 
@@ -43,15 +49,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file, or print it or another form of it."""
     with Screen(stderr=True).working("fusing, and choosing what costs least"):
         kernel = emitted(arguments, arguments.target)
-    report = kernel.report
-    told = (report.text + report.details * arguments.details).rstrip("\n")
+    report = told(kernel, arguments)
     if arguments.output is None:
-        warn(told)
+        warn(report)
         shown = {"source": kernel.source, "schedule": kernel.schedule}
         say(shown.get(arguments.show) or str(kernel.tile_program))
         return 0
     kernel.write(arguments.output)
-    say(told)
+    say(report)
     say(f"wrote {arguments.output}")
     say(f"check it with: python {arguments.output} --check")
     return 0

@@ -15,12 +15,14 @@ from blockbuster.rules.explain import APPLIES, Explanation
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.selection.plans.stored import LEFT_OUT
 from blockbuster.view.emitting import (
+    add_details,
     add_program,
     add_rules,
     add_sizes,
     add_target,
     derived,
     sizes_read,
+    told,
 )
 from blockbuster.view.load import parse_sizes
 from blockbuster.view.terminal import Screen, say
@@ -40,9 +42,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_rules(command)
     add_sizes(command)
     add_target(command)
-    command.add_argument(
-        "--details", action="store_true", help="also the programs compared, their prices and tiles"
-    )
+    add_details(command)
     command.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -59,8 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say(_json(found))
     elif kernel is not None:
-        report = kernel.report
-        say((report.text + report.details * arguments.details).rstrip("\n"))
+        say(told(kernel, arguments))
         for one in found:
             say(f"  {_left_out(one)}")
     else:

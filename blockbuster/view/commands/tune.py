@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 from blockbuster.compile import tune
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.measuring import LIMIT
-from blockbuster.view.emitting import add_program
+from blockbuster.view.emitting import add_dtype, add_program
 from blockbuster.view.load import parse_sizes, trace_named
 from blockbuster.view.measurements import show
-from blockbuster.view.terminal import Screen, warn
+from blockbuster.view.terminal import telling, warn
 
 EXAMPLES = """examples:
   blockbuster tune model.py:attention --dims q="M D" k="N D" v="N L" \\
@@ -32,9 +30,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--sizes", action="append", nargs="+", default=[], required=True, metavar="DIM=SIZE",
         help="the size of every dim; give it several times to tune for several sizes",
     )  # fmt: skip
-    command.add_argument(
-        "--dtype", default="float16", help="float16 (default), float32 or bfloat16"
-    )
+    add_dtype(command)
     command.add_argument(
         "--limit", type=float, default=LIMIT, metavar="SECONDS",
         help=f"how long a kernel may take (default {LIMIT:g})",
@@ -49,18 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = [parse_sizes(" ".join(texts).split()) for texts in arguments.sizes]
     program = trace_named(arguments.program, arguments.dims)
     found: list[Entry] = []
-    with telling(f"tuning {program.name}") as tell:
+    plain = None if sys.stderr.isatty() else warn  # lines where no spinner can be shown
+    with telling(plain, f"tuning {program.name}") as tell:
         for sizes in wanted:
             found += tune(program, sizes, arguments.dtype, limit=arguments.limit, tell=tell)
     show(found, as_json=arguments.json)
     return 0 if found else 1
-
-
-@contextmanager
-def telling(what: str) -> Iterator[Callable[[str], None]]:
-    """A progress display: a spinner on a terminal, plain lines elsewhere."""
-    if not sys.stderr.isatty():
-        yield warn
-        return
-    with Screen(stderr=True).working(what) as tell:
-        yield tell

@@ -24,7 +24,7 @@ from blockbuster.rules import (
     Derivation,
 )
 from blockbuster.rules.restore import restore
-from blockbuster.view.emitting import gpu
+from blockbuster.view.emitting import add_several, gpu
 from blockbuster.view.explorer.export import write_html
 from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.load import parse_sizes
@@ -44,13 +44,7 @@ KNOWN = tuple(dict.fromkeys(rule for rules in SETS for rule in rules))
 def add_numbers(command: argparse.ArgumentParser) -> None:
     """The sizes and blocks that a page opens with, and how often each step is tried."""
     for name, what in (("sizes", "size of dims"), ("blocks", "number of blocks of dims")):
-        command.add_argument(
-            f"--{name}",
-            nargs="+",
-            default=[],
-            metavar="DIM=NUMBER",
-            help=f"the {what} that the page opens with",
-        )
+        add_several(command, f"--{name}", f"the {what} that the page opens with", "DIM=NUMBER")
     command.add_argument(
         "--machine", default="h200", metavar="NAME",
         help="what the page simulates the kernel on: h200 (default), a100, a FILE.toml, ...",

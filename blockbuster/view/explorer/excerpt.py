@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from blockbuster.ir.graph import Graph, Input, Node, Output, Value
+from blockbuster.ir.graph import Graph, Node, Output, Value
 from blockbuster.ir.ops import Map
 from blockbuster.rules.derivation import Path
+from blockbuster.view.picture import as_input, hint_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ def excerpt(graph: Graph, paths: Sequence[Path]) -> Excerpt:
     place = {old: new for new, old in enumerate(kept)}
     read = [v for at in kept for v in level.nodes[at].operands if v.node not in place]
     given = {value: Value(-1, port) for port, value in enumerate(dict.fromkeys(read))}
-    inputs = tuple(_input(level, value) for value in given)
+    inputs = tuple(as_input(level, value) for value in given)
 
     def seen(value: Value) -> Value:
         inner = value.node in place
@@ -34,7 +35,7 @@ def excerpt(graph: Graph, paths: Sequence[Path]) -> Excerpt:
     nodes = tuple(
         level.nodes[at].reading(tuple(map(seen, level.nodes[at].operands))) for at in kept
     )
-    outputs = tuple(Output(seen(v), _hint(level, v)) for v in _read_elsewhere(level, place))
+    outputs = tuple(Output(seen(v), hint_of(level, v)) for v in _read_elsewhere(level, place))
     return Excerpt(Graph(inputs, nodes, outputs), tuple((*paths[0][:-1], at) for at in kept))
 
 
@@ -75,17 +76,6 @@ def near_first(level: Graph, sites: Sequence[int]) -> list[int]:
 def _size(node: Node) -> int:
     """How many nodes a picture gets by one more, with its maps opened once."""
     return 1 + (len(node.op.body.nodes) if isinstance(node.op, Map) else 0)
-
-
-def _input(level: Graph, value: Value) -> Input:
-    return Input(level.type_of(value), None, _hint(level, value))
-
-
-def _hint(level: Graph, value: Value) -> str:
-    """The user's word for a value, if there is one."""
-    if value.node < 0:
-        return level.inputs[value.port].hint
-    return dict(enumerate(level.nodes[value.node].hints)).get(value.port, "")
 
 
 def _read_elsewhere(level: Graph, kept: Iterable[int]) -> list[Value]:
