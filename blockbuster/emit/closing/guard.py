@@ -16,14 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from blockbuster.emit.tile.dataflow import (
-    folded,
-    fresh_names,
-    operands,
-    reads,
-    same_or,
-    with_parts,
-)
+from blockbuster.emit.tile.dataflow import folded, fresh_names, operands, reads, same_or, with_parts
 from blockbuster.emit.tile.each_nest import Around, naming_body
 from blockbuster.emit.tile.padding import Lane, LaneState
 from blockbuster.emit.tile.program import (

@@ -23,13 +23,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from blockbuster.emit.tile.constants import kept_nests, running_nests
-from blockbuster.emit.tile.dataflow import (
-    defined,
-    folded,
-    operands,
-    stored,
-    with_parts,
-)
+from blockbuster.emit.tile.dataflow import defined, folded, operands, stored, with_parts
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import Buffer, Init, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.verify_waits import touching, unfinished

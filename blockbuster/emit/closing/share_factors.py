@@ -25,15 +25,7 @@ from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import same_or, with_parts
 from blockbuster.emit.tile.each_nest import Around, naming_body
 from blockbuster.emit.tile.monoids import COMBINED
-from blockbuster.emit.tile.program import (
-    Fold,
-    For,
-    Let,
-    Member,
-    Nest,
-    Stmt,
-    Tile,
-)
+from blockbuster.emit.tile.program import Fold, For, Let, Member, Nest, Stmt, Tile
 from blockbuster.ir.expr import Arg, Call, Expr, arguments, substitute
 from blockbuster.ir.ops import Pointwise
 

@@ -22,10 +22,17 @@ from functools import lru_cache
 from itertools import chain, product
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
+from blockbuster.emit.schedule.base import (
+    NEST,
+    Args,
+    Attempt,
+    Move,
+    no_such_place,
+    not_a_power_of_two,
+)
 from blockbuster.emit.schedule.drop_unit_loops import dropped_in, not_alone
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at, with_nests
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
@@ -121,9 +128,7 @@ class BlockDims(Move):
         """Each dim is there and not cut yet, its lanes fit it, and the nests still agree."""
         return self.attempted(scheduled, site, **args)[0]
 
-    def attempted(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, TileProgram | None]:
+    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
         """Whether the nests agree is seen in the draft after it."""
         if reason := self._not_here(scheduled, site, **args):
             return reason, None
@@ -153,14 +158,11 @@ class BlockDims(Move):
         """The nests with their blocks, without the loops over dims that are one block."""
         draft, at = scheduled.draft, nests_at(scheduled.draft, site)
         cuts: Sequence[Cut] = args["cuts"]
-        nests = tuple(
-            _with(nest, cuts, scheduled) if number in at else nest
-            for number, nest in enumerate(draft.nests)
-        )
-        whole = draft.whole
-        if len(at) == len(nests):
-            whole = tuple(dict.fromkeys((*whole, *(cut.dim for cut in cuts if cut.whole))))
-        return changed(draft, nests=nests, whole=whole)
+        made = with_nests(draft, site, lambda nest: _with(nest, cuts, scheduled))
+        if len(at) < len(draft.nests):
+            return made
+        whole = (*draft.whole, *(cut.dim for cut in cuts if cut.whole))
+        return changed(made, whole=tuple(dict.fromkeys(whole)))
 
     def show(self, **args: Any) -> str:
         """``N 64, D 128 whole``."""

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import (
     LOOP,
     Args,
+    Attempt,
     Move,
     near_numbers,
     no_such_place,
@@ -42,7 +43,7 @@ from blockbuster.emit.schedule.combine import AT_ONCE, combined, no_rows
 from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_chunks
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.schedule.site import Site, known_loop, loop_at
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
 from blockbuster.emit.tile.dataflow import (
@@ -89,12 +90,7 @@ class ChunkLoop(Move):
     name: ClassVar[str] = "chunk"
     takes: ClassVar[str] = LOOP
     form: ClassVar[str] = "COUNT [[all] at once]"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loops that can be run in chunks."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site, count=2):
-                yield site
+    least: ClassVar[Args] = {"count": 2}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two up to the number of blocks, combined in each way that there is."""
@@ -128,9 +124,7 @@ class ChunkLoop(Move):
             return reason
         return not_at_once(loop, nest, in_words(**args))
 
-    def attempted(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, TileProgram | None]:
+    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
         """Whether its blocks agree is seen in the draft after it."""
         if reason := self._not_here(scheduled, site, **args):
             return reason, None
@@ -140,8 +134,7 @@ class ChunkLoop(Move):
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nests that take the place of one: chunks, and what combines them."""
-        draft, loop = scheduled.draft, loop_at(scheduled.draft, site)
-        assert loop is not None
+        draft, loop = scheduled.draft, known_loop(scheduled.draft, site)
         writer = _Writer(draft, loop, args["count"], in_words(**args))
         nests = tuple(
             made

@@ -20,27 +20,8 @@ from blockbuster.emit.schedule.conditions import LONGEST, Formulas
 from blockbuster.emit.tile.dataflow import defined, folded
 from blockbuster.emit.tile.monoids import kept_empty
 from blockbuster.emit.tile.padding import DATA, UNKNOWN, Lane, applied, is_exact
-from blockbuster.emit.tile.program import (
-    Fold,
-    For,
-    Guard,
-    Init,
-    Let,
-    Stmt,
-    Store,
-    Tile,
-    statements,
-)
-from blockbuster.ir.expr import (
-    Arg,
-    Call,
-    Const,
-    Expr,
-    arguments,
-    calls,
-    is_predicate,
-    show_number,
-)
+from blockbuster.emit.tile.program import Fold, For, Guard, Init, Let, Stmt, Store, Tile, statements
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, calls, is_predicate, show_number
 from blockbuster.ir.ops import IDENTITY, Cast, Functional, Pointwise
 from blockbuster.rules.safety import RESCALED
 

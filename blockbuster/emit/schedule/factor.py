@@ -34,7 +34,7 @@ from blockbuster.emit.schedule.lead_bits import with_lead_bits
 from blockbuster.emit.schedule.lets import lets_of, readers_of, replaced, without_unread
 from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, all_nests, nests_at
+from blockbuster.emit.schedule.site import Site, nests_at
 from blockbuster.emit.tile.dataflow import folded, fresh_names
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, exp2, finite
@@ -55,10 +55,6 @@ class Factor(Move):
 
     name: ClassVar[str] = "factor"
     takes: ClassVar[str] = NEST
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """All nests, and each, with such an exponential."""
-        return (site for site in all_nests(scheduled.draft) if not self.why_not(scheduled, site))
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Some exponential takes the difference of a tile and a value of its row."""

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, statement_at, statements_of
+from blockbuster.emit.schedule.site import Site, statement_at
 from blockbuster.emit.tile.dataflow import (
     fresh_names,
     fresh_workspace_names,
@@ -68,12 +68,6 @@ class FinishRows(Move):
 
     name: ClassVar[str] = "finish"
     takes: ClassVar[str] = STATEMENT
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Operators that make such a value."""
-        for site, stmt in statements_of(scheduled.draft):
-            if isinstance(stmt, Let) and not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The statement makes such a value, and all that reads it can apply its parts."""

@@ -22,6 +22,7 @@ from blockbuster.emit.schedule.base import PROGRAM, Args, Move, no_such_place
 from blockbuster.emit.schedule.block import unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
+from blockbuster.emit.schedule.two_parts import on_axes
 from blockbuster.emit.tile.dataflow import defined, folded, mapped, operands, retargeted
 from blockbuster.emit.tile.program import (
     Fold,
@@ -38,7 +39,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.ir.ops import Functional, Op, Pointwise, Transpose
+from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 
 FOR = "for"
@@ -168,15 +169,10 @@ def _grouped(nest: Nest, change: Exchange) -> Nest:
     def changed(stmt: Stmt) -> Stmt:
         made = retargeted(stmt, new)
         if isinstance(made, Let):
-            return replace(made, op=_on(made.op, made.target))
+            return replace(made, op=on_axes(made.op, made.target))
         return made
 
     return replace(nest, body=mapped(nest.body, changed))
-
-
-def _on(op: Op, target: Tile) -> Op:
-    """``op`` with the axes of what it makes."""
-    return replace(op, axes=target.axes) if isinstance(op, Pointwise | Transpose) else op
 
 
 # predicates ------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Move, no_such_place
+from blockbuster.emit.schedule.base import NEST, Attempt, Move, no_such_place
 from blockbuster.emit.schedule.block import not_agreeing
 from blockbuster.emit.schedule.keep import converted
 from blockbuster.emit.schedule.on_grid import body_inside_grid
@@ -72,19 +72,11 @@ class Inline(Move):
     name: ClassVar[str] = "inline"
     takes: ClassVar[str] = NEST
 
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The nests whose readers can make what they store."""
-        for at in range(1, len(scheduled.draft.nests) + 1):
-            if not self.why_not(scheduled, Site(at)):
-                yield Site(at)
-
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The nest can be repeated, and each reader makes what it loads in its own iteration."""
         return self.attempted(scheduled, site, **args)[0]
 
-    def attempted(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, TileProgram | None]:
+    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
         """Whether blocks agree is seen in the draft after it."""
         draft = scheduled.draft
         if nest_at(draft, site) is None:

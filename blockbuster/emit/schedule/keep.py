@@ -14,13 +14,12 @@ dtype, as the loaded one was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, statement_at, statements_of, with_body
+from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import (
     folded,
     loaded,
@@ -49,12 +48,6 @@ class Keep(Move):
 
     name: ClassVar[str] = "keep"
     takes: ClassVar[str] = STATEMENT
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loads of what the same iteration has stored."""
-        for site, stmt in statements_of(scheduled.draft):
-            if isinstance(stmt, Load) and not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The statement is a load, and its own iteration has made all that it loads."""

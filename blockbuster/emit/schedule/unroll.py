@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import LoopMove, no_such_place
+from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, with_body
+from blockbuster.emit.schedule.site import Site, known_loop, with_body
 from blockbuster.emit.schedule.two_parts import on_axes
 from blockbuster.emit.tile.dataflow import (
     defined,
@@ -60,11 +60,8 @@ class Unroll(LoopMove):
 
     name: ClassVar[str] = "unroll"
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The number of iterations is a fact, and they only load, compute and fold."""
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
         found = (not_written_out(stmt, loop.dim) for stmt in loop.body)
         return (
             not_few(loop, scheduled.draft)
@@ -74,8 +71,7 @@ class Unroll(LoopMove):
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with the iterations one after another."""
-        draft, loop = scheduled.draft, loop_at(scheduled.draft, site)
-        assert loop is not None
+        draft, loop = scheduled.draft, known_loop(scheduled.draft, site)
         count = known_size(draft, loop.dim)
         written = tuple(_Writer(loop, count, fresh_names(draft)).written())
         sums = folded_here(loop.body)
