@@ -51,8 +51,7 @@ from blockbuster.emit.tile.dataflow import (
     folded,
     fresh_names,
     fresh_workspace_names,
-    operands,
-    reads,
+    needed,
     workspaces_in_order,
 )
 from blockbuster.emit.tile.program import (
@@ -277,7 +276,7 @@ class _Writer:
             stores += [Store(view, tile, origin) for tile, view in views.items()]
             combining += combined(fold, views, chunks, self._names, origin, at_once=self.at_once)
         part = (changed(self.loop, chunk=chunks.number), *stores)
-        parts: list[Part] = [((chunks.number,), (*_needed(before, part), *part))]
+        parts: list[Part] = [((chunks.number,), (*needed(before, part), *part))]
         inits = [tile for fold in totals for tile in folded(fold)]
         before = tuple(stmt for stmt in before if defined(stmt) not in inits)
         return [*parts, *_rest(before, (*combining, *behind))]
@@ -291,7 +290,7 @@ class _Writer:
         assert isinstance(loop, For)
         parts = self._parts(loop.body, (*path, loop.dim))
         left = () if parts[-1][0] else (changed(loop, body=parts.pop()[1]),)
-        apart = [((loop.dim, *dims), (*_needed(before, part), *part)) for dims, part in parts]
+        apart = [((loop.dim, *dims), (*needed(before, part), *part)) for dims, part in parts]
         return [*apart, *_rest(before, (*left, *behind))]
 
     def _chunks(self, dim: Dim) -> Chunks:
@@ -314,15 +313,4 @@ def in_memory(path: tuple[Dim, ...], chunk: Dim, tile: Tile, *, rows: bool) -> t
 
 def _rest(before: Body, rest: Body) -> list[Part]:
     """What runs behind a part, with what it needs of what stood ``before`` that."""
-    return [((), (*_needed(before, rest), *rest))] if rest else []
-
-
-def _needed(before: Body, part: Body) -> Body:
-    """The statements of ``before``, which hold no loop, that make what ``part`` reads or folds."""
-    used = dict.fromkeys((*reads(part), *(t for s in statements(part) for t in folded(s))))
-    kept: list[Stmt] = []
-    for stmt in reversed(before):
-        if defined(stmt) in used:
-            kept.append(stmt)
-            used.update(dict.fromkeys(operands(stmt)))
-    return tuple(reversed(kept))
+    return [((), (*needed(before, rest), *rest))] if rest else []

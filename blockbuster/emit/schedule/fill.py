@@ -23,17 +23,11 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.conditions import Condition, conditions
 from blockbuster.emit.schedule.dead_iterations import stored_when
-from blockbuster.emit.schedule.narrow import (
-    is_masked,
-    known_range,
-    looked_into,
-    no_mask,
-    replaced_by,
-    writer_of,
-)
+from blockbuster.emit.schedule.narrow import is_masked, known_range, looked_into, no_mask, writer_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import SpanWriter
+from blockbuster.emit.tile.dataflow import replaced_by
 from blockbuster.emit.tile.program import (
     For,
     Let,

@@ -35,6 +35,7 @@ from blockbuster.emit.tile.dataflow import (
     folded,
     fresh_names,
     loaded,
+    makes,
     mapped,
     operands,
     rebound,
@@ -353,6 +354,6 @@ def _kept(body: Body, used: Mapping[Tile, None]) -> Body:
         if isinstance(stmt, For):
             if inside := _kept(stmt.body, used):
                 out.append(with_parts(stmt, body=inside))
-        elif any(tile in used for tile in (defined(stmt), *folded(stmt))):
+        elif any(tile in used for tile in makes(stmt)):
             out.append(stmt)
     return tuple(out)

@@ -62,10 +62,15 @@ class Join(LoopMove):
         pair = pair_at(nest, outer)
         differing = varying(nest, outer.dim)
         found = (not_by_rows(stmt, pair) for stmt in statements(nest.body))
+        without = (
+            f"{tile.name} differs by {pair.outer}, and has no rows of {pair.inner}"
+            for tile in differing
+            if pair.inner not in tile.axes
+        )
         return (
             name_taken(draft, pair.rule)
             or next(filter(None, found), "")
-            or next((_no_rows(tile, pair) for tile in differing if pair.inner not in tile.axes), "")
+            or next(without, "")
         )
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
@@ -195,7 +200,3 @@ def not_by_rows(stmt: Stmt, pair: Pair) -> str:
                 return f"{target.name} is made of all rows of {pair.inner}"
     lanes = next((tile for tile in named_in(stmt) if pair.inner in tile.per_lane), None)
     return "" if lanes is None else f"{lanes.name} has an entry per lane of {pair.inner}"
-
-
-def _no_rows(tile: Tile, pair: Pair) -> str:
-    return f"{tile.name} differs by {pair.outer}, and has no rows of {pair.inner}"

@@ -21,9 +21,9 @@ from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import (
+    expanded,
     folded,
     loaded,
-    mapped,
     renamed,
     stored,
     workspaces_in_order,
@@ -64,7 +64,11 @@ class Keep(Move):
         made = made_before(load, nest.body)
         assert made is not None
         alias = {load.target: made.store.value}
-        body = mapped(_without(nest.body, load), lambda stmt: renamed(stmt, alias))
+
+        def change(stmt: Stmt) -> tuple[Stmt, ...]:
+            return () if stmt is load else (renamed(stmt, alias),)
+
+        body = expanded(nest.body, change)
         return workspaces_in_order(_without_dead_stores(with_body(draft, site, body)))
 
 
@@ -171,28 +175,13 @@ def _loops_to(load: Load, stmt: Stmt) -> tuple[For, ...]:
     return (stmt, *_loops_to(load, inner))
 
 
-def _without(body: Body, load: Load) -> Body:
-    return tuple(
-        replace(stmt, body=_without(stmt.body, load)) if isinstance(stmt, For) else stmt
-        for stmt in body
-        if stmt is not load
-    )
-
-
 def _without_dead_stores(program: TileProgram) -> TileProgram:
     """``program`` without stores into workspaces that no nest loads."""
     read = {buffer for nest in program.nests for buffer in loaded(nest.body)}
 
-    def kept(body: Body) -> Body:
-        return tuple(
-            replace(stmt, body=kept(stmt.body)) if isinstance(stmt, For) else stmt
-            for stmt in body
-            if not (
-                isinstance(stmt, Store)
-                and stmt.view.buffer.space == WORKSPACE
-                and stmt.view.buffer not in read
-            )
-        )
+    def kept(stmt: Stmt) -> tuple[Stmt, ...]:
+        array = stmt.view.buffer if isinstance(stmt, Store) else None
+        return () if array and array.space == WORKSPACE and array not in read else (stmt,)
 
-    nests = tuple(replace(nest, body=kept(nest.body)) for nest in program.nests)
+    nests = tuple(replace(nest, body=expanded(nest.body, kept)) for nest in program.nests)
     return replace(program, nests=nests)

@@ -33,7 +33,13 @@ from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, loops_of, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import Around, SpanWriter
-from blockbuster.emit.tile.dataflow import defined, folded, fresh_names, workspaces_in_order
+from blockbuster.emit.tile.dataflow import (
+    defined,
+    folded,
+    fresh_names,
+    replaced_by,
+    workspaces_in_order,
+)
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.scans import scans_all
@@ -238,16 +244,3 @@ def around(
                 return found
         tiles |= {tile for tile in (defined(stmt),) if tile is not None}
     return None
-
-
-def replaced_by(body: tuple[Stmt, ...], loop: For, made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """``body`` with ``made`` in the place of ``loop``, and of no equal one."""
-    out: list[Stmt] = []
-    for stmt in body:
-        if stmt is loop:
-            out += made
-        elif isinstance(stmt, For):
-            out.append(replace(stmt, body=replaced_by(stmt.body, loop, made)))
-        else:
-            out.append(stmt)
-    return tuple(out)

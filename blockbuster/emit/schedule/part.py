@@ -26,13 +26,13 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.conditions import conditions
 from blockbuster.emit.schedule.known_masks import under
-from blockbuster.emit.schedule.narrow import is_masked, looked_into, no_mask, replaced_by, writer_of
+from blockbuster.emit.schedule.narrow import is_masked, looked_into, no_mask, writer_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import SpanWriter
 from blockbuster.emit.schedule.whole_blocks import whole_blocks
 from blockbuster.emit.tile.chains import chained
-from blockbuster.emit.tile.dataflow import defined, mapped, retargeted
+from blockbuster.emit.tile.dataflow import defined, mapped, replaced_by, retargeted
 from blockbuster.emit.tile.program import For, Issue, Span, TileProgram, statements
 from blockbuster.emit.tile.scans import scans_all
 from blockbuster.emit.tile.spanned import parts_of

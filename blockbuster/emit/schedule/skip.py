@@ -29,12 +29,12 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.conditions import Formulas
-from blockbuster.emit.schedule.narrow import Emptying, emptying, looked_into, replaced_by
+from blockbuster.emit.schedule.narrow import Emptying, emptying, looked_into
 from blockbuster.emit.schedule.narrow import around as what_is_around
 from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, of_body, with_body
-from blockbuster.emit.tile.dataflow import fresh_names, workspaces_in_order
+from blockbuster.emit.tile.dataflow import fresh_names, replaced_by, workspaces_in_order
 from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
     FIRST,

@@ -22,7 +22,7 @@ from blockbuster.emit.schedule.block import LEAST, least_lanes
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at, with_nest
 from blockbuster.emit.schedule.two_parts import TwoParts, has_axis, name_taken, named_in, with_rules
-from blockbuster.emit.tile.dataflow import accessed, fresh_names
+from blockbuster.emit.tile.dataflow import accessed, expanded, fresh_names
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
     Block,
@@ -142,15 +142,11 @@ class _Writer:
             Block(first, self._halves.lanes, whole=True, ragged=False),
             Block(rest, lanes, whole=True, ragged=left != lanes),
         )
-        return replace(nest, body=self._body(nest.body), blocks=(*nest.blocks, *blocks))
-
-    def _body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        return tuple(chain.from_iterable(map(self._statement, body)))
+        body = expanded(nest.body, self._statement)
+        return replace(nest, body=body, blocks=(*nest.blocks, *blocks))
 
     def _statement(self, stmt: Stmt) -> Iterator[Stmt]:
-        if isinstance(stmt, For):
-            yield replace(stmt, body=self._body(stmt.body))
-        elif not has_axis(stmt, self._halves.dim):
+        if not has_axis(stmt, self._halves.dim):
             yield stmt
         elif isinstance(stmt, Let) and self._halves.dim not in stmt.target.axes:
             yield from self._added(stmt)

@@ -31,7 +31,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, loop_at, loops_of, with_body
 from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import operands, stored
+from blockbuster.emit.tile.dataflow import operands, replaced_by, stored
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
@@ -135,7 +135,7 @@ class Stage(LoopMove):
             for load in staged_loads(loop, tiling)
         }
         made = _staged(loop, nest, args["stages"], described, tiling)
-        return with_body(draft, site, _replaced(nest.body, loop, made))
+        return with_body(draft, site, replaced_by(nest.body, loop, (made,)))
 
     def show(self, **args: Any) -> str:
         """``3``, or ``3 by descriptors``."""
@@ -232,7 +232,7 @@ def _staged(
         for tile, load in ahead.items()
     )
     awaits = {tile: Await(tile, token, ahead[tile].origin) for tile, token in tokens.items()}
-    body = tuple(_waited(stmt, awaits) for stmt in loop.body)
+    body = tuple(awaits.get(s.target, s) if isinstance(s, Load) else s for s in loop.body)
     first = tuple(awaits[tile] for tile in awaits if described[tile])
     if _cut_arithmetic(body, first, tiling):
         body = (*first, *(stmt for stmt in body if stmt not in first))
@@ -245,10 +245,6 @@ def _cut_arithmetic(body: tuple[Stmt, ...], awaits: tuple[Await, ...], tiling: T
     return any(isinstance(stmt, Let) and not is_matrix_dot(stmt, tiling) for stmt in body[:last])
 
 
-def _waited(stmt: Stmt, awaits: Mapping[Tile, Await]) -> Stmt:
-    return awaits.get(stmt.target, stmt) if isinstance(stmt, Load) else stmt
-
-
 def _tokens(loads: Iterable[Load], nest: Nest) -> Iterator[str]:
     """A name for each: that of its array, with a number where the nest has it already."""
     taken = dict.fromkeys(s.token for s in statements(nest.body) if isinstance(s, Issue))
@@ -258,15 +254,3 @@ def _tokens(loads: Iterable[Load], nest: Nest) -> Iterator[str]:
         token = next(word for word in words if word not in taken)
         taken[token] = None
         yield token
-
-
-def _replaced(body: tuple[Stmt, ...], old: For, new: For) -> tuple[Stmt, ...]:
-    """``body`` with the loop ``old``, and no equal one, replaced."""
-    return tuple(
-        new
-        if stmt is old
-        else changed(stmt, body=_replaced(stmt.body, old, new))
-        if isinstance(stmt, For)
-        else stmt
-        for stmt in body
-    )

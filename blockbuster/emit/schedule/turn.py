@@ -23,7 +23,7 @@ from blockbuster.emit.schedule.lets import readers_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import folded, mapped, retargeted
-from blockbuster.emit.tile.program import Fold, Let, Stmt, Store, Tile, TileProgram, statements
+from blockbuster.emit.tile.program import Fold, Let, Stmt, Store, TileProgram, statements
 from blockbuster.emit.tile.typed import takes_matrix_units
 
 Body = tuple[Stmt, ...]
@@ -53,7 +53,7 @@ class Turn(Move):
         assert isinstance(dot, Let)
         fold = sum_of(dot, body)
         assert fold is not None
-        new = {tile: _turned(tile) for tile in (dot.target, fold.target)}
+        new = {t: replace(t, axes=t.axes[::-1]) for t in (dot.target, fold.target)}
 
         def change(stmt: Stmt) -> Stmt:
             if stmt == dot:
@@ -70,10 +70,6 @@ def sum_of(dot: Let, body: Body) -> Fold | None:
         case [Fold(value=dot.target, monoid="+", members=(), onto=None) as fold]:
             return fold
     return None
-
-
-def _turned(tile: Tile) -> Tile:
-    return replace(tile, axes=tile.axes[::-1])
 
 
 # predicates ------------------------------------------------------------------------

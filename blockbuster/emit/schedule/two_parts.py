@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import defined, folded, operands, retargeted
+from blockbuster.emit.tile.dataflow import makes, operands, retargeted
 from blockbuster.emit.tile.program import Let, Load, Stmt, Store, Tile, TileProgram, View
 from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import Rule
@@ -75,8 +75,7 @@ def with_rules(program: TileProgram, *rules: Rule) -> TileProgram:
 
 def named_in(stmt: Stmt) -> tuple[Tile, ...]:
     """The tiles that ``stmt`` itself makes, reads, folds or stores."""
-    made = defined(stmt)
-    return (*operands(stmt), *folded(stmt), *((made,) if made is not None else ()))
+    return (*operands(stmt), *makes(stmt))
 
 
 def has_axis(stmt: Stmt, dim: Dim) -> bool:

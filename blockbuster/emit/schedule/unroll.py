@@ -22,12 +22,14 @@ from blockbuster.emit.schedule.site import Site, known_loop, with_body
 from blockbuster.emit.schedule.two_parts import on_axes
 from blockbuster.emit.tile.dataflow import (
     defined,
+    expanded,
     folded,
     folded_here,
     fresh_names,
     reads,
     retargeted,
 )
+from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -42,14 +44,11 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
-from blockbuster.ir.expr import Arg, Const, call
+from blockbuster.ir.expr import Const
 from blockbuster.ir.lengths import whole
 from blockbuster.ir.ops import Pointwise, Relabel
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, Strided, dims_along, runs_along
-
-PAIRWISE = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
-"""The operator that folds two values, by monoid."""
 
 MOST = 64
 """Iterations that are written out, at most: a text is read by people and compilers."""
@@ -76,16 +75,12 @@ class Unroll(LoopMove):
         written = tuple(_Writer(loop, count, fresh_names(draft)).written())
         sums = folded_here(loop.body)
 
-        def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-            for stmt in body:
-                if stmt is loop:
-                    yield from written
-                elif isinstance(stmt, For):
-                    yield replace(stmt, body=tuple(walk(stmt.body)))
-                elif not (isinstance(stmt, Init) and stmt.target in sums):
-                    yield stmt
+        def change(stmt: Stmt) -> tuple[Stmt, ...]:
+            if stmt is loop:
+                return written
+            return () if isinstance(stmt, Init) and stmt.target in sums else (stmt,)
 
-        return with_body(draft, site, tuple(walk(draft.nests[site.nest - 1].body)))
+        return with_body(draft, site, expanded(draft.nests[site.nest - 1].body, change))
 
 
 def known_size(program: TileProgram, dim: Dim) -> int:
@@ -128,7 +123,7 @@ class _Writer:
             return
         last = at == self.count - 1
         so_far[target] = target if last else replace(target, name=next(self.names))
-        op = Pointwise(call(PAIRWISE[fold.monoid], Arg(0), Arg(1)), target.axes)
+        op = Pointwise(COMBINED[fold.monoid], target.axes)
         yield Let(so_far[target], op, (before, fold.value), fold.origin)
 
     def _stmt(self, stmt: Stmt, at: int) -> Stmt:

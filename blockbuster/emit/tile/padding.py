@@ -121,6 +121,11 @@ def is_exact(lane: Lane) -> bool:
     return abs(exponent) <= 8 and (significand * 256).is_integer()
 
 
+def is_finite(lane: Lane) -> bool:
+    """True for a known number that is finite."""
+    return isinstance(lane, float) and math.isfinite(lane)
+
+
 def lane_of(expr: Expr, args: Sequence[Lane]) -> Lane:
     """The value of ``expr`` on padded lanes."""
     match expr:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from blockbuster.emit.tile import rings
 from blockbuster.emit.tile.chains import chains_are_whole
 from blockbuster.emit.tile.constants import CHECKS as CONSTANT_CHECKS
-from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.dataflow import accessed, defined, folded, operands
 from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
@@ -215,12 +215,9 @@ def loads_read_what_is_there(program: TileProgram) -> Iterator[str]:
             elif isinstance(stmt, Load | Issue) and stmt.view.buffer not in ready:
                 found = stores.get(stmt.view.buffer, [])
                 reasons = [[*_same_iteration(place, stmt.view, store)] for store in found]
-                yield from min(reasons, key=len, default=[_no_store(stmt.view)])
+                none = [f"{stmt.view.buffer.name} is loaded before it is stored"]
+                yield from min(reasons, key=len, default=none)
         ready.update(dict.fromkeys(stores))
-
-
-def _no_store(view: View) -> str:
-    return f"{view.buffer.name} is loaded before it is stored"
 
 
 def _same_iteration(place: Place, view: View, store: tuple[Place, View]) -> Iterator[str]:
@@ -243,7 +240,7 @@ def arrays_are_known(program: TileProgram) -> Iterator[str]:
         for _, stmt in placed(nest):
             if isinstance(stmt, Load | Issue | Store):
                 view = stmt.view
-                tile = _accessed(stmt)
+                tile = accessed(stmt)
                 if view.buffer not in buffers:
                     yield f"{view.buffer.name} is no array of the program"
                 if _repeats(view) or len(view.dims) != len(view.buffer.axes):
@@ -265,12 +262,6 @@ def _repeats(view: View) -> bool:
         or len(known) < len({dim for dim, _ in shares})
         or len(shares) + len(plain) < len(dims)
     )
-
-
-def _accessed(stmt: Load | Issue | Store) -> Tile:
-    match stmt:
-        case Load(tile) | Issue(_, tile) | Store(_, tile):
-            return tile
 
 
 def dots_are_added_once(program: TileProgram) -> Iterator[str]:
