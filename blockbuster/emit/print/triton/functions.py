@@ -13,16 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-FUNCTION = re.compile(r"^def (\w+)\(.*\n(?:(?: .*)?\n)*", re.MULTILINE)
+from blockbuster.emit.print.functions import functions_in
+
 CALL = re.compile(r"(?<!def )\b_\w+(?=\()")
 
 
-def _functions(text: str) -> dict[str, str]:
-    """The functions of a text by name, without the comments in front of them."""
-    return {found[1]: f"{found[0].strip()}\n" for found in FUNCTION.finditer(text)}
-
-
-HELPERS = _functions('''
+HELPERS = functions_in('''
 def _within(place, size):
     """True from 0 to below size, in one comparison: unsigned, what is negative is large."""
     return place.to(tl.uint32 if place.dtype == tl.int32 else tl.uint64) < size
@@ -174,7 +170,7 @@ def _finite(x):
     return _maximum(_minimum(x, 3.4028234663852886e+38), -3.4028234663852886e+38)
 ''')
 
-ACCURATE = _functions('''
+ACCURATE = functions_in('''
 # exp2 of a rounded product would lose the digits of a large x
 def _exp(x):
     """e ** x to float32 accuracy."""
