@@ -22,8 +22,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.program import Let, statements
-from blockbuster.emit.tile.tiling import blocks_of
+from blockbuster.emit.tile.program import Block, Let, statements
 from blockbuster.emit.tile.tiling import fitted as fitted_tiling
 from blockbuster.emit.tile.trips import dims_in, dims_of, sized
 from blockbuster.emit.tile.verify import verify_tiles
@@ -195,7 +194,12 @@ def scheduled_of(program, size=100, block=2, *, processors=1 << 20, sizes=None, 
     """A schedule with blocks under which loops have many iterations, and every block has lanes."""
     sizes = sizes or fitted(dict.fromkeys(sized(program), size), program.rules)
     blocks = blocks or dict.fromkeys(blocked_dims(program), block)
-    cut = blocks_of(fitted_tiling(sizes, blocks, program.whole, program.units))
+    tiling = fitted_tiling(sizes, blocks, program.whole, program.units)
+    cut = [
+        Block(dim, lanes, dim in tiling.whole, tiling.ragged(dim))
+        for dim, lanes in tiling.blocks.items()
+        if not tiling.is_unit(dim)
+    ]
     nests = tuple(
         replace(nest, blocks=tuple(b for b in cut if b.dim in dims_in(nest)))
         for nest in program.nests

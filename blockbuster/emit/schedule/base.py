@@ -79,11 +79,6 @@ class Move(ABC):
         """Those of ``arguments`` that differ little from ``args``: by default, all others."""
         return (other for other in self.arguments(scheduled, site) if other != args)
 
-    def offers(self, scheduled: Scheduled, site: Site, **args: Any) -> bool:
-        """True if ``sites`` and ``arguments`` have this place and these arguments."""
-        there = any(site == other for other in self.sites(scheduled))
-        return there and any(args == other for other in self.arguments(scheduled, site))
-
     @abstractmethod
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft after the move; to be asked for only if ``why_not`` says ""."""

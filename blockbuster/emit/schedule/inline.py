@@ -43,6 +43,7 @@ from blockbuster.emit.tile.dataflow import (
     retargeted,
     same_or,
     stored,
+    with_loops,
     with_parts,
     workspaces_in_order,
 )
@@ -227,15 +228,9 @@ class Read:
 
 def reads_of(nest: Nest, arrays: Mapping[Buffer, Store]) -> Iterator[Read]:
     """The statements of ``nest`` that load one of ``arrays``, in order."""
-
-    def inside(body: Body, loops: tuple[For, ...]) -> Iterator[Read]:
-        for stmt in body:
-            if isinstance(stmt, For):
-                yield from inside(stmt.body, (*loops, stmt))
-            elif isinstance(stmt, READS) and stmt.view.buffer in arrays:
-                yield Read(stmt, loops, nest.grid)
-
-    return inside(nest.body, ())
+    for stmt, loops in with_loops(nest.body):
+        if isinstance(stmt, READS) and stmt.view.buffer in arrays:
+            yield Read(stmt, loops, nest.grid)
 
 
 def read_ahead(read: Read, nest: Nest) -> str:

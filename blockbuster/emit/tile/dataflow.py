@@ -227,6 +227,16 @@ def bodies(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
             yield from bodies(stmt.body)
 
 
+def with_loops(
+    body: tuple[Stmt, ...], loops: tuple[For, ...] = ()
+) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
+    """All statements of ``body``, in order, each with the loops around it, behind ``loops``."""
+    for stmt in body:
+        yield stmt, loops
+        if isinstance(stmt, For):
+            yield from with_loops(stmt.body, (*loops, stmt))
+
+
 def mapped(body: tuple[Stmt, ...], change: Callable[[Stmt], Stmt]) -> tuple[Stmt, ...]:
     """``body`` with every statement replaced by ``change(statement)``, from first to last.
 

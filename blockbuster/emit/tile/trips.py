@@ -55,11 +55,6 @@ def named(program: TileProgram) -> tuple[Dim, ...]:
     return tuple(dict.fromkeys((*dims, *map(size_class, dims))))
 
 
-def following(program: TileProgram) -> tuple[Dim, ...]:
-    """The size classes whose size follows from those of others."""
-    return tuple(dict.fromkeys(rule.dim for rule in program.rules if rule.exact))
-
-
 @lru_cache(maxsize=1024)
 def _strided_in(body: Same[Body]) -> tuple[tuple[str, int], ...]:
     """The axes of arrays (by name and position) that some access reads strided."""
