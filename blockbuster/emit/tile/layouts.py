@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 from itertools import count
 from math import prod
 
-from blockbuster.emit.tile.dataflow import defined, folded, makes, operands
+from blockbuster.emit.tile.dataflow import bodies, defined, folded, makes, operands
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import (
@@ -34,7 +34,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT
-from blockbuster.emit.tile.rings import arrivals, loops_of
+from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
@@ -263,7 +263,7 @@ def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layout
 @lru_cache(maxsize=KEPT)
 def _near(body: Same[Body], units: tuple[Dim, ...], dot: Let) -> tuple[tuple[Let, ...], bool]:
     """The dots of its loop that share a tile with a dot, it among them; if it feeds another."""
-    stmts = next(inner for inner in loops_of(body.one) if dot in inner)
+    stmts = next(inner for inner in bodies(body.one) if dot in inner)
     behind, linked = {dot.target}, {dot.target, *dot.args}
     made = [({*makes(stmt)}, {*operands(stmt)}) for stmt in stmts]
     for _ in made:
