@@ -16,12 +16,12 @@ from blockbuster.emit.closing.guard import guard
 from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.merge_repeats import merge_repeats
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.padding import LaneState
 from blockbuster.emit.tile.program import Block, Let, statements
 from blockbuster.emit.tile.tiling import fitted as fitted_tiling
 from blockbuster.emit.tile.trips import dims_in, dims_of, sized
@@ -37,6 +37,7 @@ from blockbuster.rules import fuse, safe
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
 from blockbuster.selection.decisions.default_schedule import finished
 from blockbuster.selection.decisions.deferral import deferred
+from tests.emit.numpy_runs import run_numpy
 from tests.frontend.programs import OPAQUE, PROGRAMS
 from tests.interp import examples
 
@@ -152,6 +153,15 @@ def derivation_of(name):
 def fused_of(name):
     """The safe form of a program by name when it is fused."""
     return safe(derivation_of(name).final)
+
+
+def padding(program, ragged):
+    """For each tile and each of its ragged axes, what the lanes past the end hold."""
+    lanes = LaneState(ragged)
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            lanes.step(stmt)
+    return lanes.of
 
 
 def sizes_of(graph, sizes=SIZES):

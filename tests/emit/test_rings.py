@@ -7,13 +7,11 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.kernel import written
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.padding import padding
 from blockbuster.emit.tile.program import (
     INPUT,
     Await,
@@ -43,8 +41,9 @@ from blockbuster.errors import VerifyError
 from blockbuster.ir.expr import Arg
 from blockbuster.ir.ops import Pointwise
 from blockbuster.selection.decisions.default_schedule import default_schedule
-from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, ragged_blocks, sizes_of
+from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, padding, ragged_blocks, sizes_of
 from tests.emit.counting import tile_traffic
+from tests.emit.numpy_runs import run_numpy
 
 SIZES = {"M": 256, "N": 256, "D": 64, "L": 64, "K": 256}
 COLUMN = View(Buffer("X", (BufferAxis("M"),), INPUT), ("M",))

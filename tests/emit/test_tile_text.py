@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import replace
 from functools import cache
-from itertools import chain, islice
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +20,7 @@ from blockbuster.emit.target.targets import target_of
 from blockbuster.emit.tile import program as tile_programs
 from blockbuster.emit.tile import waits
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
-from blockbuster.emit.tile.forms import FORMS, SHORT, UNWRITTEN, Maybe, Slot, form_of, reserved
+from blockbuster.emit.tile.forms import FORMS, SHORT, UNWRITTEN, fields_of, form_of, reserved
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.next_block import Next
@@ -197,12 +197,6 @@ def test_words_of_users_are_read_back():
     assert hints_of(read) == hints_of(ALL)
     views = [[p.hint for p in parts_of(made) if isinstance(p, View)] for made in (ALL, read)]
     assert views[0] == views[1] == ["half", "kept", "", ""]
-
-
-def fields_of(kind):
-    """The fields that the form of ``kind`` says."""
-    parts = [part.parts if isinstance(part, Maybe) else (part,) for part in form_of(kind)]
-    return [name for p in chain(*parts) if isinstance(p, Slot) for name in p.fields]
 
 
 def test_every_field_of_every_class_is_in_its_form():

@@ -147,6 +147,14 @@ def form_of(kind: type) -> tuple[Part, ...]:
     return _PARTS[kind]
 
 
+def fields_of(kind: type) -> Iterator[str]:
+    """The fields that the form of ``kind`` says."""
+    for part in form_of(kind):
+        for slot in part.parts if isinstance(part, Maybe) else (part,):
+            if isinstance(slot, Slot):
+                yield from slot.fields
+
+
 def usual(kind: type, name: str) -> Any:
     """The value of a field whose words are left out."""
     default = next(f.default for f in fields(kind) if f.name == name)
