@@ -201,7 +201,7 @@ class NestMove(Move):
 
 
 class CutMove(NestMove):
-    """A move of one nest, some dim of which it is told: its sites have arguments."""
+    """A move of a dim of one nest: its sites are the nests for which it has arguments."""
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         for site in all_nests(scheduled.draft):

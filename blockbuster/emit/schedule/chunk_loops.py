@@ -51,6 +51,7 @@ from blockbuster.emit.tile.dataflow import (
     folded,
     fresh_names,
     fresh_workspace_names,
+    holds,
     needed,
     workspaces_in_order,
 )
@@ -162,11 +163,6 @@ def _ways(words: str) -> dict[str, bool]:
     """The arguments that ``in_words`` gives these words for."""
     ways = ({"at_once": False}, {"at_once": True}, {"at_once": True, "blocks": True})
     return dict(zip(AT_ONCE, ways, strict=True))[words]
-
-
-def holds(stmt: Stmt, loop: For) -> bool:
-    """True if ``stmt`` is ``loop`` or holds it."""
-    return stmt is loop or (isinstance(stmt, For) and any(s is loop for s in statements(stmt.body)))
 
 
 def not_chunked_here(loop: For, body: Body) -> str:

@@ -23,9 +23,11 @@ from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import (
     expanded,
     folded,
+    holds,
     loaded,
     renamed,
     stored,
+    with_loops,
     workspaces_in_order,
 )
 from blockbuster.emit.tile.program import (
@@ -86,14 +88,14 @@ class Made:
 
 def made_before(load: Load, body: Body) -> Made | None:
     """The last store of the array that ``load`` reads before it, in an iteration around it."""
-    at = next((at for at, stmt in enumerate(body) if _holds(stmt, load)), None)
+    at = next((at for at, stmt in enumerate(body) if holds(stmt, load)), None)
     if at is None:
         return None
     inner = body[at]
     found = made_before(load, inner.body) if isinstance(inner, For) else None
     if found is not None and isinstance(inner, For):
         return found
-    loops = _loops_to(load, inner)
+    loops = next(around for stmt, around in with_loops((inner,)) if stmt is load)
     for place in range(at - 1, -1, -1):
         stmt = body[place]
         if isinstance(stmt, Store) and stmt.view.buffer == load.view.buffer:
@@ -161,18 +163,6 @@ def converted(value: Tile, target: Tile) -> str:
 
 
 # rewriting -------------------------------------------------------------------------
-
-
-def _holds(stmt: Stmt, load: Load) -> bool:
-    return any(inner is load for inner in statements((stmt,)))
-
-
-def _loops_to(load: Load, stmt: Stmt) -> tuple[For, ...]:
-    """The loops from ``stmt`` on, itself among them, that surround ``load``."""
-    if not isinstance(stmt, For):
-        return ()
-    inner = next(inner for inner in stmt.body if _holds(inner, load))
-    return (stmt, *_loops_to(load, inner))
 
 
 def _without_dead_stores(program: TileProgram) -> TileProgram:

@@ -145,8 +145,8 @@ def all_narrowed(program: TileProgram) -> TileProgram:
 
 
 def looked_into(program: TileProgram, site: Site) -> tuple[TileProgram, For, Formulas]:
-    """``program``, whose loops have what does not change in them before them; the loop of a place,
-    and the formulas of its nest.
+    """``program`` with what does not change in loops moved before them, its loop at ``site``, and
+    the formulas of that nest.
     """
     program = hoist(program)
     return program, known_loop(program, site), Formulas(program.nests[site.nest - 1])

@@ -174,8 +174,9 @@ class SpanWriter:
         """The extreme over the rows of what a position is compared with."""
         unknown = math.inf if bound.least != bound.open else -math.inf  # lets none through, or all
         reduction = "row_min" if bound.least else "row_max"
-        formula = self.formulas, bound.formula
-        lets = extreme_in_block(*formula, reduction, unknown, self.names, self.origin)
+        lets = extreme_in_block(
+            self.formulas, bound.formula, reduction, unknown, self.names, self.origin
+        )
         return [self._add(let) for let in lets][-1]
 
     def _block_of(self, position: Tile) -> Tile:

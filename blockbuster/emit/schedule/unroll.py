@@ -21,6 +21,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, with_body
 from blockbuster.emit.schedule.two_parts import on_axes
 from blockbuster.emit.tile.dataflow import (
+    bodies,
     defined,
     expanded,
     folded,
@@ -201,5 +202,4 @@ def not_folded_here_alone(nest: Nest, loop: For) -> str:
 
 def _beside(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
     """The statements among which ``loop`` stands."""
-    inner = (stmt.body for stmt in statements(body) if isinstance(stmt, For))
-    return next(among for among in (body, *inner) if any(stmt is loop for stmt in among))
+    return next(among for among in bodies(body) if any(stmt is loop for stmt in among))

@@ -227,6 +227,11 @@ def bodies(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
             yield from bodies(stmt.body)
 
 
+def holds(stmt: Stmt, one: Stmt) -> bool:
+    """True if ``stmt`` is ``one``, or has it inside, and no equal one."""
+    return any(inner is one for inner in statements((stmt,)))
+
+
 def with_loops(
     body: tuple[Stmt, ...], loops: tuple[For, ...] = ()
 ) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
