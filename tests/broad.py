@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 
 from blockbuster.compile import jit
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.errors import TraceError
 from blockbuster.frontend import lower, trace
@@ -23,6 +22,7 @@ from blockbuster.ir.types import size_class
 from blockbuster.ir.verify import verify
 from blockbuster.rules import PAPER_RULES, RULES, fuse, safe
 from tests.emit.cases import FOLDER, pass_chains
+from tests.emit.numpy_runs import run_numpy
 from tests.selection.counting import assert_equals_the_count
 
 EXACT, ROUNDED = 1e-7, 2e-2  # of the largest number of a result; a cast may round to 8 bits

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import blockbuster as bb
 from blockbuster.emission import emit
 from blockbuster.emit.print.numpy.reference import reference_text
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.errors import message, quoted, quoted_lines, shown, shown_lines
@@ -31,6 +30,7 @@ from blockbuster.rules.restore import restore
 from blockbuster.view.cli import main
 from blockbuster.view.draw import draw
 from blockbuster.view.terminal import Screen, say, warn
+from tests.emit.numpy_runs import run_numpy
 from tests.outside import NAMES, TEXTS, WORST, is_one_line, shape_of_code
 
 # the function --------------------------------------------------------------------------

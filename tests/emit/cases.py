@@ -16,14 +16,13 @@ from blockbuster.emit.closing.guard import guard
 from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.merge_repeats import merge_repeats
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.program import Let, statements
-from blockbuster.emit.tile.tiling import blocks_of
+from blockbuster.emit.tile.padding import LaneState
+from blockbuster.emit.tile.program import Block, Let, statements
 from blockbuster.emit.tile.tiling import fitted as fitted_tiling
 from blockbuster.emit.tile.trips import dims_in, dims_of, sized
 from blockbuster.emit.tile.verify import verify_tiles
@@ -38,6 +37,7 @@ from blockbuster.rules import fuse, safe
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
 from blockbuster.selection.decisions.default_schedule import finished
 from blockbuster.selection.decisions.deferral import deferred
+from tests.emit.numpy_runs import run_numpy
 from tests.frontend.programs import OPAQUE, PROGRAMS
 from tests.interp import examples
 
@@ -155,6 +155,15 @@ def fused_of(name):
     return safe(derivation_of(name).final)
 
 
+def padding(program, ragged):
+    """For each tile and each of its ragged axes, what the lanes past the end hold."""
+    lanes = LaneState(ragged)
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            lanes.step(stmt)
+    return lanes.of
+
+
 def sizes_of(graph, sizes=SIZES):
     drawn = {size_class(d): sizes.get(d[0], 3) for d in dims_of_graph(graph)}
     return fitted(drawn, graph.size_rules)
@@ -195,7 +204,12 @@ def scheduled_of(program, size=100, block=2, *, processors=1 << 20, sizes=None, 
     """A schedule with blocks under which loops have many iterations, and every block has lanes."""
     sizes = sizes or fitted(dict.fromkeys(sized(program), size), program.rules)
     blocks = blocks or dict.fromkeys(blocked_dims(program), block)
-    cut = blocks_of(fitted_tiling(sizes, blocks, program.whole, program.units))
+    tiling = fitted_tiling(sizes, blocks, program.whole, program.units)
+    cut = [
+        Block(dim, lanes, dim in tiling.whole, tiling.ragged(dim))
+        for dim, lanes in tiling.blocks.items()
+        if not tiling.is_unit(dim)
+    ]
     nests = tuple(
         replace(nest, blocks=tuple(b for b in cut if b.dim in dims_in(nest)))
         for nest in program.nests

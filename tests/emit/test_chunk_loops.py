@@ -10,7 +10,6 @@ import blockbuster as bb
 from blockbuster.emission import emit
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.chunkable import not_chunkable
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import compile_kernel
@@ -36,6 +35,7 @@ from tests.emit.cases import (
     inputs_for,
     scheduled_of,
 )
+from tests.emit.numpy_runs import run_numpy
 from tests.emit.test_defer_lane_sums import EXTREMES, PRODUCTS, ROWS, WHOLE
 
 VECTOR = """

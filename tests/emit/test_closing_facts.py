@@ -13,7 +13,6 @@ from blockbuster.emit.closing import (
     round_products,
     work_around_locality,
 )
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import (
@@ -56,6 +55,7 @@ from tests.emit.cases import (
     scheduled_of,
     sizes_of,
 )
+from tests.emit.numpy_runs import run_numpy
 
 SIZES = {"M": 64, "N": 96}
 ATTENTION = {"M": 64, "N": 96, "D": 32, "L": 32}

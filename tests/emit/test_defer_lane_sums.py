@@ -13,7 +13,6 @@ from blockbuster.emission import emit
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.guard import guard
 from blockbuster.emit.interpret.proof import prove_tiles
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.defer_lane_sums import not_deferrable
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.listing import listing
@@ -32,6 +31,7 @@ from blockbuster.selection.decisions.deferral import deferred as deferred_where_
 from blockbuster.selection.decisions.deferral import does_not_pay
 from blockbuster.selection.priors import PRIORS
 from tests.emit.cases import FOLDER, defer_lane_sums, graph_of, scheduled_of
+from tests.emit.numpy_runs import run_numpy
 
 ROWS = """
 graph(X: M,N[M,N]) {

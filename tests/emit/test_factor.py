@@ -11,7 +11,6 @@ import pytest
 import blockbuster as bb
 from blockbuster.emission import emit
 from blockbuster.emit.interpret.proof import prove_tiles
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule import factor
 from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.scheduled import unscheduled
@@ -24,6 +23,7 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.ir.fitting import fitted
 from blockbuster.runtime.launch import run_interpreted
 from tests.emit.cases import FOLDER
+from tests.emit.numpy_runs import run_numpy
 from tests.parameters import one_in
 
 INF = float("inf")

@@ -7,7 +7,6 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emission import emit
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.finish_rows import finish_of, not_finishable
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -17,6 +16,7 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from blockbuster.runtime.launch import run_interpreted
 from tests.emit.cases import FOLDER, changed_by, finish_rows
+from tests.emit.numpy_runs import run_numpy
 
 NORMALIZED = """
 graph(X: M,N[M,N]) {

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import blockbuster as bb
 from blockbuster.emission import check_schedule, emit
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.join import Join
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
@@ -24,6 +23,7 @@ from blockbuster.emit.tile.trips import bound_sizes, walked_in
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, ParseError, VerifyError
 from blockbuster.runtime.launch import run_batch
+from tests.emit.numpy_runs import run_numpy
 
 JOIN, SM_90 = Join(), target_of("sm_90")
 LINE = "nc(t*h+d*r), kcr -> nkh"

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule import factor, lead_bits
 from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.lead_bits import needed_as_it_is, with_lead_bits
@@ -16,6 +15,7 @@ from blockbuster.emit.tile.program import Fold, Init, Let, statements
 from blockbuster.ir.expr import Arg
 from blockbuster.ir.ops import Pointwise
 from tests.emit.cases import FOLDER
+from tests.emit.numpy_runs import run_numpy
 from tests.emit.test_factor import BLOCKS, SIZES, causal, features, plain, start_of, totals
 
 LOG2_E = "1.4426950408889634"

@@ -8,7 +8,6 @@ import pytest
 from blockbuster.emission import emit
 from blockbuster.emit.closing.guard import guard
 from blockbuster.emit.closing.lead_first import lead_first, not_leading
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -18,6 +17,7 @@ from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.parse import parse
 from tests.emit.cases import FOLDER, changed_by, graph_of
+from tests.emit.numpy_runs import run_numpy
 
 # the significand of a group is made by ``{made}`` from the block b and its exponents z, per row
 GROUP = """

@@ -4,6 +4,7 @@ import pytest
 
 from blockbuster.emit.closing import load_late
 from blockbuster.emit.interpret.proof import prove_tiles
+from blockbuster.emit.tile import dataflow
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
@@ -65,17 +66,17 @@ def test_programs_of_one_place_stay_as_they_are():
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("module", "old", "new"),
     [
-        ("if defined(one) in read:", "if False:"),
-        ("read.update(operands(one))", "pass"),
-        ("found.insert(0, one)", "found.append(one)"),
-        ("for inner in inside for tile", "for inner in (stmt,) for tile"),
-        ("if isinstance(stmt, For):", "if False:"),
+        (dataflow, "if defined(stmt) in used:", "if False:"),
+        (dataflow, "used.update(dict.fromkeys(operands(stmt)))", "pass"),
+        (dataflow, "tuple(reversed(kept))", "tuple(kept)"),
+        (dataflow, "dict.fromkeys((*reads(part),", "dict.fromkeys((*operands(part[0]),"),
+        (load_late, "if isinstance(stmt, For):", "if False:"),
     ],
 )
-def test_each_part_of_the_pass_matters(monkeypatch, old, new):
-    mutated(monkeypatch, load_late, old, new)
+def test_each_part_of_the_pass_matters(monkeypatch, module, old, new):
+    mutated(monkeypatch, module, old, new)
     made = load_late.load_late(program())
     try:
         verify_tiles(made)

@@ -5,11 +5,11 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emission import emit
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.frontend.lower import lower
 from blockbuster.frontend.trace import trace
 from blockbuster.rules import fuse
 from blockbuster.runtime.launch import run_batch
+from tests.emit.numpy_runs import run_numpy
 from tests.rules.test_magnitudes import XW, a_divisor, of_exponentials, rms
 
 FEW, TILES = {"M": 5, "N": 150}, {"M": 2, "N": 16}

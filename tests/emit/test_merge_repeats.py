@@ -8,7 +8,6 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.closing.merge_repeats import merge_repeats
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import replayed
@@ -23,6 +22,7 @@ from blockbuster.selection.decisions.default_schedule import default_schedule
 from blockbuster.selection.price import priced
 from tests.emit.cases import FOLDER, fused_of, inputs_for, ragged_blocks, sizes_of
 from tests.emit.counting import tile_traffic
+from tests.emit.numpy_runs import run_numpy
 
 TWICE = """
 graph(X: M,N[M,N]) {

@@ -284,7 +284,7 @@ MUTANTS = [
     # where a nest waits: (text of place_waits or verify_waits, what replaces it)
     (place_waits, "(*early, Wait(), *release, *late)", "(*early, *late, Wait())"),
     (place_waits, "if free and not touching(stmt, arrays):", "if free:"),
-    (place_waits, "made.keys().isdisjoint(reads) and", "True and"),
+    (place_waits, "made.keys().isdisjoint(own_reads) and", "True and"),
     (place_waits, "{**made, **read}.keys()", "made.keys()"),
     (
         place_waits,

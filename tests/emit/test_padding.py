@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 
 from blockbuster.emit.closing.guard import guard
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.padding import DATA, UNKNOWN, applied, padding
+from blockbuster.emit.tile.padding import DATA, UNKNOWN, applied
 from blockbuster.emit.tile.program import Guard, statements
 from blockbuster.ir.parse import parse
-from tests.emit.cases import FOLDER, blocked_dims, graph_of, inputs_for, ragged_blocks, sizes_of
+from tests.emit.cases import (
+    FOLDER,
+    blocked_dims,
+    graph_of,
+    inputs_for,
+    padding,
+    ragged_blocks,
+    sizes_of,
+)
+from tests.emit.numpy_runs import run_numpy
 
 
 def guards(program):

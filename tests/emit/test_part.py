@@ -11,7 +11,6 @@ import blockbuster as bb
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.observer import TileObserver
 from blockbuster.emit.interpret.proof import prove_tiles
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.script import BY_NAME, replayed
 from blockbuster.emit.schedule.site import Site, loops_of
 from blockbuster.emit.target.compiler import compile_kernel
@@ -25,6 +24,7 @@ from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection.decisions.full_tiles import does_not_pay, parted
 from blockbuster.selection.plans.masked_loops import narrowed_loops
 from tests.emit.counting import tile_traffic
+from tests.emit.numpy_runs import run_numpy
 from tests.emit.random_masks import random_condition
 from tests.emit.test_narrow import (
     HERE,

@@ -125,7 +125,7 @@ SIMPLER = [
      NUMBER_AS_TRUTH),
     (known_masks, "needed.update(operands(stmt))", "pass", APPLY, NUMBER_AS_TRUTH),
     (part, "name=next(writer.names)", "name=tile.name", APPLY, NUMBER_AS_TRUTH),
-    (hoist, "(defined(stmt), *folded(stmt))", "(defined(stmt),)", HOIST, parse_tiles(READ_FIRST)),
+    (hoist, "in makes(stmt))", "in (defined(stmt),))", HOIST, parse_tiles(READ_FIRST)),
 ]  # fmt: skip
 
 

@@ -10,7 +10,6 @@ import pytest
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.hoist import hoist, not_invariant
 from blockbuster.emit.closing.order import tidied
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.schedule.steps import derived
@@ -37,6 +36,7 @@ from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
 from blockbuster.selection.decisions.default_schedule import default_schedule
 from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, ragged_blocks, sizes_of
+from tests.emit.numpy_runs import run_numpy
 
 
 def tiles(name):

@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.extents import extents_of
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.traffic import elements_moved
@@ -12,6 +11,7 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
 from tests.emit.cases import FOLDER, pass_chains
 from tests.emit.counting import count_run, tile_traffic
+from tests.emit.numpy_runs import run_numpy
 from tests.random_programs.strategies import block_graphs, inputs_for, sizes_and_blocks
 
 

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.array_dtypes import typed_for_cpu
@@ -16,6 +15,7 @@ from blockbuster.emit.tile.trips import dims_of
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from tests.emit.cases import FOLDER
+from tests.emit.numpy_runs import run_numpy
 from tests.random_programs.strategies import block_graphs, inputs_for, sizes_and_blocks
 
 

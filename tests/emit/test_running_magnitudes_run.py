@@ -5,8 +5,8 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emission import emit
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.runtime.launch import run_batch
+from tests.emit.numpy_runs import run_numpy
 from tests.rules.test_running_magnitudes import clamped_length, cubes, energy_in_eighths, fused
 from tests.rules.test_running_magnitudes import length as row_length
 

@@ -7,7 +7,6 @@ from blockbuster.emit.closing import (
     share_factors,
 )
 from blockbuster.emit.closing.lead_first import lead_first
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import (
@@ -37,6 +36,7 @@ from tests.emit.cases import (
     changed_by,
     graph_of,
 )
+from tests.emit.numpy_runs import run_numpy
 
 
 def of(program, kind):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import blockbuster as bb
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.memory import Hazard
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule import conditions, skip
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import BY_NAME
@@ -24,6 +23,7 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
 from blockbuster.runtime.launch import run_interpreted
 from tests.emit.cases import FOLDER
+from tests.emit.numpy_runs import run_numpy
 from tests.emit.test_move_mutants import mutated
 from tests.emit.test_narrow import Loads
 

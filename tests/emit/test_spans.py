@@ -13,7 +13,6 @@ from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.interpret.sides import Side, cut_by, cuts
 from blockbuster.emit.kernel import written
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import BY_NAME, MOVES
 from blockbuster.emit.schedule.site import EVERYWHERE
@@ -28,6 +27,7 @@ from blockbuster.ir.types import size_class
 from blockbuster.runtime.launch import run_batch, run_interpreted
 from tests.emit.cases import FOLDER
 from tests.emit.counting import count_run, tile_traffic
+from tests.emit.numpy_runs import run_numpy
 from tests.emit.random_spans import with_spans
 from tests.emit.random_tiles import all_cut, applications, is_cut, lowered, random_graph, some_moves
 

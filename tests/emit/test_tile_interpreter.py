@@ -13,7 +13,6 @@ from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.lanes import check_lanes
 from blockbuster.emit.interpret.memory import Hazard
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import (
     OUTPUT,
@@ -51,6 +50,7 @@ from tests.emit.cases import (
     sizes_of,
 )
 from tests.emit.counting import count_run
+from tests.emit.numpy_runs import run_numpy
 from tests.parameters import rest_slow
 from tests.random_programs.strategies import block_graphs, inputs_for, sizes_and_blocks
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -27,6 +26,7 @@ from tests.emit.cases import (
     pass_chains,
     sizes_of,
 )
+from tests.emit.numpy_runs import run_numpy
 from tests.frontend.programs import OPAQUE, PROGRAMS
 from tests.parameters import rest_slow
 

@@ -9,7 +9,6 @@ import pytest
 from blockbuster.emit.closing.guard import guard
 from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces, not_narrow
 from blockbuster.emit.closing.wide_sums import wide_sums
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.target.targets import TARGETS
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -39,6 +38,7 @@ from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.selection.decisions.default_schedule import default_schedule
 from tests.emit.cases import FOLDER, TEXTS, fused_of, graph_of, inputs_for, lets, sizes_of
+from tests.emit.numpy_runs import run_numpy
 from tests.frontend.programs import OPAQUE, PROGRAMS
 
 NARROW = ("float16", "bfloat16")

@@ -7,7 +7,6 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emission import emit
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.frontend.lower import lower
 from blockbuster.frontend.trace import trace
 from blockbuster.interp.evaluate import evaluate
@@ -17,6 +16,7 @@ from blockbuster.ir.parse import parse
 from blockbuster.rules import ROLLING_RULES, RollingUpdate, fuse, reasons, safe
 from blockbuster.runtime.launch import run_batch
 from blockbuster.testing.cases import read_cases
+from tests.emit.numpy_runs import run_numpy
 from tests.mutants.mutate import Mutant
 from tests.parameters import one_in, rest_slow
 from tests.rules.golden import GOLDEN

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import blockbuster as bb
 from blockbuster.emission import emit
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.runtime.launch import run_batch
+from tests.emit.numpy_runs import run_numpy
 
 VALUES = (-np.inf, np.inf, 1e4, -1e4, 0.0, 1.0, -2.0, 0.5)
 BEFORE_EXP = ("half", "neg", "mul")

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 import blockbuster as bb
 from blockbuster.emit.closing.wide_sums import wide_sums
 from blockbuster.emit.closing.wide_tiles import wide_tiles
-from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.array_dtypes import typed_for_cpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.interp.evaluate import evaluate
 from tests.emit.cases import FOLDER
+from tests.emit.numpy_runs import run_numpy
 from tests.random_programs.strategies import block_graphs, inputs_for, sizes_and_blocks
 
 

@@ -9,6 +9,7 @@ import blockbuster as bb
 from bench.ablation import named
 from bench.peers.cases import BY_KEY, CASES
 from blockbuster.emission import check_schedule
+from blockbuster.emit.schedule.block import ways_of
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import BY_NAME, not_complete, replayed
 from blockbuster.emit.schedule.site import Site
@@ -143,11 +144,21 @@ def test_neighbours_compute_the_same(name):
 # what is in the space ------------------------------------------------------------
 
 
+def offers(move, scheduled, site, args):
+    """True if a move has this place and these arguments. Of cuts it is asked dim by dim: there are
+    as many as the product of what each dim can have, and a line may leave dims to later lines.
+    """
+    if move.name == "block":
+        legal = not move.why_not(scheduled, site, **args)
+        return legal and all(cut in ways_of(cut.dim, scheduled, site) for cut in args["cuts"])
+    return site in [*move.sites(scheduled)] and args in [*move.arguments(scheduled, site)]
+
+
 def not_offered(space, script):
     """The first line of a script that no move offers where it stands, or ""."""
     for at, line in enumerate(script):
         before, move = space.after(script[:at]), BY_NAME[line.move]
-        if before is None or not move.offers(before, line.site, **line.args):
+        if before is None or not offers(move, before, line.site, line.args):
             return str(line)
     return ""
 

@@ -13,14 +13,7 @@ from __future__ import annotations
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import folded, same_or, with_parts
 from blockbuster.emit.tile.each_nest import Around, each_body
-from blockbuster.emit.tile.program import (
-    Fold,
-    For,
-    Let,
-    Nest,
-    Stmt,
-    statements,
-)
+from blockbuster.emit.tile.program import Fold, For, Let, Nest, Stmt, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.tiling import tiling_in
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot

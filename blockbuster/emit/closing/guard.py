@@ -11,12 +11,13 @@ fixed tile sizes need this pass; it changes nothing where tiles are slices.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from blockbuster.emit.tile.dataflow import (
+    defined,
+    expanded,
     folded,
     fresh_names,
     operands,
@@ -25,7 +26,7 @@ from blockbuster.emit.tile.dataflow import (
     with_parts,
 )
 from blockbuster.emit.tile.each_nest import Around, naming_body
-from blockbuster.emit.tile.padding import Lane, LaneState
+from blockbuster.emit.tile.padding import LaneState, is_finite
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -112,15 +113,11 @@ def unguarded(stmt: Let | Fold, lanes: LaneState) -> Iterator[tuple[int, Dim, fl
         yield 0, last, IGNORED[name]
     elif name == "dot":
         held = [lanes.lane(arg, last) for arg in stmt.args]
-        if 0.0 in held and all(map(_finite, held)):
+        if 0.0 in held and all(map(is_finite, held)):
             return
         for position, lane in enumerate(held):
             if lane != 0.0:
                 yield position, last, 0.0
-
-
-def _finite(lane: Lane) -> bool:
-    return isinstance(lane, float) and math.isfinite(lane)
 
 
 @dataclass
@@ -139,7 +136,7 @@ class _Writer:
         }
         body = self.body(nest.body, {})
         unread = set(self.casts).difference(reads(body))
-        return with_parts(nest, body=_without(body, unread) if unread else body)
+        return with_parts(nest, body=expanded(body, lambda s: () if defined(s) in unread else (s,)))
 
     def body(self, body: tuple[Stmt, ...], outer: Made) -> tuple[Stmt, ...]:
         """``body`` with guards; those made before it in the enclosing loops are used again."""
@@ -181,12 +178,3 @@ class _Writer:
         out.append(guarding)
         made[key] = target
         return target
-
-
-def _without(body: tuple[Stmt, ...], tiles: set[Tile]) -> tuple[Stmt, ...]:
-    """``body`` without the operators that make ``tiles``."""
-    return tuple(
-        with_parts(stmt, body=_without(stmt.body, tiles)) if isinstance(stmt, For) else stmt
-        for stmt in body
-        if not (isinstance(stmt, Let) and stmt.target in tiles)
-    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from blockbuster.emit.tile.dataflow import defined, folded, operands, same_or, stored, with_parts
+from blockbuster.emit.tile.dataflow import defined, makes, operands, same_or, stored, with_parts
 from blockbuster.emit.tile.program import (
     BlockOf,
     For,
@@ -82,9 +82,7 @@ def _hoisted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def _parted(loop: For) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
     """The statements of ``loop`` that may run before it, and the others."""
     moving: list[Stmt] = []
-    made = frozenset(
-        tile for stmt in loop.statements for tile in (defined(stmt), *folded(stmt)) if tile
-    )
+    made = frozenset(tile for stmt in loop.statements for tile in makes(stmt))
     for stmt in loop.body:
         if not not_invariant(stmt, loop, made):
             moving.append(stmt)

@@ -33,15 +33,7 @@ from blockbuster.emit.tile.dataflow import (
 )
 from blockbuster.emit.tile.each_nest import Around, naming_body
 from blockbuster.emit.tile.monoids import LARGER, kept_empty
-from blockbuster.emit.tile.program import (
-    Fold,
-    For,
-    Let,
-    Nest,
-    Stmt,
-    Store,
-    Tile,
-)
+from blockbuster.emit.tile.program import Fold, For, Let, Nest, Stmt, Store, Tile
 from blockbuster.ir.expr import Arg, Call, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Transpose
 from blockbuster.rules.safety import RESCALED

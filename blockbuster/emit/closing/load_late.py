@@ -15,9 +15,9 @@ behind it (116.1 with a program for each place).
 
 from __future__ import annotations
 
-from blockbuster.emit.tile.dataflow import defined, folded, operands, same_or, with_parts
+from blockbuster.emit.tile.dataflow import needed, same_or, with_parts
 from blockbuster.emit.tile.each_nest import Around, each_body
-from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt, statements
+from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt
 
 
 @each_body("programs")
@@ -35,22 +35,10 @@ def load_late(nest: Nest, _: Around) -> Nest:
         if isinstance(stmt, Load | Let):
             waiting.append(stmt)
             continue
-        needed = _needed(stmt, waiting)
-        body += [*needed, stmt]
-        waiting = [one for one in waiting if one not in needed]
+        first = needed(waiting, (stmt,))
+        body += [*first, stmt]
+        waiting = [one for one in waiting if one not in first]
         if isinstance(stmt, For):
             body += waiting
             waiting = []
     return with_parts(nest, body=same_or(nest.body, (*body, *waiting)))
-
-
-def _needed(stmt: Stmt, waiting: list[Stmt]) -> list[Stmt]:
-    """The statements among ``waiting`` that ``stmt`` needs, or one that it needs, in order."""
-    inside = tuple(statements((stmt,)))
-    read = {tile for inner in inside for tile in (*operands(inner), *folded(inner))}
-    found: list[Stmt] = []
-    for one in reversed(waiting):
-        if defined(one) in read:
-            found.insert(0, one)
-            read.update(operands(one))
-    return found

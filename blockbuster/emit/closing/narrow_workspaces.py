@@ -5,10 +5,6 @@ before   store(t1,I1[m,n])       float32         after   store(t1,I1[m,n])      
 The numbers are the same: each is rounded when it is stored instead of when it is read. Saves half
 the bytes written and read, and lets loads go straight to the matrix units. Runs after the guards: a
 guarded operand stays wide. Truth values keep their dtype of one byte.
-
-The numbers are the same: each is rounded where it is stored instead of where it is read. Saves half
-the bytes written and read, and lets loads go straight to the matrix units. Comes after guards: a
-guarded operand stays wide. Truth values stay as they are, in a byte.
 """
 
 from __future__ import annotations

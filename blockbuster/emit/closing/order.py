@@ -74,7 +74,10 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
     if before and _says_the_same(program, before):
         return program
     program, known = retyped(program, before), before.nests if before else ()
-    nests = tuple(nest if _is_known(nest, known) else _tidied(nest) for nest in program.nests)
+    nests = tuple(
+        nest if _is_known(nest, known) else with_parts(nest, body=_tidied_body(Same(nest.body)))
+        for nest in program.nests
+    )
     return _first_alike(with_parts(program, nests=nests), before)
 
 
@@ -102,10 +105,6 @@ def _says_the_same(program: TileProgram, before: TileProgram) -> bool:
 
 def _is_known(nest: Nest, known: Sequence[Nest]) -> bool:
     return any(nest.body is other.body for other in known)
-
-
-def _tidied(nest: Nest) -> Nest:
-    return with_parts(nest, body=_tidied_body(Same(nest.body)))
 
 
 @lru_cache(maxsize=KEPT)

@@ -20,14 +20,7 @@ from collections.abc import Iterator
 from blockbuster.emit.closing.guard import guarded_stores
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.other_arrays import with_arrays
-from blockbuster.emit.tile.program import (
-    ACCESSES,
-    Buffer,
-    Nest,
-    TileProgram,
-    View,
-    statements,
-)
+from blockbuster.emit.tile.program import ACCESSES, Buffer, Nest, TileProgram, View, statements
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses

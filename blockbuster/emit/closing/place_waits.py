@@ -23,13 +23,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from blockbuster.emit.tile.constants import kept_nests, running_nests
-from blockbuster.emit.tile.dataflow import (
-    defined,
-    folded,
-    operands,
-    stored,
-    with_parts,
-)
+from blockbuster.emit.tile.dataflow import makes, reads, stored, with_parts
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import Buffer, Init, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.verify_waits import touching, unfinished
@@ -88,24 +82,14 @@ def _parted(body: Body, written: dict[Buffer, None]) -> tuple[Body, Body]:
     early, late = list[Stmt](), list[Stmt]()
     made, read, arrays = dict[Tile, None](), dict[Tile, None](), dict(written)
     for stmt in body:
-        reads, makes = _read(stmt), _made(stmt)
-        free = made.keys().isdisjoint(reads) and {**made, **read}.keys().isdisjoint(makes)
+        own_reads = tuple(reads((stmt,)))
+        own = tuple(tile for inner in statements((stmt,)) for tile in makes(inner))
+        free = made.keys().isdisjoint(own_reads) and {**made, **read}.keys().isdisjoint(own)
         if free and not touching(stmt, arrays):
             early.append(stmt)
             continue
         late.append(stmt)
-        made.update(dict.fromkeys(makes))
-        read.update(dict.fromkeys(reads))
+        made.update(dict.fromkeys(own))
+        read.update(dict.fromkeys(own_reads))
         arrays.update(stored((stmt,)))
     return tuple(early), tuple(late)
-
-
-def _read(stmt: Stmt) -> tuple[Tile, ...]:
-    """The tiles that ``stmt`` reads, or a statement in it."""
-    return tuple(tile for inner in statements((stmt,)) for tile in operands(inner))
-
-
-def _made(stmt: Stmt) -> tuple[Tile, ...]:
-    """The tiles that ``stmt`` makes or folds, or a statement in it."""
-    inside = tuple(statements((stmt,)))
-    return tuple(t for inner in inside for t in (defined(inner), *folded(inner)) if t is not None)

@@ -14,14 +14,7 @@ from __future__ import annotations
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import mapped, with_parts
 from blockbuster.emit.tile.each_nest import Around, each_body
-from blockbuster.emit.tile.program import (
-    Fold,
-    Guard,
-    Let,
-    Nest,
-    Stmt,
-    Tile,
-)
+from blockbuster.emit.tile.program import Fold, Guard, Let, Nest, Stmt, Tile
 from blockbuster.emit.tile.tiling import tiling_in
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.workarounds import ROUNDED

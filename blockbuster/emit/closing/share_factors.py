@@ -22,18 +22,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import same_or, with_parts
+from blockbuster.emit.tile.dataflow import expanded, with_parts
 from blockbuster.emit.tile.each_nest import Around, naming_body
 from blockbuster.emit.tile.monoids import COMBINED
-from blockbuster.emit.tile.program import (
-    Fold,
-    For,
-    Let,
-    Member,
-    Nest,
-    Stmt,
-    Tile,
-)
+from blockbuster.emit.tile.program import Fold, Let, Member, Nest, Stmt, Tile
 from blockbuster.ir.expr import Arg, Call, Expr, arguments, substitute
 from blockbuster.ir.ops import Pointwise
 
@@ -44,7 +36,13 @@ PRODUCT = Call("mul", (Arg(0), Arg(1)))
 def share_factors(nest: Nest, around: Around, names: Iterator[str]) -> Nest:
     """A nest without groups: every fold has one target, which is rescaled before it."""
     made = (Tile(name, (), dtype=around.arithmetic) for name in names)
-    return with_parts(nest, body=_walked(nest.body, made))
+
+    def taken_apart(stmt: Stmt) -> Sequence[Stmt]:
+        if isinstance(stmt, Fold) and stmt.members:
+            return _Group(stmt, made).statements()
+        return (stmt,)
+
+    return with_parts(nest, body=expanded(nest.body, taken_apart))
 
 
 def not_shared(factor: Expr) -> str:
@@ -63,18 +61,6 @@ def _scale(factor: Expr) -> Expr:
     assert isinstance(factor, Call)
     left, right = factor.args
     return right if left == Arg(0) else left
-
-
-def _walked(body: tuple[Stmt, ...], made: Iterator[Tile]) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for stmt in body:
-        if isinstance(stmt, For):
-            out.append(with_parts(stmt, body=_walked(stmt.body, made)))
-        elif isinstance(stmt, Fold) and stmt.members:
-            out += _Group(stmt, made).statements()
-        else:
-            out.append(stmt)
-    return same_or(body, tuple(out))
 
 
 class _Lead(NamedTuple):

@@ -16,14 +16,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from blockbuster.emit.tile.dataflow import (
-    folded,
-    mapped,
-    operands,
-    retargeted,
-    same_or,
-    with_parts,
-)
+from blockbuster.emit.tile.dataflow import folded, mapped, operands, retargeted, same_or, with_parts
 from blockbuster.emit.tile.each_nest import Around, each_body
 from blockbuster.emit.tile.program import Fold, For, Init, Let, Nest, Stmt, statements
 from blockbuster.emit.tile.tiling import tiling_in

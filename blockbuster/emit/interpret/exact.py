@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from blockbuster.emit.tile.dataflow import renamed
+from blockbuster.emit.tile.dataflow import defined, expanded, renamed
 from blockbuster.emit.tile.program import (
     Buffer,
-    For,
     Let,
     Member,
     Stmt,
@@ -32,7 +31,11 @@ def exact(program: TileProgram) -> TileProgram:
     for nest in program.nests:
         lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
         alias = {let.target: let.args[0] for let in lets if let.origin.rule == OPERAND}
-        nests.append(replace(nest, body=_body(nest.body, alias)))
+
+        def change(stmt: Stmt, alias: Mapping[Tile, Tile] = alias) -> tuple[Stmt, ...]:
+            return () if defined(stmt) in alias else (_parts_bare(renamed(stmt, alias)),)
+
+        nests.append(replace(nest, body=expanded(nest.body, change)))
     return replace(
         program,
         inputs=_bare(program.inputs),
@@ -43,17 +46,8 @@ def exact(program: TileProgram) -> TileProgram:
     )
 
 
-def _body(body: tuple[Stmt, ...], alias: Mapping[Tile, Tile]) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for stmt in body:
-        if isinstance(stmt, For):
-            body = _body(stmt.body, alias)
-            out.append(replace(stmt, body=body, span=_bare(stmt.span)))
-        elif not (isinstance(stmt, Let) and stmt.target in alias):
-            stmt = renamed(stmt, alias)
-            parts: dict[str, Any] = {f.name: _bare(getattr(stmt, f.name)) for f in fields(stmt)}
-            out.append(replace(stmt, **parts))
-    return tuple(out)
+def _parts_bare(value: Any) -> Any:
+    return replace(value, **{f.name: _bare(getattr(value, f.name)) for f in fields(value)})
 
 
 def _bare(value: Any) -> Any:
@@ -64,7 +58,7 @@ def _bare(value: Any) -> Any:
         case View():
             return replace(value, buffer=_bare(value.buffer))
         case Member():
-            return replace(value, **{f.name: _bare(getattr(value, f.name)) for f in fields(value)})
+            return _parts_bare(value)
         case tuple():
             return tuple(map(_bare, value))
     return value

@@ -184,7 +184,9 @@ class Memory:
         for at, stores in by_path.items():
             places = np.argwhere((here >= stores[0]) & (here <= stores[-1]))
             cells = here[tuple(places.T)] - self._starts[at]
-            written = _numbers(self._paths[at], _along(cells, cells_of(self._paths[at])))
+            extents = cells_of(self._paths[at])
+            along = np.unravel_index(cells, extents) if extents else ()
+            written = _numbers(self._paths[at], along)
             for (run, _, dim), own in zip(path, _numbers(path, [*places.T]).values(), strict=True):
                 apart = np.flatnonzero(np.broadcast_to(written.get(run, own) != own, len(places)))
                 if len(apart):
@@ -217,11 +219,6 @@ class Memory:
 def cells_of(path: Path) -> tuple[int, ...]:
     """How many iterations run side by side, along each leading axis."""
     return tuple(len(number) for _, number, _ in path if isinstance(number, range))
-
-
-def _along(cells: Array, extents: tuple[int, ...]) -> tuple[Array, ...]:
-    """The numbers of iterations along each leading axis."""
-    return np.unravel_index(cells, extents) if extents else ()
 
 
 def _numbers(path: Path, side_by_side: Sequence[Array]) -> dict[int, Any]:

@@ -110,7 +110,7 @@ class Side:
         """The size classes of dims that have to be one block."""
         if isinstance(self.program, Graph):
             return whole_dims(self.program)
-        return _classes(self.program.whole)
+        return tuple(dict.fromkeys(map(size_class, self.program.whole)))
 
     @cached_property
     def blocks(self) -> dict[tuple[Dim, int], bool]:
@@ -196,10 +196,6 @@ class Side:
         one_more = {dim: sizes[size_class(dim)] + 1 for dim in ragged}
         program = cut_by(self.program, cut)
         check_lanes(program, sizes, {**_steps(program, cut), **one_more}, seed=cut.seed)
-
-
-def _classes(dims: Sequence[Dim]) -> tuple[Dim, ...]:
-    return tuple(dict.fromkeys(map(size_class, dims)))
 
 
 def _steps(program: TileProgram, cut: Cut) -> dict[Dim, int]:

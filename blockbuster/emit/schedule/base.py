@@ -8,20 +8,39 @@ applying.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.order import tidied
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Applied, Site, loops_of
+from blockbuster.emit.schedule.site import (
+    EVERYWHERE,
+    Applied,
+    Site,
+    all_nests,
+    loop_at,
+    loops_of,
+    nest_at,
+    statements_of,
+)
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.program import For, Nest, TileProgram
 from blockbuster.emit.tile.scans import why_broken
 from blockbuster.errors import EmitError, message
 
 Args = Mapping[str, Any]
 
 PROGRAM, NEST, LOOP, STATEMENT = "the program", "a nest", "a loop", "a statement"
+PLACES: Mapping[str, Callable[[TileProgram], Iterable[Site]]] = {
+    PROGRAM: lambda _: (EVERYWHERE,),
+    NEST: all_nests,
+    LOOP: lambda program: (site for site, _ in loops_of(program)),
+    STATEMENT: lambda program: (site for site, _ in statements_of(program)),
+}
+"""All places of a kind, in the order of the program."""
+
+Attempt = tuple[str, TileProgram | None]
+"""Why a move cannot be applied, or "" and the draft after it."""
 
 
 class Move(ABC):
@@ -35,9 +54,14 @@ class Move(ABC):
     form: ClassVar[str] = ""
     """The words that follow the place in a schedule's text, for error messages."""
 
-    @abstractmethod
+    least: ClassVar[Args] = {}
+    """The arguments with which it can be applied wherever it can be with any."""
+
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """The places where it may be applied with some arguments."""
+        for site in PLACES[self.takes](scheduled.draft):
+            if not self.why_not(scheduled, site, **self.least):
+                yield site
 
     @abstractmethod
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
@@ -55,11 +79,6 @@ class Move(ABC):
         """Those of ``arguments`` that differ little from ``args``: by default, all others."""
         return (other for other in self.arguments(scheduled, site) if other != args)
 
-    def offers(self, scheduled: Scheduled, site: Site, **args: Any) -> bool:
-        """True if ``sites`` and ``arguments`` have this place and these arguments."""
-        there = any(site == other for other in self.sites(scheduled))
-        return there and any(args == other for other in self.arguments(scheduled, site))
-
     @abstractmethod
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft after the move; to be asked for only if ``why_not`` says ""."""
@@ -68,9 +87,7 @@ class Move(ABC):
         """The move at a place, with arguments, as a line of a schedule."""
         return Applied(self.name, site, self.show(**args), args)
 
-    def attempted(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, TileProgram | None]:
+    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
         """Why it cannot be applied there, or "" and the draft after it.
 
         A move that has to look at that draft to say why not rewrites it here, once for both.
@@ -131,6 +148,13 @@ def read_number(words: Sequence[str], what: str) -> int:
     return int(words[0])
 
 
+def read_lanes(words: Sequence[str]) -> Args:
+    """One dim with a number of lanes; ValueError otherwise."""
+    if len(words) != 2 or not words[1].isdigit():
+        raise ValueError(f"expected DIM LANES, got {' '.join(words)!r}")
+    return {"dim": words[0], "lanes": int(words[1])}
+
+
 def not_a_power_of_two(number: int, what: str, least: int = 1) -> str:
     """Why ``number`` is no power of two of at least ``least``, or ""."""
     if number < least or number & (number - 1):
@@ -145,11 +169,41 @@ def no_such_place(move: Move, site: Site) -> str:
 
 
 class LoopMove(Move):
-    """A move of a loop: it may be applied wherever ``why_not`` says nothing without arguments."""
+    """A move of a loop: ``not_here`` says why not, of a loop that is there."""
 
     takes: ClassVar[str] = LOOP
 
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        loop = loop_at(scheduled.draft, site)
+        if loop is None:
+            return no_such_place(self, site)
+        return self.not_here(scheduled, site, loop, **args)
+
+    @abstractmethod
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
+        """Why it cannot be applied to this loop with these arguments, or ""."""
+
+
+class NestMove(Move):
+    """A move of one nest: ``not_here`` says why not, of a nest that is there."""
+
+    takes: ClassVar[str] = NEST
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        nest = nest_at(scheduled.draft, site)
+        if nest is None:
+            return no_such_place(self, site)
+        return self.not_here(scheduled, site, nest, **args)
+
+    @abstractmethod
+    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
+        """Why it cannot be applied to this nest with these arguments, or ""."""
+
+
+class CutMove(NestMove):
+    """A move of a dim of one nest: its sites are the nests for which it has arguments."""
+
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site):
+        for site in all_nests(scheduled.draft):
+            if any(True for _ in self.arguments(scheduled, site)):
                 yield site

@@ -22,12 +22,19 @@ from functools import lru_cache
 from itertools import chain, product
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
+from blockbuster.emit.schedule.base import (
+    NEST,
+    Args,
+    Attempt,
+    Move,
+    no_such_place,
+    not_a_power_of_two,
+)
 from blockbuster.emit.schedule.drop_unit_loops import dropped_in, not_alone
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at, with_nests
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import defined
+from blockbuster.emit.tile.dataflow import defined, with_loops
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, in_float8
 from blockbuster.emit.tile.program import (
@@ -90,7 +97,7 @@ class BlockDims(Move):
         First come those in which all dims have blocks of 16, of 32, ... elements, as far as they
         can. Dims without a loop around them are one block.
         """
-        ways = {dim: tuple(_ways(dim, scheduled, site)) for dim in _uncut_at(scheduled, site)}
+        ways = {dim: tuple(ways_of(dim, scheduled, site)) for dim in _uncut_at(scheduled, site)}
         alike = [
             tuple(next((c for c in cuts if c.lanes == lanes), cuts[-1]) for cuts in ways.values())
             for lanes in (LEAST << power for power in range(MOST.bit_length()))
@@ -103,27 +110,17 @@ class BlockDims(Move):
         """The cut of one dim with half or twice the lanes, or in one block instead of several."""
         cuts: tuple[Cut, ...] = args["cuts"]
         for at, cut in enumerate(cuts):
-            for other in _ways(cut.dim, scheduled, site):
+            for other in ways_of(cut.dim, scheduled, site):
                 if other != cut and other.lanes in (cut.lanes // 2, cut.lanes, 2 * cut.lanes):
                     made = (*cuts[:at], other, *cuts[at + 1 :])
                     if not self.why_not(scheduled, site, cuts=made):
                         yield {"cuts": made}
 
-    def offers(self, scheduled: Scheduled, site: Site, **args: Any) -> bool:
-        """Asked dim by dim: ``arguments`` has as many as the product of what each dim can have.
-
-        A line may also leave dims to later lines.
-        """
-        legal = not self.why_not(scheduled, site, **args)
-        return legal and all(cut in _ways(cut.dim, scheduled, site) for cut in args["cuts"])
-
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Each dim is there and not cut yet, its lanes fit it, and the nests still agree."""
         return self.attempted(scheduled, site, **args)[0]
 
-    def attempted(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, TileProgram | None]:
+    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
         """Whether the nests agree is seen in the draft after it."""
         if reason := self._not_here(scheduled, site, **args):
             return reason, None
@@ -153,14 +150,11 @@ class BlockDims(Move):
         """The nests with their blocks, without the loops over dims that are one block."""
         draft, at = scheduled.draft, nests_at(scheduled.draft, site)
         cuts: Sequence[Cut] = args["cuts"]
-        nests = tuple(
-            _with(nest, cuts, scheduled) if number in at else nest
-            for number, nest in enumerate(draft.nests)
-        )
-        whole = draft.whole
-        if len(at) == len(nests):
-            whole = tuple(dict.fromkeys((*whole, *(cut.dim for cut in cuts if cut.whole))))
-        return changed(draft, nests=nests, whole=whole)
+        made = with_nests(draft, site, lambda nest: _with(nest, cuts, scheduled))
+        if len(at) < len(draft.nests):
+            return made
+        whole = (*draft.whole, *(cut.dim for cut in cuts if cut.whole))
+        return changed(made, whole=tuple(dict.fromkeys(whole)))
 
     def show(self, **args: Any) -> str:
         """``N 64, D 128 whole``."""
@@ -179,7 +173,7 @@ def _read(words: Sequence[str]) -> Cut:
     return Cut(words[0], int(words[1]), len(words) == 3)
 
 
-def _ways(dim: Dim, scheduled: Scheduled, site: Site) -> Iterator[Cut]:
+def ways_of(dim: Dim, scheduled: Scheduled, site: Site) -> Iterator[Cut]:
     """All cuts that a dim can have: blocks of powers of two up to its size, or one of all of it."""
     draft, size = scheduled.draft, scheduled.sizes[size_class(dim)]
     nests = [draft.nests[at] for at in nests_at(draft, site)]
@@ -339,16 +333,11 @@ def one_dim(stmt: Stmt) -> Iterator[tuple[Dim, Dim]]:
 def unlooped(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, None]:
     """The dims of tiles that no loop surrounds: they are one block."""
     found: dict[Dim, None] = {}
-
-    def walk(body: tuple[Stmt, ...], loops: tuple[Dim, ...]) -> None:
-        for stmt in body:
-            if isinstance(stmt, For):
-                walk(stmt.body, (*loops, stmt.dim))
-            elif isinstance(stmt, Let | Load):
-                axes = (d for d in stmt.target.axes if size_class(d) not in units)
-                found.update(dict.fromkeys(d for d in axes if d not in loops))
-
-    walk(nest.body, nest.grid)
+    for stmt, loops in with_loops(nest.body):
+        if isinstance(stmt, Let | Load):
+            walked = (*nest.grid, *(loop.dim for loop in loops))
+            axes = (d for d in stmt.target.axes if size_class(d) not in units)
+            found.update(dict.fromkeys(d for d in axes if d not in walked))
     return found
 
 

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import (
     LOOP,
     Args,
+    Attempt,
     Move,
     near_numbers,
     no_such_place,
@@ -42,7 +43,7 @@ from blockbuster.emit.schedule.combine import AT_ONCE, combined, no_rows
 from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_chunks
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.schedule.site import Site, known_loop, loop_at
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
 from blockbuster.emit.tile.dataflow import (
@@ -50,8 +51,8 @@ from blockbuster.emit.tile.dataflow import (
     folded,
     fresh_names,
     fresh_workspace_names,
-    operands,
-    reads,
+    holds,
+    needed,
     workspaces_in_order,
 )
 from blockbuster.emit.tile.program import (
@@ -89,12 +90,7 @@ class ChunkLoop(Move):
     name: ClassVar[str] = "chunk"
     takes: ClassVar[str] = LOOP
     form: ClassVar[str] = "COUNT [[all] at once]"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loops that can be run in chunks."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site, count=2):
-                yield site
+    least: ClassVar[Args] = {"count": 2}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two up to the number of blocks, combined in each way that there is."""
@@ -128,9 +124,7 @@ class ChunkLoop(Move):
             return reason
         return not_at_once(loop, nest, in_words(**args))
 
-    def attempted(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, TileProgram | None]:
+    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
         """Whether its blocks agree is seen in the draft after it."""
         if reason := self._not_here(scheduled, site, **args):
             return reason, None
@@ -140,8 +134,7 @@ class ChunkLoop(Move):
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nests that take the place of one: chunks, and what combines them."""
-        draft, loop = scheduled.draft, loop_at(scheduled.draft, site)
-        assert loop is not None
+        draft, loop = scheduled.draft, known_loop(scheduled.draft, site)
         writer = _Writer(draft, loop, args["count"], in_words(**args))
         nests = tuple(
             made
@@ -170,11 +163,6 @@ def _ways(words: str) -> dict[str, bool]:
     """The arguments that ``in_words`` gives these words for."""
     ways = ({"at_once": False}, {"at_once": True}, {"at_once": True, "blocks": True})
     return dict(zip(AT_ONCE, ways, strict=True))[words]
-
-
-def holds(stmt: Stmt, loop: For) -> bool:
-    """True if ``stmt`` is ``loop`` or holds it."""
-    return stmt is loop or (isinstance(stmt, For) and any(s is loop for s in statements(stmt.body)))
 
 
 def not_chunked_here(loop: For, body: Body) -> str:
@@ -284,7 +272,7 @@ class _Writer:
             stores += [Store(view, tile, origin) for tile, view in views.items()]
             combining += combined(fold, views, chunks, self._names, origin, at_once=self.at_once)
         part = (changed(self.loop, chunk=chunks.number), *stores)
-        parts: list[Part] = [((chunks.number,), (*_needed(before, part), *part))]
+        parts: list[Part] = [((chunks.number,), (*needed(before, part), *part))]
         inits = [tile for fold in totals for tile in folded(fold)]
         before = tuple(stmt for stmt in before if defined(stmt) not in inits)
         return [*parts, *_rest(before, (*combining, *behind))]
@@ -298,7 +286,7 @@ class _Writer:
         assert isinstance(loop, For)
         parts = self._parts(loop.body, (*path, loop.dim))
         left = () if parts[-1][0] else (changed(loop, body=parts.pop()[1]),)
-        apart = [((loop.dim, *dims), (*_needed(before, part), *part)) for dims, part in parts]
+        apart = [((loop.dim, *dims), (*needed(before, part), *part)) for dims, part in parts]
         return [*apart, *_rest(before, (*left, *behind))]
 
     def _chunks(self, dim: Dim) -> Chunks:
@@ -321,15 +309,4 @@ def in_memory(path: tuple[Dim, ...], chunk: Dim, tile: Tile, *, rows: bool) -> t
 
 def _rest(before: Body, rest: Body) -> list[Part]:
     """What runs behind a part, with what it needs of what stood ``before`` that."""
-    return [((), (*_needed(before, rest), *rest))] if rest else []
-
-
-def _needed(before: Body, part: Body) -> Body:
-    """The statements of ``before``, which hold no loop, that make what ``part`` reads or folds."""
-    used = dict.fromkeys((*reads(part), *(t for s in statements(part) for t in folded(s))))
-    kept: list[Stmt] = []
-    for stmt in reversed(before):
-        if defined(stmt) in used:
-            kept.append(stmt)
-            used.update(dict.fromkeys(operands(stmt)))
-    return tuple(reversed(kept))
+    return [((), (*needed(before, rest), *rest))] if rest else []

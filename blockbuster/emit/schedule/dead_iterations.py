@@ -17,30 +17,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.emit.schedule.conditions import LONGEST, Formulas
-from blockbuster.emit.tile.dataflow import defined, folded
+from blockbuster.emit.tile.dataflow import defined, folded, makes
 from blockbuster.emit.tile.monoids import kept_empty
-from blockbuster.emit.tile.padding import DATA, UNKNOWN, Lane, applied, is_exact
-from blockbuster.emit.tile.program import (
-    Fold,
-    For,
-    Guard,
-    Init,
-    Let,
-    Stmt,
-    Store,
-    Tile,
-    statements,
-)
-from blockbuster.ir.expr import (
-    Arg,
-    Call,
-    Const,
-    Expr,
-    arguments,
-    calls,
-    is_predicate,
-    show_number,
-)
+from blockbuster.emit.tile.padding import DATA, UNKNOWN, Lane, applied, is_exact, is_finite
+from blockbuster.emit.tile.program import Fold, For, Guard, Init, Let, Stmt, Store, Tile, statements
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, calls, is_predicate, show_number
 from blockbuster.ir.ops import IDENTITY, Cast, Functional, Pointwise
 from blockbuster.rules.safety import RESCALED
 
@@ -97,8 +78,7 @@ class _Run:
         """A statement that stands before the loop, or has run in one before it."""
         if isinstance(stmt, Let | Guard):
             self._step(stmt, own=())
-        made = defined(stmt)
-        for tile in (*folded(stmt), *(() if made is None else (made,))):
+        for tile in makes(stmt):
             if not isinstance(self.values.get(tile), float):
                 self.values[tile] = DATA
 
@@ -233,11 +213,6 @@ def law(fn: str, args: Sequence[Lane]) -> Lane:
         case ("minimum", (float(x), other) | (other, float(x))) if x == math.inf:
             return other
     return applied(fn, args)
-
-
-def is_finite(lane: Lane) -> bool:
-    """True for a known number that is finite."""
-    return isinstance(lane, float) and math.isfinite(lane)
 
 
 def _reduced(name: str, args: Sequence[Lane]) -> Lane:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, statement_at, statements_of, with_body
+from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import folded, fresh_names, reads
 from blockbuster.emit.tile.program import (
     Fold,
@@ -39,12 +39,6 @@ class DeferLaneSums(Move):
 
     name: ClassVar[str] = "defer"
     takes: ClassVar[str] = STATEMENT
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Folds of what their loop reduces across lanes."""
-        for site, stmt in statements_of(scheduled.draft):
-            if isinstance(stmt, Fold) and not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The statement is a fold whose value nothing else needs in its loop."""

@@ -31,14 +31,20 @@ from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.share_factors import share_factors
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.lead_bits import with_lead_bits
-from blockbuster.emit.schedule.lets import lets_of, readers_of, replaced, without_unread
+from blockbuster.emit.schedule.lets import (
+    expression_of,
+    lets_of,
+    readers_of,
+    replaced,
+    without_unread,
+)
 from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, all_nests, nests_at
-from blockbuster.emit.tile.dataflow import folded, fresh_names
+from blockbuster.emit.schedule.site import Site, nests_at
+from blockbuster.emit.tile.dataflow import expanded, folded, fresh_names
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, exp2, finite
-from blockbuster.ir.expr import DEEPEST, Arg, Call, Const, Expr, call, substitute
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call, substitute
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.origin import Origin
 
@@ -55,10 +61,6 @@ class Factor(Move):
 
     name: ClassVar[str] = "factor"
     takes: ClassVar[str] = NEST
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """All nests, and each, with such an exponential."""
-        return (site for site in all_nests(scheduled.draft) if not self.why_not(scheduled, site))
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Some exponential takes the difference of a tile and a value of its row."""
@@ -101,9 +103,8 @@ def powers_in(let: Let, lets: Mapping[Tile, Let]) -> dict[Expr, Power]:
 
     The difference is made there, too, or in a statement of its own.
     """
-    if not isinstance(let.op, Pointwise) or _depth(let.op.expr) > DEEPEST:
-        return {}
-    found, stack = dict[Expr, Power](), [let.op.expr]
+    expr = expression_of(let)
+    found, stack = dict[Expr, Power](), [expr] if expr is not None else []
     while stack:
         top = stack.pop()
         if power := _power(top, let, lets):
@@ -140,10 +141,6 @@ def _few_lanes(tile: Tile) -> int:
     return -len(_lanes(tile))
 
 
-def _depth(expr: Expr) -> int:
-    return expr.depth if isinstance(expr, Call) else 0
-
-
 def is_by_row(power: Power, target: Tile) -> bool:
     """True if z has one entry for several lanes of the power."""
     return _lanes(power.z) < _lanes(target)
@@ -167,7 +164,7 @@ def factored(nest: Nest, names: Iterator[str]) -> Nest:
     """``nest``, whose groups are taken apart, with its powers in base 2."""
     lets = lets_of(nest.body)
     writer = _Writer(lets, readers_of(nest.body), names)
-    body = writer.with_maxima(writer.walked(nest.body, {}))
+    body = expanded(writer.walked(nest.body, {}), writer.with_maxima)
     return replace(nest, body=with_lead_bits(without_unread(body, nest.body)))
 
 
@@ -297,22 +294,17 @@ class _Writer:
     def _is_read_once(self, tile: Tile) -> bool:
         return len(self.readers.get(tile, ())) == 1
 
-    def with_maxima(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """``body`` with tiles made without their factors, which come behind maxima of rows."""
-        out = list[Stmt]()
-        for stmt in body:
-            if isinstance(stmt, For):
-                stmt = replace(stmt, body=self.with_maxima(stmt.body))
-            elif isinstance(stmt, Let) and stmt.target in self.unscaled:
-                found, made = self.unscaled[stmt.target]
-                if made not in found.args:
-                    op = Pointwise(found.expr, made.axes)
-                    out.append(replace(stmt, target=made, op=op, args=found.args))
-            elif isinstance(stmt, Let) and stmt.op == ROW_MAX and stmt.args[0] in self.unscaled:
-                found, made = self.unscaled[stmt.args[0]]
-                most = self._made(stmt.target, stmt.target.hint)
-                out.append(replace(stmt, target=most, args=(made,)))
-                op = Pointwise(found.scaling(Arg(0)), stmt.target.axes)
-                stmt = replace(stmt, op=op, args=(most,))
-            out.append(stmt)
-        return tuple(out)
+    def with_maxima(self, stmt: Stmt) -> Iterator[Stmt]:
+        """``stmt``, its tile made without factors, too: these come behind maxima of rows."""
+        if isinstance(stmt, Let) and stmt.target in self.unscaled:
+            found, made = self.unscaled[stmt.target]
+            if made not in found.args:
+                op = Pointwise(found.expr, made.axes)
+                yield replace(stmt, target=made, op=op, args=found.args)
+        elif isinstance(stmt, Let) and stmt.op == ROW_MAX and stmt.args[0] in self.unscaled:
+            found, made = self.unscaled[stmt.args[0]]
+            most = self._made(stmt.target, stmt.target.hint)
+            yield replace(stmt, target=most, args=(made,))
+            op = Pointwise(found.scaling(Arg(0)), stmt.target.axes)
+            stmt = replace(stmt, op=op, args=(most,))
+        yield stmt

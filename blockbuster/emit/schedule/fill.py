@@ -20,20 +20,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.schedule.base import LoopMove, no_such_place
-from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
+from blockbuster.emit.schedule.base import LoopMove
+from blockbuster.emit.schedule.conditions import Condition, conditions
 from blockbuster.emit.schedule.dead_iterations import stored_when
-from blockbuster.emit.schedule.narrow import (
-    is_masked,
-    known_range,
-    no_mask,
-    replaced_by,
-    writer_of,
-)
+from blockbuster.emit.schedule.narrow import is_masked, known_range, looked_into, no_mask, writer_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, of_body, with_body
+from blockbuster.emit.schedule.site import Site, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import SpanWriter
+from blockbuster.emit.tile.dataflow import replaced_by
 from blockbuster.emit.tile.program import (
     For,
     Let,
@@ -54,11 +48,8 @@ class Fill(LoopMove):
 
     name: ClassVar[str] = "fill"
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """Under a dead mask all that is stored is known, and the mask bounds where that is."""
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
         if loop.span is not None or loop.chunk is not None:
             return f"the loop over {loop.dim} runs over a part of its blocks already"
         if reason := _without_mask(loop, scheduled.draft.nests[site.nest - 1]):
@@ -79,11 +70,8 @@ class _Filled:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        self.draft = hoist(self.draft)
-        loop = loop_at(self.draft, self.site)
-        assert loop is not None
+        self.draft, loop, self.formulas = looked_into(self.draft, self.site)
         self.loop = loop
-        self.formulas = Formulas(self.draft.nests[self.site.nest - 1])
         self.writer: SpanWriter = writer_of(loop, self.formulas, self.draft, alone=True)
         self.dead, self.stored = self._dead()
         if self.reason:

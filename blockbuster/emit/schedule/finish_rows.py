@@ -23,8 +23,9 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, statement_at, statements_of
+from blockbuster.emit.schedule.site import Site, statement_at
 from blockbuster.emit.tile.dataflow import (
+    expanded,
     fresh_names,
     fresh_workspace_names,
     operands,
@@ -68,12 +69,6 @@ class FinishRows(Move):
 
     name: ClassVar[str] = "finish"
     takes: ClassVar[str] = STATEMENT
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Operators that make such a value."""
-        for site, stmt in statements_of(scheduled.draft):
-            if isinstance(stmt, Let) and not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The statement makes such a value, and all that reads it can apply its parts."""
@@ -250,7 +245,7 @@ def _finished(program: TileProgram, let: Let, finish: Finish, names: Iterator[st
             for tile in _tiles_of(let, nest, spaces)
         }
         spread = _Spread(let, finish, parts, spaces)
-        nests.append(replace(nest, body=tuple(spread.over(nest.body))))
+        nests.append(replace(nest, body=expanded(nest.body, spread.over)))
     workspaces = (other for b in program.workspaces for other in spaces.get(b, (b,)))
     return replace(program, nests=tuple(nests), workspaces=tuple(workspaces))
 
@@ -264,22 +259,19 @@ class _Spread:
     parts: Mapping[Tile, tuple[Tile, ...]]
     spaces: Mapping[Buffer, tuple[Buffer, ...]]
 
-    def over(self, body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-        """``body`` with parts made, stored, loaded and applied where the value was."""
-        for stmt in body:
-            if isinstance(stmt, For):
-                yield replace(stmt, body=tuple(self.over(stmt.body)))
-            elif stmt == self.let:
-                pairs = zip(self.parts[stmt.target], self.finish.parts, strict=True)
-                yield from (replace(stmt, target=t, op=Pointwise(e, t.axes)) for t, e in pairs)
-            elif isinstance(stmt, Load) and _moves(stmt, self.spaces):
-                loads = zip(self.parts[stmt.target], self._views(stmt.view), strict=True)
-                yield from (replace(stmt, target=tile, view=view) for tile, view in loads)
-            elif isinstance(stmt, Store) and _moves(stmt, self.spaces):
-                stores = zip(self.parts[stmt.value], self._views(stmt.view), strict=True)
-                yield from (replace(stmt, value=tile, view=view) for tile, view in stores)
-            else:
-                yield self._applied(stmt)
+    def over(self, stmt: Stmt) -> Iterator[Stmt]:
+        """``stmt`` with parts made, stored, loaded or applied where the value was."""
+        if stmt == self.let:
+            pairs = zip(self.parts[stmt.target], self.finish.parts, strict=True)
+            yield from (replace(stmt, target=t, op=Pointwise(e, t.axes)) for t, e in pairs)
+        elif isinstance(stmt, Load) and _moves(stmt, self.spaces):
+            loads = zip(self.parts[stmt.target], self._views(stmt.view), strict=True)
+            yield from (replace(stmt, target=tile, view=view) for tile, view in loads)
+        elif isinstance(stmt, Store) and _moves(stmt, self.spaces):
+            stores = zip(self.parts[stmt.value], self._views(stmt.view), strict=True)
+            yield from (replace(stmt, value=tile, view=view) for tile, view in stores)
+        else:
+            yield self._applied(stmt)
 
     def _views(self, view: View) -> Iterator[View]:
         return (replace(view, buffer=buffer) for buffer in self.spaces[view.buffer])

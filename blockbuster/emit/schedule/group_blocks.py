@@ -15,38 +15,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place, read_number
+from blockbuster.emit.schedule.base import Args, LoopMove, read_number
 from blockbuster.emit.schedule.on_grid import body_inside_grid, not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_nest
+from blockbuster.emit.schedule.site import Site, with_nest
 from blockbuster.emit.tile.group import Group
-from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.program import For, TileProgram
 
 FEWEST = 2  # blocks of a group: with one, programs are taken row by row
 
 
-class GroupBlocks(Move):
+class GroupBlocks(LoopMove):
     """Walk a grid in groups of blocks."""
 
     name: ClassVar[str] = "group"
-    takes: ClassVar[str] = LOOP
     form: ClassVar[str] = "BLOCKS"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loops on the grid that hold another one of the grid."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site, blocks=FEWEST):
-                yield site
+    least: ClassVar[Args] = {"blocks": FEWEST}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two from two to sixteen."""
         yield from ({"blocks": 1 << power} for power in range(1, 5))
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The grid runs the loop and another one in it, and has no groups yet."""
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
         if args["blocks"] < FEWEST:
             return f"a group has {args['blocks']} blocks, expected at least {FEWEST}"
         nest = scheduled.draft.nests[site.nest - 1]

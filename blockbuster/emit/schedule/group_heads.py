@@ -22,7 +22,8 @@ from blockbuster.emit.schedule.base import PROGRAM, Args, Move, no_such_place
 from blockbuster.emit.schedule.block import unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
-from blockbuster.emit.tile.dataflow import defined, folded, mapped, operands, retargeted
+from blockbuster.emit.schedule.two_parts import on_axes
+from blockbuster.emit.tile.dataflow import defined, folded, mapped, operands, retargeted, with_loops
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -38,7 +39,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.ir.ops import Functional, Op, Pointwise, Transpose
+from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 
 FOR = "for"
@@ -168,15 +169,10 @@ def _grouped(nest: Nest, change: Exchange) -> Nest:
     def changed(stmt: Stmt) -> Stmt:
         made = retargeted(stmt, new)
         if isinstance(made, Let):
-            return replace(made, op=_on(made.op, made.target))
+            return replace(made, op=on_axes(made.op, made.target))
         return made
 
     return replace(nest, body=mapped(nest.body, changed))
-
-
-def _on(op: Op, target: Tile) -> Op:
-    """``op`` with the axes of what it makes."""
-    return replace(op, axes=target.axes) if isinstance(op, Pointwise | Transpose) else op
 
 
 # predicates ------------------------------------------------------------------------
@@ -228,7 +224,11 @@ def not_grouped(nest: Nest, change: Exchange, units: tuple[Dim, ...]) -> str:
         made = change.tile(tile)
         if sum(size_class(dim) not in after for dim in made.axes) > MOST_LANES:
             return f"{tile.name} would have lanes along {', '.join(made.axes)}"
-    return _outside(nest.body, nest.grid, heads, found)
+    for stmt, loops in with_loops(nest.body):
+        outside = heads not in (*nest.grid, *(loop.dim for loop in loops))
+        if outside and (new := defined(stmt)) is not None and new in found:
+            return f"no loop runs over {heads} where {new.name} is made"
+    return ""
 
 
 def not_parallel(stmt: Stmt, change: Exchange) -> str:
@@ -293,18 +293,4 @@ def _other_order(
         own = change.tile(arg).axes if arg in found else arg.axes
         if [dim for dim in axes if dim in own] != [dim for dim in own if dim in axes]:
             return f"{arg.name} would have its axes in another order than {target.name}"
-    return ""
-
-
-def _outside(
-    body: tuple[Stmt, ...], path: tuple[Dim, ...], heads: Dim, found: Mapping[Tile, None]
-) -> str:
-    """Why something that varies with ``heads`` has no loop over it around, or ""."""
-    for stmt in body:
-        if isinstance(stmt, For):
-            if reason := _outside(stmt.body, (*path, stmt.dim), heads, found):
-                return reason
-        elif heads not in path and (made := defined(stmt)) in found:
-            assert made is not None
-            return f"no loop runs over {heads} where {made.name} is made"
     return ""

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Move, no_such_place
+from blockbuster.emit.schedule.base import NEST, Attempt, Move, no_such_place
 from blockbuster.emit.schedule.block import not_agreeing
 from blockbuster.emit.schedule.keep import converted
 from blockbuster.emit.schedule.on_grid import body_inside_grid
@@ -35,6 +35,7 @@ from blockbuster.emit.tile.dataflow import (
     folded,
     fresh_names,
     loaded,
+    makes,
     mapped,
     operands,
     rebound,
@@ -42,6 +43,7 @@ from blockbuster.emit.tile.dataflow import (
     retargeted,
     same_or,
     stored,
+    with_loops,
     with_parts,
     workspaces_in_order,
 )
@@ -72,19 +74,11 @@ class Inline(Move):
     name: ClassVar[str] = "inline"
     takes: ClassVar[str] = NEST
 
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The nests whose readers can make what they store."""
-        for at in range(1, len(scheduled.draft.nests) + 1):
-            if not self.why_not(scheduled, Site(at)):
-                yield Site(at)
-
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The nest can be repeated, and each reader makes what it loads in its own iteration."""
         return self.attempted(scheduled, site, **args)[0]
 
-    def attempted(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, TileProgram | None]:
+    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
         """Whether blocks agree is seen in the draft after it."""
         draft = scheduled.draft
         if nest_at(draft, site) is None:
@@ -234,15 +228,9 @@ class Read:
 
 def reads_of(nest: Nest, arrays: Mapping[Buffer, Store]) -> Iterator[Read]:
     """The statements of ``nest`` that load one of ``arrays``, in order."""
-
-    def inside(body: Body, loops: tuple[For, ...]) -> Iterator[Read]:
-        for stmt in body:
-            if isinstance(stmt, For):
-                yield from inside(stmt.body, (*loops, stmt))
-            elif isinstance(stmt, READS) and stmt.view.buffer in arrays:
-                yield Read(stmt, loops, nest.grid)
-
-    return inside(nest.body, ())
+    for stmt, loops in with_loops(nest.body):
+        if isinstance(stmt, READS) and stmt.view.buffer in arrays:
+            yield Read(stmt, loops, nest.grid)
 
 
 def read_ahead(read: Read, nest: Nest) -> str:
@@ -361,6 +349,6 @@ def _kept(body: Body, used: Mapping[Tile, None]) -> Body:
         if isinstance(stmt, For):
             if inside := _kept(stmt.body, used):
                 out.append(with_parts(stmt, body=inside))
-        elif any(tile in used for tile in (defined(stmt), *folded(stmt))):
+        elif any(tile in used for tile in makes(stmt)):
             out.append(stmt)
     return tuple(out)

@@ -22,17 +22,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import LoopMove, no_such_place
+from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at
-from blockbuster.emit.schedule.two_parts import TwoParts, has_axis, named_in
+from blockbuster.emit.schedule.site import Site, known_loop, with_nest
+from blockbuster.emit.schedule.two_parts import TwoParts, has_axis, name_taken, named_in, with_rules
 from blockbuster.emit.schedule.walk import not_in_any_order
-from blockbuster.emit.tile.dataflow import (
-    accessed,
-    fresh_names,
-    operands,
-)
+from blockbuster.emit.tile.dataflow import accessed, fresh_names, operands
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
     Fold,
@@ -47,7 +43,6 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
-from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import ZERO, Rule, share_of, size
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Transpose
 from blockbuster.ir.types import Dim, size_class
@@ -62,26 +57,23 @@ class Jam(LoopMove):
 
     name: ClassVar[str] = "jam"
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The grid runs the loop, its blocks come in pairs, and two of them can alternate."""
-        draft, loop = scheduled.draft, loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
+        draft = scheduled.draft
         nest = draft.nests[site.nest - 1]
         found = (not_in_pairs(stmt, loop.dim) for stmt in loop.statements)
         return (
             not_on_the_grid(loop, nest)
             or not_in_any_order(loop, nest)
             or not_even(nest, loop.dim, scheduled.sizes[size_class(loop.dim)])
-            or _name_taken(draft, loop.dim)
+            or name_taken(draft, Pairs(loop.dim).rule)
             or nothing_shared(loop)
             or next(filter(None, found), "")
         )
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with a loop over pairs of blocks."""
-        draft, loop = scheduled.draft, loop_at(scheduled.draft, site)
-        assert loop is not None
+        draft, loop = scheduled.draft, known_loop(scheduled.draft, site)
         pairs = Pairs(loop.dim)
         writer = _Writer(pairs, fresh_names(draft))
 
@@ -93,12 +85,10 @@ class Jam(LoopMove):
                 for s in stmts
             )  # fmt: skip
 
-        nests = list(draft.nests)
-        nest = nests[site.nest - 1]
+        nest = draft.nests[site.nest - 1]
         blocks = (replace(b, dim=pairs.half) if b.dim == loop.dim else b for b in nest.blocks)
-        nests[site.nest - 1] = replace(nest, body=body(nest.body), blocks=tuple(blocks))
-        rules = tuple(dict.fromkeys((*draft.rules, pairs.rule)))
-        return replace(draft, nests=tuple(nests), rules=rules)
+        made = replace(nest, body=body(nest.body), blocks=tuple(blocks))
+        return with_rules(with_nest(draft, site, made), pairs.rule)
 
 
 @dataclass(frozen=True)
@@ -188,14 +178,6 @@ def not_even(nest: Nest, dim: Dim, count: int) -> str:
     return (
         f"{dim} is {count}: two blocks have {pair}, which do not divide it" if count % pair else ""
     )
-
-
-def _name_taken(program: TileProgram, dim: Dim) -> str:
-    """Why the name of a half means something else, or ""."""
-    pairs = Pairs(dim)
-    if pairs.half in sized(program) and pairs.rule not in program.rules:
-        return f"{pairs.half} is a dim of the program already"
-    return ""
 
 
 def nothing_shared(loop: For) -> str:

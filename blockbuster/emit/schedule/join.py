@@ -17,12 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import LoopMove, no_such_place
+from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.group_heads import varying
 from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at
-from blockbuster.emit.schedule.two_parts import named_in, on_axes
+from blockbuster.emit.schedule.site import Site, known_loop, with_body
+from blockbuster.emit.schedule.two_parts import name_taken, named_in, on_axes, with_rules
 from blockbuster.emit.tile.dataflow import mapped, retargeted
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
@@ -42,7 +42,6 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
-from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import Rule, product_of, size
 from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
@@ -54,29 +53,31 @@ class Join(LoopMove):
 
     name: ClassVar[str] = "join"
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """Nothing but rows of tiles depends on either of the two dims."""
-        draft, outer = scheduled.draft, loop_at(scheduled.draft, site)
-        if outer is None:
-            return no_such_place(self, site)
+        draft, outer = scheduled.draft, loop
         nest = draft.nests[site.nest - 1]
         if reason := not_two_loops(outer, nest, draft):
             return reason
         pair = pair_at(nest, outer)
         differing = varying(nest, outer.dim)
         found = (not_by_rows(stmt, pair) for stmt in statements(nest.body))
+        without = (
+            f"{tile.name} differs by {pair.outer}, and has no rows of {pair.inner}"
+            for tile in differing
+            if pair.inner not in tile.axes
+        )
         return (
-            _name_taken(draft, pair)
+            name_taken(draft, pair.rule)
             or next(filter(None, found), "")
-            or next((_no_rows(tile, pair) for tile in differing if pair.inner not in tile.axes), "")
+            or next(without, "")
         )
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with one loop over the joined dim."""
-        draft, outer = scheduled.draft, loop_at(scheduled.draft, site)
-        assert outer is not None
-        nests = list(draft.nests)
-        pair = pair_at(nests[site.nest - 1], outer)
+        draft, outer = scheduled.draft, known_loop(scheduled.draft, site)
+        nest = draft.nests[site.nest - 1]
+        pair = pair_at(nest, outer)
 
         def change(stmt: Stmt) -> Stmt:
             if stmt is outer:
@@ -85,10 +86,8 @@ class Join(LoopMove):
                 return replace(inner, dim=pair.dim)
             return pair.stmt(stmt)
 
-        nest = nests[site.nest - 1]
-        nests[site.nest - 1] = replace(nest, body=mapped(nest.body, change))
-        rules = tuple(dict.fromkeys((*draft.rules, pair.rule)))
-        return replace(draft, nests=tuple(nests), rules=rules)
+        made = with_body(draft, site, mapped(nest.body, change))
+        return with_rules(made, pair.rule)
 
 
 @dataclass(frozen=True)
@@ -201,14 +200,3 @@ def not_by_rows(stmt: Stmt, pair: Pair) -> str:
                 return f"{target.name} is made of all rows of {pair.inner}"
     lanes = next((tile for tile in named_in(stmt) if pair.inner in tile.per_lane), None)
     return "" if lanes is None else f"{lanes.name} has an entry per lane of {pair.inner}"
-
-
-def _no_rows(tile: Tile, pair: Pair) -> str:
-    return f"{tile.name} differs by {pair.outer}, and has no rows of {pair.inner}"
-
-
-def _name_taken(program: TileProgram, pair: Pair) -> str:
-    """Why the name of the joined dim means something else, or ""."""
-    if pair.dim in sized(program) and pair.rule not in program.rules:
-        return f"{pair.dim} is a dim of the program already"
-    return ""

@@ -14,19 +14,20 @@ dtype, as the loaded one was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, statement_at, statements_of, with_body
+from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import (
+    expanded,
     folded,
+    holds,
     loaded,
-    mapped,
     renamed,
     stored,
+    with_loops,
     workspaces_in_order,
 )
 from blockbuster.emit.tile.program import (
@@ -50,12 +51,6 @@ class Keep(Move):
     name: ClassVar[str] = "keep"
     takes: ClassVar[str] = STATEMENT
 
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loads of what the same iteration has stored."""
-        for site, stmt in statements_of(scheduled.draft):
-            if isinstance(stmt, Load) and not self.why_not(scheduled, site):
-                yield site
-
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The statement is a load, and its own iteration has made all that it loads."""
         load = statement_at(scheduled.draft, site)
@@ -71,7 +66,11 @@ class Keep(Move):
         made = made_before(load, nest.body)
         assert made is not None
         alias = {load.target: made.store.value}
-        body = mapped(_without(nest.body, load), lambda stmt: renamed(stmt, alias))
+
+        def change(stmt: Stmt) -> tuple[Stmt, ...]:
+            return () if stmt is load else (renamed(stmt, alias),)
+
+        body = expanded(nest.body, change)
         return workspaces_in_order(_without_dead_stores(with_body(draft, site, body)))
 
 
@@ -89,14 +88,14 @@ class Made:
 
 def made_before(load: Load, body: Body) -> Made | None:
     """The last store of the array that ``load`` reads before it, in an iteration around it."""
-    at = next((at for at, stmt in enumerate(body) if _holds(stmt, load)), None)
+    at = next((at for at, stmt in enumerate(body) if holds(stmt, load)), None)
     if at is None:
         return None
     inner = body[at]
     found = made_before(load, inner.body) if isinstance(inner, For) else None
     if found is not None and isinstance(inner, For):
         return found
-    loops = _loops_to(load, inner)
+    loops = next(around for stmt, around in with_loops((inner,)) if stmt is load)
     for place in range(at - 1, -1, -1):
         stmt = body[place]
         if isinstance(stmt, Store) and stmt.view.buffer == load.view.buffer:
@@ -166,40 +165,13 @@ def converted(value: Tile, target: Tile) -> str:
 # rewriting -------------------------------------------------------------------------
 
 
-def _holds(stmt: Stmt, load: Load) -> bool:
-    return any(inner is load for inner in statements((stmt,)))
-
-
-def _loops_to(load: Load, stmt: Stmt) -> tuple[For, ...]:
-    """The loops from ``stmt`` on, itself among them, that surround ``load``."""
-    if not isinstance(stmt, For):
-        return ()
-    inner = next(inner for inner in stmt.body if _holds(inner, load))
-    return (stmt, *_loops_to(load, inner))
-
-
-def _without(body: Body, load: Load) -> Body:
-    return tuple(
-        replace(stmt, body=_without(stmt.body, load)) if isinstance(stmt, For) else stmt
-        for stmt in body
-        if stmt is not load
-    )
-
-
 def _without_dead_stores(program: TileProgram) -> TileProgram:
     """``program`` without stores into workspaces that no nest loads."""
     read = {buffer for nest in program.nests for buffer in loaded(nest.body)}
 
-    def kept(body: Body) -> Body:
-        return tuple(
-            replace(stmt, body=kept(stmt.body)) if isinstance(stmt, For) else stmt
-            for stmt in body
-            if not (
-                isinstance(stmt, Store)
-                and stmt.view.buffer.space == WORKSPACE
-                and stmt.view.buffer not in read
-            )
-        )
+    def kept(stmt: Stmt) -> tuple[Stmt, ...]:
+        array = stmt.view.buffer if isinstance(stmt, Store) else None
+        return () if array and array.space == WORKSPACE and array not in read else (stmt,)
 
-    nests = tuple(replace(nest, body=kept(nest.body)) for nest in program.nests)
+    nests = tuple(replace(nest, body=expanded(nest.body, kept)) for nest in program.nests)
     return replace(program, nests=nests)

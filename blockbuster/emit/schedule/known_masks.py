@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from blockbuster.emit.schedule.conditions import LONGEST, Formulas
-from blockbuster.emit.tile.dataflow import defined, folded, operands, rebound, renamed
+from blockbuster.emit.tile.dataflow import defined, expanded, folded, operands, renamed
 from blockbuster.emit.tile.program import For, Init, Let, Stmt, Tile, statements
 from blockbuster.ir.expr import (
     Arg,
@@ -36,7 +36,7 @@ def under(
 ) -> tuple[Stmt, ...]:
     """``body`` where each formula of ``known`` has its truth value at every point."""
     changing = frozenset(tile for stmt in statements(body) for tile in folded(stmt))
-    simpler = _Simpler(known, formulas, changing).body(body)
+    simpler = expanded(body, _Simpler(known, formulas, changing).of)
     return without_unread(simpler, set())
 
 
@@ -66,20 +66,13 @@ class _Simpler:
     same: dict[Tile, Tile] = field(default_factory=dict)
     numbers: dict[Tile, float] = field(default_factory=dict)
 
-    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """``body``, simpler."""
-        out: list[Stmt] = []
-        for stmt in body:
-            if isinstance(stmt, For):
-                out.append(replace(rebound(stmt, self.same), body=self.body(stmt.body)))
-            elif isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
-                out += self._let(stmt, stmt.op.expr)
-            else:
-                out.append(renamed(stmt, self.same))
-        return tuple(out)
+    def of(self, stmt: Stmt) -> list[Stmt]:
+        """``stmt``, simpler; none if its tile is another one."""
+        if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
+            return self._let(stmt, stmt.op.expr)
+        return [renamed(stmt, self.same)]
 
     def _let(self, stmt: Let, expr: Expr) -> list[Stmt]:
-        """The statement, or nothing if its tile is another one."""
         simpler = self._expr(expr, stmt.args) if calls(expr) <= LONGEST else expr
         if isinstance(simpler, Const):
             self.numbers[stmt.target] = simpler.value

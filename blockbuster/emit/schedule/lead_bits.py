@@ -13,16 +13,16 @@ multiplication less, and the factor is the one of its elements (see factor.py), 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from blockbuster.emit.schedule.lets import lets_of, readers_of, replaced
+from blockbuster.emit.schedule.lets import expression_of, lets_of, readers_of, replaced
 from blockbuster.emit.schedule.scaling import compacted, scaled_of
-from blockbuster.emit.tile.dataflow import renamed
+from blockbuster.emit.tile.dataflow import expanded, renamed
 from blockbuster.emit.tile.monoids import LARGER
-from blockbuster.emit.tile.program import Fold, For, Init, Let, Stmt, Tile, statements
+from blockbuster.emit.tile.program import Fold, Init, Let, Stmt, Tile, statements
 from blockbuster.ir.base_two import LOG2_E
-from blockbuster.ir.expr import DEEPEST, Arg, Call, Const, Expr, arguments, call
+from blockbuster.ir.expr import Arg, Const, Expr, arguments, call
 from blockbuster.ir.ops import Pointwise
 
 
@@ -30,7 +30,7 @@ def with_lead_bits(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """``body`` with those running maxima in base 2 that only powers read."""
     for stmt in tuple(statements(body)):
         if isinstance(stmt, Init) and not needed_as_it_is(stmt.target, body):
-            body = tuple(_rewritten(body, _in_bits(stmt.target, body), {}))
+            body = _rewritten(body, _in_bits(stmt.target, body))
     return body
 
 
@@ -70,11 +70,10 @@ def _is_maximum(stmt: Stmt, lead: Tile) -> bool:
 
 def _in_powers(stmt: Stmt, tile: Tile) -> bool:
     """True if ``stmt`` reads ``tile`` only times log2 e."""
-    if not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
+    expr = expression_of(stmt)
+    if expr is None or not isinstance(stmt, Let):
         return False
-    expr, at = stmt.op.expr, stmt.args.index(tile)
-    if isinstance(expr, Call) and expr.depth > DEEPEST:
-        return False
+    at = stmt.args.index(tile)
     return stmt.args.count(tile) == 1 and at not in arguments(_without(expr, at, Const(0.0)))
 
 
@@ -111,16 +110,15 @@ def _scaled(let: Let) -> Let:
     return replace(let, op=replace(let.op, expr=expr), args=args)
 
 
-def _rewritten(
-    body: tuple[Stmt, ...], made: Mapping[Let, Let], names: dict[Tile, Tile]
-) -> Iterator[Stmt]:
+def _rewritten(body: tuple[Stmt, ...], made: Mapping[Let, Let]) -> tuple[Stmt, ...]:
     """``body`` with operators as ``made`` says; what only passes a tile on becomes that tile."""
-    for stmt in body:
-        if isinstance(stmt, For):
-            yield replace(stmt, body=tuple(_rewritten(stmt.body, made, names)))
-            continue
+    names: dict[Tile, Tile] = {}
+
+    def change(stmt: Stmt) -> tuple[Stmt, ...]:
         now = made.get(stmt) if isinstance(stmt, Let) else None
         if now is not None and isinstance(now.op, Pointwise) and now.op.expr == Arg(0):
             names[now.target] = now.args[0]
-        else:
-            yield renamed(now or stmt, names)
+            return ()
+        return (renamed(now or stmt, names),)
+
+    return expanded(body, change)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
-from blockbuster.emit.tile.dataflow import operands
-from blockbuster.emit.tile.program import For, Let, Stmt, Tile, statements
-from blockbuster.ir.expr import Call, Expr
+from blockbuster.emit.tile.dataflow import defined, expanded, operands
+from blockbuster.emit.tile.program import Let, Stmt, Tile, statements
+from blockbuster.ir.expr import DEEPEST, Call, Expr
+from blockbuster.ir.ops import Pointwise
 
 
 def lets_of(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
@@ -22,6 +22,12 @@ def readers_of(body: tuple[Stmt, ...]) -> dict[Tile, list[Stmt]]:
         for tile in operands(stmt):
             found.setdefault(tile, []).append(stmt)
     return found
+
+
+def expression_of(stmt: Stmt) -> Expr | None:
+    """The expression of ``stmt``, if it is one of elements and not too deep to be looked into."""
+    expr = stmt.op.expr if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise) else None
+    return None if isinstance(expr, Call) and expr.depth > DEEPEST else expr
 
 
 def replaced(expr: Expr, made: Mapping[Expr, Expr]) -> Expr:
@@ -55,14 +61,4 @@ def without_unread(body: tuple[Stmt, ...], before: tuple[Stmt, ...]) -> tuple[St
             count[arg] -= 1
             if not count[arg] and arg in lets and arg in old:
                 waiting.append(arg)
-    return _kept(body, gone)
-
-
-def _kept(body: tuple[Stmt, ...], gone: set[Tile]) -> tuple[Stmt, ...]:
-    out = list[Stmt]()
-    for stmt in body:
-        if isinstance(stmt, For):
-            out.append(replace(stmt, body=_kept(stmt.body, gone)))
-        elif not (isinstance(stmt, Let) and stmt.target in gone):
-            out.append(stmt)
-    return tuple(out)
+    return expanded(body, lambda stmt: () if defined(stmt) in gone else (stmt,))

@@ -24,16 +24,22 @@ from functools import lru_cache, reduce
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.schedule.base import Args, LoopMove, no_such_place
+from blockbuster.emit.schedule.base import Args, LoopMove
 from blockbuster.emit.schedule.bounds import Range
 from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
 from blockbuster.emit.schedule.dead_iterations import changes_something
 from blockbuster.emit.schedule.mask_ranges import ALL, MaskRanges, both, either
 from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, of_body, with_body
+from blockbuster.emit.schedule.site import Site, known_loop, loops_of, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import Around, SpanWriter
-from blockbuster.emit.tile.dataflow import defined, folded, fresh_names, workspaces_in_order
+from blockbuster.emit.tile.dataflow import (
+    defined,
+    folded,
+    fresh_names,
+    replaced_by,
+    workspaces_in_order,
+)
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.scans import scans_all
@@ -60,7 +66,7 @@ class Narrow(LoopMove):
         if not self.why_not(scheduled, site, alone=True):
             yield {"alone": True}
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """Dead iterations change nothing, and the mask bounds where they are."""
         return not_narrowable(scheduled.draft, site, **args)
 
@@ -84,9 +90,7 @@ def not_narrowable(program: TileProgram, site: Site, *, alone: bool = False) -> 
 
     ``alone``: no nest that looks through data is put before.
     """
-    loop = loop_at(program, site)
-    if loop is None:
-        return no_such_place(Narrow(), site)
+    loop = known_loop(program, site)
     if loop.parallel:
         return f"the iterations over {loop.dim} are parallel: each has something to store"
     if loop.span is not None:
@@ -101,10 +105,7 @@ def not_narrowable(program: TileProgram, site: Site, *, alone: bool = False) -> 
 @of_body
 def _not_bounded(program: TileProgram, site: Site, *, alone: bool) -> str:
     """Why the masks do not bound the loop at ``site``, or ""."""
-    program = hoist(program)  # what does not change in the loop stands before it
-    loop = loop_at(program, site)
-    assert loop is not None
-    formulas = Formulas(program.nests[site.nest - 1])
+    program, loop, formulas = looked_into(program, site)
     found, reason = emptying(loop, formulas)
     if reason:
         return reason
@@ -115,9 +116,7 @@ def _not_bounded(program: TileProgram, site: Site, *, alone: bool) -> str:
 
 def narrowed(program: TileProgram, site: Site, *, alone: bool = False) -> TileProgram:
     """``program`` with a span for the loop at ``site``, which has to be narrowable."""
-    program = hoist(program)
-    loop, formulas = loop_at(program, site), Formulas(program.nests[site.nest - 1])
-    assert loop is not None
+    program, loop, formulas = looked_into(program, site)
     writer = writer_of(loop, formulas, program, alone)
     found, _ = emptying(loop, formulas)
     span = writer.span(known_range(found, writer))
@@ -143,6 +142,14 @@ def all_narrowed(program: TileProgram) -> TileProgram:
         if not not_narrowable(program, site, alone=True):
             program = narrowed(program, site, alone=True)
     return program
+
+
+def looked_into(program: TileProgram, site: Site) -> tuple[TileProgram, For, Formulas]:
+    """``program`` with what does not change in loops moved before them, its loop at ``site``, and
+    the formulas of that nest.
+    """
+    program = hoist(program)
+    return program, known_loop(program, site), Formulas(program.nests[site.nest - 1])
 
 
 def is_masked(nest: Nest) -> bool:
@@ -237,16 +244,3 @@ def around(
                 return found
         tiles |= {tile for tile in (defined(stmt),) if tile is not None}
     return None
-
-
-def replaced_by(body: tuple[Stmt, ...], loop: For, made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """``body`` with ``made`` in the place of ``loop``, and of no equal one."""
-    out: list[Stmt] = []
-    for stmt in body:
-        if stmt is loop:
-            out += made
-        elif isinstance(stmt, For):
-            out.append(replace(stmt, body=replaced_by(stmt.body, loop, made)))
-        else:
-            out.append(stmt)
-    return tuple(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at
+from blockbuster.emit.schedule.site import Site, known_loop
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import Chunks, For, TileProgram, statements
@@ -19,8 +19,7 @@ def trips_at(scheduled: Scheduled, site: Site) -> int:
     """How many blocks the loop at ``site`` runs over, a part of them or not; of a dim that is not
     cut yet, how many elements.
     """
-    loop = loop_at(scheduled.draft, site)
-    assert loop is not None
+    loop = known_loop(scheduled.draft, site)
     tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
     lanes = 1 if tiling.is_unit(loop.dim) else tiling.blocks.get(loop.dim, 1)
     return -(-scheduled.sizes[size_class(loop.dim)] // lanes)

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import Args, LoopMove, no_such_place
+from blockbuster.emit.schedule.base import Args, LoopMove
 from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, with_nest
-from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.schedule.site import Site, with_nest
+from blockbuster.emit.tile.program import For, TileProgram
 
 LAST_FIRST = ("last", "first")
 """The words of a schedule that ask for it."""
@@ -30,11 +30,8 @@ class OrderBlocks(LoopMove):
     name: ClassVar[str] = "order"
     form: ClassVar[str] = "last first"
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The loop is one of those that the grid runs."""
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
         nest = scheduled.draft.nests[site.nest - 1]
         if loop.dim in nest.last_first:
             return f"the blocks of {loop.dim} are taken from the last to the first already"

@@ -24,12 +24,11 @@ own take up to a microsecond from them, and what follows gains no more than from
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, all_nests, nests_at
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.constants import kept_nests
@@ -41,10 +40,6 @@ class Overlap(Move):
 
     name: ClassVar[str] = "overlap"
     takes: ClassVar[str] = NEST
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """All nests but the first, and each nest."""
-        return (site for site in all_nests(scheduled.draft) if not self.why_not(scheduled, site))
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """There is such a nest, it does not overlap yet, and the device has dependent launches."""

@@ -23,17 +23,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.schedule.base import LoopMove, no_such_place
-from blockbuster.emit.schedule.conditions import Formulas, conditions
+from blockbuster.emit.schedule.base import LoopMove
+from blockbuster.emit.schedule.conditions import conditions
 from blockbuster.emit.schedule.known_masks import under
-from blockbuster.emit.schedule.narrow import is_masked, no_mask, replaced_by, writer_of
+from blockbuster.emit.schedule.narrow import is_masked, looked_into, no_mask, writer_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, of_body, with_body
+from blockbuster.emit.schedule.site import Site, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import SpanWriter
 from blockbuster.emit.schedule.whole_blocks import whole_blocks
 from blockbuster.emit.tile.chains import chained
-from blockbuster.emit.tile.dataflow import defined, mapped, retargeted
+from blockbuster.emit.tile.dataflow import defined, mapped, replaced_by, retargeted
 from blockbuster.emit.tile.program import For, Issue, Span, TileProgram, statements
 from blockbuster.emit.tile.scans import scans_all
 from blockbuster.emit.tile.spanned import parts_of
@@ -45,38 +44,29 @@ class Part(LoopMove):
 
     name: ClassVar[str] = "part"
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """Something is known, before the loop, of where its masks leave all points."""
-        return not_partable(scheduled.draft, site)
+        program = scheduled.draft
+        if reason := scans_all(loop) or chained(loop):
+            return reason
+        nest = program.nests[site.nest - 1]
+        if len(parts_of(loop, nest)) > 1:
+            return f"the loop over {loop.dim} is one of several parts already"
+        if any(isinstance(stmt, Issue) for stmt in statements(loop.body)):
+            return f"loads of the loop over {loop.dim} run ahead: part it before that"
+        if is_ragged_loop(program, site, loop):
+            return ""
+        return _not_whole(program, site) if is_masked(nest) else no_mask(loop)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """Two or three loops, behind the statements that compute where one ends."""
         return parted(scheduled.draft, site)
 
 
-def not_partable(program: TileProgram, site: Site) -> str:
-    """Why no blocks of the loop at ``site`` can run without its masks, or ""."""
-    loop = loop_at(program, site)
-    if loop is None:
-        return no_such_place(Part(), site)
-    if reason := scans_all(loop) or chained(loop):
-        return reason
-    nest = program.nests[site.nest - 1]
-    if len(parts_of(loop, nest)) > 1:
-        return f"the loop over {loop.dim} is one of several parts already"
-    if any(isinstance(stmt, Issue) for stmt in statements(loop.body)):
-        return f"loads of the loop over {loop.dim} run ahead: part it before that"
-    if is_ragged_loop(program, site):
-        return ""
-    return _not_whole(program, site) if is_masked(nest) else no_mask(loop)
-
-
 @of_body
 def _not_whole(program: TileProgram, site: Site) -> str:
     """Why the masks leave no block of the loop at ``site`` whole, or ""."""
-    program = hoist(program)  # what does not change in the loop stands before it
-    loop, formulas = loop_at(program, site), Formulas(program.nests[site.nest - 1])
-    assert loop is not None
+    program, loop, formulas = looked_into(program, site)
     if not conditions(loop, formulas):
         return no_mask(loop)
     writer = writer_of(loop, formulas, program, alone=True)
@@ -85,20 +75,17 @@ def _not_whole(program: TileProgram, site: Site) -> str:
     return ""
 
 
-def is_ragged_loop(program: TileProgram, site: Site) -> bool:
+def is_ragged_loop(program: TileProgram, site: Site, loop: For) -> bool:
     """True for a serial loop whose last block may have lanes past the end of its dim."""
-    loop = loop_at(program, site)
     ragged = tiling_of(program, program.nests[site.nest - 1]).ragged
-    return loop is not None and not (loop.parallel or loop.full) and ragged(loop.dim)
+    return not (loop.parallel or loop.full) and ragged(loop.dim)
 
 
 def parted(program: TileProgram, site: Site) -> TileProgram:
     """``program`` with the loop at ``site``, which has to be partable, in parts."""
-    program = hoist(program)
-    loop, formulas = loop_at(program, site), Formulas(program.nests[site.nest - 1])
-    assert loop is not None
+    program, loop, formulas = looked_into(program, site)
     writer = writer_of(loop, formulas, program, alone=True)
-    found, ragged = whole_blocks(loop, formulas, writer), is_ragged_loop(program, site)
+    found, ragged = whole_blocks(loop, formulas, writer), is_ragged_loop(program, site, loop)
     last, first = writer.span(found.others)
     if ragged:
         short = writer.short()

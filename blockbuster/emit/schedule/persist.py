@@ -21,10 +21,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, read_number
+from blockbuster.emit.schedule.base import Args, NestMove, read_number
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at, with_nest
+from blockbuster.emit.schedule.site import Site, all_nests, with_nest
 from blockbuster.emit.schedule.stage import FEWEST
 from blockbuster.emit.tile.program import For, Let, Load, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
@@ -35,18 +35,17 @@ STAGES = 3
 """Two places ahead: with four stages as fast, with two no faster than without."""
 
 
-class Persist(Move):
+class Persist(NestMove):
     """Let a fixed number of programs take the places of a nest's grid in turn."""
 
     name: ClassVar[str] = "persist"
-    takes: ClassVar[str] = NEST
     form: ClassVar[str] = "PROGRAMS [in N stages]"
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """Each nest with a grid."""
-        for at in range(1, len(scheduled.draft.nests) + 1):
-            if not self.why_not(scheduled, Site(at), programs=scheduled.target.processors):
-                yield Site(at)
+        for site in all_nests(scheduled.draft):
+            if not self.why_not(scheduled, site, programs=scheduled.target.processors):
+                yield site
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """One program for each processor, and two; with loads ahead, where that is legal."""
@@ -55,15 +54,12 @@ class Persist(Move):
             if not self.why_not(scheduled, site, programs=count, stages=STAGES):
                 yield {"programs": count, "stages": STAGES}
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
         """The nest has a grid, whose places no fixed number of programs takes yet.
 
         Beside dots a loop computes nothing else. Stages want loads, and no loop or dot inside the
         grid.
         """
-        if site == EVERYWHERE or not nests_at(scheduled.draft, site):
-            return no_such_place(self, site)
-        nest = scheduled.draft.nests[site.nest - 1]
         if not body_inside_grid(nest)[0]:
             return f"{site} has no grid: one program runs it"
         if nest.programs:

@@ -17,12 +17,11 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import (
-    NEST,
     Args,
-    Move,
+    CutMove,
     near_numbers,
-    no_such_place,
     not_a_power_of_two,
+    read_lanes,
 )
 from blockbuster.emit.schedule.block import LEAST, least_lanes, not_agreeing, spanning
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -34,18 +33,11 @@ from blockbuster.emit.tile.trips import joined_in
 from blockbuster.ir.types import Dim, size_class
 
 
-class Recut(Move):
+class Recut(CutMove):
     """Give a dim of a nest other blocks."""
 
     name: ClassVar[str] = "recut"
-    takes: ClassVar[str] = NEST
     form: ClassVar[str] = "DIM LANES"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The nests that walk a dim in blocks that may be others."""
-        for at in range(1, len(scheduled.draft.nests) + 1):
-            if any(True for _ in self.arguments(scheduled, Site(at))):
-                yield Site(at)
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Other powers of two as lanes of each dim, as far as they can be."""
@@ -69,12 +61,9 @@ class Recut(Move):
         """Half and twice the lanes for the same dim, and as many for another."""
         return near_numbers(self.arguments(scheduled, site), args, "lanes")
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
         """The nest walks the dim, and nothing depends on which elements are in one block."""
         draft, dim, lanes = scheduled.draft, args["dim"], args["lanes"]
-        nest = nest_at(draft, site)
-        if nest is None:
-            return no_such_place(self, site)
         least = least_lanes(nest, draft.units).get(dim, 1)
         return (
             not_walked(nest, dim, lanes)
@@ -94,9 +83,7 @@ class Recut(Move):
 
     def read(self, words: Sequence[str]) -> Args:
         """One dim with its lanes."""
-        if len(words) != 2 or not words[1].isdigit():
-            raise ValueError(f"expected DIM LANES, got {' '.join(words)!r}")
-        return {"dim": words[0], "lanes": int(words[1])}
+        return read_lanes(words)
 
 
 def not_walked(nest: Nest, dim: Dim, lanes: int) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from blockbuster.emit.schedule.bounds import Scan
 from blockbuster.emit.schedule.conditions import Formulas
-from blockbuster.emit.schedule.whole_numbers import cleaned, read_as_number
+from blockbuster.emit.schedule.whole_numbers import extreme_in_block
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.program import (
     FIRST,
@@ -39,8 +39,8 @@ from blockbuster.emit.tile.program import (
     View,
 )
 from blockbuster.emit.tile.trips import dims_in
-from blockbuster.ir.expr import Arg, Expr, call, substitute
-from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.expr import Arg, Expr, call
+from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 
@@ -137,24 +137,12 @@ class ScanWriter:
             body.append(Fold(total, monoid, found, origin=self.origin))
         return tuple(body)
 
-    def _ends(self, expr: Expr) -> tuple[list[Stmt], tuple[Tile, Tile]]:
+    def _ends(self, expr: Expr) -> tuple[list[Let], tuple[Tile, Tile]]:
         """The least and the most of a formula in a block."""
-        made, found = list[Stmt](), list[Tile]()
-        leaves = self._leaves(expr)
-        axes = max((leaf.axes for leaf in leaves), key=len, default=())
-        slots = [
-            read_as_number(leaves.index(leaf) if leaf in leaves else 0, leaf)
-            for leaf in self.formulas.leaves
-        ]
-        number = substitute(expr, slots)
+        made, found = list[Let](), list[Tile]()
         for name, none in (("row_min", math.inf), ("row_max", -math.inf)):
-            tile = Tile(next(self.names), axes)
-            clean = cleaned(number, leaves, none)
-            made.append(Let(tile, Pointwise(clean, axes), leaves, self.origin))
-            while tile.axes:
-                whole, tile = tile, Tile(next(self.names), tile.axes[:-1])
-                made.append(Let(tile, Functional(name), (whole,), self.origin))
-            found.append(tile)
+            made += extreme_in_block(self.formulas, expr, name, none, self.names, self.origin)
+            found.append(made[-1].target)
         return made, (found[0], found[1])
 
     def _buffer(self, dims: tuple[Dim, ...]) -> Buffer:

@@ -202,7 +202,7 @@ def _line(number: int, whole: str, text: str, words: list[_Word]) -> Line:
     site, rest = _site(move, number, whole, name, rest)
     column = rest[0].column if rest else len(whole.rstrip())
     try:
-        args = move.read(_joined(rest))
+        args = move.read([word.text for word in rest])
     except ValueError as error:
         raise _error(str(error), number, whole, column) from None
     return Line(number, text, move, site, args)
@@ -230,10 +230,6 @@ def _site(
     if move.takes == LOOP:
         return Site(nest, found[1], int(found[2] or 1)), words[1:]
     return Site(nest, statement=int(found[1])), words[1:]
-
-
-def _joined(words: list[_Word]) -> list[str]:
-    return [word.text for word in words]
 
 
 def _error(

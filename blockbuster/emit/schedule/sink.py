@@ -17,10 +17,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.hoist import MOVING
-from blockbuster.emit.schedule.base import LoopMove, no_such_place
+from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, with_body
+from blockbuster.emit.schedule.site import Site, with_body
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.program import For, Load, Stmt, TileProgram
 
@@ -32,11 +32,8 @@ class Sink(LoopMove):
 
     name: ClassVar[str] = "sink"
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The loop is the last of what the grid runs, and what stands before it can be repeated."""
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
         _, body = body_inside_grid(scheduled.draft.nests[site.nest - 1])
         if body[-1] is not loop:
             return f"the loop over {loop.dim} is on the grid, or not the last of what it runs"

@@ -70,6 +70,13 @@ def with_nest(program: TileProgram, site: Site, nest: Nest) -> TileProgram:
     return changed(program, nests=tuple(nests))
 
 
+def with_nests(program: TileProgram, site: Site, change: Callable[[Nest], Nest]) -> TileProgram:
+    """``program`` with ``change(nest)`` for each nest of a place."""
+    at = nests_at(program, site)
+    nests = (change(nest) if n in at else nest for n, nest in enumerate(program.nests))
+    return changed(program, nests=tuple(nests))
+
+
 def of_body(reason: Callable[..., str]) -> Callable[..., str]:
     """``reason``, which is given a program and the site of a loop, remembered by the nest's body.
 
@@ -121,6 +128,13 @@ def loop_at(program: TileProgram, site: Site) -> For | None:
     inside = (stmt for stmt in statements(nest.body) if isinstance(stmt, For))
     loops = (loop for loop in inside if loop.dim == site.loop)
     return next(islice(loops, site.number - 1, None), None)
+
+
+def known_loop(program: TileProgram, site: Site) -> For:
+    """The loop of a place where there is one."""
+    loop = loop_at(program, site)
+    assert loop is not None, f"there is no {site}"
+    return loop
 
 
 def statements_of(program: TileProgram) -> Iterator[tuple[Site, Stmt]]:

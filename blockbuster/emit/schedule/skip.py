@@ -27,15 +27,14 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, ClassVar
 
-from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.schedule.base import LoopMove, no_such_place
+from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.conditions import Formulas
-from blockbuster.emit.schedule.narrow import Emptying, emptying, replaced_by
+from blockbuster.emit.schedule.narrow import Emptying, emptying, looked_into
 from blockbuster.emit.schedule.narrow import around as what_is_around
 from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, of_body, with_body
-from blockbuster.emit.tile.dataflow import fresh_names, workspaces_in_order
+from blockbuster.emit.schedule.site import Site, of_body, with_body
+from blockbuster.emit.tile.dataflow import fresh_names, replaced_by, workspaces_in_order
 from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
     FIRST,
@@ -65,26 +64,20 @@ class Skip(LoopMove):
 
     name: ClassVar[str] = "skip"
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """Iterations change nothing where truth values in memory say so."""
-        program = scheduled.draft
-        loop = loop_at(program, site)
-        if loop is None:
-            return no_such_place(self, site)
         if loop.parallel:
             return f"the iterations over {loop.dim} are parallel: each has something to store"
         if loop.span is not None or loop.chunk is not None or loop.down:
             return f"the loop over {loop.dim} runs over other blocks than all in their order"
         if reason := scans_all(loop):
             return reason
-        return _not_found(program, site)
+        return _not_found(scheduled.draft, site)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The loop along a chain, and the nest before that writes the chain."""
-        program = hoist(scheduled.draft)
-        loop = loop_at(program, site)
-        assert loop is not None
-        writer = _Writer.of(loop, program, site)
+        program, loop, formulas = looked_into(scheduled.draft, site)
+        writer = _Writer.of(loop, program, formulas)
         nest, (first, count, behind) = writer.nest()
         made = writer.along(loop, first, count, behind)
         body = replaced_by(program.nests[site.nest - 1].body, loop, made)
@@ -97,11 +90,9 @@ class Skip(LoopMove):
 @of_body
 def _not_found(program: TileProgram, site: Site) -> str:
     """Why no nest before the loop at ``site`` can find its idle iterations, or ""."""
-    program = hoist(program)  # what does not change in the loop stands before it
-    loop = loop_at(program, site)
-    assert loop is not None
-    found, reason = emptying(loop, Formulas(program.nests[site.nest - 1]))
-    return reason or _Writer.of(loop, program, site).not_in_memory(found)
+    program, loop, formulas = looked_into(program, site)
+    found, reason = emptying(loop, formulas)
+    return reason or _Writer.of(loop, program, formulas).not_in_memory(found)
 
 
 def alive(found: Emptying) -> Expr:
@@ -122,9 +113,8 @@ class _Writer(ScanWriter):
     found: Emptying
 
     @classmethod
-    def of(cls, loop: For, program: TileProgram, site: Site) -> _Writer:
-        """The writer for ``loop``, a loop of the nest of ``site``."""
-        formulas = Formulas(program.nests[site.nest - 1])
+    def of(cls, loop: For, program: TileProgram, formulas: Formulas) -> _Writer:
+        """The writer for ``loop``, a loop of the nest of ``formulas``."""
         made = what_is_around(loop, formulas.nest.body, formulas.nest.grid)
         assert made is not None
         names = fresh_names(program)

@@ -16,12 +16,11 @@ from blockbuster.emit.schedule.conditions import Formulas
 from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.whole_numbers import (
     Leaf,
-    cleaned,
     extreme,
+    extreme_in_block,
     is_whole,
     of_indices,
     plus,
-    read_as_number,
 )
 from blockbuster.emit.tile.program import (
     END,
@@ -35,8 +34,8 @@ from blockbuster.emit.tile.program import (
     Stmt,
     Tile,
 )
-from blockbuster.ir.expr import Arg, Const, Expr, Size, call, substitute
-from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.expr import Arg, Const, Expr, Size, call
+from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 
@@ -173,21 +172,12 @@ class SpanWriter:
 
     def _rows(self, bound: Edge) -> Tile:
         """The extreme over the rows of what a position is compared with."""
-        leaves = self.formulas.leaves_of(bound.formula)
-        axes = max((leaf.axes for leaf in leaves), key=len)
-        numbers = {self.formulas.leaves.index(leaf): at for at, leaf in enumerate(leaves)}
-        slots = [
-            read_as_number(numbers.get(at, 0), leaf) for at, leaf in enumerate(self.formulas.leaves)
-        ]
-        formula = substitute(bound.formula, slots)
         unknown = math.inf if bound.least != bound.open else -math.inf  # lets none through, or all
-        tile = self._let(cleaned(formula, leaves, unknown), leaves, axes)
-        while tile.axes:
-            name = "row_min" if bound.least else "row_max"
-            tile = self._add(
-                Let(self._tile(tile.axes[:-1]), Functional(name), (tile,), self.origin)
-            )
-        return tile
+        reduction = "row_min" if bound.least else "row_max"
+        lets = extreme_in_block(
+            self.formulas, bound.formula, reduction, unknown, self.names, self.origin
+        )
+        return [self._add(let) for let in lets][-1]
 
     def _block_of(self, position: Tile) -> Tile:
         return self._add(BlockOf(self._tile(), self.dim, position, self.origin))

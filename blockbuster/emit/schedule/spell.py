@@ -11,19 +11,25 @@ results of a program should not use this form.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
-from blockbuster.emit.schedule.lets import lets_of, parts_of, readers_of, replaced, without_unread
+from blockbuster.emit.schedule.lets import (
+    expression_of,
+    lets_of,
+    parts_of,
+    readers_of,
+    replaced,
+    without_unread,
+)
 from blockbuster.emit.schedule.scaling import compacted, reading_once, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, all_nests, nests_at
+from blockbuster.emit.schedule.site import Site, nests_at, with_nests
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.program import Let, Nest, Stmt, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, tanh_by
-from blockbuster.ir.expr import DEEPEST, Arg, Call, Expr, call, substitute
+from blockbuster.ir.expr import Arg, Call, Expr, call, substitute
 from blockbuster.ir.ops import Pointwise
 
 SPELLED = "tanh"
@@ -34,10 +40,6 @@ class Spell(Move):
 
     name: ClassVar[str] = "spell"
     takes: ClassVar[str] = NEST
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """All nests, and each, with a tanh."""
-        return (site for site in all_nests(scheduled.draft) if not self.why_not(scheduled, site))
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """There is a tanh."""
@@ -51,19 +53,13 @@ class Spell(Move):
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft without the tanh of these nests."""
-        draft, chosen = scheduled.draft, nests_at(scheduled.draft, site)
-        nests = (spelled(nest) if at in chosen else nest for at, nest in enumerate(draft.nests))
-        return replace(draft, nests=tuple(nests))
+        return with_nests(scheduled.draft, site, spelled)
 
 
 def tanhs_of(stmt: Stmt) -> tuple[Call, ...]:
     """The parts of ``stmt`` that are a tanh."""
-    if not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
-        return ()
-    expr = stmt.op.expr
-    if isinstance(expr, Call) and expr.depth > DEEPEST:
-        return ()
-    return tuple(p for p in parts_of(expr) if isinstance(p, Call) and p.fn == SPELLED)
+    parts = parts_of(expression_of(stmt) or Arg(0))
+    return tuple(p for p in parts if isinstance(p, Call) and p.fn == SPELLED)
 
 
 def spelled(nest: Nest) -> Nest:

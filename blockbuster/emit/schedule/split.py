@@ -6,7 +6,6 @@ such a nest has to be split before it is printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import PROGRAM, Move, no_such_place
@@ -22,11 +21,6 @@ class Split(Move):
 
     name: ClassVar[str] = "split"
     takes: ClassVar[str] = PROGRAM
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The whole program, if a nest of it has to be split."""
-        if not self.why_not(scheduled, EVERYWHERE):
-            yield EVERYWHERE
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Some nest loads what it stores."""

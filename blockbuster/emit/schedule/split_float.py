@@ -20,13 +20,12 @@ numbers above 2^128 - 2^116 become infinite.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, all_nests, nests_at
+from blockbuster.emit.schedule.site import Site, nests_at, with_nests
 from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.program import Let, Stmt, TileProgram, statements
@@ -40,10 +39,6 @@ class SplitFloat(Move):
     name: ClassVar[str] = "split-float"
     takes: ClassVar[str] = NEST
 
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """All nests, and each, where they have such dots."""
-        return (site for site in all_nests(scheduled.draft) if not self.why_not(scheduled, site))
-
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """There are dots of float32 that are whole, and Triton splits them for this target."""
         draft = scheduled.draft
@@ -53,18 +48,14 @@ class SplitFloat(Move):
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with these dots split."""
-        draft, at = scheduled.draft, nests_at(scheduled.draft, site)
+        draft = scheduled.draft
 
         def split(stmt: Stmt) -> Stmt:
             if isinstance(stmt, Let) and is_whole(stmt, draft):
                 return replace(stmt, split=True)
             return stmt
 
-        nests = (
-            replace(nest, body=mapped(nest.body, split)) if number in at else nest
-            for number, nest in enumerate(draft.nests)
-        )
-        return replace(draft, nests=tuple(nests))
+        return with_nests(draft, site, lambda nest: replace(nest, body=mapped(nest.body, split)))
 
 
 def not_splittable(program: TileProgram, site: Site) -> str:

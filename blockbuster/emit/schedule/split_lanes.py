@@ -17,15 +17,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
+from blockbuster.emit.schedule.base import Args, CutMove, not_a_power_of_two, read_lanes
 from blockbuster.emit.schedule.block import LEAST, least_lanes
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, nest_at
-from blockbuster.emit.schedule.two_parts import TwoParts, has_axis, named_in
-from blockbuster.emit.tile.dataflow import (
-    accessed,
-    fresh_names,
-)
+from blockbuster.emit.schedule.site import Site, nest_at, with_nest
+from blockbuster.emit.schedule.two_parts import TwoParts, has_axis, name_taken, named_in, with_rules
+from blockbuster.emit.tile.dataflow import accessed, expanded, fresh_names
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
     Block,
@@ -43,7 +40,6 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import power_of_two
-from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import ZERO, Length, Rule, size, whole
 from blockbuster.ir.ops import MONOID_OF, Cast, Functional, Pointwise, Transpose
 from blockbuster.ir.types import Dim, size_class
@@ -53,18 +49,11 @@ MONOIDS = {"dot": "+", **MONOID_OF}
 """What adds up the parts of what takes all of a dim."""
 
 
-class SplitLanes(Move):
+class SplitLanes(CutMove):
     """Hold a dim in two tiles, of its first ``lanes`` elements and of all others."""
 
     name: ClassVar[str] = "split-lanes"
-    takes: ClassVar[str] = NEST
     form: ClassVar[str] = "DIM LANES"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The nests with a dim that can be split."""
-        for at in range(1, len(scheduled.draft.nests) + 1):
-            if any(True for _ in self.arguments(scheduled, Site(at))):
-                yield Site(at)
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Half of a block, or a quarter of it, for each dim that can be split there."""
@@ -74,41 +63,31 @@ class SplitLanes(Move):
                 if not self.why_not(scheduled, site, dim=block.dim, lanes=lanes):
                     yield {"dim": block.dim, "lanes": lanes}
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
         """The dim is one block, with more elements, and each statement can be done in two parts."""
         draft, dim, lanes = scheduled.draft, args["dim"], args["lanes"]
-        nest = nest_at(draft, site)
-        if nest is None:
-            return no_such_place(self, site)
         least = least_lanes(nest, draft.units).get(dim, 1)
         found = (not_in_parts(stmt, dim) for stmt in statements(nest.body))
         return (
             not_one_block(nest, dim)
             or not_a_power_of_two(lanes, f"the first part of {dim}", least)
             or no_rest(scheduled.sizes[size_class(dim)], dim, lanes)
-            or _names_taken(draft, dim, lanes)
+            or name_taken(draft, *Halves(dim, lanes).rules)
             or next(filter(None, found), "")
         )
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nest with each of its tiles in two parts."""
         draft, halves = scheduled.draft, Halves(args["dim"], args["lanes"])
-        nests = list(draft.nests)
         writer = _Writer(halves, fresh_names(draft), draft.units)
         left = scheduled.sizes[size_class(halves.dim)] - halves.lanes
-        nests[site.nest - 1] = writer.nest(nests[site.nest - 1], left)
-        return replace(
-            draft,
-            nests=tuple(nests),
-            whole=tuple(dict.fromkeys((*draft.whole, *halves.dims))),
-            rules=tuple(dict.fromkeys((*draft.rules, *halves.rules))),
-        )
+        made = with_nest(draft, site, writer.nest(draft.nests[site.nest - 1], left))
+        whole = tuple(dict.fromkeys((*draft.whole, *halves.dims)))
+        return with_rules(replace(made, whole=whole), *halves.rules)
 
     def read(self, words: Sequence[str]) -> Args:
         """One dim with the number of its first elements."""
-        if len(words) != 2 or not words[1].isdigit():
-            raise ValueError(f"expected DIM LANES, got {' '.join(words)!r}")
-        return {"dim": words[0], "lanes": int(words[1])}
+        return read_lanes(words)
 
 
 @dataclass(frozen=True)
@@ -163,15 +142,11 @@ class _Writer:
             Block(first, self._halves.lanes, whole=True, ragged=False),
             Block(rest, lanes, whole=True, ragged=left != lanes),
         )
-        return replace(nest, body=self._body(nest.body), blocks=(*nest.blocks, *blocks))
-
-    def _body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        return tuple(chain.from_iterable(map(self._statement, body)))
+        body = expanded(nest.body, self._statement)
+        return replace(nest, body=body, blocks=(*nest.blocks, *blocks))
 
     def _statement(self, stmt: Stmt) -> Iterator[Stmt]:
-        if isinstance(stmt, For):
-            yield replace(stmt, body=self._body(stmt.body))
-        elif not has_axis(stmt, self._halves.dim):
+        if not has_axis(stmt, self._halves.dim):
             yield stmt
         elif isinstance(stmt, Let) and self._halves.dim not in stmt.target.axes:
             yield from self._added(stmt)
@@ -214,16 +189,6 @@ def not_one_block(nest: Nest, dim: Dim) -> str:
 def no_rest(size: int, dim: Dim, lanes: int) -> str:
     """Why no elements of ``dim`` are left behind the first ``lanes``, or ""."""
     return f"{dim} has {size} elements: none are left behind {lanes}" if size <= lanes else ""
-
-
-def _names_taken(program: TileProgram, dim: Dim, lanes: int) -> str:
-    """Why the names of the parts mean something else, or ""."""
-    halves = Halves(dim, lanes)
-    known = [rule for rule in program.rules if rule.dim in halves.dims]
-    taken = [name for name in halves.dims if name in sized(program)]
-    if taken and any(rule not in known for rule in halves.rules):
-        return f"{taken[0]} is a dim of the program already"
-    return ""
 
 
 def not_in_parts(stmt: Stmt, dim: Dim) -> str:

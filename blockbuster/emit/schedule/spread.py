@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place
+from blockbuster.emit.schedule.base import Args, CutMove
 from blockbuster.emit.schedule.block import unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at, with_body
@@ -36,18 +36,11 @@ from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim
 
 
-class Spread(Move):
+class Spread(CutMove):
     """Run a nest over a dim that its tiles hold whole, block by block."""
 
     name: ClassVar[str] = "spread"
-    takes: ClassVar[str] = NEST
     form: ClassVar[str] = "DIM"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The nests with such a dim."""
-        for at in range(1, len(scheduled.draft.nests) + 1):
-            if any(True for _ in self.arguments(scheduled, Site(at))):
-                yield Site(at)
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Its dims that no loop runs over, as far as they can be cut."""
@@ -56,11 +49,9 @@ class Spread(Move):
             if not self.why_not(scheduled, site, dim=dim):
                 yield {"dim": dim}
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
         """The nest holds the dim whole, and no statement of it needs all of the dim."""
-        nest, dim = nest_at(scheduled.draft, site), args["dim"]
-        if nest is None:
-            return no_such_place(self, site)
+        dim = args["dim"]
         if dim not in unlooped(nest, scheduled.draft.units):
             return f"no tile of nest {site.nest} holds all of {dim}"
         if any(block.dim == dim for block in nest.blocks):

@@ -25,13 +25,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place, read_number
+from blockbuster.emit.schedule.base import Args, Attempt, LoopMove, no_such_place, read_number
 from blockbuster.emit.schedule.descriptors import not_described
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.site import Site, known_loop, loop_at, loops_of, with_body
 from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import operands, stored
+from blockbuster.emit.tile.dataflow import operands, replaced_by, stored
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.next_block import Next
 from blockbuster.emit.tile.program import (
@@ -61,11 +61,10 @@ MOST = 6
 """Stages that are offered, at most: with short steps so many keep enough on its way."""
 
 
-class Stage(Move):
+class Stage(LoopMove):
     """Issue the loads of a loop some iterations before they are awaited."""
 
     name: ClassVar[str] = "stage"
-    takes: ClassVar[str] = LOOP
     form: ClassVar[str] = f"STAGES [{' '.join(BY_DESCRIPTORS)}]"
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
@@ -93,11 +92,8 @@ class Stage(Move):
             if away + (other.get("described", False) != described) == 1:
                 yield other
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The loop is innermost and serial, its arrays do not change, no tile is used otherwise."""
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
         if args["stages"] < FEWEST:
             return f"with {args['stages']} stages no load runs ahead: give at least {FEWEST}"
         nest = scheduled.draft.nests[site.nest - 1]
@@ -110,9 +106,7 @@ class Stage(Move):
             or ""
         )
 
-    def attempted(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, TileProgram | None]:
+    def attempted(self, scheduled: Scheduled, site: Site, **args: Any) -> Attempt:
         """The same for all schedules in which the nest has this body and these blocks."""
         draft = scheduled.draft
         if loop_at(draft, site) is None:
@@ -133,8 +127,7 @@ class Stage(Move):
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The loop with its loads as issue and await statements."""
         draft = scheduled.draft
-        loop, nest = loop_at(draft, site), draft.nests[site.nest - 1]
-        assert loop is not None
+        loop, nest = known_loop(draft, site), draft.nests[site.nest - 1]
         tiling = tiling_of(draft, nest)
         asked = args.get("described", False)
         described = {
@@ -142,7 +135,7 @@ class Stage(Move):
             for load in staged_loads(loop, tiling)
         }
         made = _staged(loop, nest, args["stages"], described, tiling)
-        return with_body(draft, site, _replaced(nest.body, loop, made))
+        return with_body(draft, site, replaced_by(nest.body, loop, (made,)))
 
     def show(self, **args: Any) -> str:
         """``3``, or ``3 by descriptors``."""
@@ -239,7 +232,7 @@ def _staged(
         for tile, load in ahead.items()
     )
     awaits = {tile: Await(tile, token, ahead[tile].origin) for tile, token in tokens.items()}
-    body = tuple(_waited(stmt, awaits) for stmt in loop.body)
+    body = tuple(awaits.get(s.target, s) if isinstance(s, Load) else s for s in loop.body)
     first = tuple(awaits[tile] for tile in awaits if described[tile])
     if _cut_arithmetic(body, first, tiling):
         body = (*first, *(stmt for stmt in body if stmt not in first))
@@ -252,10 +245,6 @@ def _cut_arithmetic(body: tuple[Stmt, ...], awaits: tuple[Await, ...], tiling: T
     return any(isinstance(stmt, Let) and not is_matrix_dot(stmt, tiling) for stmt in body[:last])
 
 
-def _waited(stmt: Stmt, awaits: Mapping[Tile, Await]) -> Stmt:
-    return awaits.get(stmt.target, stmt) if isinstance(stmt, Load) else stmt
-
-
 def _tokens(loads: Iterable[Load], nest: Nest) -> Iterator[str]:
     """A name for each: that of its array, with a number where the nest has it already."""
     taken = dict.fromkeys(s.token for s in statements(nest.body) if isinstance(s, Issue))
@@ -265,15 +254,3 @@ def _tokens(loads: Iterable[Load], nest: Nest) -> Iterator[str]:
         token = next(word for word in words if word not in taken)
         taken[token] = None
         yield token
-
-
-def _replaced(body: tuple[Stmt, ...], old: For, new: For) -> tuple[Stmt, ...]:
-    """``body`` with the loop ``old``, and no equal one, replaced."""
-    return tuple(
-        new
-        if stmt is old
-        else changed(stmt, body=_replaced(stmt.body, old, new))
-        if isinstance(stmt, For)
-        else stmt
-        for stmt in body
-    )

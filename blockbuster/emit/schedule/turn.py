@@ -15,24 +15,15 @@ own order of axes, whatever that of the tile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.lets import readers_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, statement_at, statements_of, with_body
+from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import folded, mapped, retargeted
-from blockbuster.emit.tile.program import (
-    Fold,
-    Let,
-    Stmt,
-    Store,
-    Tile,
-    TileProgram,
-    statements,
-)
+from blockbuster.emit.tile.program import Fold, Let, Stmt, Store, TileProgram, statements
 from blockbuster.emit.tile.typed import takes_matrix_units
 
 Body = tuple[Stmt, ...]
@@ -43,12 +34,6 @@ class Turn(Move):
 
     name: ClassVar[str] = "turn"
     takes: ClassVar[str] = STATEMENT
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Dots whose sums are only stored."""
-        for site, stmt in statements_of(scheduled.draft):
-            if isinstance(stmt, Let) and not self.why_not(scheduled, site):
-                yield site
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The statement is a dot of two blocks, and its sum is only stored."""
@@ -68,7 +53,7 @@ class Turn(Move):
         assert isinstance(dot, Let)
         fold = sum_of(dot, body)
         assert fold is not None
-        new = {tile: _turned(tile) for tile in (dot.target, fold.target)}
+        new = {t: replace(t, axes=t.axes[::-1]) for t in (dot.target, fold.target)}
 
         def change(stmt: Stmt) -> Stmt:
             if stmt == dot:
@@ -85,10 +70,6 @@ def sum_of(dot: Let, body: Body) -> Fold | None:
         case [Fold(value=dot.target, monoid="+", members=(), onto=None) as fold]:
             return fold
     return None
-
-
-def _turned(tile: Tile) -> Tile:
-    return replace(tile, axes=tile.axes[::-1])
 
 
 # predicates ------------------------------------------------------------------------

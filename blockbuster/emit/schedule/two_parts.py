@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from blockbuster.emit.tile.dataflow import defined, folded, operands, retargeted
-from blockbuster.emit.tile.program import Let, Load, Stmt, Store, Tile, View
+from blockbuster.emit.tile.changed import changed
+from blockbuster.emit.tile.dataflow import makes, operands, retargeted
+from blockbuster.emit.tile.program import Let, Load, Stmt, Store, Tile, TileProgram, View
+from blockbuster.emit.tile.trips import sized
+from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op, Pointwise, Transpose
 from blockbuster.ir.types import Dim
 
@@ -57,10 +60,22 @@ class TwoParts:
         return made
 
 
+def name_taken(program: TileProgram, *rules: Rule) -> str:
+    """Why the name of a dim of such a size means something else in ``program``, or ""."""
+    taken = [rule.dim for rule in rules if rule.dim in sized(program)]
+    if taken and not {*rules} <= {*program.rules}:
+        return f"{taken[0]} is a dim of the program already"
+    return ""
+
+
+def with_rules(program: TileProgram, *rules: Rule) -> TileProgram:
+    """``program`` with more facts about sizes."""
+    return changed(program, rules=tuple(dict.fromkeys((*program.rules, *rules))))
+
+
 def named_in(stmt: Stmt) -> tuple[Tile, ...]:
     """The tiles that ``stmt`` itself makes, reads, folds or stores."""
-    made = defined(stmt)
-    return (*operands(stmt), *folded(stmt), *((made,) if made is not None else ()))
+    return (*operands(stmt), *makes(stmt))
 
 
 def has_axis(stmt: Stmt, dim: Dim) -> bool:

@@ -16,18 +16,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import LoopMove, no_such_place
+from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, with_body
+from blockbuster.emit.schedule.site import Site, known_loop, with_body
 from blockbuster.emit.schedule.two_parts import on_axes
 from blockbuster.emit.tile.dataflow import (
+    bodies,
     defined,
+    expanded,
     folded,
     folded_here,
     fresh_names,
     reads,
     retargeted,
 )
+from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -42,14 +45,11 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
-from blockbuster.ir.expr import Arg, Const, call
+from blockbuster.ir.expr import Const
 from blockbuster.ir.lengths import whole
 from blockbuster.ir.ops import Pointwise, Relabel
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, Strided, dims_along, runs_along
-
-PAIRWISE = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
-"""The operator that folds two values, by monoid."""
 
 MOST = 64
 """Iterations that are written out, at most: a text is read by people and compilers."""
@@ -60,11 +60,8 @@ class Unroll(LoopMove):
 
     name: ClassVar[str] = "unroll"
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The number of iterations is a fact, and they only load, compute and fold."""
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
         found = (not_written_out(stmt, loop.dim) for stmt in loop.body)
         return (
             not_few(loop, scheduled.draft)
@@ -74,22 +71,17 @@ class Unroll(LoopMove):
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with the iterations one after another."""
-        draft, loop = scheduled.draft, loop_at(scheduled.draft, site)
-        assert loop is not None
+        draft, loop = scheduled.draft, known_loop(scheduled.draft, site)
         count = known_size(draft, loop.dim)
         written = tuple(_Writer(loop, count, fresh_names(draft)).written())
         sums = folded_here(loop.body)
 
-        def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-            for stmt in body:
-                if stmt is loop:
-                    yield from written
-                elif isinstance(stmt, For):
-                    yield replace(stmt, body=tuple(walk(stmt.body)))
-                elif not (isinstance(stmt, Init) and stmt.target in sums):
-                    yield stmt
+        def change(stmt: Stmt) -> tuple[Stmt, ...]:
+            if stmt is loop:
+                return written
+            return () if isinstance(stmt, Init) and stmt.target in sums else (stmt,)
 
-        return with_body(draft, site, tuple(walk(draft.nests[site.nest - 1].body)))
+        return with_body(draft, site, expanded(draft.nests[site.nest - 1].body, change))
 
 
 def known_size(program: TileProgram, dim: Dim) -> int:
@@ -132,7 +124,7 @@ class _Writer:
             return
         last = at == self.count - 1
         so_far[target] = target if last else replace(target, name=next(self.names))
-        op = Pointwise(call(PAIRWISE[fold.monoid], Arg(0), Arg(1)), target.axes)
+        op = Pointwise(COMBINED[fold.monoid], target.axes)
         yield Let(so_far[target], op, (before, fold.value), fold.origin)
 
     def _stmt(self, stmt: Stmt, at: int) -> Stmt:
@@ -210,5 +202,4 @@ def not_folded_here_alone(nest: Nest, loop: For) -> str:
 
 def _beside(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
     """The statements among which ``loop`` stands."""
-    inner = (stmt.body for stmt in statements(body) if isinstance(stmt, For))
-    return next(among for among in (body, *inner) if any(stmt is loop for stmt in among))
+    return next(among for among in bodies(body) if any(stmt is loop for stmt in among))

@@ -19,33 +19,25 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import (
-    LOOP,
     Args,
-    Move,
+    LoopMove,
     near_numbers,
-    no_such_place,
     not_a_power_of_two,
     read_number,
 )
 from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_chunks
 from blockbuster.emit.schedule.on_grid import body_inside_grid, not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.site import Site, known_loop, with_body
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
 
 
-class Walk(Move):
+class Walk(LoopMove):
     """Run the blocks of a loop of the grid by ``count`` programs, each its chunk in turn."""
 
     name: ClassVar[str] = "walk"
-    takes: ClassVar[str] = LOOP
     form: ClassVar[str] = "COUNT"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Loops that the grid runs block by block."""
-        for site, _ in loops_of(scheduled.draft):
-            if not self.why_not(scheduled, site, count=2):
-                yield site
+    least: ClassVar[Args] = {"count": 2}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two, up to a program for each block."""
@@ -60,11 +52,8 @@ class Walk(Move):
         """Half and twice as many programs."""
         return near_numbers(self.arguments(scheduled, site), args, "count")
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The loop is one of the grid's, whose order nothing else has decided."""
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
         if reason := not_a_power_of_two(args["count"], "the number of programs", 2):
             return reason
         nest = scheduled.draft.nests[site.nest - 1]
@@ -72,8 +61,7 @@ class Walk(Move):
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with the loop over its chunks around the loop, as the last of the grid."""
-        draft, loop = scheduled.draft, loop_at(scheduled.draft, site)
-        assert loop is not None
+        draft, loop = scheduled.draft, known_loop(scheduled.draft, site)
         chunks = numbered(draft, loop.dim, args["count"])
         around, inside = body_inside_grid(draft.nests[site.nest - 1])
         walked = replace(loop, parallel=False, body=inside, chunk=chunks.number)

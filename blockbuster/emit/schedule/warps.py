@@ -18,7 +18,7 @@ from blockbuster.emit.schedule.base import (
     read_number,
 )
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, all_nests, nests_at
+from blockbuster.emit.schedule.site import Site, all_nests, nests_at, with_nests
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import TileProgram
 
@@ -51,12 +51,7 @@ class Warps(Move):
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with this number of warps on the chosen nests."""
-        draft, at = scheduled.draft, nests_at(scheduled.draft, site)
-        nests = (
-            changed(nest, warps=args["count"]) if number in at else nest
-            for number, nest in enumerate(draft.nests)
-        )
-        return changed(draft, nests=tuple(nests))
+        return with_nests(scheduled.draft, site, lambda nest: changed(nest, warps=args["count"]))
 
     def read(self, words: Sequence[str]) -> Args:
         """One number."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from blockbuster.emit.schedule.conditions import Formulas
-from blockbuster.emit.tile.program import Iota, Tile
+from blockbuster.emit.tile.program import Iota, Let, Tile
 from blockbuster.ir.dtypes import INTEGERS
-from blockbuster.ir.expr import Arg, Call, Const, Expr, Size, call
+from blockbuster.ir.expr import Arg, Call, Const, Expr, Size, call, substitute
+from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.origin import Origin
 
 WHOLE = ("add", "sub", "neg", "mul", "abs", "maximum", "minimum", "whole")
 """Functions that give whole numbers for whole numbers."""
@@ -98,6 +100,29 @@ def cleaned(formula: Expr, leaves: Sequence[Tile], instead: float) -> Expr:
     if leaves and all(leaf.dtype in INTEGERS for leaf in leaves):
         return formula
     return call("where", call("eq", formula, formula), formula, instead)
+
+
+def extreme_in_block(
+    formulas: Formulas,
+    expr: Expr,
+    reduction: str,
+    unknown: float,
+    names: Iterator[str],
+    origin: Origin,
+) -> list[Let]:
+    """Operators that make the extreme of ``expr`` in a block, by ``row_min`` or ``row_max``; the
+    last gives it. ``unknown``: the number that takes the place of NaN.
+    """
+    leaves = formulas.leaves_of(expr)
+    places = [leaves.index(leaf) if leaf in leaves else 0 for leaf in formulas.leaves]
+    number = substitute(expr, list(map(read_as_number, places, formulas.leaves)))
+    tile = Tile(next(names), max((leaf.axes for leaf in leaves), key=len, default=()))
+    op = Pointwise(cleaned(number, leaves, unknown), tile.axes)
+    made = [Let(tile, op, leaves, origin)]
+    while tile.axes:
+        whole, tile = tile, Tile(next(names), tile.axes[:-1])
+        made.append(Let(tile, Functional(reduction), (whole,), origin))
+    return made
 
 
 def plus(expr: Expr, number: float) -> Expr:

@@ -127,7 +127,8 @@ def compile_entry(entry: dict[str, Any], target: Target) -> CompileReport:
         registers, spills = _assembled(compiled.asm["ptx"], int(target.arch), assembler)
     else:
         text = compiled.asm["amdgcn"]
-        registers, spills = number(r"\.vgpr_count:?\s+(\d+)", text), _amd_spills(text)
+        registers = number(r"\.vgpr_count:?\s+(\d+)", text)
+        spills = 4 * number(r"\.vgpr_spill_count:?\s+(\d+)", text)
     return CompileReport(name, target.name, shared, registers, spills, str(assembler or ""))
 
 
@@ -314,10 +315,6 @@ def _assembled(ptx: str, arch: int, assembler: Assembler) -> tuple[int, int]:
     stores = number(r"(\d+) bytes spill stores", said)
     loads = number(r"(\d+) bytes spill loads", said)
     return number(r"Used (\d+) registers", said), stores + loads
-
-
-def _amd_spills(text: str) -> int:
-    return 4 * number(r"\.vgpr_spill_count:?\s+(\d+)", text)
 
 
 def number(pattern: str, text: str) -> int:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blockbuster.emit.tile.next_block import Next
-from blockbuster.emit.tile.program import BlockOf, For, Tile, TileProgram, View, statements
+from blockbuster.emit.tile.program import BlockOf, For, Nest, Tile, View, statements
 from blockbuster.emit.tile.rings import arrivals
 
 
@@ -42,19 +42,18 @@ def chained(loop: For) -> str:
     return f"the loop over {loop.dim} goes from block to block by a chain" if next_of(loop) else ""
 
 
-def chains_are_whole(program: TileProgram) -> Iterator[str]:
+def chains_are_whole(nest: Nest) -> Iterator[str]:
     """A chain is read at the current block of a serial loop, whose body it ends."""
-    for nest in program.nests:
-        loops = [s for s in statements(nest.body) if isinstance(s, For)]
-        ends = [next_of(loop) for loop in loops]
-        inside = (stmt for stmt in statements(nest.body) if isinstance(stmt, Next))
-        yield from (f"next {s.dim} ends no loop" for s in inside if s not in ends)
-        for loop, end in zip(loops, ends, strict=True):
-            if end is None:
-                continue
-            if loop.dim != end.dim or loop.parallel or loop.down or loop.chunk is not None:
-                yield f"next {end.dim} ends a loop of another order"
-            if loop.span is None or None in loop.span:
-                yield f"the chain of {loop.dim} lacks its first block, or its length"
-            if (view := chain_of(loop)) is None or loop.dim not in view.dims:
-                yield f"{end.value.name} is read from no chain of {loop.dim}"
+    loops = [s for s in statements(nest.body) if isinstance(s, For)]
+    ends = [next_of(loop) for loop in loops]
+    inside = (stmt for stmt in statements(nest.body) if isinstance(stmt, Next))
+    yield from (f"next {s.dim} ends no loop" for s in inside if s not in ends)
+    for loop, end in zip(loops, ends, strict=True):
+        if end is None:
+            continue
+        if loop.dim != end.dim or loop.parallel or loop.down or loop.chunk is not None:
+            yield f"next {end.dim} ends a loop of another order"
+        if loop.span is None or None in loop.span:
+            yield f"the chain of {loop.dim} lacks its first block, or its length"
+        if (view := chain_of(loop)) is None or loop.dim not in view.dims:
+            yield f"{end.value.name} is read from no chain of {loop.dim}"

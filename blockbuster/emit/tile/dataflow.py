@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from operator import is_
 from typing import Any, TypeVar
@@ -75,6 +75,23 @@ def folded(stmt: Stmt) -> tuple[Tile, ...]:
     if not isinstance(stmt, Fold):
         return ()
     return (stmt.target, *(member.target for member in stmt.members))
+
+
+def makes(stmt: Stmt) -> tuple[Tile, ...]:
+    """The tiles that ``stmt`` itself defines or updates."""
+    made = defined(stmt)
+    return folded(stmt) if made is None else (made,)
+
+
+def needed(before: Sequence[Stmt], part: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The statements of ``before``, which hold no loop, that make what ``part`` reads or folds."""
+    used = dict.fromkeys((*reads(part), *(t for s in statements(part) for t in folded(s))))
+    kept: list[Stmt] = []
+    for stmt in reversed(before):
+        if defined(stmt) in used:
+            kept.append(stmt)
+            used.update(dict.fromkeys(operands(stmt)))
+    return tuple(reversed(kept))
 
 
 def reads(body: tuple[Stmt, ...]) -> Iterator[Tile]:
@@ -210,6 +227,21 @@ def bodies(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
             yield from bodies(stmt.body)
 
 
+def holds(stmt: Stmt, one: Stmt) -> bool:
+    """True if ``stmt`` is ``one``, or has it inside, and no equal one."""
+    return any(inner is one for inner in statements((stmt,)))
+
+
+def with_loops(
+    body: tuple[Stmt, ...], loops: tuple[For, ...] = ()
+) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
+    """All statements of ``body``, in order, each with the loops around it, behind ``loops``."""
+    for stmt in body:
+        yield stmt, loops
+        if isinstance(stmt, For):
+            yield from with_loops(stmt.body, (*loops, stmt))
+
+
 def mapped(body: tuple[Stmt, ...], change: Callable[[Stmt], Stmt]) -> tuple[Stmt, ...]:
     """``body`` with every statement replaced by ``change(statement)``, from first to last.
 
@@ -223,6 +255,27 @@ def mapped(body: tuple[Stmt, ...], change: Callable[[Stmt], Stmt]) -> tuple[Stmt
             made = with_parts(made, body=mapped(made.body, change))
         out.append(made)
     return same_or(body, tuple(out))
+
+
+def expanded(
+    body: tuple[Stmt, ...], change: Callable[[Stmt], Iterable[Stmt]]
+) -> tuple[Stmt, ...]:
+    """``body`` with the statements ``change(statement)`` in the place of each, none or several.
+
+    Loops as in ``mapped``: changed before the statements in their bodies.
+    """
+    out: list[Stmt] = []
+    for stmt in body:
+        for made in change(stmt):
+            if isinstance(made, For):
+                made = with_parts(made, body=expanded(made.body, change))
+            out.append(made)
+    return same_or(body, tuple(out))
+
+
+def replaced_by(body: tuple[Stmt, ...], loop: For, made: Iterable[Stmt]) -> tuple[Stmt, ...]:
+    """``body`` with ``made`` in the place of ``loop``, and of no equal one."""
+    return expanded(body, lambda stmt: made if stmt is loop else (stmt,))
 
 
 def same_or(body: tuple[Stmt, ...], made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

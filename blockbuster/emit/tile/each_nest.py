@@ -33,6 +33,7 @@ BESIDE = tuple(each.name for each in fields_of(Nest) if each.name != "body")
 Kind = TypeVar("Kind")
 Body: TypeAlias = tuple[Stmt, ...]
 ProgramPass: TypeAlias = Callable[[TileProgram], TileProgram]
+NamingPass: TypeAlias = "Callable[[Nest, Around, Iterator[str]], Nest]"
 
 
 class Same(Generic[Kind]):
@@ -76,81 +77,60 @@ def around_nests(program: TileProgram) -> Around:
 
 def each_nest(one: Callable[[Nest, Around], Nest]) -> ProgramPass:
     """The pass that applies ``one`` to each nest of a program."""
-
-    @lru_cache(maxsize=KEPT)
-    def made(
-        body: Same[Body], fields: tuple[Any, ...], known: Around, inputs: Same[Inputs]
-    ) -> Nest:
-        nest = one(_bare(body.one, BESIDE, fields), known)
-        return with_parts(nest, body=_handed_on(nest.body, body.one, inputs.one))
-
-    @wraps(one)
-    def every(program: TileProgram) -> TileProgram:
-        known, inputs = around_nests(program), Same(program.inputs)
-        nests = (made(Same(n.body), _fields(n, BESIDE), known, inputs) for n in program.nests)
-        return with_parts(program, nests=tuple(nests))
-
-    return every
+    return _pass(one, lambda nest, known, _: one(nest, known), BESIDE, keeps=False)
 
 
 def each_body(*reads: str) -> Callable[[Callable[[Nest, Around], Nest]], ProgramPass]:
     """The same for passes that change the body of a nest only, and read of its other fields only
     those named in ``reads``: the nest that they are given has no others.
     """
-
-    def decorated(one: Callable[[Nest, Around], Nest]) -> ProgramPass:
-        @lru_cache(maxsize=KEPT)
-        def made(
-            body: Same[Body], fields: tuple[Any, ...], known: Around, inputs: Same[Inputs]
-        ) -> Body:
-            changed = one(_bare(body.one, reads, fields), known).body
-            return _handed_on(changed, body.one, inputs.one)
-
-        @wraps(one)
-        def every(program: TileProgram) -> TileProgram:
-            known, inputs = around_nests(program), Same(program.inputs)
-            nests = (
-                with_parts(nest, body=made(Same(nest.body), _fields(nest, reads), known, inputs))
-                for nest in program.nests
-            )
-            return with_parts(program, nests=tuple(nests))
-
-        return every
-
-    return decorated
+    return lambda one: _pass(one, lambda nest, known, _: one(nest, known), reads)
 
 
-def naming_body(
-    *reads: str,
-) -> Callable[[Callable[[Nest, Around, Iterator[str]], Nest]], ProgramPass]:
+def naming_body(*reads: str) -> Callable[[NamingPass], ProgramPass]:
     """The same for passes that make tiles: they get names that no tile of the program has."""
+    return lambda one: _pass(one, one, reads, names=True)
 
-    def decorated(one: Callable[[Nest, Around, Iterator[str]], Nest]) -> ProgramPass:
-        @lru_cache(maxsize=KEPT)
-        def made(
-            body: Same[Body],
-            fields: tuple[Any, ...],
-            known: Around,
-            taken: frozenset[str],
-            inputs: Same[Inputs],
-        ) -> tuple[Body, frozenset[str]]:
-            names = _Names(taken)
-            changed = one(_bare(body.one, reads, fields), known, names).body
-            return _handed_on(changed, body.one, inputs.one), frozenset(names.given)
 
-        @wraps(one)
-        def every(program: TileProgram) -> TileProgram:
-            known, inputs, nests = around_nests(program), Same(program.inputs), list[Nest]()
-            taken = frozenset[str]().union(*(_names(Same(nest.body)) for nest in program.nests))
-            for nest in program.nests:
-                body, new = made(Same(nest.body), _fields(nest, reads), known, taken, inputs)
-                taken = taken | new if new else taken  # the same object has its hash already
-                nests.append(with_parts(nest, body=body))
-            return with_parts(program, nests=tuple(nests))
+def _pass(
+    said: Callable[..., Nest],
+    one: NamingPass,
+    reads: tuple[str, ...],
+    *,
+    names: bool = False,
+    keeps: bool = True,
+) -> ProgramPass:
+    """The pass with the name of ``said`` that applies ``one``, which may ask for ``names``.
 
-        return every
+    ``keeps``: nests keep their fields besides the body.
+    """
 
-    return decorated
+    @lru_cache(maxsize=KEPT)
+    def made(
+        body: Same[Body],
+        fields: tuple[Any, ...],
+        known: Around,
+        taken: frozenset[str],
+        inputs: Same[Inputs],
+    ) -> tuple[Nest, frozenset[str]]:
+        given = _Names(taken)
+        nest = one(_bare(body.one, reads, fields), known, given)
+        other = nest.body if nest.body is body.one else first_alike(nest.body, inputs.one)
+        return with_parts(nest, body=other), frozenset(given.given)
+
+    @wraps(said)
+    def every(program: TileProgram) -> TileProgram:
+        known, inputs, nests = around_nests(program), Same(program.inputs), list[Nest]()
+        bodies = (Same(nest.body) for nest in program.nests) if names else ()
+        taken = frozenset[str]().union(*map(_names, bodies))
+        for nest in program.nests:
+            fields = tuple([getattr(nest, name) for name in reads])
+            after, new = made(Same(nest.body), fields, known, taken, inputs)
+            taken = taken | new if new else taken  # the same object has its hash already
+            nests.append(with_parts(nest, body=after.body) if keeps else after)
+        return with_parts(program, nests=tuple(nests))
+
+    return every
 
 
 class _Names(Iterator[str]):
@@ -162,15 +142,6 @@ class _Names(Iterator[str]):
     def __next__(self) -> str:
         self.given.append(next(self._free))
         return self.given[-1]
-
-
-def _handed_on(made: Body, body: Body, inputs: Inputs) -> Body:
-    """What a pass makes of ``body``: that itself, or the first one alike."""
-    return body if made is body else first_alike(made, inputs)
-
-
-def _fields(nest: Nest, reads: tuple[str, ...]) -> tuple[Any, ...]:
-    return tuple([getattr(nest, name) for name in reads])
 
 
 def _bare(body: Body, reads: tuple[str, ...], fields: tuple[Any, ...]) -> Nest:

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from blockbuster.emit.tile.dataflow import defined, operands, same_or, with_parts
+from blockbuster.emit.tile.dataflow import defined, expanded, operands
 from blockbuster.emit.tile.dtypes import DTYPES
-from blockbuster.emit.tile.program import Buffer, For, Let, Stmt, Tile, View, statements
+from blockbuster.emit.tile.program import Buffer, Let, Stmt, Tile, View, statements
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.ops import Cast
 
@@ -71,9 +71,4 @@ def without_unread_casts(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     if not any(map(is_widening, statements(body))):
         return body
     read = {tile for stmt in statements(body) for tile in operands(stmt)}
-
-    def kept(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        parts = (with_parts(s, body=kept(s.body)) if isinstance(s, For) else s for s in body)
-        return same_or(body, tuple(s for s in parts if not is_widening(s) or defined(s) in read))
-
-    return kept(body)
+    return expanded(body, lambda s: () if is_widening(s) and defined(s) not in read else (s,))

@@ -13,13 +13,13 @@ columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count
 from math import prod
 
-from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.dataflow import bodies, defined, folded, makes, operands
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import (
@@ -34,7 +34,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT
-from blockbuster.emit.tile.rings import arrivals, loops_of
+from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
@@ -263,9 +263,9 @@ def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layout
 @lru_cache(maxsize=KEPT)
 def _near(body: Same[Body], units: tuple[Dim, ...], dot: Let) -> tuple[tuple[Let, ...], bool]:
     """The dots of its loop that share a tile with a dot, it among them; if it feeds another."""
-    stmts = next(inner for inner in loops_of(body.one) if dot in inner)
+    stmts = next(inner for inner in bodies(body.one) if dot in inner)
     behind, linked = {dot.target}, {dot.target, *dot.args}
-    made = [({*_made(stmt)}, {*operands(stmt)}) for stmt in stmts]
+    made = [({*makes(stmt)}, {*operands(stmt)}) for stmt in stmts]
     for _ in made:
         for results, read in made:
             if behind & read:
@@ -306,10 +306,3 @@ def _digits_of(widths: Mapping[Dim, int]) -> set[Bit]:
 @lru_cache(maxsize=KEPT)
 def _range(dim: Dim, first: int, end: int) -> frozenset[Bit]:
     return frozenset((dim, digit) for digit in range(first, end))
-
-
-def _made(stmt: Stmt) -> Iterator[Tile]:
-    """The tiles that a statement makes or changes."""
-    tile = defined(stmt)
-    yield from (() if tile is None else (tile,))
-    yield from folded(stmt)

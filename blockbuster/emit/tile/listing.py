@@ -85,7 +85,7 @@ class _Listing:
         inlined, indent = _folded_once(body), " " * depth
         for stmt in body:
             if isinstance(stmt, For):
-                span = None if stmt.span is None else tuple(map(self._bound, stmt.span))
+                span = stmt.span and tuple(self._name(tile) if tile else "" for tile in stmt.span)
                 head = _loop(stmt.dim, stmt.parallel, stmt.chunk, span, stmt.down)
                 yield indent + head, stmt.origin
                 yield from self._body(stmt.body, (*loops, stmt.dim), depth + 1)
@@ -107,9 +107,6 @@ class _Listing:
             elif defined(stmt) not in inlined:
                 text = self._value(stmt, loops)
                 yield f"{indent}{self._name(stmt.target)} = {text}", stmt.origin
-
-    def _bound(self, tile: Tile | None) -> str:
-        return "" if tile is None else self._name(tile)
 
     def _name(self, tile: Tile) -> str:
         """t1, t2, ... in the order in which tiles appear."""

@@ -25,8 +25,6 @@ from blockbuster.emit.tile.program import (
     Load,
     Stmt,
     Tile,
-    TileProgram,
-    statements,
 )
 from blockbuster.ir.expr import Arg, Const, Expr, Size
 from blockbuster.ir.ops import IDENTITY, ROW_FOLDS, Cast, Functional, Pointwise, Relabel, Scan
@@ -35,15 +33,6 @@ from blockbuster.ir.types import Dim
 Lane: TypeAlias = float | str
 DATA, UNKNOWN = "data", "unknown"
 Lanes: TypeAlias = dict[Dim, Lane]
-
-
-def padding(program: TileProgram, ragged: Sequence[Dim]) -> dict[Tile, Lanes]:
-    """For each tile and each of its ragged axes, what the lanes past the end hold."""
-    lanes = LaneState(ragged)
-    for nest in program.nests:
-        for stmt in statements(nest.body):
-            lanes.step(stmt)
-    return lanes.of
 
 
 class LaneState:
@@ -119,6 +108,11 @@ def is_exact(lane: Lane) -> bool:
         return isinstance(lane, float)
     significand, exponent = math.frexp(lane)
     return abs(exponent) <= 8 and (significand * 256).is_integer()
+
+
+def is_finite(lane: Lane) -> bool:
+    """True for a known number that is finite."""
+    return isinstance(lane, float) and math.isfinite(lane)
 
 
 def lane_of(expr: Expr, args: Sequence[Lane]) -> Lane:

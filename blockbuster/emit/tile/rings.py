@@ -9,18 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from blockbuster.emit.tile.dataflow import operands, stored
-from blockbuster.emit.tile.program import (
-    Await,
-    For,
-    Issue,
-    Load,
-    Stmt,
-    Tile,
-    TileProgram,
-    View,
-    statements,
-)
+from blockbuster.emit.tile.dataflow import bodies, operands, stored
+from blockbuster.emit.tile.program import Await, Issue, Load, Nest, Stmt, Tile, View, statements
 
 
 def issues(body: tuple[Stmt, ...]) -> dict[str, Issue]:
@@ -42,46 +32,38 @@ def arrivals(body: tuple[Stmt, ...]) -> Iterator[tuple[Tile, View]]:
                 yield target, started[token].view
 
 
-def loops_of(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
-    """``body`` itself, then the bodies of all loops in it."""
-    yield body
-    yield from (stmt.body for stmt in statements(body) if isinstance(stmt, For))
-
-
-def issues_are_awaited(program: TileProgram) -> Iterator[str]:
+def issues_are_awaited(nest: Nest) -> Iterator[str]:
     """Each token has one issue and one await, of one shape, in the body of one loop."""
-    for nest in program.nests:
-        found = Counter(
-            stmt.token for stmt in statements(nest.body) if isinstance(stmt, Issue | Await)
-        )
-        for body in loops_of(nest.body):
-            started = {stmt.token: stmt for stmt in body if isinstance(stmt, Issue)}
-            awaited = {stmt.token: stmt for stmt in body if isinstance(stmt, Await)}
-            for token in dict.fromkeys((*started, *awaited)):
-                if token not in started or token not in awaited or found[token] != 2:
-                    yield f"{token} is not issued once and awaited once in one loop"
-                elif body == nest.body:
-                    yield f"{token} is issued outside any loop: no iteration is ahead"
-                elif started[token].tile.axes != awaited[token].target.axes:
-                    yield f"{token} is awaited with other axes than it is issued with"
+    found = Counter(
+        stmt.token for stmt in statements(nest.body) if isinstance(stmt, Issue | Await)
+    )
+    for body in bodies(nest.body):
+        started = {stmt.token: stmt for stmt in body if isinstance(stmt, Issue)}
+        awaited = {stmt.token: stmt for stmt in body if isinstance(stmt, Await)}
+        for token in dict.fromkeys((*started, *awaited)):
+            if token not in started or token not in awaited or found[token] != 2:
+                yield f"{token} is not issued once and awaited once in one loop"
+            elif body == nest.body:
+                yield f"{token} is issued outside any loop: no iteration is ahead"
+            elif started[token].tile.axes != awaited[token].target.axes:
+                yield f"{token} is awaited with other axes than it is issued with"
 
 
-def slots_are_free(program: TileProgram) -> Iterator[str]:
+def slots_are_free(nest: Nest) -> Iterator[str]:
     """No load arrives in a slot that is still read, or that another load on its way has.
 
     In iteration i the loads of i to i + ahead are under way or being read: as many slots as that,
     or one less where the issue stands behind all that reads the slot of iteration i.
     """
-    for nest in program.nests:
-        for body in loops_of(nest.body):
-            for at, stmt in enumerate(body):
-                if not isinstance(stmt, Issue):
-                    continue
-                if stmt.ahead < 1:
-                    yield f"{stmt.token} runs {stmt.ahead} iterations ahead, expected at least 1"
-                needed = stmt.ahead + (0 if _is_done(body[at + 1 :], body, stmt.token) else 1)
-                if stmt.slots < needed:
-                    yield f"{stmt.token} has {stmt.slots} slots, and {needed} are in use at once"
+    for body in bodies(nest.body):
+        for at, stmt in enumerate(body):
+            if not isinstance(stmt, Issue):
+                continue
+            if stmt.ahead < 1:
+                yield f"{stmt.token} runs {stmt.ahead} iterations ahead, expected at least 1"
+            needed = stmt.ahead + (0 if _is_done(body[at + 1 :], body, stmt.token) else 1)
+            if stmt.slots < needed:
+                yield f"{stmt.token} has {stmt.slots} slots, and {needed} are in use at once"
 
 
 def _is_done(behind: tuple[Stmt, ...], body: tuple[Stmt, ...], token: str) -> bool:
@@ -93,23 +75,21 @@ def _is_done(behind: tuple[Stmt, ...], body: tuple[Stmt, ...], token: str) -> bo
     )
 
 
-def loops_run_ahead_evenly(program: TileProgram) -> Iterator[str]:
+def loops_run_ahead_evenly(nest: Nest) -> Iterator[str]:
     """The issues of one loop run equally far ahead: Triton has one number for a loop."""
-    for nest in program.nests:
-        for body in loops_of(nest.body):
-            numbers = {stmt.token: stmt.ahead for stmt in body if isinstance(stmt, Issue)}
-            if len(set(numbers.values())) > 1:
-                shown = ", ".join(f"{token} {ahead}" for token, ahead in numbers.items())
-                yield f"loads of one loop run ahead by several numbers of iterations: {shown}"
+    for body in bodies(nest.body):
+        numbers = {stmt.token: stmt.ahead for stmt in body if isinstance(stmt, Issue)}
+        if len(set(numbers.values())) > 1:
+            shown = ", ".join(f"{token} {ahead}" for token, ahead in numbers.items())
+            yield f"loads of one loop run ahead by several numbers of iterations: {shown}"
 
 
-def nothing_is_loaded_too_early(program: TileProgram) -> Iterator[str]:
+def nothing_is_loaded_too_early(nest: Nest) -> Iterator[str]:
     """A loop does not store arrays that it loads ahead."""
-    for nest in program.nests:
-        for body in loops_of(nest.body):
-            for stmt in body:
-                if isinstance(stmt, Issue) and stmt.view.buffer in stored(body):
-                    yield f"{stmt.view.buffer.name} is loaded ahead in a loop that stores it"
+    for body in bodies(nest.body):
+        for stmt in body:
+            if isinstance(stmt, Issue) and stmt.view.buffer in stored(body):
+                yield f"{stmt.view.buffer.name} is loaded ahead in a loop that stores it"
 
 
 CHECKS = (

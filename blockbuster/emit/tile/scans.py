@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.monoids import COMBINED
-from blockbuster.emit.tile.program import Fold, For, Let, Nest, Stmt, Tile, TileProgram, statements
+from blockbuster.emit.tile.program import Fold, For, Let, Nest, Stmt, Tile, statements
 from blockbuster.ir.ops import Pointwise, Scan
 from blockbuster.ir.types import Dim
 
@@ -47,12 +47,6 @@ def _scans(body: Iterable[Stmt], dim: Dim) -> Iterator[tuple[Let, Scan]]:
     for stmt in body:
         if isinstance(stmt, Let) and isinstance(stmt.op, Scan) and stmt.target.axes[-1] == dim:
             yield stmt, stmt.op
-
-
-def scans_go_on(program: TileProgram) -> Iterator[str]:
-    """A scan in a loop over its axis goes on from block to block, in the order of the elements."""
-    for nest in program.nests:
-        yield from broken_scans(nest)
 
 
 def broken_scans(nest: Nest) -> Iterator[str]:

@@ -26,16 +26,7 @@ from blockbuster.emit.tile.forms import (
     usual,
     written_name,
 )
-from blockbuster.emit.tile.program import (
-    Block,
-    Buffer,
-    Nest,
-    Span,
-    Stmt,
-    Tile,
-    TileProgram,
-    View,
-)
+from blockbuster.emit.tile.program import Block, Buffer, Nest, Span, Stmt, Tile, TileProgram, View
 from blockbuster.errors import quoted
 from blockbuster.ir.expr import Expr, arguments, show_expr, show_number
 from blockbuster.ir.ops import Elementwise, Op, Pointwise

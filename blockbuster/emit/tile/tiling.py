@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from blockbuster.emit.tile.program import Block, Nest, Tile, TileProgram
+from blockbuster.emit.tile.program import Nest, Tile, TileProgram
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -84,15 +84,6 @@ def fitted(
 def is_ragged(size: int, lanes: int, whole: bool) -> bool:
     """True if blocks of so many lanes do not fill a dim of this size."""
     return size != lanes if whole else size % lanes != 0
-
-
-def blocks_of(tiling: Tiling) -> tuple[Block, ...]:
-    """The same, as a nest holds it."""
-    return tuple(
-        Block(dim, lanes, dim in tiling.whole, tiling.ragged(dim))
-        for dim, lanes in tiling.blocks.items()
-        if not tiling.is_unit(dim)
-    )
 
 
 def power_of_two(size: int, least: int = 1) -> int:

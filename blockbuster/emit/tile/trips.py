@@ -55,18 +55,9 @@ def named(program: TileProgram) -> tuple[Dim, ...]:
     return tuple(dict.fromkeys((*dims, *map(size_class, dims))))
 
 
-def following(program: TileProgram) -> tuple[Dim, ...]:
-    """The size classes whose size follows from those of others."""
-    return tuple(dict.fromkeys(rule.dim for rule in program.rules if rule.exact))
-
-
-def _strided(program: TileProgram) -> set[tuple[str, int]]:
-    """The axes of arrays (by name and position) that some access reads strided."""
-    return {axis for nest in program.nests for axis in _strided_in(Same(nest.body))}
-
-
 @lru_cache(maxsize=1024)
 def _strided_in(body: Same[Body]) -> tuple[tuple[str, int], ...]:
+    """The axes of arrays (by name and position) that some access reads strided."""
     views = (stmt.view for stmt in statements(body.one) if isinstance(stmt, ACCESSES))
     return tuple(
         (view.buffer.name, at)
@@ -77,7 +68,7 @@ def _strided_in(body: Same[Body]) -> tuple[tuple[str, int], ...]:
 
 
 def _dims(program: TileProgram) -> Iterator[Dim]:
-    strided = _strided(program)
+    strided = {axis for nest in program.nests for axis in _strided_in(Same(nest.body))}
     for buffer in (*program.inputs, *program.outputs, *program.workspaces):
         for at, axis in enumerate(buffer.axes):
             if axis.dim is not None and (buffer.name, at) not in strided:

@@ -28,23 +28,9 @@ from functools import lru_cache
 from typing import TypeVar
 
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import (
-    folded,
-    mapped,
-    rebound,
-    renamed,
-    same_or,
-    with_parts,
-)
+from blockbuster.emit.tile.dataflow import folded, mapped, rebound, renamed, same_or, with_parts
 from blockbuster.emit.tile.dtypes import DTYPES
-from blockbuster.emit.tile.each_nest import (
-    KEPT,
-    Around,
-    Body,
-    Same,
-    around_nests,
-    naming_body,
-)
+from blockbuster.emit.tile.each_nest import KEPT, Around, Body, Same, around_nests, naming_body
 from blockbuster.emit.tile.float8_dots import (
     is_widening,
     not_in_float8,

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from blockbuster.emit.tile.dataflow import operands
-from blockbuster.emit.tile.program import (
-    For,
-    Let,
-    Nest,
-    Stmt,
-    Tile,
-    TileProgram,
-    statements,
-)
+from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
+from itertools import chain, count
 from typing import TypeAlias
 
 from blockbuster.emit.tile import rings
 from blockbuster.emit.tile.chains import chains_are_whole
 from blockbuster.emit.tile.constants import CHECKS as CONSTANT_CHECKS
-from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.dataflow import accessed, defined, folded, operands
 from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
@@ -40,7 +41,7 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
-from blockbuster.emit.tile.scans import scans_go_on
+from blockbuster.emit.tile.scans import broken_scans
 from blockbuster.emit.tile.verify_dtypes import DTYPE_CHECKS
 from blockbuster.emit.tile.verify_waits import CHECKS as WAIT_CHECKS
 from blockbuster.errors import VerifyError, message
@@ -86,34 +87,32 @@ def placed(nest: Nest) -> Iterator[tuple[Place, Stmt]]:
     return walk(nest.body, tuple(Around(dim, True, next(numbers)) for dim in nest.grid))
 
 
-def tiles_are_defined_before_use(program: TileProgram) -> Iterator[str]:
+def tiles_are_defined_before_use(nest: Nest) -> Iterator[str]:
     """A tile is read in its own nest, behind its definition, inside the loops around that."""
-    for nest in program.nests:
-        homes: dict[Tile, Place] = {}
-        for place, stmt in placed(nest):
-            for tile in (*operands(stmt), *folded(stmt)):
-                home = homes.get(tile)
-                if home is None or place[: len(home)] != home:
-                    yield f"{tile.name} is read where it is not defined"
-                    continue
-                lanes = tile.per_lane if tile in folded(stmt) else ()
-                for loop in place[len(home) :]:
-                    if loop.dim in tile.axes and loop.dim not in lanes:
-                        yield f"{tile.name}, made outside the loop over {loop.dim}, is read in it"
-            made = defined(stmt)
-            if made is not None:
-                if made in homes:
-                    yield f"{made.name} is defined twice in one nest"
-                homes[made] = place
+    homes: dict[Tile, Place] = {}
+    for place, stmt in placed(nest):
+        for tile in (*operands(stmt), *folded(stmt)):
+            home = homes.get(tile)
+            if home is None or place[: len(home)] != home:
+                yield f"{tile.name} is read where it is not defined"
+                continue
+            lanes = tile.per_lane if tile in folded(stmt) else ()
+            for loop in place[len(home) :]:
+                if loop.dim in tile.axes and loop.dim not in lanes:
+                    yield f"{tile.name}, made outside the loop over {loop.dim}, is read in it"
+        made = defined(stmt)
+        if made is not None:
+            if made in homes:
+                yield f"{made.name} is defined twice in one nest"
+            homes[made] = place
 
 
-def lanes_are_reduced_before_use(program: TileProgram) -> Iterator[str]:
+def lanes_are_reduced_before_use(nest: Nest) -> Iterator[str]:
     """Entries per lane are no elements: they are guarded, reduced, or folded into their like."""
-    for nest in program.nests:
-        for stmt in statements(nest.body):
-            for tile in operands(stmt):
-                if tile.per_lane and not _keeps_lanes(stmt, tile):
-                    yield f"{tile.name} has an entry per lane of {tile.per_lane[0]}, and is read"
+    for stmt in statements(nest.body):
+        for tile in operands(stmt):
+            if tile.per_lane and not _keeps_lanes(stmt, tile):
+                yield f"{tile.name} has an entry per lane of {tile.per_lane[0]}, and is read"
 
 
 def _keeps_lanes(stmt: Stmt, tile: Tile) -> bool:
@@ -127,46 +126,43 @@ def _keeps_lanes(stmt: Stmt, tile: Tile) -> bool:
     return False
 
 
-def accumulators_are_private(program: TileProgram) -> Iterator[str]:
+def accumulators_are_private(nest: Nest) -> Iterator[str]:
     """No parallel loop folds into an accumulator made outside it, and each has its init."""
-    for nest in program.nests:
-        homes: dict[Tile, Place] = {}
-        for place, stmt in placed(nest):
-            if isinstance(stmt, Init):
-                homes[stmt.target] = place
-            for tile in folded(stmt):
-                home = homes.get(tile)
-                if home is None:
-                    yield f"{tile.name} is folded into without an init"
-                elif any(loop.parallel for loop in place[len(home) :]):
-                    yield f"iterations of a parallel loop share the accumulator {tile.name}"
+    homes: dict[Tile, Place] = {}
+    for place, stmt in placed(nest):
+        if isinstance(stmt, Init):
+            homes[stmt.target] = place
+        for tile in folded(stmt):
+            home = homes.get(tile)
+            if home is None:
+                yield f"{tile.name} is folded into without an init"
+            elif any(loop.parallel for loop in place[len(home) :]):
+                yield f"iterations of a parallel loop share the accumulator {tile.name}"
 
 
-def leads_are_folded_ahead(program: TileProgram) -> Iterator[str]:
+def leads_are_folded_ahead(nest: Nest) -> Iterator[str]:
     """What a fold takes for its target already folded is that of the target and something."""
-    for nest in program.nests:
-        made = {let.target: let for _, let in placed(nest) if isinstance(let, Let)}
-        for _, stmt in placed(nest):
-            if isinstance(stmt, Fold) and stmt.ahead:
-                let = made.get(stmt.value)
-                if (
-                    let is None
-                    or let.op != Pointwise(COMBINED[stmt.monoid], let.target.axes)
-                    or stmt.target not in let.args
-                ):
-                    yield f"{stmt.value.name} is not {stmt.target.name} folded"
+    made = {let.target: let for _, let in placed(nest) if isinstance(let, Let)}
+    for _, stmt in placed(nest):
+        if isinstance(stmt, Fold) and stmt.ahead:
+            let = made.get(stmt.value)
+            if (
+                let is None
+                or let.op != Pointwise(COMBINED[stmt.monoid], let.target.axes)
+                or stmt.target not in let.args
+            ):
+                yield f"{stmt.value.name} is not {stmt.target.name} folded"
 
 
-def parallel_stores_are_apart(program: TileProgram) -> Iterator[str]:
+def parallel_stores_are_apart(nest: Nest) -> Iterator[str]:
     """Each iteration of a parallel loop stores at its own place."""
-    for nest in program.nests:
-        for place, stmt in placed(nest):
-            if isinstance(stmt, Store):
-                runs = _with_chunks(place, _told_apart(stmt.view))
-                for loop in place:
-                    if loop.parallel and loop.dim not in runs:
-                        name = stmt.view.buffer.name
-                        yield f"iterations over {loop.dim} store {name} at one place"
+    for place, stmt in placed(nest):
+        if isinstance(stmt, Store):
+            runs = _with_chunks(place, _told_apart(stmt.view))
+            for loop in place:
+                if loop.parallel and loop.dim not in runs:
+                    name = stmt.view.buffer.name
+                    yield f"iterations over {loop.dim} store {name} at one place"
 
 
 def _told_apart(view: View) -> tuple[Dim, ...]:
@@ -189,17 +185,16 @@ def _with_chunks(place: Place, dims: Iterable[Dim]) -> dict[Dim, None]:
     return found
 
 
-def chunks_are_walked(program: TileProgram) -> Iterator[str]:
+def chunks_are_walked(nest: Nest) -> Iterator[str]:
     """A loop over a chunk runs inside a loop over all chunks, which cuts no other dim."""
-    for nest in program.nests:
-        cut: dict[Around, Dim] = {}
-        for place, stmt in placed(nest):
-            if isinstance(stmt, For) and stmt.chunk is not None:
-                around = [loop for loop in place if loop.dim == stmt.chunk]
-                if not around:
-                    yield f"a loop over a chunk of {stmt.dim} outside a loop over {stmt.chunk}"
-                elif cut.setdefault(around[0], stmt.dim) != stmt.dim:
-                    yield f"{stmt.chunk} counts chunks of {cut[around[0]]} and of {stmt.dim}"
+    cut: dict[Around, Dim] = {}
+    for place, stmt in placed(nest):
+        if isinstance(stmt, For) and stmt.chunk is not None:
+            around = [loop for loop in place if loop.dim == stmt.chunk]
+            if not around:
+                yield f"a loop over a chunk of {stmt.dim} outside a loop over {stmt.chunk}"
+            elif cut.setdefault(around[0], stmt.dim) != stmt.dim:
+                yield f"{stmt.chunk} counts chunks of {cut[around[0]]} and of {stmt.dim}"
 
 
 def loads_read_what_is_there(program: TileProgram) -> Iterator[str]:
@@ -215,12 +210,9 @@ def loads_read_what_is_there(program: TileProgram) -> Iterator[str]:
             elif isinstance(stmt, Load | Issue) and stmt.view.buffer not in ready:
                 found = stores.get(stmt.view.buffer, [])
                 reasons = [[*_same_iteration(place, stmt.view, store)] for store in found]
-                yield from min(reasons, key=len, default=[_no_store(stmt.view)])
+                none = [f"{stmt.view.buffer.name} is loaded before it is stored"]
+                yield from min(reasons, key=len, default=none)
         ready.update(dict.fromkeys(stores))
-
-
-def _no_store(view: View) -> str:
-    return f"{view.buffer.name} is loaded before it is stored"
 
 
 def _same_iteration(place: Place, view: View, store: tuple[Place, View]) -> Iterator[str]:
@@ -243,7 +235,7 @@ def arrays_are_known(program: TileProgram) -> Iterator[str]:
         for _, stmt in placed(nest):
             if isinstance(stmt, Load | Issue | Store):
                 view = stmt.view
-                tile = _accessed(stmt)
+                tile = accessed(stmt)
                 if view.buffer not in buffers:
                     yield f"{view.buffer.name} is no array of the program"
                 if _repeats(view) or len(view.dims) != len(view.buffer.axes):
@@ -267,79 +259,67 @@ def _repeats(view: View) -> bool:
     )
 
 
-def _accessed(stmt: Load | Issue | Store) -> Tile:
-    match stmt:
-        case Load(tile) | Issue(_, tile) | Store(_, tile):
-            return tile
-
-
-def dots_are_added_once(program: TileProgram) -> Iterator[str]:
+def dots_are_added_once(nest: Nest) -> Iterator[str]:
     """A dot that is made where it is added is read there, by one fold, and nowhere else."""
-    for nest in program.nests:
-        lets = {s.target: s for _, s in placed(nest) if isinstance(s, Let) and s.into is not None}
-        readers: dict[Tile, list[tuple[Place, Stmt]]] = {tile: [] for tile in lets}
-        homes: dict[Tile, Place] = {}
-        for place, stmt in placed(nest):
-            homes |= {stmt.target: place} if isinstance(stmt, Let) else {}
-            for tile in (tile for tile in operands(stmt) if tile in lets):
-                readers[tile].append((place, stmt))
-        for tile, let in lets.items():
-            match readers[tile]:
-                case [(place, Fold(target, "+", value, members=(), ahead=False))]:
-                    if value == tile and target == let.into and place == homes[tile]:
-                        continue
-            yield f"{tile.name} is not what is added to {let.into.name if let.into else ''} once"
+    lets = {s.target: s for _, s in placed(nest) if isinstance(s, Let) and s.into is not None}
+    readers: dict[Tile, list[tuple[Place, Stmt]]] = {tile: [] for tile in lets}
+    homes: dict[Tile, Place] = {}
+    for place, stmt in placed(nest):
+        homes |= {stmt.target: place} if isinstance(stmt, Let) else {}
+        for tile in (tile for tile in operands(stmt) if tile in lets):
+            readers[tile].append((place, stmt))
+    for tile, let in lets.items():
+        match readers[tile]:
+            case [(place, Fold(target, "+", value, members=(), ahead=False))]:
+                if value == tile and target == let.into and place == homes[tile]:
+                    continue
+        yield f"{tile.name} is not what is added to {let.into.name if let.into else ''} once"
 
 
-def sums_beside_others(program: TileProgram) -> Iterator[str]:
+def sums_beside_others(nest: Nest) -> Iterator[str]:
     """What is exchanged together are two sums of the same lanes, one right behind the other."""
-    total = Functional("row_sum")
-    for nest in program.nests:
-        stmts = [stmt for _, stmt in placed(nest)]
-        for stmt, after in zip(stmts, (*stmts[1:], None), strict=True):
-            if not (isinstance(stmt, Let) and stmt.beside):
-                continue
-            if not (isinstance(after, Let) and after.op == stmt.op == total and not after.beside):
-                yield f"{stmt.target.name} stands beside no other sum"
-            elif after.args[0].axes != stmt.args[0].axes or stmt.target in operands(after):
-                yield f"{stmt.target.name} and {after.target.name} are not summed together"
+    total, stmts = Functional("row_sum"), [*statements(nest.body)]
+    for stmt, after in zip(stmts, (*stmts[1:], None), strict=True):
+        if not (isinstance(stmt, Let) and stmt.beside):
+            continue
+        if not (isinstance(after, Let) and after.op == stmt.op == total and not after.beside):
+            yield f"{stmt.target.name} stands beside no other sum"
+        elif after.args[0].axes != stmt.args[0].axes or stmt.target in operands(after):
+            yield f"{stmt.target.name} and {after.target.name} are not summed together"
 
 
-def operators_are_of_tiles(program: TileProgram) -> Iterator[str]:
+def operators_are_of_tiles(nest: Nest) -> Iterator[str]:
     """Every operator that applies a scalar function to elements is a ``Pointwise``."""
-    for nest in program.nests:
-        for _, stmt in placed(nest):
-            if isinstance(stmt, Let) and in_tiles(stmt.op, stmt.target.axes) != stmt.op:
-                yield f"{stmt.target.name} has an operator of block programs: expected pointwise"
+    for _, stmt in placed(nest):
+        if isinstance(stmt, Let) and in_tiles(stmt.op, stmt.target.axes) != stmt.op:
+            yield f"{stmt.target.name} has an operator of block programs: expected pointwise"
 
 
-def spans_are_known(program: TileProgram) -> Iterator[str]:
+def spans_are_known(nest: Nest) -> Iterator[str]:
     """The bounds of a loop are single numbers, which do not change while it runs."""
-    for nest in program.nests:
-        changing = {tile for stmt in statements(nest.body) for tile in folded(stmt)}
-        for loop in (stmt for stmt in statements(nest.body) if isinstance(stmt, For)):
-            if loop.span == (None, None):
-                yield f"the loop over {loop.dim} has a span without bounds"
-            for tile in loop.bounds:
-                if tile.axes:
-                    yield f"{tile.name}, a bound of the loop over {loop.dim}, is no single number"
-                if tile in changing:
-                    yield f"{tile.name}, a bound of the loop over {loop.dim}, is an accumulator"
+    changing = {tile for stmt in statements(nest.body) for tile in folded(stmt)}
+    for loop in (stmt for stmt in statements(nest.body) if isinstance(stmt, For)):
+        if loop.span == (None, None):
+            yield f"the loop over {loop.dim} has a span without bounds"
+        for tile in loop.bounds:
+            if tile.axes:
+                yield f"{tile.name}, a bound of the loop over {loop.dim}, is no single number"
+            if tile in changing:
+                yield f"{tile.name}, a bound of the loop over {loop.dim}, is an accumulator"
 
 
-def indices_fit_their_tiles(program: TileProgram) -> Iterator[str]:
+def indices_fit_their_tiles(nest: Nest) -> Iterator[str]:
     """Indices have the axis of their dim, but one alone none; blocks have those of positions."""
-    for nest in program.nests:
-        for stmt in statements(nest.body):
-            match stmt:
-                case Iota(target, dim, at=at):
-                    if at not in ("", FIRST, LAST, END):
-                        yield f"{target.name} is the index of {dim} at {at!r}"
-                    if target.axes != (() if at else (dim,)):
-                        yield f"{target.name}, of indices of {dim}, has the axes {target.axes}"
-                case BlockOf(target, dim, value):
-                    if target.axes != value.axes:
-                        yield f"{target.name} and {value.name} have other axes"
+    for stmt in statements(nest.body):
+        match stmt:
+            case Iota(target, dim, at=at):
+                if at not in ("", FIRST, LAST, END):
+                    yield f"{target.name} is the index of {dim} at {at!r}"
+                if target.axes != (() if at else (dim,)):
+                    yield f"{target.name}, of indices of {dim}, has the axes {target.axes}"
+            case BlockOf(target, dim, value):
+                if target.axes != value.axes:
+                    yield f"{target.name} and {value.name} have other axes"
 
 
 def loops_do_not_repeat(program: TileProgram) -> Iterator[str]:
@@ -353,24 +333,40 @@ def loops_do_not_repeat(program: TileProgram) -> Iterator[str]:
                     yield f"a loop over {stmt.dim}, which is one block"
 
 
-CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
+Check: TypeAlias = Callable[[TileProgram], Iterator[str]]
+
+
+def of_nests(*checks: Callable[[Nest], Iterator[str]]) -> Iterator[Check]:
+    """Checks of programs that ask the same of each of their nests."""
+
+    def of_program(check: Callable[[Nest], Iterator[str]], program: TileProgram) -> Iterator[str]:
+        return chain.from_iterable(map(check, program.nests))
+
+    return (partial(of_program, check) for check in checks)
+
+
+CHECKS: tuple[Check, ...] = (
     arrays_are_known,
     loops_do_not_repeat,
-    chunks_are_walked,
-    spans_are_known,
-    chains_are_whole,
-    indices_fit_their_tiles,
-    tiles_are_defined_before_use,
-    lanes_are_reduced_before_use,
-    accumulators_are_private,
-    leads_are_folded_ahead,
-    parallel_stores_are_apart,
+    *of_nests(
+        chunks_are_walked,
+        spans_are_known,
+        chains_are_whole,
+        indices_fit_their_tiles,
+        tiles_are_defined_before_use,
+        lanes_are_reduced_before_use,
+        accumulators_are_private,
+        leads_are_folded_ahead,
+        parallel_stores_are_apart,
+    ),
     loads_read_what_is_there,
-    dots_are_added_once,
-    sums_beside_others,
-    operators_are_of_tiles,
-    scans_go_on,
-    *rings.CHECKS,
+    *of_nests(
+        dots_are_added_once,
+        sums_beside_others,
+        operators_are_of_tiles,
+        broken_scans,
+        *rings.CHECKS,
+    ),
     *WAIT_CHECKS,
     *CONSTANT_CHECKS,
 )

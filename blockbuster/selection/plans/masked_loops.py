@@ -6,19 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from blockbuster.emit.schedule.conditions import Formulas, conditions
-from blockbuster.emit.schedule.narrow import not_narrowable, replaced_by
+from blockbuster.emit.schedule.narrow import not_narrowable
 from blockbuster.emit.schedule.site import Site, loops_of, with_body
 from blockbuster.emit.tile.chains import next_of
+from blockbuster.emit.tile.dataflow import replaced_by
 from blockbuster.emit.tile.known_bounds import KnownBounds
-from blockbuster.emit.tile.program import (
-    Await,
-    For,
-    Iota,
-    Load,
-    Nest,
-    TileProgram,
-    statements,
-)
+from blockbuster.emit.tile.program import Await, For, Iota, Load, Nest, TileProgram, statements
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.spanned import parts_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks

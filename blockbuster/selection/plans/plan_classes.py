@@ -13,12 +13,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.considered import Considered, MadeLater
 from blockbuster.selection.decisions.packed import told_apart
 from blockbuster.selection.nearby.jams import pairs_in
-from blockbuster.selection.plans.size_classes import (
-    Blocks,
-    Sizes,
-    representative,
-    rounded_up,
-)
+from blockbuster.selection.plans.size_classes import Blocks, Sizes, representative, rounded_up
 from blockbuster.selection.priors import PRIORS
 
 if TYPE_CHECKING:

@@ -7,11 +7,7 @@ from math import prod
 
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.emit.tile.layouts import WORD
-from blockbuster.frontend.library_calls import (
-    LibraryAttention,
-    LibraryConvolution,
-    LibraryProduct,
-)
+from blockbuster.frontend.library_calls import LibraryAttention, LibraryConvolution, LibraryProduct
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine

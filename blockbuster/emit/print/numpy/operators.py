@@ -116,15 +116,13 @@ class Operators(ABC):
         made = f"{SCANS[stmt.op.monoid]}.accumulate({text}{way}, axis=-1, dtype=np.{grows}){way}"
         return f"{made}.astype({self._dtype(stmt.target)}, copy=False)"
 
-    def _transposed(self, stmt: Let, scope: Scope) -> str:
-        return self._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
-
 
 SPELLING: dict[type, Callable[[Operators, Let, Scope], str]] = {
     Functional: Operators._functional,
     Pointwise: Operators._pointwise,
     Cast: Operators._cast,
     Scan: Operators._scan,
-    Transpose: Operators._transposed,
+    Transpose: lambda text, stmt, _: text._operands(stmt)[0]
+    + permuted(stmt.args[0].axes, stmt.target.axes),
     Relabel: lambda text, stmt, _: text._operands(stmt)[0],
 }

@@ -178,14 +178,9 @@ def _filled_at_once(program: TileProgram) -> dict[Buffer, None]:
     return {
         buffer: None
         for buffer, (filled, *more) in stores.items()
-        if not more and filled is not None and len(filled[0]) == _depth(filled[1])
+        if not more and filled is not None and len(filled[0]) == len(filled[1][1:])
         if all(use and _sees(use, filled) for use in loads.get(buffer, ()))
     }
-
-
-def _depth(scope: Scopes) -> int:
-    """How many loops are around a statement."""
-    return max(len(scope) - 1, 0)
 
 
 def _sees(use: Use, filled: Use) -> bool:

@@ -229,7 +229,7 @@ class Spelling:
                 text += f"{self.number(a, names)}, {self.number(b, names)})"
                 plain = isinstance(a, Const) and isinstance(b, Const)
                 return f"{text}.astype(dtype)" if plain else text
-            case Call("pow", args) if self._by_helpers and any(map(_varies, args)):
+            case Call("pow") if self._by_helpers and not all(map(_is_one_number, expr.args)):
                 given = (self._operand(expr, at, names) for at in (0, 1))
                 return self._called("near_power", [*given])
             case Call(fn) if fn in INFIX:
@@ -262,9 +262,9 @@ class Spelling:
         return f"{self.number(expr, names, 5)} != 0"
 
 
-def _varies(expr: Expr) -> bool:
-    """False for a number that is one for all elements."""
-    return not isinstance(expr, Const | Size)
+def _is_one_number(expr: Expr) -> bool:
+    """True for a number that is one for all elements."""
+    return isinstance(expr, Const | Size)
 
 
 def _constant(value: float, floor: int) -> str:

@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from blockbuster.emit.print.numpy.groups import group_lines
-from blockbuster.emit.print.numpy.mixed import (
-    has_integers,
-)
+from blockbuster.emit.print.numpy.mixed import has_integers
 from blockbuster.emit.print.numpy.operators import Operators
 from blockbuster.emit.print.numpy.own_functions import HELPERS
 from blockbuster.emit.print.numpy.places import Scope, SlicedPlaces, lanes_of, listed, permuted

@@ -158,9 +158,6 @@ class _Launches:
         blocks = tiling and not tiling.is_unit(dim)
         return Formula(BLOCKS, size, tiling.blocks[dim]) if tiling and blocks else size
 
-    def _stride(self, buffer: Buffer, axis: int) -> Formula:
-        return Formula(STRIDE, self._file.buffer(buffer), axis)
-
     # launches ----------------------------------------------------------------------------
 
     def _start(self, kernel: Kernel, *, waits: bool = False, leaves_room: bool = False) -> Start:
@@ -190,7 +187,7 @@ class _Launches:
         """What is told of numbers of rows, and of quotients of sizes."""
         for dim in p.rows:
             sizes = [Formula(SIZE, dim)] if dim in p.sizes else []
-            strides = [self._stride(*key) for key in even_strides(p, dim)]
+            strides = [Formula(STRIDE, self._file.buffer(b), at) for b, at in even_strides(p, dim)]
             yield self._file.even(dim), (*sizes, *strides)
         if p.parts:
             yield EVEN_PARTS, tuple(map(quotient, p.parts))

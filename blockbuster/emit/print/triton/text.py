@@ -189,6 +189,7 @@ class _FileText:
         outputs = ", ".join(self._shown(b) for b in self._program.outputs)
         sizes = " ".join(f"{d}={self.file.sizes[d]}" for d in self._dims)
         names = ", ".join(self.file.buffer(b) for b in self._program.inputs)
+        example = " ".join(f"{d}={self.file.sizes[d]}" for d in self._dims[:2])
         number = len(self._program.nests)
         kernels = "one Triton kernel" if number == 1 else f"{number} Triton kernels"
         listing = "\n".join(f"    {line}" for line in shown_lines(heading.listing))
@@ -207,7 +208,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     {", ".join(self.file.buffer(b) for b in self._program.outputs)} = launch({names})
 
     python this_file.py --check                 compare with the float64 reference below
-    python this_file.py --check --sizes {self._example()}    at other sizes
+    python this_file.py --check --sizes {example}    at other sizes
     python this_file.py --bench                 time it on a GPU
 """
         return quoted_lines("\n".join(map(shown, text.split("\n"))))
@@ -225,10 +226,6 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     def _shown(self, buffer: Buffer) -> str:
         axes = ", ".join(str(axis) for axis in self._axes(buffer))
         return f"{self.file.buffer(buffer)}[{axes}]"
-
-    def _example(self) -> str:
-        size = self.file.sizes
-        return " ".join(f"{d}={size[d]}" for d in self._dims[:2])
 
     def _promise(self) -> str:
         limits = [f"{d} a multiple of {n}" for d, n in self._multiples().items()]
@@ -290,17 +287,14 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
     def _dtypes(self) -> dict[str, str]:
         arrays = (*self._program.inputs, *self._program.outputs)
-        return {self.file.buffer(b): self._dtype_name(b) for b in arrays}
+        return {self.file.buffer(b): b.dtype for b in arrays}
 
     def _kinds_of(self, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
         known = known_kinds(kinds, self._dims)
         return {self.file.buffer(b): known[b.name] for b in self._program.inputs if b.name in known}
 
-    def _dtype_name(self, buffer: Buffer) -> str:
-        return buffer.dtype
-
     def _kinds(self, buffers: tuple[Buffer, ...]) -> str:
-        return " and ".join(dict.fromkeys(self._dtype_name(b) for b in buffers))
+        return " and ".join(dict.fromkeys(b.dtype for b in buffers))
 
     def _tolerance(self) -> float:
         results = (MEMORY[b.dtype].tolerance for b in self._program.outputs)
