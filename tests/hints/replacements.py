@@ -92,6 +92,7 @@ REPLACED = (
      lambda x: bb.any(x[..., None] == np.array([2, 5]), axis=-1), WHOLE),
     ("partition", lambda x: np.partition(x, 1)[..., :1],
      lambda x: bb.topk(x, 1, largest=False)[0], X),
+    ("lexsort", lambda x: np.lexsort((x,)), lambda x: np.argsort(x), X),
     ("argpartition", lambda x: np.argpartition(x, 1)[..., :1],
      lambda x: bb.topk(x, 1, largest=False)[1], X),
     ("lstm", lambda x, s: torch.tanh(x[1] + torch.tanh(x[0] + s)), stepped, T, T[0]),
