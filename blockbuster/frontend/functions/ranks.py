@@ -111,6 +111,7 @@ def _by_counting(x: TracedArray, k: Any, at: int, largest: bool) -> tuple[Array,
     keys, order = _keys(row, places, last, largest)
     own, others = keys[..., :, None], keys[..., None, :]
     comes_before = others > own if largest else others < own
+    comes_before &= places != places[:, None]  # none before itself, whatever rounds one of the two
     comes_before |= (others == own) & (order[..., None, :] < order[..., :, None])
     rank = sum(comes_before, -1)
     hit = rank[..., None, :] == positions(x.trace, k, 0, 1)[:, None]
