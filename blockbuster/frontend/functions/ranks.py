@@ -116,7 +116,7 @@ def _by_counting(x: TracedArray, k: Any, at: int, largest: bool) -> tuple[Array,
     rank = sum(comes_before, -1)
     hit = rank[..., None, :] == positions(x.trace, k, 0, 1)[:, None]
     values = element_where(hit, row[..., None, :], -1, False)
-    found = apply("whole", sum(where(hit, places, 0.0), -1))
+    found = sum(where(hit, places, 0), -1)
     return values != 0 if x.kind == MASK else values, found
 
 
