@@ -23,9 +23,7 @@ def rows(dtype, shape):
 
 
 def ordered(x, largest=False):
-    """Rows in order, and where their elements stood. NaN is the largest; the first of equal elements
-    comes first.
-    """
+    """Rows in order, and where their elements stood: of equal ones the first comes first."""
 
     def key(value):
         is_last = (value != value) != largest

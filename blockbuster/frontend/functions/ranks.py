@@ -19,7 +19,7 @@ from blockbuster.frontend.functions.reductions import max, min, sum
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.searches import counted
 from blockbuster.frontend.functions.shapes import moveaxis
-from blockbuster.frontend.kinds import MASK, POSITION, WHOLES
+from blockbuster.frontend.kinds import POSITION, WHOLES
 from blockbuster.frontend.moves import Ranked
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.source import trace_error
@@ -30,8 +30,8 @@ MOST_CHOSEN = 8
 
 MOST_COUNTED = 128
 """Elements of a row of which each pair is compared for the first of them: 4096 rows of so many take
-33 microseconds by the closed form of an H100, and rows of twice as many 92. What ``torch.topk`` takes
-has not been measured beside it.
+33 microseconds by the closed form of an H100, and rows of twice as many 92. What ``torch.topk``
+takes has not been measured beside it.
 """
 
 MOST_SORTED = 64
@@ -106,18 +106,16 @@ def _by_counting(x: TracedArray, k: Any, at: int, largest: bool) -> tuple[Array,
     if at != last:
         values, found = _by_counting(moveaxis(x, at, last), k, last, largest)
         return moveaxis(values, last, at), moveaxis(found, last, at)
-    row = x + 0 if x.kind == MASK else x
-    places = counted("topk", row, (last,), times=2)
-    keys, order = _keys(row, places, last, largest)
+    places = counted("topk", x, (last,), times=2)
+    keys, order = _keys(x, places, last, largest)
     own, others = keys[..., :, None], keys[..., None, :]
     comes_before = others > own if largest else others < own
     comes_before &= places != places[:, None]  # none before itself, whatever rounds one of the two
     comes_before |= (others == own) & (order[..., None, :] < order[..., :, None])
     rank = sum(comes_before, -1)
     hit = rank[..., None, :] == positions(x.trace, k, 0, 1)[:, None]
-    values = element_where(hit, row[..., None, :], -1, False)
-    found = sum(where(hit, places, 0), -1)
-    return values != 0 if x.kind == MASK else values, found
+    values = element_where(hit, x[..., None, :], -1, False)
+    return values, sum(where(hit, places, 0), -1)
 
 
 def _one_by_one(x: Array, k: int, at: int, largest: bool) -> tuple[Array, Array]:
