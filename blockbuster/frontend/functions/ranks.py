@@ -109,10 +109,10 @@ def _by_counting(x: TracedArray, k: Any, at: int, largest: bool) -> tuple[Array,
     places = counted("topk", x, (last,), times=2)
     keys, order = _keys(x, places, last, largest)
     own, others = keys[..., :, None], keys[..., None, :]
-    comes_before = others > own if largest else others < own
-    comes_before &= places != places[:, None]  # none before itself, whatever rounds one of the two
-    comes_before |= (others == own) & (order[..., None, :] < order[..., :, None])
-    rank = sum(comes_before, -1)
+    is_another = places != places[:, None]  # none before itself, whatever rounds one of the two
+    is_ahead = (others > own if largest else others < own) & is_another
+    is_first = (others == own) & (order[..., None, :] < order[..., :, None])
+    rank = sum(is_ahead | is_first, -1)
     hit = rank[..., None, :] == positions(x.trace, k, 0, 1)[:, None]
     values = element_where(hit, x[..., None, :], -1, False)
     return values, sum(where(hit, places, 0), -1)

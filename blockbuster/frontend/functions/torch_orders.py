@@ -46,8 +46,10 @@ def torch_argsort(
 ) -> Array:  # fmt: skip
     """The positions that put the elements of an axis in order; equal ones stay in theirs."""
     ranked = in_order(input, dim, descending)
-    if ranked is not None or not descending:
-        return argsort(input, dim) if ranked is None else ranked[1]
+    if ranked is not None:
+        return ranked[1]
+    if not descending:
+        return argsort(input, dim)
     last = input.shape[dim] - 1
     return last - flip(argsort(flip(input, dim), dim), dim)
 
