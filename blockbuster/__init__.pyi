@@ -113,6 +113,7 @@ from .frontend.functions.products import (
     tensordot as tensordot,
     vdot as vdot,
 )
+from .frontend.functions.ranks import topk as topk
 from .frontend.functions.reductions import (
     all as all,
     any as any,

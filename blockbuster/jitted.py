@@ -27,6 +27,7 @@ from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.trees import holds
 from blockbuster.frontend.users_frames import UsersFrames
 from blockbuster.ir.types import Dim
+from blockbuster.machines import CPU
 from blockbuster.runtime.compiled import Compiled, keep
 from blockbuster.runtime.first_launch import Refused
 from blockbuster.runtime.given import (
@@ -212,11 +213,10 @@ class Jitted:
         one, and compiled once.
         """
         given = [leaf for leaf in found if leaf.is_array]
-        in_common_of(given)
-        program, shape, facts = trace_call(self._fn, found)
+        device = device_for(self._machine, in_common_of(given))
+        program, shape, facts = trace_call(self._fn, found, for_cpu=device == CPU)
         taken = [*given, *(beside(leaf, given[0].value) for leaf in held_leaves(program))]
         arrays = in_common_of(taken)
-        device = device_for(self._machine, arrays)
         program = program.without_held()
         others = tuple(arrays.others.items())
         constants = (*constants_of(self._constant, taken), *constant_masks(program))

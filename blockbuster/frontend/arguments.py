@@ -163,7 +163,7 @@ def kind_key(value: Any, key: Any, kind_of: Callable[[Any, Any], Any]) -> Any:
 
 
 def trace_call(
-    fn: Callable[..., Any], found: Sequence[Leaf]
+    fn: Callable[..., Any], found: Sequence[Leaf], *, for_cpu: bool
 ) -> tuple[ArrayProgram, Shape, SizeFacts]:
     """The array program of ``fn`` for these arguments, how its result is shaped, and for which
     extents of the arrays' axes that is the same.
@@ -180,7 +180,8 @@ def trace_call(
     call.__name__ = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     examples = {leaf.name: leaf.value for leaf in found if leaf.is_array}
     fixed = {leaf.shown: leaf.value for leaf in found if not leaf.is_array}
-    program, facts = trace_reader(call, examples, {"": fn, **fixed}, one_class=True)
+    roots = {"": fn, **fixed}
+    program, facts = trace_reader(call, examples, roots, one_class=True, for_cpu=for_cpu)
     return program, shapes[-1], facts  # of the last trace, where there were two
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.errors import NOT_TAKEN
+from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.numerics import number
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
 from blockbuster.frontend.rows import Rows, rows_of
@@ -139,7 +140,8 @@ class _Walk:
         as_given = equation.op in UNROUNDED and all(map(self._is_unrounded, equation.operands))
         if as_given:
             self._unrounded.add(value)
-        operands = [self._operand(o, as_given) for o in equation.operands]
+        read = {o: self._operand(o, as_given) for o in equation.operands}  # a number has one noise
+        operands = [read[o] for o in equation.operands]
         taken = equation.operands[equation.op == "where" :]  # not what chooses among positions
         numbers = [o for o in taken if isinstance(o, Value)] or arrays
         positional = all(a in self._positional for a in numbers)
@@ -189,8 +191,8 @@ class _Walk:
             if as_given:
                 return value
             noise = self._way.noise
-            noisy = value.is_floating_point() and operand not in self._positional
-            return noise(value) if noise and noisy else value
+            is_whole = operand in self._positional or self._program.kind_of(operand) != FLOAT
+            return noise(value) if noise and not is_whole else value
         return None if operand is None else number(operand, self._sizes)
 
     def _number(self, value: Any) -> Any:

@@ -89,25 +89,26 @@ def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayPro
 
 
 def trace_reader(
-    fn: Callable[..., Any], inputs: Mapping[str, Any], roots: Mapping[str, Any], *, one_class: bool
+    fn: Callable[..., Any], inputs: Mapping[str, Any], roots: Mapping[str, Any], *,
+    one_class: bool, for_cpu: bool = False,
 ) -> tuple[ArrayProgram, SizeFacts]:
     """Trace ``fn``. In ``roots``, names are looked up for the arrays that ``fn`` captures.
 
     ``one_class``: the program is only used for sizes to which the facts apply. Otherwise the
-    lengths of slices are clamps, which hold for all sizes.
+    lengths of slices are clamps, which hold for all sizes. ``for_cpu``: it will run on a CPU.
 
     If ``fn`` fails because it needs a size as a number, as in ``np.arange(x.shape[0])``, it is
     traced again with the known sizes as numbers: the program is for these sizes alone, and a note
     says so.
     """
-    recording = Trace(roots, one_class=one_class)
+    recording = Trace(roots, one_class=one_class, for_cpu=for_cpu)
     try:
         return _traced(recording, fn, inputs), recording.dims.facts
     except (TraceError, TypeError) as error:  # a TypeError of a library that takes numbers only
         if not recording.dims.some_are_known:
             raise
         reason = str(error).split("\n")[0]
-    again = Trace(roots, in_numbers=True)
+    again = Trace(roots, in_numbers=True, for_cpu=for_cpu)
     program = _traced(again, fn, inputs)
     assert program.apart is not None
     note = f"known sizes are fixed, the program is for them alone: {reason}"
@@ -142,9 +143,10 @@ class Trace:
         *,
         in_numbers: bool = False,
         one_class: bool = False,
+        for_cpu: bool = False,
     ) -> None:
         self.dims = DimTable(of_examples_alone=in_numbers, one_class=one_class)
-        self.in_numbers = in_numbers
+        self.in_numbers, self.for_cpu = in_numbers, for_cpu
         """True if entries of shapes that are known are plain numbers."""
         self._inputs: list[ArrayInput] = []
         self.captures = Captures(roots or {}, self._held, partial(mask_of_condition, self))

@@ -13,7 +13,7 @@ from typing import Any
 from blockbuster.errors import NOT_TAKEN, BlockbusterError, TraceError
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.table import SPELLINGS
-from blockbuster.frontend.trace import trace_with_facts
+from blockbuster.frontend.trace import trace_reader
 from blockbuster.torch_graphs.aten import is_aten, translated
 from blockbuster.torch_graphs.part import Part, mapped
 from blockbuster.torch_graphs.values import (
@@ -150,8 +150,9 @@ def _traced(nodes: Sequence[Node]) -> tuple[int, str]:
     }
     if not examples:
         return len(nodes), ""
+    for_cpu = all(t.device.type == "cpu" for t in examples.values())
     try:
-        trace_with_facts(run, **examples)
+        trace_reader(run, examples, {"": run}, one_class=True, for_cpu=for_cpu)
     except (BlockbusterError, *NOT_TAKEN) as error:
         return reached, str(error).split("\n")[0]
     return len(nodes), ""

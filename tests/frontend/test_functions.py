@@ -59,7 +59,7 @@ def test_on_tensors(case):
     if case.row.public:
         found = case.call(case.row.function, tensors)
 
-        parts = found if isinstance(found, list) else [found]
+        parts = found if isinstance(found, list | tuple) else [found]
         assert all(isinstance(part, torch.Tensor) for part in parts)
         same(np.reshape([part.numpy() for part in parts], np.shape(wanted(case))), wanted(case))
 

@@ -6,23 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.frontend.array import TracedArray, apply
+from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.at_positions import with_elements
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.filled import positions
-from blockbuster.frontend.functions.joins import concat
 from blockbuster.frontend.functions.pointwise import where
-from blockbuster.frontend.functions.reductions import max, min, sum
+from blockbuster.frontend.functions.reductions import sum
 from blockbuster.frontend.functions.row import Array, Row, example
-from blockbuster.frontend.functions.searches import counted
 from blockbuster.frontend.functions.shapes import expand_dims, moveaxis, ravel
-from blockbuster.frontend.kinds import FLOAT, POSITION, WHOLES, dtype_of_kind
+from blockbuster.frontend.kinds import FLOAT, dtype_of_kind
 from blockbuster.frontend.memory import shown
-from blockbuster.frontend.moves import Ranked
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
-from blockbuster.ir.lengths import whole
 
 
 def take_along_axis(x: Array, indices: Array, axis: int | None = -1) -> Array:
@@ -47,11 +43,11 @@ def take_along_axis(x: Array, indices: Array, axis: int | None = -1) -> Array:
     if not is_one:  # the positions of a row in front: the last axes of x stay the last
         wanted = expand_dims(moveaxis(wanted, at, 0), at + 1)
     hit = wanted == _positions(extent, x.ndim - 1 - at)
-    found = _hit(hit, x, at - x.ndim, is_one)
+    found = element_where(hit, x, at - x.ndim, is_one)
     return found if is_one else moveaxis(found, 0, at)
 
 
-def _hit(hit: Array, x: TracedArray, axis: int, keepdims: bool) -> TracedArray:
+def element_where(hit: Array, x: TracedArray, axis: int, keepdims: bool) -> TracedArray:
     """The one element along an axis where ``hit`` is true, in its dtype, or 0 if there is none."""
     if x.kind == FLOAT:
         found: TracedArray = sum(where(hit, x, 0.0), axis, keepdims)
@@ -115,7 +111,7 @@ def _of_matrices(x: TracedArray, offset: int) -> TracedArray:
         reason = f"which axis of {x.trace.dims.show(x.axes)} ends the diagonal is not known"
         raise trace_error(reason, hint='give the axes sizes: "M=4 N=3"')
     rows, columns = (_positions(extent, 1 - at) for at, extent in enumerate(x.shape[-2:]))
-    return _hit(rows == columns, x, -1 if wide else -2, False)
+    return element_where(rows == columns, x, -1 if wide else -2, False)
 
 
 def torch_diagonal(x: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
@@ -131,74 +127,6 @@ def sum_of_diagonal(x: Array, offset: int = 0) -> Array:
 def _positions(extent: Any, after: int) -> Array:
     """0, 1, ... along an axis with ``after`` axes behind it."""
     return arange(extent)[(slice(None), *(None,) * after)]
-
-
-MOST_CHOSEN = 8
-"""Rounds of ``ranked``: each folds a row once more, and compiling takes longer with each. More
-elements are a call of the library's, which puts rows in order once.
-"""
-
-
-def ranked(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:
-    """The ``k`` largest or smallest elements along an axis, in order, and their positions.
-
-    Of equal ones the first comes first; NaN counts as larger than infinity. One fold for each of up
-    to ``MOST_CHOSEN``. Raises TraceError for an axis of fewer elements.
-    """
-    (at,) = axes_of("topk", axis, len(x.shape))
-    dims = x.trace.dims
-    spare = dims.length(x.axes[at]) - whole(k)
-    if k < 1 or dims.is_not_negative(spare) is False:
-        reason = f"topk of {k} elements of {dims.show((x.axes[at],))}"
-        raise trace_error(reason, hint="k is at least 1, and at most the elements of the axis")
-    if k > MOST_CHOSEN:
-        dims.assume(spare)
-        shape = (*x.axes[:at], dims.derived(whole(k), "ranked", k), *x.axes[at + 1 :])
-        end = "largest" if largest else "smallest"
-        values, found = Ranked(at, k, end, "values"), Ranked(at, k, end, "places")
-        return (x.trace.custom(values, (x,), shape, str(values), x.kind),
-                x.trace.custom(found, (x,), shape, str(found), POSITION))  # fmt: skip
-    return _one_by_one(x, k, at, largest)
-
-
-def _one_by_one(x: Array, k: int, at: int, largest: bool) -> tuple[Array, Array]:
-    """The same by a fold for each element, among those behind the one before."""
-    places = counted("topk", x, (at,), times=2)
-    extremum, is_whole = max if largest else min, x.kind in WHOLES
-    keys, order = (x, places) if is_whole else _total_order(x, places, at, largest)
-    if is_whole:  # no float64 is the largest integer, so one of the elements stands behind all
-        last = (min if largest else max)(x, at, True)
-    else:
-        last = -np.inf if largest else np.inf
-    left, behind, values, found = keys, None, [], []
-    for _ in range(k):
-        best = extremum(left, at, True)
-        hit = left == best if behind is None else (left == best) & behind
-        place = min(where(hit, order, np.inf), at, True)
-        value, position = (best, place) if is_whole else _undone(best, place, x, at, largest)
-        values.append(value)
-        found.append(apply("whole", position))
-        behind = (keys < best if largest else keys > best) | ((keys == best) & (order > place))
-        left = where(behind, keys, last)
-    return concat(values, at), concat(found, at)
-
-
-def _total_order(x: Array, places: Array, at: int, largest: bool) -> tuple[Array, Array]:
-    """Floats as keys with infinity for NaN, and numbers that order elements of one key.
-
-    Of the largest, NaN comes before infinity, of the smallest behind it: the elements that come
-    later have their positions behind the axis.
-    """
-    undefined = x != x
-    later = ~undefined if largest else undefined
-    return where(undefined, np.inf, x), where(later, places + x.shape[at], places)
-
-
-def _undone(key: Array, place: Array, x: Array, at: int, largest: bool) -> tuple[Array, Array]:
-    """The element and the position that a key and a place of ``_total_order`` stand for."""
-    later = place >= x.shape[at]
-    value = where(later, key, np.nan) if largest else where(later, np.nan, key)
-    return value, where(later, place - x.shape[at], place)
 
 
 _GROUP = "Choices by position"

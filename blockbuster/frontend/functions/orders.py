@@ -1,4 +1,4 @@
-"""Functions that put elements in order: a library's function runs between kernels."""
+"""Functions that put elements in order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from blockbuster.frontend.array import along_axis
 from blockbuster.frontend.functions.pointwise import where
+from blockbuster.frontend.functions.ranks import MOST_SORTED, in_order
 from blockbuster.frontend.functions.reductions import any, mean
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.functions.shapes import ravel
@@ -17,12 +18,14 @@ from blockbuster.frontend.sizes import fixed
 
 def sort(x: Array, axis: int | None = -1) -> Array:
     """The elements in ascending order along an axis."""
-    return along_axis("sort", x, axis)
+    ranked = in_order(x, axis)
+    return along_axis("sort", x, axis) if ranked is None else ranked[0]
 
 
 def argsort(x: Array, axis: int = -1, kind: Any = None) -> Array:  # noqa: ARG001 - it is stable
     """The positions that put the elements of an axis in ascending order, equal ones in theirs."""
-    return along_axis("argsort", x, axis)
+    ranked = in_order(x, axis)
+    return along_axis("argsort", x, axis) if ranked is None else ranked[1]
 
 
 def median(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
@@ -37,7 +40,10 @@ def median(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
 
 
 _GROUP = "Searches"
-_CALL = "A library's function runs between kernels."
+_CALL = (
+    f"Of rows of up to {MOST_SORTED} elements, whose size is known, each pair is compared; else a "
+    "library's function runs between kernels."
+)
 
 ROWS = (
     Row(sort, _GROUP, ("sort",), (), note=_CALL,

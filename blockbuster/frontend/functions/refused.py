@@ -22,7 +22,7 @@ class Refusal:
 
 
 _ONE_AFTER_ANOTHER = "its elements are found one after another, which no loop over blocks can do"
-_ORDER = "it puts elements in order, which no loop over blocks can do"
+_ORDER = "it puts elements in order, and bb has no function for it"
 _LENGTH = "how many elements the result has depends on values"
 _VALUES = "a traced array has no values"
 _MEMORY = "a traced array has no place in memory"
@@ -53,8 +53,11 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal(("delete", "insert", "append"), "it copies piece by piece",
             "bb.concat joins pieces: bb.concat([x[:a], y, x[a:]], axis=0)"),
     Refusal(("isin",), "bb has no function for it", "use bb.any(x[..., None] == values, axis=-1)"),
-    Refusal(("lexsort", "partition", "argpartition", "sort_complex"), _ORDER,
-            f"bb.sort(x) is a call between kernels; {CUSTOM}"),
+    Refusal(("partition", "argpartition"), "the order of its elements is not defined",
+            "bb.topk(x, k) gives the k largest in order and their positions, largest=False the"
+            " smallest"),
+    Refusal(("lexsort", "sort_complex"), _ORDER,
+            f"bb.sort(x) and np.argsort(x) order the elements of an axis; {CUSTOM}"),
     Refusal(("lstm", "gru", "rnn_tanh", "rnn_relu"),
             "its steps in time come one after another, each a few kernels",
             "call nn.LSTMCell, nn.GRUCell or nn.RNNCell in a loop over the steps"),

@@ -22,6 +22,7 @@ from blockbuster.frontend.functions import (
     pads,
     pointwise,
     products,
+    ranks,
     reductions,
     searches,
     shapes,
@@ -50,7 +51,7 @@ from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
     operators, pointwise, exceptional, reductions, normalizations, products, shapes, joins,
-    pads, arrangements, searches, orders, choices, filled, creation,
+    pads, arrangements, searches, orders, ranks, choices, filled, creation,
     overwriting, sliding,
 )  # fmt: skip
 

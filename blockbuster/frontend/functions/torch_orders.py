@@ -11,6 +11,7 @@ from blockbuster.frontend.functions.filled import positions
 from blockbuster.frontend.functions.joins import flip
 from blockbuster.frontend.functions.orders import argsort, sort
 from blockbuster.frontend.functions.pointwise import where
+from blockbuster.frontend.functions.ranks import in_order
 from blockbuster.frontend.functions.reductions import any
 from blockbuster.frontend.functions.row import Array, with_method
 from blockbuster.frontend.functions.shapes import ravel
@@ -32,10 +33,11 @@ def torch_sort(
     stable: bool = False,  # noqa: ARG001 - it is
 ) -> Extreme:  # fmt: skip
     """The elements in order along an axis, and where they stood."""
-    if not descending:
-        return Extreme(sort(input, dim), argsort(input, dim))
-    order = torch_argsort(input, dim, True)
-    return Extreme(flip(sort(input, dim), dim), order)
+    ranked = in_order(input, dim, descending)
+    if ranked is not None:
+        return Extreme(*ranked)
+    order = torch_argsort(input, dim, descending)
+    return Extreme(flip(sort(input, dim), dim) if descending else sort(input, dim), order)
 
 
 def torch_argsort(
@@ -43,6 +45,9 @@ def torch_argsort(
     stable: bool = False,  # noqa: ARG001 - it is
 ) -> Array:  # fmt: skip
     """The positions that put the elements of an axis in order; equal ones stay in theirs."""
+    ranked = in_order(input, dim, descending)
+    if ranked is not None:
+        return ranked[1]
     if not descending:
         return argsort(input, dim)
     last = input.shape[dim] - 1
@@ -77,7 +82,7 @@ def torch_median(input: Array, dim: int | None = None, keepdim: bool = False) ->
 def _ranked(x: Array, rank: Any, axis: int, keepdim: bool) -> Extreme:
     """The element that stands behind ``rank`` others in order."""
     key = (*(slice(None),) * axis, slice(rank, rank + 1) if keepdim else rank)
-    return Extreme(sort(x, axis)[key], argsort(x, axis)[key])
+    return Extreme(*(each[key] for each in torch_sort(x, axis)))
 
 
 def cummax(input: Array, dim: int) -> Extreme:

@@ -7,11 +7,7 @@ from typing import Any
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import UNDECIDED
-from blockbuster.frontend.functions.choices import (
-    one_hot,
-    ranked,
-    take_along_axis,
-)
+from blockbuster.frontend.functions.choices import one_hot, take_along_axis
 from blockbuster.frontend.functions.joins import constant
 from blockbuster.frontend.functions.pointwise import (
     astype,
@@ -23,6 +19,7 @@ from blockbuster.frontend.functions.pointwise import (
     trunc,
     where,
 )
+from blockbuster.frontend.functions.ranks import ranked
 from blockbuster.frontend.functions.reductions import max, min
 from blockbuster.frontend.functions.row import Array, torch_row, with_method
 from blockbuster.frontend.functions.searches import argmax, argmin
@@ -194,7 +191,7 @@ def topk(
 ) -> Extreme:
     """The ``k`` largest or smallest elements along an axis, in order, and where they stand.
 
-    More than 8 are found by a library's function, which runs between kernels.
+    A library's function, which runs between kernels, finds more than 8 of a long row.
     """
     if k == 1 and largest:
         return Extreme(max(input, dim, True), argmax(input, dim, True))
