@@ -59,7 +59,7 @@ def torch_backend(
 
 
 def _compiled(module: Module, options: Options) -> Any:
-    """A captured graph that only computes, as pieces and eager nodes in its order."""
+    """A captured graph that only computes, as pieces and nodes that run eagerly."""
     import torch
 
     leave_out_empty_parts(module.graph)
