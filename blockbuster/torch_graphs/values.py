@@ -120,14 +120,14 @@ def is_idle(node: Node) -> bool:
     """
     if node.op != "call_function" or value_of(node) is not None:
         return False
-    name = node.target.__name__
+    name: str = node.target.__name__
     if name == "_exit_autocast":
         return is_idle(node.args[0])
     if name == "_enter_autocast":
         import torch
 
         device, _, enabled, *_ = node.args
-        return not enabled and not torch.is_autocast_enabled(device)
+        return not (enabled or torch.is_autocast_enabled(device))
     return name == "_log_api_usage_once"
 
 

@@ -44,7 +44,9 @@ def with_cache(q):
     return scaled_dot_product_attention(q, seen, seen, is_causal=True)
 
 
-@pytest.mark.parametrize("context", [torch.no_grad, lambda: torch.autocast("cpu")])
+@pytest.mark.parametrize(
+    "context", [torch.no_grad, lambda: torch.autocast("cpu")], ids=["as it is", "autocast"]
+)
 def test_attention_stays_one_operator_where_a_graph_changes_something(context):
     ours, told = compiled(with_cache, strict=True)
     found, wanted = run(ours, Q, context)[0], run(with_cache, Q, context)[0]
