@@ -28,6 +28,7 @@ from blockbuster.frontend.kinds import (
 )
 from blockbuster.frontend.library_errors import of_stand_ins
 from blockbuster.frontend.masks import LOOKED_THROUGH, mask_of_condition, otherwise
+from blockbuster.frontend.one_name import with_one_name
 from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
 from blockbuster.frontend.plain_folds import live, without_lost_dims
 from blockbuster.frontend.program import (
@@ -127,8 +128,10 @@ def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any])
             raise
         raise told from None
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
-    program = recording.finish(word, named_results(result))
-    vars(program)["apart"] = decompose(program)
+    traced = recording.finish(word, named_results(result))
+    apart = decompose(traced)
+    program = with_one_name(traced, apart)
+    vars(program)["apart"] = apart if program is traced else decompose(program)
     return program
 
 

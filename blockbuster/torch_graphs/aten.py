@@ -9,24 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from blockbuster.torch_graphs.attention import attention
+
 Tensor = Any
 Node = Any
 
 SAME = (
-    "abs", "add", "addmm", "amax", "amin", "any", "arange", "avg_pool2d", "baddbmm",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bmm", "cat", "ceil", "clamp", "clamp_max",
-    "clamp_min", "clone", "cos", "cumsum", "detach", "div", "eq", "erf", "exp", "expm1",
-    "floor", "full", "full_like", "gather", "ge", "gelu", "gt", "le", "log", "log1p",
-    "logical_and", "logical_not", "logical_or", "lt", "maximum", "mean", "minimum", "mm", "mul",
-    "ne", "neg", "ones_like", "permute", "pow", "reciprocal", "relu", "round", "rsqrt",
-    "select", "sigmoid", "sign", "sin", "split", "split_with_sizes", "sqrt", "squeeze", "stack",
-    "sub", "sum", "t", "tanh", "transpose", "tril", "triu", "unsqueeze", "var_mean", "where",
-    "zeros_like",
+    "abs", "add", "addmm", "amax", "amin", "any", "arange", "argmax", "argmin", "avg_pool2d",
+    "baddbmm", "bitwise_and", "bitwise_not", "bitwise_or", "bmm", "cat", "ceil", "clamp",
+    "clamp_max", "clamp_min", "clone", "cos", "cumsum", "detach", "div", "eq", "erf", "exp",
+    "expm1", "flip", "floor", "full", "full_like", "gather", "ge", "gelu", "gt", "isnan", "le",
+    "log", "log1p", "log2", "logical_and", "logical_not", "logical_or", "lt", "maximum", "mean",
+    "minimum", "mm", "mul", "ne", "neg", "ones_like", "permute", "pow", "prod", "reciprocal",
+    "relu", "remainder", "round", "rsqrt", "select", "sigmoid", "sign", "sin", "split",
+    "split_with_sizes", "sqrt", "squeeze", "stack", "sub", "sum", "t", "tanh", "topk", "transpose",
+    "tril", "triu", "unsqueeze", "var", "var_mean", "where", "zeros_like",
 )  # fmt: skip
 """Operators that a function of this name computes, as in ``torch.add``."""
 
 RENAMED = {
     "view": "reshape", "_unsafe_view": "reshape", "alias": "clone", "lift_fresh_copy": "clone",
+    "empty": "zeros", "repeat": "tile",
 }  # fmt: skip
 """Operators that a function of another name computes. A result that shares memory with an argument
 never leaves a piece, so here it may as well be a copy.
@@ -53,10 +56,32 @@ def log_softmax(x: Tensor, dim: int, to_float: bool) -> Tensor:
     return (x.float() if to_float else x).log_softmax(dim)
 
 
-def sliced(x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
-    """``aten.slice``; a large ``end`` stands for none."""
+def sliced(x: Tensor, *cut: Any, **named: Any) -> Tensor:
+    """``aten.slice``."""
+    return x[_cut(x, *cut, **named)]
+
+
+def _cut(x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    """The index of a slice; a large ``end`` stands for none."""
     cut = slice(start, None if isinstance(end, int) and end > 2**40 else end, step)
-    return x[(*(slice(None) for _ in range(dim % len(x.shape))), cut)]
+    return (*(slice(None) for _ in range(dim % len(x.shape))), cut)
+
+
+def overwritten(x: Tensor, part: Tensor, *cut: Any, **named: Any) -> Tensor:
+    """``aten.slice_scatter``: a copy with another part."""
+    made = part.new_zeros(x.shape) + x  # traced, also if only the part is
+    made[_cut(x, *cut, **named)] = part
+    return made
+
+
+def in_place_of(x: Tensor, values: Tensor, *_: Any) -> Tensor:
+    """``aten.copy``: other values with the shape and the dtype of ``x``."""
+    return values.to(x.dtype).expand(x.shape)
+
+
+def indexed(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    """``aten.index``."""
+    return x[tuple([slice(None) if one is None else one for one in indices])]
 
 
 def norm(
@@ -104,7 +129,8 @@ def convolution(
 OTHERS: Mapping[str, Callable[..., Any]] = {
     "_to_copy": copied, "expand": expanded, "_softmax": softmax, "_log_softmax": log_softmax,
     "scalar_tensor": scalar, "embedding": looked_up, "convolution": convolution, "slice": sliced,
-    "linalg_vector_norm": norm, "constant_pad_nd": padded,
+    "linalg_vector_norm": norm, "constant_pad_nd": padded, "attention": attention,
+    "copy": in_place_of, "slice_scatter": overwritten, "index": indexed,
 }  # fmt: skip
 
 _OF_MEMORY = ("layout", "memory_format", "pin_memory")
@@ -121,8 +147,8 @@ _KEPT = ("_scaled_dot_product_flash_attention_for_cpu", "embedding_dense_backwar
 
 
 def is_aten(target: Any) -> bool:
-    """True for the internal operators."""
-    return str(getattr(target, "namespace", "")) == "aten"
+    """True for the internal operators, and for ours that stands among them."""
+    return str(getattr(target, "namespace", "")) in ("aten", "blockbuster")
 
 
 def translated(node: Node) -> tuple[Any, dict[str, Any]]:

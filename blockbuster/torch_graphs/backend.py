@@ -17,7 +17,9 @@ from typing import Any
 from blockbuster.errors import TraceError, message, shown
 from blockbuster.frontend.functions.spelling import torch_name
 from blockbuster.torch_graphs.aten import decompositions, is_aten
+from blockbuster.torch_graphs.attention import keep_attention
 from blockbuster.torch_graphs.compiled_piece import compiled_piece
+from blockbuster.torch_graphs.joins import leave_out_empty_parts
 from blockbuster.torch_graphs.options import Options, options_of
 from blockbuster.torch_graphs.part import Part
 from blockbuster.torch_graphs.pieces import Piece, divided
@@ -41,6 +43,7 @@ def torch_backend(
     known = options_of(options)
     if is_plain(module.graph):
         return _compiled(module, known)
+    keep_attention(module)
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.aot_autograd import make_boxed_func
     from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -56,9 +59,10 @@ def torch_backend(
 
 
 def _compiled(module: Module, options: Options) -> Any:
-    """A captured graph that only computes, as pieces and eager nodes in its order."""
+    """A captured graph that only computes, as pieces and nodes that run eagerly."""
     import torch
 
+    leave_out_empty_parts(module.graph)
     with torch.utils._python_dispatch._disable_current_modes():
         pieces = divided(module.graph)
     _tell(pieces, options)

@@ -24,16 +24,19 @@ def compiled_piece(
     import torch
 
     module = torch.fx.GraphModule(torch.nn.Module(), graph)
-    eager = functools.partial(type(module).forward, None)  # the graph holds nothing
-    eager.__name__ = name  # type: ignore[attr-defined]
-    ours = jit(eager, **options.of_jit)
+    function = functools.partial(type(module).forward, None)  # the graph holds nothing
+    function.__name__ = name  # type: ignore[attr-defined]
+    ours = jit(function, **options.of_jit)
     told = options.report is None
     refused = False
+
+    def eager(*given: Any) -> tuple[Tensor, ...]:
+        return tuple([t.contiguous() for t in function(*given)])  # as ours: views are made of them
 
     def piece(*given: Any) -> tuple[Tensor, ...]:
         nonlocal refused, told
         if refused:
-            return tuple(eager(*given))
+            return eager(*given)
         try:
             made = ours(*given)
         except (BlockbusterError, TypeError) as error:
@@ -41,7 +44,7 @@ def compiled_piece(
                 raise
             refused = True
             options.warn(f"{name} runs eagerly: {error}")
-            return tuple(eager(*given))
+            return eager(*given)
         if not told and options.report:
             told = True
             options.report(str(ours.report_for(*given)))

@@ -1,7 +1,8 @@
 """Division of a captured graph: pieces that Blockbuster compiles, and nodes that run eagerly.
 
 A piece is a run of nodes in the graph's order, each of which can be traced after those before it.
-So nothing is reordered, and a node that is refused runs where it stood.
+A node that is refused ends it, unless it reads nothing that the piece makes: then it runs in front.
+So the nodes that run eagerly keep their order, as random numbers need it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from blockbuster.torch_graphs.part import Part, mapped
 from blockbuster.torch_graphs.values import (
     hint_of,
     is_free,
+    is_idle,
     is_made_of_sizes,
     of_tuple,
     parts,
@@ -43,26 +45,42 @@ class Piece:
 
 def divided(graph: Graph) -> list[Piece]:
     """The pieces of a graph, in its order. Sizes are no part of any: they are made when needed."""
-    calls = [*_calls(graph)]
+    left = [*_calls(graph)]
     found: list[Piece] = []
-    at = 0
-    while at < len(calls):
-        count, reason = _longest(calls[at:])
-        run = tuple(calls[at : at + count])
+    while left:
+        count, reason = _longest(left)
+        run = tuple(left[:count])
+        if count < len(left) and not _reads_results(left[count], set(run)):
+            found.append(Piece((left.pop(count),), reason))
+            continue
         if all(map(is_free, run)) or not _takes_tensors(run):
             found += [Piece((node,), "") for node in run]
         else:
             found.append(Piece(run))
-        if at + count < len(calls):
-            found.append(Piece((calls[at + count],), reason))
-        at += count + 1
+        found += [Piece((node,), reason) for node in left[count : count + 1]]
+        left = left[count + 1 :]
     return found
 
 
+def _reads_results(node: Node, run: set[Node]) -> bool:
+    """True if the node needs what kernels of the run make: views and sizes are made anew."""
+    seen, left = set[Node](), [*node.all_input_nodes]
+    while left:
+        one = left.pop()
+        if one in seen or not (one in run or is_made_of_sizes(one)):
+            continue
+        if one in run and not is_free(one):
+            return True
+        seen.add(one)
+        left += one.all_input_nodes
+    return False
+
+
 def _calls(graph: Graph) -> Iterator[Node]:
-    """What is called, except for sizes; the items of a tuple follow it."""
+    """What is called, except for sizes and calls without effect; a tuple's items follow it."""
     for node in graph.nodes:
-        if node.op.startswith("call_") and not is_made_of_sizes(node) and not of_tuple(node):
+        left_out = is_made_of_sizes(node) or is_idle(node) or of_tuple(node)
+        if node.op.startswith("call_") and not left_out:
             yield from _with_items(node)
 
 

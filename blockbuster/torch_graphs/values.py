@@ -113,9 +113,29 @@ def is_plain(graph: Graph) -> bool:
     return all(_only_computes(node) for node in graph.nodes if node.op != "output")
 
 
+def is_idle(node: Node) -> bool:
+    """True for a call that changes nothing: it logs, or turns autocast off where it is off.
+
+    Slices of module lists log, and models in float32 turn autocast off, on whatever device.
+    """
+    if node.op != "call_function" or value_of(node) is not None:
+        return False
+    name: str = node.target.__name__
+    if name == "_exit_autocast":
+        return is_idle(node.args[0])
+    if name == "_enter_autocast":
+        import torch
+
+        device, _, enabled, *_ = node.args
+        return not (enabled or torch.is_autocast_enabled(device))
+    return name == "_log_api_usage_once"
+
+
 def _only_computes(node: Node) -> bool:
     import torch
 
+    if is_idle(node):
+        return True
     values = [*parts(value_of(node))]
     found = tensors([node])
     calls = node.op not in ("placeholder", "get_attr")

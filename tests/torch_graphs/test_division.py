@@ -60,8 +60,9 @@ def test_pieces_are_runs_that_are_traced():
 
 def test_items_follow_their_tuple():
     def late(x):
-        parts = x.exp().split(2, 1)
-        return parts[1] + x.sort(-1)[0][:, :2]
+        y = x.exp()
+        parts = y.split(2, 1)
+        return parts[1] + y.sort(-1)[0][:, :2]
 
     names = [name for name, _ in pieces_of(late, X)]
     assert names[0] == "exp split getitem"

@@ -18,6 +18,13 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: float = 1, alpha: flo
     return _added(input, matmul(mat1, mat2), beta, alpha)
 
 
+def baddbmm(
+    input: Array, batch1: Array, batch2: Array, *, beta: float = 1, alpha: float = 1
+) -> Array:
+    """``beta * x + alpha * (a @ b)`` for the matrices of a batch."""
+    return addmm(input, batch1, batch2, beta=beta, alpha=alpha)
+
+
 def _added(input: Array, product: Array, beta: float, alpha: float) -> Array:
     made = product if alpha == 1 else alpha * product
     if beta == 0:  # what is added is not looked at: it may be NaN
@@ -86,7 +93,8 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 
 
 ROWS = (
-    with_method(addmm, "addmm", "baddbmm"),
+    with_method(addmm, "addmm"),
+    with_method(baddbmm, "baddbmm"),
     with_method(addbmm, "addbmm"),
     with_method(addmv, "addmv"),
     with_method(addr, "addr"),
