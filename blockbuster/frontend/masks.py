@@ -6,7 +6,7 @@ beside a float, even beside a plain 2.0, becomes a float first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.added_masks import as_choice
@@ -15,6 +15,7 @@ from blockbuster.frontend.bits import SIGNS, of_bits
 from blockbuster.frontend.by_hand import BY_HAND, as_function
 from blockbuster.frontend.conditions import Condition, Ends
 from blockbuster.frontend.contractions import contracted
+from blockbuster.frontend.distances import Distance
 from blockbuster.frontend.functions.einsum import einsum_traced
 from blockbuster.frontend.integer_powers import integer_power
 from blockbuster.frontend.kinds import (
@@ -30,6 +31,7 @@ from blockbuster.frontend.kinds import (
     result_kind,
     scalar_kind,
 )
+from blockbuster.frontend.promotion import counts_as_input
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import Size
@@ -149,21 +151,27 @@ def _of_masks(
     return None
 
 
-def mask_of_condition(
-    trace: Trace, array: Any, condition: Condition | TracedArray, ends: Ends
+def from_positions(
+    trace: Trace, array: Any, given: Condition | Distance | TracedArray, ends: Ends
 ) -> TracedArray:
-    """An array that holds a mask, computed from positions, or from truth values in memory: true
-    where the condition holds, and of floats the first of ``ends`` there and the second elsewhere.
+    """An array that holds a mask or a table, computed from positions, or a mask from truth values
+    in memory: true where the condition holds, and of floats the first of ``ends`` there and the
+    second elsewhere.
     """
-    made = condition if not isinstance(condition, Condition) else _holds(trace, array, condition)
-    if str(array.dtype).endswith(TRUTH):
-        return made
     dtype = cast_dtype(array.dtype)
+    if isinstance(given, Distance):
+        made = _at_positions(trace, array, given.at)
+        if dtype in INTEGERS:
+            return counts_as_input(trace.integers(made, dtype))
+        return trace.record("cast", (made,), {"dtype": dtype})
+    made = _at_positions(trace, array, given.holds) if isinstance(given, Condition) else given
+    if dtype == TRUTH:
+        return made
     return trace.record("cast", (trace.record("where", (made, *ends)),), {"dtype": dtype})
 
 
-def _holds(trace: Trace, array: Any, condition: Condition) -> TracedArray:
-    """Where a condition on positions holds, in the shape of ``array``."""
+def _at_positions(trace: Trace, array: Any, compute: Callable[[Any, Any], Any]) -> TracedArray:
+    """What ``compute`` makes of rows and columns, in the shape of ``array``."""
     shape = tuple(int(extent) for extent in array.shape)
     key = object()  # dims of this mask alone
     axes = [trace.dims.derived(whole(n), key, at) for at, n in enumerate(shape)]
@@ -175,5 +183,5 @@ def _holds(trace: Trace, array: Any, condition: Condition) -> TracedArray:
             index = trace.record("arange", (), {"size": Size(axis)})
             keys = tuple(slice(None) if one == at else None for one in range(rank))
             places[at - rank] = index[keys]
-    made: TracedArray = condition.holds(*places)
+    made: TracedArray = compute(*places)
     return made
