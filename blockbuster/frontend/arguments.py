@@ -7,7 +7,6 @@ other values are static: the function is traced with them, so another value is a
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ import numpy as np
 from blockbuster.errors import message
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.fixed import Same, static
-from blockbuster.frontend.parameters import result_of
+from blockbuster.frontend.parameters import result_of, signature_of
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.results import result_names
 from blockbuster.frontend.size_facts import SizeFacts
@@ -107,7 +106,7 @@ def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
     Raises TypeError if they do not fit the signature, or if one is neither an array nor a fixed
     value.
     """
-    bound = inspect.signature(fn).bind(*args, **kwargs)
+    bound = signature_of(fn).bind(*args, **kwargs)
     given = tuple(bound.arguments)
     bound.apply_defaults()
     found: list[Leaf] = []
@@ -306,7 +305,7 @@ def _as_given(fn: Callable[..., Any], values: Sequence[Leaf]) -> tuple[list[Any]
     args: list[Any] = []
     needed = 0
     kwargs: dict[str, Any] = {}
-    parameters = inspect.signature(fn).parameters
+    parameters = signature_of(fn).parameters
     for leaf in values:
         parameter = parameters[leaf.parameter]
         if parameter.kind not in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):

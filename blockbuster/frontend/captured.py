@@ -13,7 +13,8 @@ A mask that is a condition on positions, as a triangle is, becomes that conditio
 Of another mask it is noted how many blocks hold one value. If that empties many of them, the mask
 counts as constant, as if the user had said so, and a kernel finds the others once for each content.
 A mask of 0 and -inf, or of 1 and 0, with such blocks is read as truth values. A table of distances
-that arithmetic reads is computed from positions, too: ``distances.py``.
+that arithmetic reads is computed from positions, too: ``distances.py``. Zeros that a function joins
+to an array are a number around it, as ``pad`` puts there.
 
 An array that changes in place while the function runs would be read with its last value everywhere,
 so that is refused.
@@ -85,7 +86,7 @@ class Captures:
         self,
         roots: Mapping[str, Any],
         add: Callable[[str, Any, Shares], TracedArray],
-        state: Callable[[Any, Condition | Distance | TracedArray, Ends], TracedArray],
+        state: Callable[[Any, Condition | Distance | TracedArray | float, Ends], TracedArray],
     ) -> None:
         self._roots = roots
         self._add = add
@@ -107,6 +108,9 @@ class Captures:
             made, one_value = self._as_condition(name, array)
             if made is None and op in _ARITHMETIC:
                 made = self._as_distance(name, array)
+            if made is None and op == "concat" and name == UNNAMED:  # one with a name may change
+                number = _number_in(array)
+                made = None if number is None else self._state(array, number, (True, False))
             if made is None:
                 made = self._add(name if name.isidentifier() else UNNAMED, array, one_value)
             owner = f"{name}, which the function reads," if name != UNNAMED else _NOT_TRACED
@@ -156,14 +160,15 @@ class Captures:
         is_number = is_number and not (op in ARRAYS_ONLY and given.ndim)
         return given if is_number else self.of(given, op)
 
-    def taken(self, value: Any) -> Any:
+    def taken(self, value: Any, op: str = "") -> Any:
         """An argument of a function of torch's: tensors, alone or in a sequence, as inputs."""
         if isinstance(value, list | tuple):
-            return type(value)(map(self.taken, value)) if type(value) in (list, tuple) else value
+            join = partial(self.taken, op="concat")
+            return type(value)(map(join, value)) if type(value) in (list, tuple) else value
         if not is_tensor(value):
             return value
         number = one_element(value)
-        return self.of(value) if number is value else number
+        return self.of(value, op) if number is value else number
 
     def check(self) -> None:
         """Raise TraceError if an array has changed since it was read."""
@@ -209,10 +214,31 @@ def _mask_of(array: Any) -> tuple[Any, Ends] | None:
     return None if found and found[1][0] == found[1][1] else found  # as new layers' biases are
 
 
+def _number_in(array: Any) -> float | None:
+    """The number that an array of several floats holds everywhere; None for other arrays."""
+    if str(array.dtype).removeprefix("torch.") not in _FLOATS or math.prod(array.shape) < 2:
+        return None
+    plain = _plain(array)
+    for part in () if plain is None else (plain.reshape(-1)[:_LEAST], plain):
+        found = on_host(part)
+        if not (found == found.flat[0]).all():
+            return None
+    return None if plain is None else float(found.flat[0])
+
+
 def _is_straight(row: Any) -> bool:
     """Whether numbers change by one step, or by two, one behind the other."""
     row = row.astype(float)
     return bool(np.isfinite(row).all() and np.count_nonzero(np.diff(row, 2)) <= _BENDS)
+
+
+def _plain(array: Any) -> Any:
+    """An array whose elements can be looked at, in a dtype of NumPy's; None for others."""
+    if not is_tensor(array):
+        return array
+    if array.requires_grad or array.is_meta or type(array).__module__ not in _OF_TORCH:
+        return None
+    return array.detach().float() if str(array.dtype) in NOT_NUMPYS else array.detach()
 
 
 def _matrix(array: Any, begins: Callable[[Any], bool] = _is_straight) -> Any:
@@ -221,13 +247,10 @@ def _matrix(array: Any, begins: Callable[[Any], bool] = _is_straight) -> Any:
     """
     rows, columns = (1, 1, *array.shape)[-2:]
     number = math.prod(array.shape)
-    if number != rows * columns or not _LEAST <= number <= MOST:
+    plain = _plain(array) if number == rows * columns and _LEAST <= number <= MOST else None
+    if plain is None:
         return None
-    if is_tensor(array):
-        if array.requires_grad or array.is_meta or type(array).__module__ not in _OF_TORCH:
-            return None
-        array = array.detach().float() if str(array.dtype) in NOT_NUMPYS else array.detach()
-    matrix = array.reshape(rows, columns)
+    matrix = plain.reshape(rows, columns)
     if not begins(on_host(matrix[0])):
         return None  # weights, which are large, are not copied from a GPU for this
     return on_host(matrix)

@@ -6,7 +6,9 @@ beside a float, even beside a plain 2.0, becomes a float first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+import operator
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.added_masks import as_choice
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
 
 
 LOOKED_THROUGH = (
-    "abs", "add", "cast", "exp", "expand", "gt", "log", "log1p", "maximum", "minimum", "mul", "neg",
-    "sigmoid", "strided", "transpose", "where",
+    "abs", "add", "cast", "div", "erf", "exp", "expand", "gt", "log", "log1p", "maximum", "minimum",
+    "mul", "neg", "sigmoid", "strided", "transpose", "where",
 )  # fmt: skip
 """Operations that may be needless once what reads them is recorded as something else."""
 
@@ -152,36 +154,39 @@ def _of_masks(
 
 
 def from_positions(
-    trace: Trace, array: Any, given: Condition | Distance | TracedArray, ends: Ends
+    trace: Trace, array: Any, given: Condition | Distance | TracedArray | float, ends: Ends
 ) -> TracedArray:
-    """An array that holds a mask or a table, computed from positions, or a mask from truth values
-    in memory: true where the condition holds, and of floats the first of ``ends`` there and the
-    second elsewhere.
+    """An array that holds a mask, a table or one number, computed from positions, or a mask from
+    truth values in memory: true where the condition holds, and of floats the first of ``ends``
+    there and the second elsewhere.
     """
     dtype = cast_dtype(array.dtype)
-    if isinstance(given, Distance):
-        made = _at_positions(trace, array, given.at)
+    if isinstance(given, float):
+        inside = [place >= 0 for place in _places(trace, array) if isinstance(place, TracedArray)]
+        made = trace.record("where", (functools.reduce(operator.and_, inside), given, given))
+    elif isinstance(given, Distance):
+        made = given.at(*_places(trace, array)[-2:])
         if dtype in INTEGERS:
             return counts_as_input(trace.integers(made, dtype))
-        return trace.record("cast", (made,), {"dtype": dtype})
-    made = _at_positions(trace, array, given.holds) if isinstance(given, Condition) else given
-    if dtype == TRUTH:
-        return made
-    return trace.record("cast", (trace.record("where", (made, *ends)),), {"dtype": dtype})
+    else:
+        is_true: TracedArray = (
+            given.holds(*_places(trace, array)[-2:]) if isinstance(given, Condition) else given
+        )
+        if dtype == TRUTH:
+            return is_true
+        made = trace.record("where", (is_true, *ends))
+    return trace.record("cast", (made,), {"dtype": dtype})
 
 
-def _at_positions(trace: Trace, array: Any, compute: Callable[[Any, Any], Any]) -> TracedArray:
-    """What ``compute`` makes of rows and columns, in the shape of ``array``."""
+def _places(trace: Trace, array: Any) -> list[Any]:
+    """The positions along each axis of ``array``, of two at least: 0 along axes of one element."""
     shape = tuple(int(extent) for extent in array.shape)
-    key = object()  # dims of this mask alone
+    key = object()  # dims of this array alone
     axes = [trace.dims.derived(whole(n), key, at) for at, n in enumerate(shape)]
-    rank = len(axes)
-    places: list[Any] = [0, 0]
-    for at in range(max(rank - 2, 0), rank):
-        axis = axes[at]
+    places: list[Any] = [0] * max(2, len(axes))
+    for at, axis in enumerate(axes):
         if isinstance(axis, str):
             index = trace.record("arange", (), {"size": Size(axis)})
-            keys = tuple(slice(None) if one == at else None for one in range(rank))
-            places[at - rank] = index[keys]
-    made: TracedArray = compute(*places)
-    return made
+            keys = tuple(slice(None) if one == at else None for one in range(len(axes)))
+            places[at - len(axes)] = index[keys]
+    return places

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from blockbuster.errors import message
 from blockbuster.frontend.memory import is_held
 from blockbuster.frontend.source import definition, trace_error, user_line
 from blockbuster.frontend.trees import Leaf, holds, taken_apart
@@ -14,13 +15,25 @@ from blockbuster.frontend.users_frames import called
 _MANY = inspect.Parameter.VAR_POSITIONAL
 
 
+def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function. Raises TypeError if it has none that Python knows."""
+    try:
+        return inspect.signature(fn)
+    except ValueError:
+        name = getattr(fn, "__name__", "the function")
+        hint = f"write a function that calls it: lambda x: {name}(x)"
+        what = f"{name} does not say which arguments it takes"
+        raise TypeError(message(what, hint=hint)) from None
+
+
 def parameter_names(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the inputs in the order of the function's parameters."""
-    parameters = inspect.signature(fn).parameters
+    signature = signature_of(fn)
+    parameters = signature.parameters
     where = user_line() or definition(fn)
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     plain = [p for p in parameters.values() if p.kind is not p.VAR_KEYWORD]
-    shown = f"{getattr(fn, '__name__', 'the function')}{inspect.signature(fn)}"
+    shown = f"{getattr(fn, '__name__', 'the function')}{signature}"
     known = [p.name for p in plain]
     for name in inputs:
         if name not in known and not takes_any:
@@ -42,7 +55,7 @@ def parameter_names(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[
 
 def bound_to(fn: Callable[..., Any], given: Mapping[str, Any]) -> inspect.BoundArguments:
     """The arguments of a call with these inputs, by the names of parameters."""
-    bound = inspect.signature(fn).bind_partial()
+    bound = signature_of(fn).bind_partial()
     parameters = bound.signature.parameters
     beside = {name: value for name, value in given.items() if name not in parameters}
     bound.arguments |= {name: given[name] for name in parameters if name in given}

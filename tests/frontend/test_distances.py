@@ -93,3 +93,26 @@ def test_a_table_that_changes_is_looked_at_again():
     assert np.array_equal(jitted(x), x * steps)
     steps[2, 3] = 55
     assert np.array_equal(jitted(x), x * steps)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_zeros_that_are_joined_are_a_number_around_the_array(dtype):
+    def function(x):
+        zeros = torch.zeros(2, 1, 3, dtype=torch.float32)
+        return torch.cat((zeros, x, zeros), 1)[:, :4] * 2
+
+    x = torch.rand(2, 4, 3).to(dtype)
+    assert [one.name for one in bb.trace(function, x=x).inputs] == ["x"]
+    assert torch.equal(bb.jit(function)(x), function(x))
+
+
+def test_an_array_with_a_name_stays_an_input():
+    """A cache of zeros is written to before the next call."""
+    cache = torch.zeros(2, 4)
+    jitted = bb.jit(lambda x: torch.cat((cache, x)))
+    assert [one.name for one in bb.trace(lambda x: torch.cat((cache, x)), x=cache).inputs] == [
+        "x", "cache"
+    ]  # fmt: skip
+    jitted(torch.ones(1, 4))
+    cache += 1
+    assert torch.equal(jitted(torch.ones(1, 4)), torch.ones(3, 4))
