@@ -35,13 +35,12 @@ from blockbuster.errors import a_kind
 from blockbuster.frontend.conditions import (
     MOST,
     SIDE,
-    Condition,
     Ends,
     blocks_of_one_value,
     condition_of,
     truth_of,
 )
-from blockbuster.frontend.distances import Distance, distance_of
+from blockbuster.frontend.distances import distance_of
 from blockbuster.frontend.shapes import ARRAYS_ONLY
 from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.frontend.torch import NOT_NUMPYS, is_tensor, on_host, one_element
@@ -86,7 +85,7 @@ class Captures:
         self,
         roots: Mapping[str, Any],
         add: Callable[[str, Any, Shares], TracedArray],
-        state: Callable[[Any, Condition | Distance | TracedArray | float, Ends], TracedArray],
+        state: Callable[[Any, Any, Ends], TracedArray | None],
     ) -> None:
         self._roots = roots
         self._add = add

@@ -19,6 +19,7 @@ from blockbuster.frontend.conditions import Condition, Ends
 from blockbuster.frontend.contractions import contracted
 from blockbuster.frontend.distances import Distance
 from blockbuster.frontend.functions.einsum import einsum_traced
+from blockbuster.frontend.in_place import common_dtype
 from blockbuster.frontend.integer_powers import integer_power
 from blockbuster.frontend.kinds import (
     FLOAT,
@@ -155,16 +156,19 @@ def _of_masks(
 
 def from_positions(
     trace: Trace, array: Any, given: Condition | Distance | TracedArray | float, ends: Ends
-) -> TracedArray:
+) -> TracedArray | None:
     """An array that holds a mask, a table or one number, computed from positions, or a mask from
     truth values in memory: true where the condition holds, and of floats the first of ``ends``
-    there and the second elsewhere.
+    there and the second elsewhere. None for a number in another dtype than the inputs have: cast,
+    it would be no number around what it is joined to.
     """
     dtype = cast_dtype(array.dtype)
     if isinstance(given, float):
+        if dtype != common_dtype(trace):
+            return None
         inside = [place >= 0 for place in _places(trace, array) if isinstance(place, TracedArray)]
-        made = trace.record("where", (functools.reduce(operator.and_, inside), given, given))
-    elif isinstance(given, Distance):
+        return trace.record("where", (functools.reduce(operator.and_, inside), given, given))
+    if isinstance(given, Distance):
         made = given.at(*_places(trace, array)[-2:])
         if dtype in INTEGERS:
             return counts_as_input(trace.integers(made, dtype))
