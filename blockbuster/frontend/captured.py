@@ -220,7 +220,8 @@ def _number_in(array: Any) -> float | None:
     plain = _plain(array)
     for part in () if plain is None else (plain.reshape(-1)[:_LEAST], plain):
         found = on_host(part)
-        if not (found == found.flat[0]).all():
+        is_one = (found == found.flat[0]) & (np.signbit(found) == np.signbit(found.flat[0]))
+        if not is_one.all():
             return None
     return None if plain is None else float(found.flat[0])
 

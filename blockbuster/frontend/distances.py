@@ -86,14 +86,14 @@ def distance_of(table: Any) -> Distance | None:
 
 
 def _equals(distance: Distance, table: Any) -> bool:
+    """Whether a table holds a distance: positions make no -0.0, as products of floats do."""
     rows, columns = table.shape
-    step = max(1, PIECE // columns)
-    every = np.arange(columns)[None]
-    return all(
-        np.array_equal(
-            np.broadcast_to(distance.at(np.arange(at, min(at + step, rows))[:, None], every),
-                            table[at : at + step].shape),
-            table[at : at + step],
-        )
-        for at in range(0, rows, step)
-    )  # fmt: skip
+    step, every = max(1, PIECE // columns), np.arange(columns)[None]
+    for at in range(0, rows, step):
+        part = table[at : at + step]
+        made = distance.at(np.arange(at, min(at + step, rows))[:, None], every)
+        if not np.array_equal(np.broadcast_to(made, part.shape), part):
+            return False
+        if part.dtype.kind == "f" and np.signbit(part[part == 0]).any():
+            return False
+    return True

@@ -49,6 +49,7 @@ def test_each_form_is_found(form, row, column, offset):
 
 @pytest.mark.parametrize("other", [
     np.zeros((4, 4)), np.ones((1, 9)), np.arange(16.0).reshape(4, 4) / 2, np.full((5, 5), np.inf),
+    -abs(np.arange(5.0)[:, None] - np.arange(5)),  # it holds -0.0
     np.arange(16).reshape(4, 4) % 5, np.arange(16).reshape(4, 4) * 2**22,
 ])  # fmt: skip
 def test_other_tables_are_none(other):
