@@ -22,13 +22,16 @@ from pathlib import Path
 import torch
 
 import blockbuster as bb
-from bench.at_work import attention, layers, losses
+from bench.at_work import algorithms, attention, layers, losses, models, pictures
 from bench.outside.predict import imported, predicted
 from bench.peers.case import Case, as_tuple, error_of
 from bench.peers.report import markdown
 from bench.records import Log, Record
 
-CASES: tuple[Case, ...] = (*attention.CASES, *layers.CASES, *losses.CASES)
+CASES: tuple[Case, ...] = (
+    *attention.CASES, *layers.CASES, *losses.CASES,
+    *models.CASES, *pictures.CASES, *algorithms.CASES,
+)  # fmt: skip
 MACHINE = "h100"
 
 

@@ -2,6 +2,7 @@
 
     1 / (1 + exp(-x)), x / (1 + exp(-x))          sigmoid(x), silu(x)
     x * sigmoid(x)                                silu(x)
+    0.5 * x * (1 + erf(x / sqrt(2)))              gelu(x)
     tanh(log(1 + exp(x))), tanh(softplus(x))      t / (2 - t) with t = s (2 - s), s = sigmoid(x)
     x[:, 0::2] + x[:, 1::2]                       x.reshape(m, n // 2, 2).sum(2)
 
@@ -11,6 +12,7 @@ strided pieces. A softmax by hand stays as it is typed: derivations and proofs s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 from typing import TYPE_CHECKING, Any
@@ -35,17 +37,25 @@ BY_HAND = ("div", "mul", "tanh", *FOLDED)
 """The operators at which functions that are written by hand end."""
 LINEAR = 15.0
 """From here on x is its softplus up to 4e-7, and the tanh of both is 1 up to 1e-12."""
-X, LARGE = "x", "large"
-"""In a form: any array, the same one wherever it stands; any number from ``LINEAR`` on."""
+X, LARGE, ROOT, HALF_ROOT = "x", "large", "root", "half root"
+"""In a form: any array, the same one wherever it stands; any number from ``LINEAR`` on; the root of
+2, and that of 1/2, as people write them.
+"""
+ROOTS = {ROOT: 2**0.5, HALF_ROOT: 0.5**0.5}
+TYPED = 1e-7
+"""How far such a number may be from the root that it stands for, relative to it."""
 Form = str | Const | tuple[Any, ...]
-"""An operator with the forms of its operands, a number, ``X`` or ``LARGE``."""
+"""An operator with the forms of its operands, a number, ``X`` or another of these words."""
 _LOGISTIC: Form = ("add", ONE, ("exp", ("neg", X)))
 _SAFE: Form = ("add", ("maximum", X, ZERO), ("log1p", ("exp", ("neg", ("abs", X)))))
 _SOFTPLUS: tuple[Form, ...] = (
     ("where", ("gt", X, LARGE), X, _SAFE), _SAFE, ("log1p", ("exp", X)),
     ("log", ("add", ONE, ("exp", X))),
 )  # fmt: skip
-_COMMUTE = ("add", "maximum")
+_ERRORS: tuple[Form, ...] = (
+    ("add", ONE, ("erf", ("div", X, ROOT))), ("add", ONE, ("erf", ("mul", X, HALF_ROOT))),
+)  # fmt: skip
+_COMMUTE = ("add", "maximum", "mul")
 MOST_PIECES = 16
 """Terms of a chain that are looked at: a chain of thousands would be walked for each of them."""
 
@@ -64,7 +74,7 @@ def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray |
             equation = equation_of(other)
             if equation is not None and equation.op == "sigmoid" and _is(x, equation.operands[0]):
                 return trace.record("silu", (x,))
-        return None
+        return _gelu(trace, operands)
     if not isinstance(second, TracedArray) or second.kind != FLOAT:
         return None
     x = next(_arrays_for_x(trace, second.value, _LOGISTIC), None)
@@ -84,6 +94,20 @@ def tanh_of_softplus(x: Any) -> Any:
     s = apply("sigmoid", x)
     t = s * (2.0 - s)
     return t / (2.0 - t)
+
+
+def _gelu(trace: Trace, operands: Sequence[Any]) -> TracedArray | None:
+    """The product of an array, 1/2 and 1 + erf of the array over the root of 2, in any order."""
+    terms = _terms("mul", operands)
+    arrays = [term for term in terms if isinstance(term, TracedArray) and term.kind == FLOAT]
+    others = [term for term in terms if not isinstance(term, TracedArray)]
+    numbers = [term if isinstance(term, Const) else scalar(term) for term in others]
+    if len(arrays) != 2 or len(terms) != 3 or numbers != [Const(0.5)]:
+        return None
+    for x, other in permutations(arrays):
+        if any(x.value in _arrays_for_x(trace, other.value, form) for form in _ERRORS):
+            return trace.record("gelu", (x,))
+    return None
 
 
 def _of_all_pieces(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray | None:
@@ -137,7 +161,9 @@ def _arrays_for_x(trace: Trace, operand: Operand, form: Form) -> Iterator[Value 
     if form == X and isinstance(operand, Value):
         yield operand
     elif isinstance(operand, Const):
-        if operand == form or (form == LARGE and operand.value >= LINEAR):
+        value = operand.value
+        is_root = isinstance(form, str) and abs(value / ROOTS.get(form, math.inf) - 1) < TYPED
+        if operand == form or (form == LARGE and value >= LINEAR) or is_root:
             yield None
     elif isinstance(form, tuple):
         made = equation_of(array_at(trace, operand)) if isinstance(operand, Value) else None

@@ -12,7 +12,9 @@ A mask that is a condition on positions, as a triangle is, becomes that conditio
 ``conditions.py``. Its values count as computed from, so the function is traced again if it changes.
 Of another mask it is noted how many blocks hold one value. If that empties many of them, the mask
 counts as constant, as if the user had said so, and a kernel finds the others once for each content.
-A mask of 0 and -inf, or of 1 and 0, with such blocks is read as truth values.
+A mask of 0 and -inf, or of 1 and 0, with such blocks is read as truth values. A table of distances
+that arithmetic reads is computed from positions, too: ``distances.py``. Zeros that a function joins
+to an array are a number around it, as ``pad`` puts there.
 
 An array that changes in place while the function runs would be read with its last value everywhere,
 so that is refused.
@@ -33,16 +35,17 @@ from blockbuster.errors import a_kind
 from blockbuster.frontend.conditions import (
     MOST,
     SIDE,
-    Condition,
     Ends,
     blocks_of_one_value,
     condition_of,
     truth_of,
 )
+from blockbuster.frontend.distances import distance_of
 from blockbuster.frontend.shapes import ARRAYS_ONLY
 from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.frontend.torch import NOT_NUMPYS, is_tensor, on_host, one_element
 from blockbuster.frontend.trees import container_of
+from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.origin import SourceLine
 
 if TYPE_CHECKING:
@@ -63,6 +66,9 @@ _MOST = 4096  # values that are looked at for a name
 _ADDED_OR_MULTIPLIED = ((0.0, -math.inf), (1.0, 0.0))  # numbers of masks
 _LEAST = 8  # elements of a mask that is looked at: fewer cost nothing as an input
 _OF_TORCH = ("torch", "torch.nn.parameter")  # not fake tensors, which have no elements
+_ARITHMETIC = ("add", "sub", "mul", "div")  # what reads a table that is no list of positions
+_BENDS = 2  # second differences of a row that are not 0, where an absolute value or 0 begins
+_PLACES = "at row i and column j"
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PLAIN = (np.ndarray, np.memmap)
 
@@ -72,14 +78,14 @@ class Captures:
 
     ``roots`` are where names of arrays are looked for. ``add`` makes an input of a name, an array
     and the parts of a mask's blocks that hold one value. ``state`` computes a mask from a condition
-    that equals it, or from its truth values.
+    that equals it, or from its truth values, and a table from the distance that equals it.
     """
 
     def __init__(
         self,
         roots: Mapping[str, Any],
         add: Callable[[str, Any, Shares], TracedArray],
-        state: Callable[[Any, Condition | TracedArray, Ends], TracedArray],
+        state: Callable[[Any, Any, Ends], TracedArray | None],
     ) -> None:
         self._roots = roots
         self._add = add
@@ -88,14 +94,22 @@ class Captures:
         """One sentence for each mask: the condition that it became, or that it stayed an input."""
         self._made: dict[int, tuple[TracedArray, Any, Any, SourceLine | None]] = {}
 
-    def of(self, array: Any) -> TracedArray:
-        """The hidden input for ``array``. Raises TraceError if it has changed since it was read."""
+    def of(self, array: Any, op: str = "") -> TracedArray:
+        """The hidden input for ``array``, which the operation ``op`` reads.
+
+        Raises TraceError if it has changed since it was read.
+        """
         if id(array) in self._made:
             self._check(id(array))
         else:
             check_capture(array)
             name = word_for(array, self._roots)
             made, one_value = self._as_condition(name, array)
+            if made is None and op in _ARITHMETIC:
+                made = self._as_distance(name, array)
+            if made is None and op == "concat" and name == UNNAMED:  # one with a name may change
+                number = _number_in(array)
+                made = None if number is None else self._state(array, number, (True, False))
             if made is None:
                 made = self._add(name if name.isidentifier() else UNNAMED, array, one_value)
             owner = f"{name}, which the function reads," if name != UNNAMED else _NOT_TRACED
@@ -112,8 +126,7 @@ class Captures:
             return None, NONE
         mask, ends = found
         condition = condition_of(mask)
-        shown = f"the mask {name}" if name != UNNAMED else "a mask that the function makes"
-        shown = f"{shown}, {' x '.join(map(str, array.shape))},"
+        shown = _shown(name, array, "mask")
         if condition is None:
             low, high, count = blocks_of_one_value(mask)
             why = f"no condition on positions equals it{_in_words(low, high, count)}"
@@ -125,8 +138,17 @@ class Captures:
                 return None, NONE
             truth = self._add(name if name.isidentifier() else UNNAMED, array == ends[0], shares)
             return self._state(array, truth, ends), shares
-        self.notes.append(f"{shown} is computed: {condition}, at row i and column j")
+        self.notes.append(f"{shown} is computed: {condition}, {_PLACES}")
         return self._state(array, condition, ends), NONE
+
+    def _as_distance(self, name: str, array: Any) -> TracedArray | None:
+        """A table computed from positions, where a distance equals it."""
+        table = _matrix(array)
+        found = None if table is None or str(table.dtype) == TRUTH else distance_of(table)
+        if found is None:
+            return None
+        self.notes.append(f"{_shown(name, array, 'table')} is computed: {found}, {_PLACES}")
+        return self._state(array, found, (True, False))
 
     def if_array(self, given: Any, op: str) -> Any:
         """An operand of ``op``; arrays of several elements, and those of products, as inputs."""
@@ -135,16 +157,17 @@ class Captures:
             return given
         is_number = not is_tensor(given) and given.size == 1
         is_number = is_number and not (op in ARRAYS_ONLY and given.ndim)
-        return given if is_number else self.of(given)
+        return given if is_number else self.of(given, op)
 
-    def taken(self, value: Any) -> Any:
+    def taken(self, value: Any, op: str = "") -> Any:
         """An argument of a function of torch's: tensors, alone or in a sequence, as inputs."""
         if isinstance(value, list | tuple):
-            return type(value)(map(self.taken, value)) if type(value) in (list, tuple) else value
+            join = partial(self.taken, op="concat")
+            return type(value)(map(join, value)) if type(value) in (list, tuple) else value
         if not is_tensor(value):
             return value
         number = one_element(value)
-        return self.of(value) if number is value else number
+        return self.of(value, op) if number is value else number
 
     def check(self) -> None:
         """Raise TraceError if an array has changed since it was read."""
@@ -173,24 +196,64 @@ def _content(array: Any) -> Any:
     return zlib.crc32(np.ascontiguousarray(on_host(array)).view(np.uint8).data)
 
 
+def _shown(name: str, array: Any, kind: str) -> str:
+    """A mask or a table by its name and its shape."""
+    shown = f"the {kind} {name}" if name != UNNAMED else f"a {kind} that the function makes"
+    return f"{shown}, {' x '.join(map(str, array.shape))},"
+
+
 def _mask_of(array: Any) -> tuple[Any, Ends] | None:
     """The truth values of a mask as a matrix, and its two numbers, if an array is one: of two axes,
     or of more of which all but the last two have one element. None for other arrays.
     """
+    if str(array.dtype).removeprefix("torch.") not in (TRUTH, *_FLOATS):
+        return None
+    matrix = _matrix(array, lambda row: truth_of(row) is not None)
+    found = None if matrix is None else truth_of(matrix)
+    return None if found and found[1][0] == found[1][1] else found  # as new layers' biases are
+
+
+def _number_in(array: Any) -> float | None:
+    """The number that an array of several floats holds everywhere; None for other arrays."""
+    if str(array.dtype).removeprefix("torch.") not in _FLOATS or math.prod(array.shape) < 2:
+        return None
+    plain = _plain(array)
+    for part in () if plain is None else (plain.reshape(-1)[:_LEAST], plain):
+        found = on_host(part)
+        is_one = (found == found.flat[0]) & (np.signbit(found) == np.signbit(found.flat[0]))
+        if not is_one.all():
+            return None
+    return None if plain is None else float(found.flat[0])
+
+
+def _is_straight(row: Any) -> bool:
+    """Whether numbers change by one step, or by two, one behind the other."""
+    row = row.astype(float)
+    return bool(np.isfinite(row).all() and np.count_nonzero(np.diff(row, 2)) <= _BENDS)
+
+
+def _plain(array: Any) -> Any:
+    """An array whose elements can be looked at, in a dtype of NumPy's; None for others."""
+    if not is_tensor(array):
+        return array
+    if array.requires_grad or array.is_meta or type(array).__module__ not in _OF_TORCH:
+        return None
+    return array.detach().float() if str(array.dtype) in NOT_NUMPYS else array.detach()
+
+
+def _matrix(array: Any, begins: Callable[[Any], bool] = _is_straight) -> Any:
+    """An array on the host as a matrix: of two axes, or of more of which all but the last two have
+    one element. None for other arrays, and for those whose first row does not begin one.
+    """
     rows, columns = (1, 1, *array.shape)[-2:]
     number = math.prod(array.shape)
-    is_logical = str(array.dtype).removeprefix("torch.") in ("bool", *_FLOATS)
-    if not is_logical or number != rows * columns or not _LEAST <= number <= MOST:
+    plain = _plain(array) if number == rows * columns and _LEAST <= number <= MOST else None
+    if plain is None:
         return None
-    if is_tensor(array):
-        if array.requires_grad or array.is_meta or type(array).__module__ not in _OF_TORCH:
-            return None
-        array = array.detach().float() if str(array.dtype) in NOT_NUMPYS else array.detach()
-    matrix = array.reshape(rows, columns)
-    if truth_of(on_host(matrix[0])) is None:
+    matrix = plain.reshape(rows, columns)
+    if not begins(on_host(matrix[0])):
         return None  # weights, which are large, are not copied from a GPU for this
-    found = truth_of(on_host(matrix))
-    return None if found and found[1][0] == found[1][1] else found  # as new layers' biases are
+    return on_host(matrix)
 
 
 def check_capture(array: Any) -> None:

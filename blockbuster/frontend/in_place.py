@@ -127,7 +127,7 @@ def _check_shape(x: TracedArray, made: TracedArray) -> None:
 def converted(x: TracedArray, made: TracedArray, *, casts: bool) -> TracedArray:
     """``made`` in the dtype of ``x``, which it keeps. Raises TraceError if kinds differ."""
     here, other = dtype_name(x), dtype_name(made)
-    if here == other or (not here and other == _common_dtype(x.trace)):
+    if here == other or (not here and other == common_dtype(x.trace)):
         return made
     if x.kind == FLOAT and not here:
         if made.kind != FLOAT:
@@ -140,7 +140,7 @@ def converted(x: TracedArray, made: TracedArray, *, casts: bool) -> TracedArray:
     return x.trace.record("cast", (made,), {"dtype": here})
 
 
-def _common_dtype(trace: Trace) -> str:
+def common_dtype(trace: Trace) -> str:
     """The dtype of all inputs of floats, which constants take; empty if they have several."""
     inputs, _ = trace.recorded
     names = {one.dtype for one in inputs if one.dtype not in OWN}

@@ -6,6 +6,8 @@ beside a float, even beside a plain 2.0, becomes a float first.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,9 @@ from blockbuster.frontend.bits import SIGNS, of_bits
 from blockbuster.frontend.by_hand import BY_HAND, as_function
 from blockbuster.frontend.conditions import Condition, Ends
 from blockbuster.frontend.contractions import contracted
+from blockbuster.frontend.distances import Distance
 from blockbuster.frontend.functions.einsum import einsum_traced
+from blockbuster.frontend.in_place import common_dtype
 from blockbuster.frontend.integer_powers import integer_power
 from blockbuster.frontend.kinds import (
     FLOAT,
@@ -30,6 +34,7 @@ from blockbuster.frontend.kinds import (
     result_kind,
     scalar_kind,
 )
+from blockbuster.frontend.promotion import counts_as_input
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import Size
@@ -40,8 +45,8 @@ if TYPE_CHECKING:
 
 
 LOOKED_THROUGH = (
-    "abs", "add", "cast", "exp", "expand", "gt", "log", "log1p", "maximum", "minimum", "mul", "neg",
-    "sigmoid", "strided", "transpose", "where",
+    "abs", "add", "cast", "div", "erf", "exp", "expand", "gt", "log", "log1p", "maximum", "minimum",
+    "mul", "neg", "sigmoid", "strided", "transpose", "where",
 )  # fmt: skip
 """Operations that may be needless once what reads them is recorded as something else."""
 
@@ -149,31 +154,43 @@ def _of_masks(
     return None
 
 
-def mask_of_condition(
-    trace: Trace, array: Any, condition: Condition | TracedArray, ends: Ends
-) -> TracedArray:
-    """An array that holds a mask, computed from positions, or from truth values in memory: true
-    where the condition holds, and of floats the first of ``ends`` there and the second elsewhere.
+def from_positions(
+    trace: Trace, array: Any, given: Condition | Distance | TracedArray | float, ends: Ends
+) -> TracedArray | None:
+    """An array that holds a mask, a table or one number, computed from positions, or a mask from
+    truth values in memory: true where the condition holds, and of floats the first of ``ends``
+    there and the second elsewhere. None for a number in another dtype than the inputs have: cast,
+    it would be no number around what it is joined to.
     """
-    made = condition if not isinstance(condition, Condition) else _holds(trace, array, condition)
-    if str(array.dtype).endswith(TRUTH):
-        return made
     dtype = cast_dtype(array.dtype)
-    return trace.record("cast", (trace.record("where", (made, *ends)),), {"dtype": dtype})
+    if isinstance(given, float):
+        if dtype != common_dtype(trace):
+            return None
+        inside = [place >= 0 for place in _places(trace, array) if isinstance(place, TracedArray)]
+        return trace.record("where", (functools.reduce(operator.and_, inside), given, given))
+    if isinstance(given, Distance):
+        made = given.at(*_places(trace, array)[-2:])
+        if dtype in INTEGERS:
+            return counts_as_input(trace.integers(made, dtype))
+    else:
+        is_true: TracedArray = (
+            given.holds(*_places(trace, array)[-2:]) if isinstance(given, Condition) else given
+        )
+        if dtype == TRUTH:
+            return is_true
+        made = trace.record("where", (is_true, *ends))
+    return trace.record("cast", (made,), {"dtype": dtype})
 
 
-def _holds(trace: Trace, array: Any, condition: Condition) -> TracedArray:
-    """Where a condition on positions holds, in the shape of ``array``."""
+def _places(trace: Trace, array: Any) -> list[Any]:
+    """The positions along each axis of ``array``, of two at least: 0 along axes of one element."""
     shape = tuple(int(extent) for extent in array.shape)
-    key = object()  # dims of this mask alone
+    key = object()  # dims of this array alone
     axes = [trace.dims.derived(whole(n), key, at) for at, n in enumerate(shape)]
-    rank = len(axes)
-    places: list[Any] = [0, 0]
-    for at in range(max(rank - 2, 0), rank):
-        axis = axes[at]
+    places: list[Any] = [0] * max(2, len(axes))
+    for at, axis in enumerate(axes):
         if isinstance(axis, str):
             index = trace.record("arange", (), {"size": Size(axis)})
-            keys = tuple(slice(None) if one == at else None for one in range(rank))
-            places[at - rank] = index[keys]
-    made: TracedArray = condition.holds(*places)
-    return made
+            keys = tuple(slice(None) if one == at else None for one in range(len(axes)))
+            places[at - len(axes)] = index[keys]
+    return places

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from blockbuster.errors import message
 from blockbuster.frontend.memory import is_held
 from blockbuster.frontend.source import definition, trace_error, user_line
 from blockbuster.frontend.trees import Leaf, holds, taken_apart
@@ -15,18 +16,14 @@ _MANY = inspect.Parameter.VAR_POSITIONAL
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function that is traced.
-
-    Raises TraceError where Python knows none, as of most of torch's functions, written in C.
-    """
+    """The signature of a function. Raises TypeError if it has none that Python knows."""
     try:
         return inspect.signature(fn)
     except ValueError:
-        name = getattr(fn, "__name__", "fn")
-        raise trace_error(
-            f"Python does not know which arguments {name} takes: it is written in C",
-            hint="give a function of yours that calls it, such as lambda x: torch.relu(x)",
-        ) from None
+        name = getattr(fn, "__name__", "the function")
+        hint = f"write a function that calls it: lambda x: {name}(x)"
+        what = f"{name} does not say which arguments it takes"
+        raise TypeError(message(what, hint=hint)) from None
 
 
 def parameter_names(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:

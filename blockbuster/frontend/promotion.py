@@ -103,6 +103,13 @@ def _reads_an_input(x: TracedArray) -> bool:
     return reads(x.value)
 
 
+def counts_as_input(x: TracedArray) -> TracedArray:
+    """``x``, computed of positions in place of an array that the function holds."""
+    _reads_an_input(x)
+    x.trace.reading[x.value.node] = True
+    return x
+
+
 def _held(trace: Trace, op: str, numbers: Sequence[Any], number: Any) -> Any:
     """``number``; a Python int that the integers beside it do not hold wraps, or is refused."""
     wraps = op in WHOLE_NUMBERS or (op in PREDICATES and trace.of_tensors)

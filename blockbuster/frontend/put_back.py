@@ -81,13 +81,51 @@ def _slice(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
 
 
 def _strided(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
-    """The axis, with the elements of the slice at the positions that the slice takes."""
+    """The axis, with the elements of the slice at the positions that the slice takes.
+
+    If it takes one of every ``step`` elements of the axis, or of a slice of it, that is a column of
+    the axis reshaped to (..., step). If its last row is not whole, it is cut; that takes sizes that
+    are numbers. Else positions are computed.
+    """
     trace, axis, start, step = base.trace, params["axis"], params["start"], params["step"]
-    length, at = params["length"], _places(base, axis)
-    hit = _taken(base, at, axis, start, length, step)
+    length, extent = params["length"], trace.dims.length(base.axes[axis])
+    span, before = length * whole(step), (slice(None),) * axis
+    at, over = (trace.dims.normal(size).constant for size in (start, span - extent))
+    if at is not None and at < step and over == 0:
+        return _column(base, new, axis, int(at), step)
+    if trace.dims.is_not_negative(extent - start - span):
+        kept = {"axis": axis, "start": start, "length": span}
+        inner = _column(trace.record("slice", (base,), kept), new, axis, 0, step)
+        return _slice(base, inner, kept)
+    if at is not None and over is not None:
+        pads = [(0, 0)] * base.ndim
+        pads[axis] = (0, int(at + over))
+        longer = trace.spellings.numpy[np.pad].function(base, pads)
+        made: TracedArray = _strided(longer, new, params)[(*before, slice(0, int(-at - over)))]
+        return made
+    return _strided_by_positions(base, new, params)
+
+
+def _column(base: TracedArray, new: TracedArray, axis: int, at: int, step: int) -> TracedArray:
+    """``new`` in place of the column ``at`` of an axis that is rows of ``step`` elements."""
+    trace, before = base.trace, (slice(None),) * (axis + 1)
+    rows = base.reshape((*new.shape[: axis + 1], step, *new.shape[axis + 1 :]))
+    hit = trace.record("arange", (), {"size": whole(step).expr}) == at
+    hit = hit[(slice(None), *(None,) * (base.ndim - 1 - axis))]
+    made = trace.record("where", (hit, new[(*before, None)], rows))
+    kept: TracedArray = made.reshape(base.shape)
+    return kept
+
+
+def _strided_by_positions(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
+    """The same for sizes that are not known: a gather of the axis and what is new behind it."""
+    trace, axis, start, step = base.trace, params["axis"], params["start"], params["step"]
+    at = _places(base, axis)
+    hit = _taken(base, at, axis, start, params["length"], step)
     ours = trace.record("where", (hit, _behind(at, start), 0)) // step
-    which = trace.record("where", (hit, ours, at + _number(base, length)))
-    both = trace.record("concat", (new, base), {"axis": axis})
+    behind = ours + _number(base, trace.dims.length(base.axes[axis]))  # its length may be rounded
+    which = trace.record("where", (hit, behind, at))
+    both = trace.record("concat", (base, new), {"axis": axis})
     take = trace.spellings.numpy[np.take].function
     made: TracedArray = (
         take(both + 0, which, axis) != 0 if new.kind == MASK else take(both, which, axis)

@@ -27,7 +27,7 @@ from blockbuster.frontend.kinds import (
     scalar_kind,
 )
 from blockbuster.frontend.library_errors import of_stand_ins
-from blockbuster.frontend.masks import LOOKED_THROUGH, mask_of_condition, otherwise
+from blockbuster.frontend.masks import LOOKED_THROUGH, from_positions, otherwise
 from blockbuster.frontend.one_name import with_one_name
 from blockbuster.frontend.parameters import bound_to, parameter_names, result_of, stand_in
 from blockbuster.frontend.plain_folds import live, without_lost_dims
@@ -152,7 +152,7 @@ class Trace:
         self.in_numbers, self.for_cpu = in_numbers, for_cpu
         """True if entries of shapes that are known are plain numbers."""
         self._inputs: list[ArrayInput] = []
-        self.captures = Captures(roots or {}, self._held, partial(mask_of_condition, self))
+        self.captures = Captures(roots or {}, self._held, partial(from_positions, self))
         self._equations: list[Equation] = []
         self.dtypes: list[str] = []  # of the first equations: others were not asked for yet
         self.reading: list[bool] = []  # likewise: whether they read an input, or positions alone

@@ -55,7 +55,9 @@ def _named(error: OSError) -> str:
 
 def _run(argv: Sequence[str] | None) -> int:
     given = sys.argv[1:] if argv is None else argv
-    arguments = build_parser(given[0] if given else "").parse_args(given)
+    arguments, unknown = build_parser(given[0] if given else "").parse_known_args(given)
+    if unknown:  # with the usage of the command, not of all commands
+        arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         return int(arguments.run(arguments))
     except (BlockbusterError, ValueError, TypeError) as error:
@@ -94,5 +96,5 @@ def build_parser(asked: str) -> argparse.ArgumentParser:
             module = import_module(f"blockbuster.view.commands.{name.replace('-', '_')}")
             command.epilog = module.EXAMPLES
             module.add_arguments(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=module.run, refuse=command.error)
     return parser

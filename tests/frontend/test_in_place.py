@@ -309,3 +309,33 @@ def test_names_of_variables_that_change():
         return y
 
     assert [e.hint for e in bb.trace(function, x="M").equations] == ["y", "y"]
+
+
+@pytest.mark.parametrize(("key", "kind"), [
+    (slice(1, None, 2), "f"), (slice(2, 9, 3), "i"), (slice(0, None, 5), "?"), (slice(7, 8, 4), ""),
+])  # fmt: skip
+def test_elements_at_steps_are_set(key, kind):
+    """Columns of whole rows, of a slice, and of rows that end behind the array."""
+
+    def function(x):
+        y = x > 9 if kind == "?" else x + 0
+        y[:, key] = x[:, key] > 30 if kind == "?" else -x[:, key]
+        y[::3] = y[:1]
+        return y
+
+    x = np.arange(60).reshape(5, 12)
+    assert_as_eager(function, x.astype(float) if kind == "f" else x)
+    assert "custom" not in {e.op for e in bb.trace(function, x="5 12").equations}, "views"
+
+
+def test_elements_at_steps_of_sizes_that_are_not_known():
+    def function(x):
+        y = x * 2
+        y[::3] += 1
+        return y
+
+    program = bb.trace(function, x="M")
+    for size in range(1, 8):
+        x = np.arange(float(size))
+        (found,) = program.numpy({"x": x}).values()
+        np.testing.assert_array_equal(found, function(x))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import sympy
+import torch
 
 import blockbuster as bb
 from blockbuster.emit.tile.parse import parse_tiles
@@ -172,6 +173,8 @@ SAVED = (
 CALLS = (
     Tried("nest at most 200 deep", lambda: bb.jit(first_of)(nested(300)),
           lambda: bb.jit(first_of)(nested(20))),
+    Tried("lambda x: relu(x)", lambda: bb.jit(torch.relu)(torch.ones(3)),
+          lambda: bb.jit(lambda x: torch.relu(x))(torch.ones(3))),
     Tried("leave out one_kernel=True", lambda: bb.jit(sorted_rows, one_kernel=True)(np.eye(3)),
           lambda: bb.jit(sorted_rows)(np.eye(3))),
     Tried("a cast to one of float16", lambda: bb.emit(cast_to(np.float64), SIZES),

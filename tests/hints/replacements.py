@@ -118,6 +118,8 @@ REPLACED = (
     ("cosh", np.cosh, lambda x: (bb.exp(x) + bb.exp(-x)) / 2, X),
     ("arctanh", np.arctanh, lambda x: (bb.log1p(x) - bb.log1p(-x)) / 2, X / 4),
     ("arctan", np.arctan, custom(np.arctan), X),
+    ("arccos", lambda c: np.cos(np.arccos(c) + 0.5),
+     lambda c: c * np.cos(0.5) - bb.sqrt(1 - c * c) * np.sin(0.5), X / 4),
     ("cbrt", np.cbrt, lambda x: bb.sign(x) * bb.abs(x) ** (1 / 3), X),
     ("logaddexp2", np.logaddexp2, lambda x, y: bb.logaddexp(x * LOG2, y * LOG2) / LOG2, X, Y),
     ("sinc", np.sinc, lambda x: bb.where(x == 0, 1, bb.sin(np.pi * x) / (np.pi * x)), X),

@@ -6,6 +6,7 @@ import traceback
 from pathlib import Path
 
 import blockbuster
+from blockbuster import errors
 from blockbuster.errors import BlockbusterError
 from blockbuster.frontend.source import Refused
 
@@ -38,8 +39,8 @@ def _gives_a_hint(call, file):
 
 
 def lines_of(work, monkeypatch):
-    """Lines of the package that were running when ``work`` made its errors."""
-    seen = set()
+    """Lines of the package that were running when ``work`` made its errors, or their words."""
+    seen, words = set(), []
 
     def noted(self, *args):
         Exception.__init__(self, *args)
@@ -58,13 +59,21 @@ def lines_of(work, monkeypatch):
         first(self, reason, hint)
         note(sys._getframe(1))
 
-    first = Refused.__init__
+    def worded(what):
+        words.append((what, sys._getframe(2)))
+        return lines(what)
+
+    first, lines = Refused.__init__, errors.shown_lines
     with monkeypatch.context() as patched:
         patched.setattr(BlockbusterError, "__init__", noted, raising=False)
         patched.setattr(Refused, "__init__", refused)
+        patched.setattr(errors, "shown_lines", worded)
         try:
             work()
         except Exception as error:
+            for what, frame in words:
+                if what in str(error):
+                    add(frame.f_code.co_filename, frame.f_lineno)
             for frame, line in traceback.walk_tb(error.__traceback__):
                 add(frame.f_code.co_filename, line)
     return seen

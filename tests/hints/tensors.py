@@ -52,8 +52,20 @@ def set_in(made):
     return fn
 
 
+def first_row(dtype):
+    def fn(x):
+        y = x + 0
+        y[0] = x[1].astype(dtype) if dtype else x[1]
+        return y
+
+    return fn
+
+
 TOKENS = {"x": "5 3 8", "kv": "5 3 8"}
 SHAPES = (
+    traced("at least one window, of", lambda x: np.convolve(x, x[:0]),
+           lambda x: np.convolve(x, x[:1]), x="8"),
+    traced("make a new array, or cast it", first_row(np.float64), first_row(None)),
     traced("into 1 or more", lambda x: np.array_split(x, 0)[0],
            lambda x: np.array_split(x, 2)[0], x="4 N"),
     traced("it needs one", lambda x: np.hsplit(bb.sum(x), 1)[0], lambda x: np.hsplit(x, 1)[0],

@@ -5,11 +5,21 @@ from collections import Counter
 import pytest
 
 from blockbuster.errors import BlockbusterError
-from tests.hints import arrays, checks, graphs, kernels, programs, sizes, tensors, tools
+from tests.hints import (
+    arrays,
+    checks,
+    graphs,
+    kernels,
+    programs,
+    sizes,
+    surroundings,
+    tensors,
+    tools,
+)
 from tests.hints.sites import lines_of, sites
 from tests.hints.untried import UNTRIED
 
-MODULES = (sizes, arrays, tensors, graphs, kernels, checks, programs, tools)
+MODULES = (sizes, arrays, tensors, graphs, kernels, checks, programs, tools, surroundings)
 CASES = tuple(case for module in MODULES for case in module.CASES)
 
 

@@ -251,6 +251,14 @@ def test_every_command_has_help(capsys, command):
     assert "usage: blockbuster" in capsys.readouterr().out
 
 
+def test_an_unknown_argument_shows_the_usage_of_its_command(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["view", "steps.json", "--dims", "q=M D"])
+    said = capsys.readouterr().err
+    assert said.startswith("usage: blockbuster view [-h]")
+    assert "unrecognized arguments: --dims q=M D" in said
+
+
 def test_doctor_says_what_is_used(capsys):
     code, out, _ = run(capsys, "doctor")
     assert code == 0

@@ -27,6 +27,7 @@ _LENGTH = "how many elements the result has depends on values"
 _VALUES = "a traced array has no values"
 _MEMORY = "a traced array has no place in memory"
 _NAN = "NaN is left out"
+_INVERSE = "kernels have no inverse trigonometric functions"
 _ROTATION = (
     "write the real and the imaginary part: with a, b = x[..., 0::2], x[..., 1::2] a rotation is"
     " torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)"
@@ -62,7 +63,8 @@ REFUSED: tuple[Refusal, ...] = (
             "its steps in time come one after another, each a few kernels",
             "call nn.LSTMCell, nn.GRUCell or nn.RNNCell in a loop over the steps"),
     Refusal(("logcumsumexp",), "kernels scan sums, products and extrema, no logarithms of sums",
-            "m = bb.max(x, -1, True); bb.log(bb.cumsum(bb.exp(x - m), -1)) + m"),
+            "where elements lie within 80 of their maximum: m = bb.max(x, dim, True);"
+            " bb.log(bb.cumsum(bb.exp(x - m), dim)) + m"),
     Refusal(("nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile",
              "mode"), _ORDER, CUSTOM),
     Refusal(("searchsorted", "digitize", "bincount", "histogram", "histogram2d", "histogramdd",
@@ -94,8 +96,10 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal(("cosh",), "bb has no function for it", "use (bb.exp(x) + bb.exp(-x)) / 2"),
     Refusal(("arctanh", "atanh"), "bb has no function for it",
             "use (bb.log1p(x) - bb.log1p(-x)) / 2"),
-    Refusal(("arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "asin", "acos", "atan",
-             "atan2", "asinh", "acosh"), "kernels have no inverse trigonometric functions", CUSTOM),
+    Refusal(("arcsin", "arctan", "arctan2", "arcsinh", "arccosh", "asin", "atan", "atan2", "asinh",
+             "acosh"), _INVERSE, CUSTOM),
+    Refusal(("arccos", "acos"), _INVERSE,
+            f"cos(acos(c) + m) is c * cos(m) - sqrt(1 - c * c) * sin(m); {CUSTOM}"),
     Refusal(("cbrt",), "bb has no function for it", "use bb.sign(x) * bb.abs(x) ** (1 / 3)"),
     Refusal(("logaddexp2",), "bb has no function for it",
             "use bb.logaddexp(x * c, y * c) / c with c = math.log(2)"),
