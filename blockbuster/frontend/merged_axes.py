@@ -19,6 +19,7 @@ from blockbuster.frontend.merging import Apart, Merging, Pair
 from blockbuster.frontend.plain_folds import with_plain_folds
 from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation, Shape
 from blockbuster.frontend.reshaped_axes import with_own_axes
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Rule, in_order, size, whole
 from blockbuster.ir.types import Dim
@@ -40,6 +41,7 @@ class Merged:
     outputs: tuple[Groups, ...]
 
 
+@collection_paused()
 def merged(program: ArrayProgram, whole_inputs: Sequence[str] = ()) -> Merged | None:
     """The program with as few axes as its operators allow; None if nothing merges. Axes of
     ``whole_inputs``, arrays that must not be viewed, stay apart.
