@@ -33,10 +33,7 @@ class Alike:
     _keys: dict[int, Key] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def key(self, part: int) -> Key:
-        """What parts that are alike have in common, and no others.
-
-        Their units lie equally far apart, and so do the equations of these.
-        """
+        """Two parts have equal keys if they are alike: of equal units, equally far apart."""
         if part not in self._keys:
             self._keys[part] = self._key([*numbers_in(part)])
         return self._keys[part]
