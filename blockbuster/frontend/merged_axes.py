@@ -20,6 +20,7 @@ from blockbuster.frontend.plain_folds import with_plain_folds
 from blockbuster.frontend.program import ArrayOutput, ArrayProgram, Equation
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.reshaped_axes import with_own_axes
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.lengths import Length, Rule, in_order, size, whole
 from blockbuster.ir.types import Dim
 
@@ -40,6 +41,7 @@ class Merged:
     outputs: tuple[Groups, ...]
 
 
+@collection_paused()
 def merged(program: ArrayProgram, whole_inputs: Sequence[str] = ()) -> Merged | None:
     """The program with as few axes as its operators allow; None if nothing merges. Axes of
     ``whole_inputs``, arrays that must not be viewed, stay apart.
@@ -117,11 +119,12 @@ def _merges(
     """The program with one more pair merged, for each pair that merges: the last axes first, but
     those with a dim of ``sooner`` before all others.
     """
-    pairs = _pairs(found.program)
+    pairs, length_of = _pairs(found.program), lengths_of(found.program)
+    lengths = {dim: length_of(dim) for dim in found.program.dims}
     for pair in sorted(pairs, key=lambda pair: not any(dim in sooner for dim in pair)):
         if pair not in refused:
             try:
-                yield _with_pair(found, _named(found.program, *pair))
+                yield _with_pair(found, _named(lengths, *pair))
             except Apart:
                 refused[pair] = None
 
@@ -136,15 +139,17 @@ def _pairs(program: ArrayProgram) -> tuple[tuple[Dim, Dim], ...]:
     return tuple(found)
 
 
-def _named(program: ArrayProgram, first: Dim, second: Dim) -> Pair:
-    """A pair with the name of the merged dim: that of a dim that is as long, or a new one."""
-    length_of, dims = lengths_of(program), program.dims
-    length = length_of(first) * length_of(second)
-    for dim in dims:
-        if dim not in (first, second) and length_of(dim) == length:
+def _named(lengths: Mapping[Dim, Length], first: Dim, second: Dim) -> Pair:
+    """A pair with the name of the merged dim: that of a dim that is as long, or a new one.
+
+    ``lengths``: of all dims of the program.
+    """
+    length = lengths[first] * lengths[second]
+    for dim, other in lengths.items():
+        if dim not in (first, second) and other == length:
             return Pair(first, second, dim)
     name = f"{first}{second}"
-    while name in dims:
+    while name in lengths:
         name += "_"
     return Pair(first, second, name)
 

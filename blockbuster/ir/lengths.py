@@ -259,7 +259,7 @@ def _divided(term: tuple[Product, Fraction], by: tuple[Product, Fraction]) -> Le
 
 def number(share: Fraction) -> Length:
     """A plain number."""
-    return Length.of([((), share)])
+    return Length((((), share),) if share else ())
 
 
 def whole(count: int) -> Length:

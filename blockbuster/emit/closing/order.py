@@ -70,6 +70,8 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
     was made. Nests that have the same statements as there are in that form already: neither blocks
     nor warps make a difference to it.
     """
+    if before and _says_the_same(program, before):  # as of most moves: warps, stages
+        return program
     program = _first_alike(drop_unit_folds(program), before)
     if before and _says_the_same(program, before):
         return program

@@ -34,7 +34,7 @@ class Fingerprint:
     def text(self) -> str:
         """The program's text with numbers for names, in one line."""
         found = self._numbered
-        kept = NAME.sub(lambda word: found.get(word[0], word[0]), show_tiles(self.program))
+        kept = NAME.sub(lambda word: found.get(word[0], word[0]), self._shown)
         return " ".join(ACCESS.sub("", TILE.sub(r"t\1", kept)).split())
 
     @cached_property
@@ -58,6 +58,10 @@ class Fingerprint:
         return _renamed(schedule, {new: name for name, new in self.dims.items()})
 
     @cached_property
+    def _shown(self) -> str:
+        return show_tiles(self.program)
+
+    @cached_property
     def _numbered(self) -> Mapping[str, str]:
         """Numbers for arrays and dims: a0, a1, ... and d0, d1, ..."""
         program, dims = self.program, {*sized(self.program)}
@@ -65,7 +69,7 @@ class Fingerprint:
         arrays = {buffer.name for buffer in buffers} - dims
         found: dict[str, str] = {}
         count = {"a": 0, "d": 0}
-        for word in NAME.findall(show_tiles(program)):
+        for word in NAME.findall(self._shown):
             if word in found or not (word in dims or word in arrays):
                 continue
             kind = "d" if word in dims else "a"

@@ -18,6 +18,7 @@ from blockbuster.frontend.program import Equation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim
 from blockbuster.machines import CPU, Machine
+from blockbuster.selection.parts.alike import Alike, Key
 from blockbuster.selection.parts.operand_views import OPAQUE, PRODUCT, elements
 from blockbuster.selection.parts.units import Units, numbers_in
 from blockbuster.selection.priors import PRIORS
@@ -39,15 +40,21 @@ class Bounds:
     dtypes: Mapping[Value, str]
     machine: Machine
     any_work: bool = False
-    _known: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _weights: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[Key, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _weights: dict[Key, float] = field(default_factory=dict, init=False, repr=False, compare=False)
     _counts: dict[Value, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def least(self, part: int) -> float:
         """What no kernel of the part goes below."""
-        if part not in self._known:
-            self._known[part] = self._least(part, self.units.given(part))
-        return self._known[part]
+        key = self.alike.key(part)
+        if key not in self._known:
+            self._known[key] = self._least(part, self.units.given(part))
+        return self._known[key]
+
+    @cached_property
+    def alike(self) -> Alike:
+        """Which parts have the same bounds."""
+        return Alike(self.units, self.sizes, self.dtypes)
 
     def least_storing(self, part: int, stored: Sequence[int]) -> float:
         """As ``least``, of a kernel that writes the results of the equations ``stored`` alone."""
@@ -60,9 +67,10 @@ class Bounds:
         """
         if stored is not None:
             return self._weight(part, stored)
-        if part not in self._weights:
-            self._weights[part] = self._weight(part, self.units.given(part))
-        return self._weights[part]
+        key = self.alike.key(part)
+        if key not in self._weights:
+            self._weights[key] = self._weight(part, self.units.given(part))
+        return self._weights[key]
 
     def _weight(self, part: int, stored: Sequence[int]) -> float:
         units = self.units

@@ -21,6 +21,7 @@ from blockbuster.emit.tile.between import width
 from blockbuster.frontend.kinds import MOVES
 from blockbuster.frontend.program import Equation, Shape
 from blockbuster.ir.graph import Value
+from blockbuster.selection.parts.alike import Key
 from blockbuster.selection.parts.bounds import WHOLE_ROWS, Bounds
 from blockbuster.selection.parts.operand_views import PRODUCT, elements
 from blockbuster.selection.parts.units import Units, numbers_in
@@ -35,8 +36,11 @@ class Estimates:
 
     bounds: Bounds
     _kernels: dict[int, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
-    _busy: dict[int, float] = field(default_factory=dict, init=False, repr=False)
+    _busy: dict[Key, float] = field(default_factory=dict, init=False, repr=False)
     _kinds: dict[int, Kind] = field(default_factory=dict, init=False, repr=False)
+    _units: dict[int, list[tuple[int, float, float]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def units(self) -> Units:
@@ -162,17 +166,29 @@ class Estimates:
         return found * PRIORS.several_parts_factor if len(kernels) > 1 else found
 
     def _in_one_kernel(self, part: int, priced: Mapping[int, float]) -> float:
-        least, beyond = self.bounds.least, 0.0
-        for unit in (1 << number for number in numbers_in(part)):
+        beyond = 0.0
+        for unit, least, usual in self._alone(part):
             known = priced.get(unit, inf)
-            usual = (PRIORS.usual_over_bound - 1.0) * least(unit)
-            beyond += known - least(unit) if known < inf else usual
-        if part not in self._busy:
+            beyond += known - least if known < inf else usual
+        return self._busiest(part) + beyond
+
+    def _busiest(self, part: int) -> float:
+        """What one kernel takes that computes again what it has to."""
+        key = self.bounds.alike.key(part)
+        if key not in self._busy:
             times, programs = self.again(part), self.programs(part)
             work = self.bounds.work(part, times, programs)
             busy = self.bounds.launched(*work, self._reading(times))
-            self._busy[part] = max(least(part), busy)
-        return self._busy[part] + beyond
+            self._busy[key] = max(self.bounds.least(part), busy)
+        return self._busy[key]
+
+    def _alone(self, part: int) -> list[tuple[int, float, float]]:
+        """The units of a part: each with its bound, and with what it usually takes beyond that."""
+        if part not in self._units:
+            least = {1 << number: self.bounds.least(1 << number) for number in numbers_in(part)}
+            beyond = PRIORS.usual_over_bound - 1.0
+            self._units[part] = [(unit, known, beyond * known) for unit, known in least.items()]
+        return self._units[part]
 
     def _reading(self, times: Mapping[int, int]) -> float:
         """Seconds in which products read from the cache what they multiply, each time anew."""

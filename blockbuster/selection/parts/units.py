@@ -95,14 +95,14 @@ class Units:
 
     def given(self, part: int) -> tuple[int, ...]:
         """The equations of a part whose values other parts read, or outputs show."""
-        shown, own = self._shown, self.own(part)
+        shown, own = self.shown, self.own(part)
         return tuple(at for at in own if at in shown or self.crosses(Value(at), part))
 
     @cached_property
-    def _shown(self) -> frozenset[int]:
-        return frozenset(
-            base.node for output in self.program.outputs for base in self.bases[output.value]
-        )
+    def shown(self) -> frozenset[int]:
+        """The equations that outputs of the program show."""
+        bases = (self.bases[output.value] for output in self.program.outputs)
+        return frozenset(base.node for own in bases for base in own)
 
     def shown_by(self, part: int) -> list[ArrayOutput]:
         """The outputs of the program that ``part`` gives.

@@ -13,6 +13,7 @@ from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.target.targets import architecture, target_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.frontend import ArrayProgram
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine, built_in
@@ -125,6 +126,7 @@ class Family:
         divided = self._division.by_hand(sizes, self._machine, choose, consider)
         return self._planned(sizes, divided, False)
 
+    @collection_paused()
     def _considered(self, sizes: Sizes, one_kernel: bool) -> Divided:
         consider = self._consider(sizes, one_kernel)
         if one_kernel:
@@ -202,6 +204,7 @@ class Family:
             self._refused[best.key] = None
             self._divided(plan).fused[plan.files.index(file)].refuse(best, reason)
 
+    @collection_paused()
     def _plan(self, sizes: Sizes, chosen: Divided) -> Plan:
         found = iter(zip(chosen.fused, chosen.considered, strict=True))
         steps: list[File | Call] = []
