@@ -8,9 +8,14 @@ from typing import Any
 
 from blockbuster.compile import jit
 from blockbuster.errors import BlockbusterError
+from blockbuster.frontend.torch import is_tensor
 from blockbuster.torch_graphs.options import Options
 
 Tensor = Any
+
+
+MOST = 16
+"""A piece that was compiled for none of so many kinds of arguments is not tried again."""
 
 
 def compiled_piece(
@@ -18,8 +23,9 @@ def compiled_piece(
 ) -> Callable[..., tuple[Tensor, ...]]:
     """A function of the graph's inputs that gives its outputs, which have these dtypes.
 
-    It compiles when it is called. If ``jit`` refuses the piece, it runs eagerly from then on, and a
-    warning says why; with ``strict`` the error is raised.
+    It compiles when it is called. A call that ``jit`` refuses runs eagerly, as do later ones of its
+    kind, and a warning says why; with ``strict`` the error is raised. No call needs gradients:
+    those are other pieces.
     """
     import torch
 
@@ -28,20 +34,23 @@ def compiled_piece(
     eager.__name__ = name  # type: ignore[attr-defined]
     ours = jit(eager, **options.of_jit)
     told = options.report is None
-    refused = False
+    compiles = False
+    refused: dict[Any, None] = {}
 
+    @torch.no_grad()
     def piece(*given: Any) -> tuple[Tensor, ...]:
-        nonlocal refused, told
-        if refused:
+        nonlocal compiles, told
+        if refused and (_kind(given) in refused or (not compiles and len(refused) >= MOST)):
             return tuple(eager(*given))
         try:
             made = ours(*given)
         except (BlockbusterError, TypeError) as error:
             if options.strict:
                 raise
-            refused = True
+            refused[_kind(given)] = None
             options.warn(f"{name} runs eagerly: {error}")
             return tuple(eager(*given))
+        compiles = True
         if not told and options.report:
             told = True
             options.report(str(ours.report_for(*given)))
@@ -49,3 +58,8 @@ def compiled_piece(
 
     piece.__name__ = piece.__qualname__ = name
     return piece
+
+
+def _kind(given: Sequence[Any]) -> tuple[Any, ...]:
+    """What a refusal may depend on: the numbers, and the shapes, strides and dtypes of tensors."""
+    return tuple((x.shape, x.stride(), x.dtype) if is_tensor(x) else x for x in given)

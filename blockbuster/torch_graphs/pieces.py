@@ -43,7 +43,7 @@ class Piece:
 
 def divided(graph: Graph) -> list[Piece]:
     """The pieces of a graph, in its order. Sizes are no part of any: they are made when needed."""
-    calls = [*_calls(graph)]
+    calls = _drawn_first([*_calls(graph)])
     found: list[Piece] = []
     at = 0
     while at < len(calls):
@@ -64,6 +64,23 @@ def _calls(graph: Graph) -> Iterator[Node]:
     for node in graph.nodes:
         if node.op.startswith("call_") and not is_made_of_sizes(node) and not of_tuple(node):
             yield from _with_items(node)
+
+
+def _drawn_first(calls: Sequence[Node]) -> list[Node]:
+    """The nodes with random numbers of no tensor's in front, so that they part no piece.
+
+    Random numbers keep their order: those of a tensor, or of something unknown, end this.
+    """
+    early: list[Node] = []
+    for node in filter(_may_draw, calls):
+        if not is_aten(node.target) or not is_free(node):
+            break
+        early.append(node)
+    return [*early, *(node for node in calls if node not in early)]
+
+
+def _may_draw(node: Node) -> bool:
+    return "nondeterministic_seeded" in map(str, getattr(node.target, "tags", ()))
 
 
 def _with_items(node: Node) -> Iterator[Node]:
@@ -102,7 +119,7 @@ def _obstacle(node: Node, before: set[Node], first: Sequence[Any]) -> str | None
     try:
         target = translated(node)[0] if is_aten(node.target) else node.target
     except ValueError as error:
-        return str(error)
+        return "" if is_free(node) else str(error)
     found = tensors([node])
     if not found or len(found) != len([*parts(value_of(node))]):
         return "its result is no tensor"
