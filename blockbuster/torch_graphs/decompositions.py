@@ -37,11 +37,9 @@ def decompositions() -> dict[Any, Any]:
     table.update(known.get_decompositions([getattr(aten, name) for name in _WRITTEN_OUT]))
     table[aten._native_batch_norm_legit_no_training.default] = _with_known_statistics
     table[aten.native_dropout.default] = _dropped
-    table.update({operator: one_by_one for operator, one_by_one in _of_lists()})
-    for name in _KEPT:
-        for overload in getattr(aten, name).overloads():
-            table.pop(getattr(getattr(aten, name), overload), None)
-    return dict(table)
+    table.update(dict(_of_lists()))
+    kept = {f"aten::{name}" for name in _KEPT}
+    return {one: way for one, way in table.items() if one._schema.name.removesuffix("_") not in kept}
 
 
 def _of_lists() -> Iterator[tuple[Any, Callable[..., Any]]]:
@@ -52,13 +50,15 @@ def _of_lists() -> Iterator[tuple[Any, Callable[..., Any]]]:
     others = {
         "addcdiv": _with_value(aten.addcdiv), "addcmul": _with_value(aten.addcmul),
         "norm": lambda x, order=2, dtype=None: linalg.vector_norm(x, order, dtype=dtype),
+        "maximum": aten.clamp_min, "minimum": aten.clamp_max,  # these take numbers, too
         "zero": aten.zeros_like,
     }  # fmt: skip
     for name in _OF_LISTS:
         packet = getattr(aten, f"_foreach_{name}")
         for overload in packet.overloads():
             operator = getattr(packet, overload)
-            if not overload.endswith("out") and operator._schema.returns:
+            numbers_in_a_tensor = name in ("addcdiv", "addcmul") and overload == "Tensor"
+            if not (overload.endswith("out") or numbers_in_a_tensor):
                 yield operator, _one_by_one(others.get(name) or getattr(aten, name))
 
 

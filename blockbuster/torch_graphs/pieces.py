@@ -80,7 +80,10 @@ def _drawn_first(calls: Sequence[Node]) -> list[Node]:
 
 
 def _may_draw(node: Node) -> bool:
-    return "nondeterministic_seeded" in map(str, getattr(node.target, "tags", ()))
+    import torch
+
+    tags = getattr(node.target, "tags", None)
+    return not of_tuple(node) if tags is None else torch.Tag.nondeterministic_seeded in tags
 
 
 def _with_items(node: Node) -> Iterator[Node]:
