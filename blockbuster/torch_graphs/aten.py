@@ -97,7 +97,7 @@ def _set(x: Tensor, source: Tensor, key: Any) -> Tensor:
 
 
 def slice_gradient(
-    grad: Tensor, sizes: Sequence[Any], dim: int, start: Any, end: Any, step: int
+    grad: Tensor, sizes: Sequence[Any], dim: int, start: Any, _: Any, step: int
 ) -> Tensor:
     """``aten.slice_backward``: zeros between the elements, and around them."""
     dim, extent = dim % len(sizes), sizes[dim]
@@ -229,9 +229,10 @@ OTHERS: Mapping[str, Callable[..., Any]] = {
     "scalar_tensor": scalar, "embedding": looked_up, "convolution": convolution, "slice": sliced,
     "linalg_vector_norm": norm, "constant_pad_nd": padded, "copy": copied_into,
     "slice_backward": slice_gradient, "select_backward": select_gradient,
-    "diagonal_backward": diagonal_gradient, "slice_scatter": slice_set, "select_scatter": item_set, "scatter": scattered,
-    "scatter_add": scatter_added, "repeat": repeated, "empty_strided": unset,
-    "empty_permuted": unset, "new_empty": unset_like, "new_empty_strided": unset_like,
+    "diagonal_backward": diagonal_gradient, "slice_scatter": slice_set,
+    "select_scatter": item_set, "scatter": scattered, "scatter_add": scatter_added,
+    "repeat": repeated, "empty_strided": unset, "empty_permuted": unset,
+    "new_empty": unset_like, "new_empty_strided": unset_like,
 }  # fmt: skip
 
 _OF_MEMORY = ("layout", "memory_format", "pin_memory")

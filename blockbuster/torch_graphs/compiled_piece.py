@@ -24,8 +24,8 @@ def compiled_piece(
     """A function of the graph's inputs that gives its outputs, which have these dtypes.
 
     It compiles when it is called. A call that ``jit`` refuses runs eagerly, as do later ones of its
-    kind, and a warning says why; with ``strict`` the error is raised. No call needs gradients:
-    those are other pieces.
+    kind, and a warning says why; with ``strict`` the error is raised. Results have no gradients:
+    where these are needed, other pieces compute them.
     """
     import torch
 
@@ -37,13 +37,13 @@ def compiled_piece(
     compiles = False
     refused: dict[Any, None] = {}
 
-    @torch.no_grad()
     def piece(*given: Any) -> tuple[Tensor, ...]:
         nonlocal compiles, told
         if refused and (_kind(given) in refused or (not compiles and len(refused) >= MOST)):
             return tuple(eager(*given))
         try:
-            made = ours(*given)
+            with torch.no_grad():
+                made = ours(*given)
         except (BlockbusterError, TypeError) as error:
             if options.strict:
                 raise
@@ -53,7 +53,8 @@ def compiled_piece(
         compiles = True
         if not told and options.report:
             told = True
-            options.report(str(ours.report_for(*given)))
+            with torch.no_grad():
+                options.report(str(ours.report_for(*given)))
         return tuple([t if t.dtype is d else t.to(d) for t, d in zip(made, dtypes, strict=True)])
 
     piece.__name__ = piece.__qualname__ = name

@@ -38,8 +38,10 @@ def decompositions() -> dict[Any, Any]:
     table[aten._native_batch_norm_legit_no_training.default] = _with_known_statistics
     table[aten.native_dropout.default] = _dropped
     table.update(dict(_of_lists()))
-    kept = {f"aten::{name}" for name in _KEPT}
-    return {one: way for one, way in table.items() if one._schema.name.removesuffix("_") not in kept}
+    if hasattr(ops.prims, "fma"):  # dynamo writes addcmul_ so, once it is loaded
+        table[ops.prims.fma.default] = lambda one, other, added: one * other + added
+    kept = {f"aten::{name}{end}" for name in _KEPT for end in ("", "_")}
+    return {one: way for one, way in table.items() if one._schema.name not in kept}
 
 
 def _of_lists() -> Iterator[tuple[Any, Callable[..., Any]]]:
