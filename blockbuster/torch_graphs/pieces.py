@@ -1,7 +1,8 @@
 """Division of a captured graph: pieces that Blockbuster compiles, and nodes that run eagerly.
 
 A piece is a run of nodes in the graph's order, each of which can be traced after those before it.
-So nothing is reordered, and a node that is refused runs where it stood.
+So a node that is refused runs where it stood, and nothing is reordered but random numbers that need
+no tensor: they are drawn first.
 """
 
 from __future__ import annotations
