@@ -83,8 +83,9 @@ def _drawn_first(calls: Sequence[Node]) -> list[Node]:
 def _may_draw(node: Node) -> bool:
     import torch
 
-    tags = getattr(node.target, "tags", None)
-    return not of_tuple(node) if tags is None else torch.Tag.nondeterministic_seeded in tags
+    if not is_aten(node.target):
+        return not of_tuple(node)
+    return torch.Tag.nondeterministic_seeded in node.target.tags
 
 
 def _with_items(node: Node) -> Iterator[Node]:
