@@ -103,14 +103,23 @@ def _nests(program: ArrayProgram, equation: Equation) -> bool:
 
 
 def _renamed(program: ArrayProgram, old: Mapping[Dim, Dim]) -> ArrayProgram:
-    """The program with the old names of dims that did not merge."""
+    """The program with the old names of dims that did not merge. The size of such a dim is told
+    once more only where the dim of that name has merged.
+    """
     equations = tuple(
         replace(one, shape=tuple(old.get(a, a) if isinstance(a, str) else a for a in one.shape))
         for one in program.equations
     )
-    fixed = tuple(one for one in program.fixed_sizes if one[0] not in old)
-    rules = tuple(one for one in program.rules if one.dim not in old)
-    return replace(program, equations=equations, fixed_sizes=fixed, rules=rules)
+    told = program.dims
+    fixed = {old.get(d, d): n for d, n in program.fixed_sizes if old.get(d) not in told}
+    rules = {
+        replace(rule, dim=old.get(rule.dim, rule.dim)): None
+        for rule in program.rules
+        if old.get(rule.dim) not in told
+    }
+    return replace(
+        program, equations=equations, fixed_sizes=tuple(fixed.items()), rules=tuple(rules)
+    )
 
 
 def _merges(

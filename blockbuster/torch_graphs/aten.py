@@ -9,27 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from blockbuster.errors import TraceError
+from blockbuster.frontend.array import TracedArray
 from blockbuster.torch_graphs.attention import attention
 
 Tensor = Any
 Node = Any
 
 SAME = (
-    "abs", "add", "addmm", "amax", "amin", "any", "arange", "argmax", "argmin", "avg_pool2d",
-    "baddbmm", "bitwise_and", "bitwise_not", "bitwise_or", "bmm", "cat", "ceil", "clamp",
-    "clamp_max", "clamp_min", "clone", "cos", "cumsum", "detach", "div", "eq", "erf", "exp",
-    "expm1", "flip", "floor", "full", "full_like", "gather", "ge", "gelu", "gt", "isnan", "le",
-    "log", "log1p", "log2", "logical_and", "logical_not", "logical_or", "lt", "maximum", "mean",
-    "minimum", "mm", "mul", "ne", "neg", "ones_like", "permute", "pow", "prod", "reciprocal",
-    "relu", "remainder", "round", "rsqrt", "select", "sigmoid", "sign", "sin", "split",
-    "split_with_sizes", "sqrt", "squeeze", "stack", "sub", "sum", "t", "tanh", "topk", "transpose",
-    "tril", "triu", "unsqueeze", "var", "var_mean", "where", "zeros_like",
+    "abs", "add", "addcdiv", "addcmul", "addmm", "all", "amax", "amin", "any", "arange", "argmax",
+    "argmin", "avg_pool2d", "baddbmm", "bitwise_and", "bitwise_left_shift", "bitwise_not",
+    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm", "cat", "ceil", "clamp", "clamp_max",
+    "clamp_min", "clone", "cos", "cumprod", "cumsum", "detach", "diagonal", "div", "empty", "eq",
+    "erf", "exp", "exp2", "expm1", "flip", "floor", "full", "full_like", "gather", "ge", "gelu",
+    "gt", "hypot", "index_select", "isinf", "isnan", "le", "lerp", "log", "log10", "log1p", "log2",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "max", "maximum", "mean",
+    "min", "minimum", "mm", "mul", "ne", "neg", "ones_like", "permute", "pow", "prod",
+    "reciprocal", "relu", "remainder", "roll", "round", "rsqrt", "select", "sigmoid", "sign", "sin",
+    "sort", "split", "split_with_sizes", "sqrt", "squeeze", "stack", "sub", "sum", "t", "tan",
+    "tanh", "topk", "transpose", "tril", "triu", "trunc", "unsqueeze", "var", "var_mean", "where",
+    "zeros_like",
 )  # fmt: skip
 """Operators that a function of this name computes, as in ``torch.add``."""
 
 RENAMED = {
     "view": "reshape", "_unsafe_view": "reshape", "alias": "clone", "lift_fresh_copy": "clone",
-    "empty": "zeros", "repeat": "tile",
 }  # fmt: skip
 """Operators that a function of another name computes. A result that shares memory with an argument
 never leaves a piece, so here it may as well be a copy.
@@ -56,32 +60,135 @@ def log_softmax(x: Tensor, dim: int, to_float: bool) -> Tensor:
     return (x.float() if to_float else x).log_softmax(dim)
 
 
-def sliced(x: Tensor, *cut: Any, **named: Any) -> Tensor:
-    """``aten.slice``."""
-    return x[_cut(x, *cut, **named)]
+def sliced(
+    x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Tensor:
+    """``aten.slice``; a large ``end`` stands for none."""
+    return x[_sliced(x, dim, start, end, step)]
 
 
-def _cut(x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    """The index of a slice; a large ``end`` stands for none."""
+def _sliced(x: Tensor, dim: int, start: Any, end: Any, step: int) -> Any:
     cut = slice(start, None if isinstance(end, int) and end > 2**40 else end, step)
-    return (*(slice(None) for _ in range(dim % len(x.shape))), cut)
+    return _along(x, dim, cut)
 
 
-def overwritten(x: Tensor, part: Tensor, *cut: Any, **named: Any) -> Tensor:
-    """``aten.slice_scatter``: a copy with another part."""
-    made = part.new_zeros(x.shape) + x  # traced, also if only the part is
-    made[_cut(x, *cut, **named)] = part
-    return made
-
-
-def in_place_of(x: Tensor, values: Tensor, *_: Any) -> Tensor:
-    """``aten.copy``: other values with the shape and the dtype of ``x``."""
-    return values.to(x.dtype).expand(x.shape)
+def _along(x: Tensor, dim: int, key: Any) -> Any:
+    """What stands in brackets for ``key`` on one axis."""
+    return (*(slice(None) for _ in range(dim % len(x.shape))), key)
 
 
 def indexed(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """``aten.index``."""
     return x[tuple([slice(None) if one is None else one for one in indices])]
+
+
+def copied_into(x: Tensor, source: Tensor, *_: Any) -> Tensor:
+    """``aten.copy``: the source in the shape and dtype of ``x``."""
+    return source.expand(x.shape).to(x.dtype)
+
+
+def slice_set(
+    x: Tensor, source: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Tensor:
+    """``aten.slice_scatter``."""
+    return _set(x, source, _sliced(x, dim, start, end, step))
+
+
+def item_set(x: Tensor, source: Tensor, dim: int, index: int) -> Tensor:
+    """``aten.select_scatter``."""
+    return _set(x, source, _along(x, dim, index))
+
+
+def _set(x: Tensor, source: Tensor, key: Any) -> Tensor:
+    made = x.clone() if isinstance(x, TracedArray) else source.new_zeros(x.shape) + x
+    made[key] = source
+    return made
+
+
+def slice_gradient(
+    grad: Tensor, sizes: Sequence[Any], dim: int, start: Any, _: Any, step: int
+) -> Tensor:
+    """``aten.slice_backward``: zeros between the elements, and around them."""
+    dim, extent = dim % len(sizes), sizes[dim]
+    first = min(max(start + extent if start < 0 else start, 0), extent)
+    if step != 1:
+        apart = _padded_along(grad.unsqueeze(dim + 1), dim + 1, 0, step - 1)
+        grad = apart.flatten(dim, dim + 1)
+    made = _padded_along(grad, dim, first, max(extent - first - grad.shape[dim], 0))
+    return made if step == 1 else made[_along(made, dim, slice(extent))]
+
+
+def select_gradient(grad: Tensor, sizes: Sequence[Any], dim: int, index: int) -> Tensor:
+    """``aten.select_backward``: zeros around the elements."""
+    dim, index = dim % len(sizes), index % sizes[dim]
+    return _padded_along(grad.unsqueeze(dim), dim, index, sizes[dim] - 1 - index)
+
+
+def diagonal_gradient(
+    grad: Tensor, sizes: Sequence[Any], offset: int, dim: int, other: int
+) -> Tensor:
+    """``aten.diagonal_backward`` of a matrix."""
+    import torch
+
+    if len(sizes) != 2 or (offset, dim, other) != (0, 0, 1):
+        raise TraceError("it is the gradient of a diagonal of more axes, or beside the middle")
+    made = torch.diag_embed(grad)
+    for axis in (0, 1):
+        made = _padded_along(made, axis, 0, sizes[axis] - made.shape[axis])
+    return made
+
+
+def _padded_along(x: Tensor, dim: int, before: Any, behind: Any) -> Tensor:
+    """Zeros around the elements along one axis."""
+    return padded(x, [*[0, 0] * (len(x.shape) - 1 - dim), before, behind])
+
+
+def scattered(x: Tensor, dim: int, index: Tensor, source: Any) -> Tensor:
+    """``aten.scatter`` of one element a line, as losses need it backwards."""
+    import torch
+
+    at = _places(x, dim, index, source)
+    source = source if hasattr(source, "shape") else torch.full_like(x, source)
+    return torch.where(at, source, x)
+
+
+def scatter_added(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """``aten.scatter_add`` of one element a line."""
+    import torch
+
+    return x + torch.where(_places(x, dim, index, source), source, torch.zeros_like(x))
+
+
+def _places(x: Tensor, dim: int, index: Tensor, source: Any) -> Tensor:
+    """True where a scatter writes. Raises TraceError unless it writes once in each line."""
+    import torch
+
+    axes = len(x.shape)
+    dim %= max(axes, 1)
+    wanted = [1 if axis == dim else extent for axis, extent in enumerate(x.shape)]
+    if not axes or any([*one.shape] != wanted for one in (index, source) if hasattr(one, "shape")):
+        raise TraceError("it scatters several elements, and is not fused")
+    places = torch.arange(x.shape[dim], device=x.device)
+    return index == places[(slice(None), *[None] * (axes - 1 - dim))]
+
+
+def repeated(x: Tensor, repeats: Sequence[int]) -> Tensor:
+    """``aten.repeat``."""
+    return x.repeat(*repeats)
+
+
+def unset(size: Sequence[int], _: Any, *, dtype: Any = None, **named: Any) -> Tensor:
+    """``aten.empty_strided`` and ``aten.empty_permuted``."""
+    import torch
+
+    return torch.empty(size, dtype=dtype, **named)
+
+
+def unset_like(x: Tensor, size: Sequence[int], *_: Any, dtype: Any = None, **__: Any) -> Tensor:
+    """``aten.new_empty`` and ``aten.new_empty_strided``."""
+    import torch
+
+    return torch.empty(size, dtype=dtype or x.dtype, device=x.device)
 
 
 def norm(
@@ -130,21 +237,16 @@ OTHERS: Mapping[str, Callable[..., Any]] = {
     "_to_copy": copied, "expand": expanded, "_softmax": softmax, "_log_softmax": log_softmax,
     "scalar_tensor": scalar, "embedding": looked_up, "convolution": convolution, "slice": sliced,
     "linalg_vector_norm": norm, "constant_pad_nd": padded, "attention": attention,
-    "copy": in_place_of, "slice_scatter": overwritten, "index": indexed,
+    "copy": copied_into, "index": indexed,
+    "slice_backward": slice_gradient, "select_backward": select_gradient,
+    "diagonal_backward": diagonal_gradient, "slice_scatter": slice_set,
+    "select_scatter": item_set, "scatter": scattered, "scatter_add": scatter_added,
+    "repeat": repeated, "empty_strided": unset, "empty_permuted": unset,
+    "new_empty": unset_like, "new_empty_strided": unset_like,
 }  # fmt: skip
 
 _OF_MEMORY = ("layout", "memory_format", "pin_memory")
 """Arguments that change no element: results get their strides where they leave a piece."""
-
-_WRITTEN_OUT = (
-    "native_layer_norm", "native_group_norm", "elu", "leaky_relu", "hardtanh",
-    "_native_batch_norm_legit_functional",
-)  # fmt: skip
-"""Operators that are not translated, but whose decompositions are."""
-
-_KEPT = ("_scaled_dot_product_flash_attention_for_cpu", "embedding_dense_backward")
-"""Operators whose own kernels are better than what they are written in."""
-
 
 def is_aten(target: Any) -> bool:
     """True for the internal operators, and for ours that stands among them."""
@@ -168,29 +270,3 @@ def translated(node: Node) -> tuple[Any, dict[str, Any]]:
         known = RENAMED.get(name, name)
         return getattr(torch, known, None) or getattr(torch.nn.functional, known), kwargs
     raise ValueError("this internal operator of torch is not translated")
-
-
-def decompositions() -> dict[Any, Any]:
-    """How operators that are not translated are written in those that are."""
-    import torch._decomp as known
-    from torch import ops
-
-    aten = ops.aten
-    table = known.core_aten_decompositions()
-    table.update(known.get_decompositions([getattr(aten, name) for name in _WRITTEN_OUT]))
-    table[aten._native_batch_norm_legit_no_training.default] = _with_known_statistics
-    for name in _KEPT:
-        table.pop(getattr(aten, name).default, None)
-    return dict(table)
-
-
-def _with_known_statistics(
-    x: Tensor, weight: Any, bias: Any, mean: Tensor, variance: Tensor, _: float, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """A batch norm that is not trained: torch's own way writes it as one that changes its input."""
-    shape = [-1] + [1] * (x.dim() - 2)
-    factor = (variance + eps).rsqrt()
-    factor = factor if weight is None else factor * weight
-    made = (x - mean.view(shape)) * factor.view(shape)
-    made = made if bias is None else made + bias.view(shape)
-    return made.to(x.dtype), x.new_empty(0), x.new_empty(0)

@@ -16,10 +16,11 @@ from typing import Any
 
 from blockbuster.errors import TraceError, message, shown
 from blockbuster.frontend.functions.spelling import torch_name
-from blockbuster.torch_graphs.aten import decompositions, is_aten
+from blockbuster.torch_graphs.aten import is_aten
 from blockbuster.torch_graphs.attention import keep_attention
 from blockbuster.torch_graphs.compiled_piece import compiled_piece
 from blockbuster.torch_graphs.joins import leave_out_empty_parts
+from blockbuster.torch_graphs.decompositions import decompositions
 from blockbuster.torch_graphs.options import Options, options_of
 from blockbuster.torch_graphs.part import Part
 from blockbuster.torch_graphs.pieces import Piece, divided

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from blockbuster.torch_graphs.aten import is_aten, translated
@@ -13,6 +15,9 @@ Graph = Any
 
 _OF_SIZES = ("_operator", "builtins", "math")
 """Modules whose functions of sizes give sizes again."""
+
+
+_OF_LENGTHS = {"Add": operator.add, "Mul": operator.mul}
 
 
 class Part:
@@ -48,13 +53,9 @@ class Part:
         """The node inside for a size: an extent, a function of sizes, or a number that is given."""
         if node in self.inside:
             return self.inside[node]
-        text = str(value_of(node))
-        for array in () if text.isdigit() else self.inputs:
-            extents = getattr(value_of(array), "shape", ())
-            axis = next((at for at, extent in enumerate(extents) if str(extent) == text), None)
-            if axis is not None:
-                made = self.graph.call_method("size", (self.inside[array], axis))
-                return self.inside.setdefault(node, made)
+        made = self._of_extents(getattr(getattr(value_of(node), "node", None), "expr", None))
+        if made is not None:
+            return self.inside.setdefault(node, made)
         if node.op == "call_function" and node.target.__module__ in _OF_SIZES:
             args = mapped(node.args, self._size)
             if not self.numbers.isdisjoint(node.all_input_nodes):
@@ -62,6 +63,21 @@ class Part:
             return self.inside.setdefault(node, self.graph.call_function(node.target, args))
         self.numbers.add(node)
         return self._take(node)
+
+    def _of_extents(self, length: Any) -> Node | None:
+        """A node for a length, an expression of sympy's, of the extents of the inputs."""
+        for array in self.inputs if length is not None and not length.is_number else ():
+            extents = getattr(value_of(array), "shape", ())
+            for axis, extent in enumerate(extents):
+                if str(extent) == str(length):
+                    return self.graph.call_method("size", (self.inside[array], axis))
+        function = _OF_LENGTHS.get(type(length).__name__)
+        if function is None:
+            return None
+        parts = [int(one) if one.is_Integer else self._of_extents(one) for one in length.args]
+        if None in parts:
+            return None
+        return reduce(lambda one, other: self.graph.call_function(function, (one, other)), parts)
 
     def _add(self, node: Node) -> None:
         target, kwargs = node.target, dict(node.kwargs)

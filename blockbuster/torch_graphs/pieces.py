@@ -2,7 +2,8 @@
 
 A piece is a run of nodes in the graph's order, each of which can be traced after those before it.
 A node that is refused ends it, unless it reads nothing that the piece makes: then it runs in front.
-So the nodes that run eagerly keep their order, as random numbers need it.
+So the nodes that run eagerly keep their order, as random numbers need it. Random numbers that need
+no tensor are drawn first of all, so that they part no piece.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Piece:
 
 def divided(graph: Graph) -> list[Piece]:
     """The pieces of a graph, in its order. Sizes are no part of any: they are made when needed."""
-    left = [*_calls(graph)]
+    left = _drawn_first([*_calls(graph)])
     found: list[Piece] = []
     while left:
         count, reason = _longest(left)
@@ -84,6 +85,27 @@ def _calls(graph: Graph) -> Iterator[Node]:
             yield from _with_items(node)
 
 
+def _drawn_first(calls: Sequence[Node]) -> list[Node]:
+    """The nodes with random numbers of no tensor's in front, so that they part no piece.
+
+    Random numbers keep their order: those of a tensor, or of something unknown, end this.
+    """
+    early: list[Node] = []
+    for node in filter(_may_draw, calls):
+        if not is_aten(node.target) or not is_free(node):
+            break
+        early.append(node)
+    return [*early, *(node for node in calls if node not in early)]
+
+
+def _may_draw(node: Node) -> bool:
+    import torch
+
+    if not is_aten(node.target):
+        return not of_tuple(node)
+    return torch.Tag.nondeterministic_seeded in node.target.tags
+
+
 def _with_items(node: Node) -> Iterator[Node]:
     yield node
     for user in filter(of_tuple, node.users):
@@ -120,7 +142,7 @@ def _obstacle(node: Node, before: set[Node], first: Sequence[Any]) -> str | None
     try:
         target = translated(node)[0] if is_aten(node.target) else node.target
     except ValueError as error:
-        return str(error)
+        return "" if is_free(node) else str(error)
     found = tensors([node])
     if not found or len(found) != len([*parts(value_of(node))]):
         return "its result is no tensor"

@@ -188,6 +188,9 @@ MERGES = {
     "one head": (lambda x: bb.merge_heads(x), "A B 1 S E", "2111 -> 211"),
     "function beside": (lambda x, y: (x + x, rolled(y)), "A B C; D", "3 1 -> 3 1"),
     "indices of another": (lambda x: x * bb.arange(x.shape[2]), "A B C", "21 -> 21"),
+    "of a name that stays behind a reshape": (
+        lambda x: bb.reshape(x * 2, (4, 2, 6)).sum(1), "A=8 B=6", "2 -> 11",
+    ),
     "unread": (lambda x: (bb.softmax(x, 0), x * 2)[1], "A B C", "3 -> 3"),
 }  # fmt: skip
 """A function, its inputs, and how many axes each axis of its inputs and outputs stands for."""

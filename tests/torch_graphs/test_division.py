@@ -13,6 +13,7 @@ from blockbuster.torch_graphs.values import is_plain, is_view, layout_of
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 
 X = torch.arange(12.0).reshape(3, 4)
 
@@ -56,6 +57,32 @@ PIECES = [
 def test_pieces_are_runs_that_are_traced():
     for function, wanted in PIECES:
         assert pieces_of(function, X) == wanted
+
+
+def internal_pieces(function, mode):
+    graph = make_fx(function, tracing_mode=mode)(X).graph
+    return [[node.name for node in piece.nodes] for piece in divided(graph)]
+
+
+def test_random_numbers_of_no_tensor_part_no_piece():
+    def drawn(x):
+        return torch.bernoulli(torch.empty(3, 4), 0.5) * x
+
+    assert internal_pieces(lambda x: drawn(x.exp()) * 2, "fake") == [
+        ["bernoulli"], ["exp", "empty", "mul", "mul_1"],
+    ]  # fmt: skip
+    assert internal_pieces(lambda x: drawn(torch.rand_like(x)), "fake") == [
+        ["rand_like"], ["empty"], ["bernoulli"], ["mul"],
+    ]  # fmt: skip
+
+
+def test_sizes_follow_from_those_of_inputs():
+    def of_a_part(x):
+        rest = x[1:] * 2
+        return rest.reshape(rest.shape[0] * rest.shape[1]).exp()
+
+    (found,) = internal_pieces(of_a_part, "symbolic")
+    assert found[-1] == "exp"
 
 
 def test_items_follow_their_tuple():
