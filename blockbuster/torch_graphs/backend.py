@@ -18,6 +18,7 @@ from blockbuster.errors import TraceError, message, shown
 from blockbuster.frontend.functions.spelling import torch_name
 from blockbuster.torch_graphs.aten import decompositions, is_aten
 from blockbuster.torch_graphs.compiled_piece import compiled_piece
+from blockbuster.torch_graphs.in_place import out_of_place
 from blockbuster.torch_graphs.options import Options, options_of
 from blockbuster.torch_graphs.part import Part
 from blockbuster.torch_graphs.pieces import Piece, divided
@@ -39,6 +40,7 @@ def torch_backend(
     ``report`` is called with a text about each graph and each compiled piece.
     """
     known = options_of(options)
+    module = out_of_place(module)
     if is_plain(module.graph):
         return _compiled(module, known)
     from torch._dynamo.backends.common import aot_autograd

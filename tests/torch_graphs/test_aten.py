@@ -38,6 +38,7 @@ EXAMPLES = {
     "constant_pad_nd": (X, [1, 2], 0.5), "avg_pool2d": (BATCH, [2, 2], [1, 2]),
     "convolution": (X.reshape(1, 1, 3, 4), P[:2, :2].reshape(1, 1, 2, 2), None,
                     [1, 2], [1, 0], [1, 1], False, [0, 0], 1),
+    "max_pool2d_with_indices": (torch.arange(12.0).reshape(1, 3, 4), [2, 2], [1, 2]),  # x[i] is i
 }  # fmt: skip
 KEYWORDS = {"var_mean": {"correction": 0, "keepdim": True}, "_to_copy": {"dtype": torch.float64}}
 
@@ -50,8 +51,9 @@ def test_operators_are_what_torch_computes():
     for name, args in EXAMPLES.items():
         operator, named = getattr(torch.ops.aten, name), KEYWORDS.get(name, {})
         node = SimpleNamespace(
-            target=getattr(operator, operator.overloads()[0]), kwargs=named, all_input_nodes=[X]
-        )
+            target=getattr(operator, operator.overloads()[0]), kwargs=named, all_input_nodes=[X],
+            users=(),
+        )  # fmt: skip
         function, kwargs = translated(node)
         wanted = operator(*args, **named)
 
@@ -85,3 +87,8 @@ def test_others_are_refused():
         node = SimpleNamespace(target=target, kwargs={}, all_input_nodes=[X])
         with pytest.raises(ValueError, match="is not translated"):
             translated(node)
+
+    pool = torch.ops.aten.max_pool2d_with_indices.default
+    users = [SimpleNamespace(args=("the pool", at)) for at in (0, 1)]
+    with pytest.raises(ValueError, match="its indices are read"):
+        translated(SimpleNamespace(target=pool, kwargs={}, all_input_nodes=[X], users=users))

@@ -1,12 +1,14 @@
 """What of a captured graph is compiled, and which graphs only compute: without dynamo."""
 
 import importlib
+import operator
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import blockbuster as bb
+from blockbuster.torch_graphs.in_place import out_of_place
 from blockbuster.torch_graphs.pieces import divided
 from blockbuster.torch_graphs.values import is_plain, is_view, layout_of
 
@@ -81,6 +83,48 @@ CHANGE = (
 def test_graphs_that_only_compute():
     assert all(is_plain(captured(function, X).graph) for function in COMPUTE)
     assert not any(is_plain(captured(function, X).graph) for function in CHANGE)
+    weight = torch.ones(4, requires_grad=True)  # under no_grad, its views ask for gradients too
+    assert is_plain(captured(lambda x, w: x + w.expand(3, 4), X, weight).graph)
+
+
+def increased(y, x):
+    """``y += x``, which symbolic values have not."""
+    if isinstance(y, torch.fx.Proxy):
+        return y.tracer.create_proxy("call_function", operator.iadd, (y, x), {})
+    return operator.iadd(y, x)
+
+
+def images(x):
+    y = torch.nn.functional.relu(x * 2, inplace=True)
+    y = increased(y, x)
+    return torch.nn.functional.leaky_relu(y.view(2, 6).mul_(y.exp().view(2, 6)), 0.1, True)
+
+
+def seen_in_a_view(x):
+    y = x * 2
+    return y[0], y.add_(1)
+
+
+def changed_through_a_view(x):
+    y = x * 2
+    y[0].add_(1)
+    return y
+
+
+OF_ITS_OWN = (images, lambda x: torch.relu_(x * 2), lambda x: x.exp().t().clamp_(0, 1) + 1)
+OF_OTHERS = (
+    CHANGE[0], CHANGE[2], seen_in_a_view, changed_through_a_view, lambda x: x.exp().bernoulli_(),
+    lambda x: x.exp().unsqueeze_(0), lambda x: x.exp().split(2, 1)[0].add_(1),
+)  # fmt: skip
+
+
+def test_changes_of_values_that_a_graph_makes_are_none():
+    for function in OF_ITS_OWN:
+        module = captured(function, X)
+        found = out_of_place(module)
+        assert not is_plain(module.graph) and is_plain(found.graph)
+        torch.testing.assert_close(found(X), function(X))
+    assert not any(is_plain(out_of_place(captured(one, X)).graph) for one in OF_OTHERS)
 
 
 def test_views_and_layouts_are_told_by_their_memory():
