@@ -79,6 +79,7 @@ class _Rewriting:
 
         self.graph = torch.fx.Graph()
         self._made: dict[Node, Node] = {}
+        self._compiled: dict[Any, list[tuple[dict[str, Any], Any]]] = {}
         self._pieces = {node: piece for piece in pieces for node in piece.nodes}
         self._needed: dict[Node, None] = {}
         (output,) = captured.find_nodes(op="output")
@@ -114,13 +115,24 @@ class _Rewriting:
             self._made[node] = self.graph.node_copy(node, self._at_top)
         return self._made[node]
 
+    def _run_of(self, graph: Any, dtypes: Sequence[Any], options: Options, name: str) -> Any:
+        """What runs a piece: one for equal graphs, as of equal blocks of a model."""
+        code = graph.python_code("self")
+        known = self._compiled.setdefault((code.src, *dtypes), [])
+        for names, run in known:
+            if names == code.globals:
+                return run
+        run = compiled_piece(graph, dtypes, options, name)
+        known.append((code.globals, run))
+        return run
+
     def _call(self, piece: Piece, options: Options, name: str) -> None:
         wanted = [one for one in piece.nodes if one in self._needed and not is_free(one)]
         if not wanted:
             return
         part = Part(piece.nodes, wanted)
         fakes = [value_of(node) for node in wanted]
-        run = compiled_piece(part.graph, [fake.dtype for fake in fakes], options, name)
+        run = self._run_of(part.graph, [fake.dtype for fake in fakes], options, name)
         results = self.graph.call_function(run, tuple(map(self._at_top, part.inputs)))
         for at, (node, fake) in enumerate(zip(wanted, fakes, strict=True)):
             made = self.graph.call_function(operator.getitem, (results, at))

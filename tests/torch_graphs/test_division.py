@@ -69,6 +69,40 @@ def test_items_follow_their_tuple():
     assert names[0] == "exp split getitem"
 
 
+def test_windows_of_windows_begin_a_piece():
+    functional = torch.nn.functional
+    image, weight = torch.ones(1, 2, 8, 8), torch.ones(2, 2, 3, 3)
+
+    def branches(x, w):
+        y = functional.conv2d(x, w) + functional.conv2d(x * 2, w)
+        return functional.conv2d(y.relu(), w)
+
+    side_by_side = lambda x, w: functional.max_pool2d(functional.conv2d(x, w), 2)  # noqa: E731
+    both = [("conv2d mul conv2d_1 add relu", None), ("conv2d_2", None)]
+    assert pieces_of(branches, image, weight) == both
+    assert pieces_of(side_by_side, image, weight) == [("conv2d max_pool2d", None)]
+
+
+def test_equal_pieces_are_compiled_once(monkeypatch):
+    def blocks(x):
+        for _ in range(3):
+            x = (x.exp() * 2).sort(-1)[0]
+        return x.exp() * 3
+
+    made = []
+
+    def noted(graph, _dtypes, _options, name):
+        made.append(name)
+        module = torch.fx.GraphModule(torch.nn.Module(), graph)
+        return lambda *given: module(*given)
+
+    monkeypatch.setattr("blockbuster.torch_graphs.backend.compiled_piece", noted)
+    with pytest.warns(UserWarning, match="sort"):
+        found = bb.torch_backend(captured(blocks, X), [X])(X)
+    torch.testing.assert_close(found, blocks(X))
+    assert made == ["piece0", "piece9"]
+
+
 COMPUTE = (lambda x: x.exp() * 2, lambda x: x.t()[0].view(3, 1))
 CHANGE = (
     lambda x: x.add_(1),
@@ -122,7 +156,8 @@ def test_changes_of_values_that_a_graph_makes_are_none():
     for function in OF_ITS_OWN:
         module = captured(function, X)
         found = out_of_place(module)
-        assert not is_plain(module.graph) and is_plain(found.graph)
+        assert not is_plain(module.graph)
+        assert is_plain(found.graph)
         torch.testing.assert_close(found(X), function(X))
     assert not any(is_plain(out_of_place(captured(one, X)).graph) for one in OF_OTHERS)
 
