@@ -15,7 +15,14 @@ from typing import Any
 
 from blockbuster.errors import NOT_TAKEN
 from blockbuster.frontend.torch import is_tensor
-from blockbuster.torch_graphs.values import is_node, memories, on_copies, value_of, with_own_memory
+from blockbuster.torch_graphs.values import (
+    have_memories,
+    is_node,
+    memories,
+    on_copies,
+    value_of,
+    with_own_memory,
+)
 
 Node = Any
 Module = Any
@@ -28,9 +35,13 @@ probabilities.
 
 
 def out_of_place(module: Module) -> Module:
-    """The module without changes of values that it makes itself; other changes stay."""
+    """The module without changes of values that it makes itself; other changes stay, and so does a
+    module with tensors that have no memory to compare.
+    """
     import torch
 
+    if not have_memories(module.graph.nodes):
+        return module
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))
     nodes = [*graph.nodes]

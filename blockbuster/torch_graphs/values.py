@@ -203,5 +203,14 @@ def memories(nodes: Iterable[Node]) -> set[Any]:
     return _memories_of(tensors(nodes))
 
 
+def have_memories(nodes: Iterable[Node]) -> bool:
+    """False if some tensor at the nodes has no memory of its own: sparse ones, and vmap's."""
+    try:
+        memories(nodes)
+    except NOT_TAKEN:
+        return False
+    return True
+
+
 def _memories_of(fakes: Iterable[Any]) -> set[Any]:
     return {fake.untyped_storage()._cdata for fake in fakes}
