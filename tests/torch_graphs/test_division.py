@@ -160,6 +160,8 @@ def test_changes_of_values_that_a_graph_makes_are_none():
         assert not is_plain(module.graph)
         assert is_plain(found.graph)
         torch.testing.assert_close(found(X), function(X))
+    own = out_of_place(captured(OF_ITS_OWN[1], X)).graph
+    assert not any(map(is_view, own.nodes))  # a kernel computes it
     assert not any(is_plain(out_of_place(captured(one, X)).graph) for one in OF_OTHERS)
 
 
