@@ -233,6 +233,14 @@ def convolution(
     return getattr(functional, name)(x, weight, bias, stride, padding, *rest)
 
 
+def pooled(x: Tensor, *window: Any) -> tuple[Tensor, Tensor]:
+    """``aten.max_pool2d_with_indices``; in place of the indices, which nobody reads: the maxima."""
+    import torch
+
+    largest = torch.nn.functional.max_pool2d(x, *window)
+    return largest, largest
+
+
 OTHERS: Mapping[str, Callable[..., Any]] = {
     "_to_copy": copied, "expand": expanded, "_softmax": softmax, "_log_softmax": log_softmax,
     "scalar_tensor": scalar, "embedding": looked_up, "convolution": convolution, "slice": sliced,
@@ -243,6 +251,7 @@ OTHERS: Mapping[str, Callable[..., Any]] = {
     "select_scatter": item_set, "scatter": scattered, "scatter_add": scatter_added,
     "repeat": repeated, "empty_strided": unset, "empty_permuted": unset,
     "new_empty": unset_like, "new_empty_strided": unset_like,
+    "max_pool2d_with_indices": pooled,
 }  # fmt: skip
 
 _OF_MEMORY = ("layout", "memory_format", "pin_memory")
@@ -264,6 +273,8 @@ def translated(node: Node) -> tuple[Any, dict[str, Any]]:
     if node.all_input_nodes:
         kwargs.pop("device", None)  # that of the tensors, as of all in a piece
     name = node.target._schema.name.partition("::")[2]
+    if name == "max_pool2d_with_indices" and any(user.args[1] == 1 for user in node.users):
+        raise ValueError("its indices are read")
     if name in OTHERS:
         return OTHERS[name], kwargs
     if name in SAME or name in RENAMED:

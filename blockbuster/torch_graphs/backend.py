@@ -19,8 +19,9 @@ from blockbuster.frontend.functions.spelling import torch_name
 from blockbuster.torch_graphs.aten import is_aten
 from blockbuster.torch_graphs.attention import keep_attention
 from blockbuster.torch_graphs.compiled_piece import compiled_piece
-from blockbuster.torch_graphs.joins import leave_out_empty_parts
 from blockbuster.torch_graphs.decompositions import decompositions
+from blockbuster.torch_graphs.in_place import out_of_place
+from blockbuster.torch_graphs.joins import leave_out_empty_parts
 from blockbuster.torch_graphs.options import Options, options_of
 from blockbuster.torch_graphs.part import Part
 from blockbuster.torch_graphs.pieces import Piece, divided
@@ -42,6 +43,7 @@ def torch_backend(
     ``report`` is called with a text about each graph and each compiled piece.
     """
     known = options_of(options)
+    module = out_of_place(module)
     if is_plain(module.graph):
         return _compiled(module, known)
     keep_attention(module)
@@ -82,6 +84,7 @@ class _Rewriting:
 
         self.graph = torch.fx.Graph()
         self._made: dict[Node, Node] = {}
+        self._compiled: dict[Any, list[tuple[dict[str, Any], Any]]] = {}
         self._pieces = {node: piece for piece in pieces for node in piece.nodes}
         self._needed: dict[Node, None] = {}
         (output,) = captured.find_nodes(op="output")
@@ -117,13 +120,24 @@ class _Rewriting:
             self._made[node] = self.graph.node_copy(node, self._at_top)
         return self._made[node]
 
+    def _run_of(self, graph: Any, dtypes: Sequence[Any], options: Options, name: str) -> Any:
+        """What runs a piece: one for equal graphs, as of equal blocks of a model."""
+        code = graph.python_code("self")
+        known = self._compiled.setdefault((code.src, *dtypes), [])
+        for names, run in known:
+            if names == code.globals:
+                return run
+        run = compiled_piece(graph, dtypes, options, name)
+        known.append((code.globals, run))
+        return run
+
     def _call(self, piece: Piece, options: Options, name: str) -> None:
         wanted = [one for one in piece.nodes if one in self._needed and not is_free(one)]
         if not wanted:
             return
         part = Part(piece.nodes, wanted)
         fakes = [value_of(node) for node in wanted]
-        run = compiled_piece(part.graph, [fake.dtype for fake in fakes], options, name)
+        run = self._run_of(part.graph, [fake.dtype for fake in fakes], options, name)
         results = self.graph.call_function(run, tuple(map(self._at_top, part.inputs)))
         for at, (node, fake) in enumerate(zip(wanted, fakes, strict=True)):
             made = self.graph.call_function(operator.getitem, (results, at))

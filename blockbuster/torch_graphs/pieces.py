@@ -4,6 +4,10 @@ A piece is a run of nodes in the graph's order, each of which can be traced afte
 A node that is refused ends it, unless it reads nothing that the piece makes: then it runs in front.
 So the nodes that run eagerly keep their order, as random numbers need it. Random numbers that need
 no tensor are drawn first of all, so that they part no piece.
+
+A node that takes windows of windows, a convolution of a convolution, begins a piece: it reads an
+array. In one program the first would be made anew for all windows behind it, and a model's branches
+multiply their number.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from typing import Any
 from blockbuster.errors import NOT_TAKEN, BlockbusterError, TraceError
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.table import SPELLINGS
+from blockbuster.frontend.program import Equation
 from blockbuster.frontend.trace import trace_reader
 from blockbuster.torch_graphs.aten import is_aten, translated
 from blockbuster.torch_graphs.part import Part, mapped
@@ -51,15 +56,16 @@ def divided(graph: Graph) -> list[Piece]:
     while left:
         count, reason = _longest(left)
         run = tuple(left[:count])
-        if count < len(left) and not _reads_results(left[count], set(run)):
+        if reason is not None and not _reads_results(left[count], set(run)):
             found.append(Piece((left.pop(count),), reason))
             continue
         if all(map(is_free, run)) or not _takes_tensors(run):
             found += [Piece((node,), "") for node in run]
         else:
             found.append(Piece(run))
-        found += [Piece((node,), reason) for node in left[count : count + 1]]
-        left = left[count + 1 :]
+        left = left[count:]
+        if reason is not None:
+            found.append(Piece((left.pop(0),), reason))
     return found
 
 
@@ -116,9 +122,11 @@ def _takes_tensors(run: Sequence[Node]) -> bool:
     return any(tensors([one]) and one not in run for node in run for one in node.all_input_nodes)
 
 
-def _longest(nodes: Sequence[Node]) -> tuple[int, str]:
-    """How many of the first nodes can be traced one after the other, and why no more can."""
-    count, reason = len(nodes), ""
+def _longest(nodes: Sequence[Node]) -> tuple[int, str | None]:
+    """How many of the first nodes can be traced one after the other, and why the next one cannot;
+    None if there is no next one, or if it begins a piece.
+    """
+    count, reason = len(nodes), None
     before: set[Node] = set()
     for at, node in enumerate(nodes):
         obstacle = _obstacle(node, before, tensors(nodes[:1])[:1])
@@ -131,7 +139,7 @@ def _longest(nodes: Sequence[Node]) -> tuple[int, str]:
         if not numbers.isdisjoint(node.all_input_nodes):
             count, reason = at, "a number that it takes would be fixed in its kernel"
             break
-    reached, refused = _traced(nodes[:count]) if count else (0, "")
+    reached, refused = _traced(nodes[:count]) if count else (0, None)
     return (reached, refused) if reached < count else (count, reason)
 
 
@@ -160,8 +168,10 @@ def _obstacle(node: Node, before: set[Node], first: Sequence[Any]) -> str | None
     return None if makes_the_same else ""  # it may draw random numbers
 
 
-def _traced(nodes: Sequence[Node]) -> tuple[int, str]:
-    """How many of the nodes are traced before one is refused, and why it is."""
+def _traced(nodes: Sequence[Node]) -> tuple[int, str | None]:
+    """How many of the nodes are traced before one is refused, and why it is; None if all are, or if
+    the next one begins a piece.
+    """
     import torch
 
     part = Part(nodes)
@@ -173,14 +183,14 @@ def _traced(nodes: Sequence[Node]) -> tuple[int, str]:
         for at, one in enumerate(part.inputs):
             known[part.inside[one]] = arrays.get(f"x{at}", hint_of(value_of(one)))
         numbers = {part.inside[node]: at for at, node in enumerate(nodes)}
-        equations = 0
+        checked = _Checked()
         for node in part.graph.nodes:
             if node.op in ("placeholder", "output"):
                 continue
             reached = numbers.get(node, reached)
             known[node] = _called(node, known)
             if node in numbers:
-                equations = _checked(known[node], value_of(nodes[reached]), equations)
+                checked.next(known[node], value_of(nodes[reached]))
         return [*arrays.values()]  # what else is computed is not asked for
 
     examples = {
@@ -189,13 +199,15 @@ def _traced(nodes: Sequence[Node]) -> tuple[int, str]:
         for t in tensors([one])
     }
     if not examples:
-        return len(nodes), ""
+        return len(nodes), None
     for_cpu = all(t.device.type == "cpu" for t in examples.values())
     try:
         trace_reader(run, examples, {"": run}, one_class=True, for_cpu=for_cpu)
+    except _BeginsAnother:
+        return reached, None
     except (BlockbusterError, *NOT_TAKEN) as error:
         return reached, str(error).split("\n")[0]
-    return len(nodes), ""
+    return len(nodes), None
 
 
 def _called(node: Node, known: Mapping[Node, Any]) -> Any:
@@ -205,18 +217,45 @@ def _called(node: Node, known: Mapping[Node, Any]) -> Any:
     return node.target(*args, **kwargs)
 
 
-def _checked(made: Any, fake: Any, equations: int) -> int:
-    """The number of equations now, of which ``equations`` are older than ``made``.
+class _BeginsAnother(Exception):
+    """The node begins another piece."""
 
-    Raises TraceError if the value has other axes than at the capture, or if a function of whole
-    arrays makes it: eager torch has such functions on every device.
-    """
-    for one, wanted in zip(parts(made), parts(fake), strict=True):
-        if len(one.shape) != len(wanted.shape):
-            raise TraceError(f"it is traced with {len(one.shape)} axes, not {len(wanted.shape)}")
-        if isinstance(one, TracedArray):
-            recorded = one.trace.recorded[1]
-            if any(equation.op == "custom" for equation in recorded[equations:]):
-                raise TraceError("it runs on whole arrays, and is not fused")
-            equations = len(recorded)
-    return equations
+
+class _Checked:
+    """What was traced, node by node: ``next`` checks the equations that a node has added."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._of_windows = set[int]()
+        """The equations that are computed from windows: those that are side by side are none."""
+
+    def next(self, made: Any, fake: Any) -> None:
+        """Check the value of the next node, of which ``fake`` was captured.
+
+        Raises TraceError if the value has other axes than at the capture, or if a function of whole
+        arrays makes it: eager torch has such functions on every device. Raises _BeginsAnother if it
+        takes windows of what is computed from windows.
+        """
+        for one, wanted in zip(parts(made), parts(fake), strict=True):
+            if len(one.shape) != len(wanted.shape):
+                what = f"it is traced with {len(one.shape)} axes, not {len(wanted.shape)}"
+                raise TraceError(what)
+            if isinstance(one, TracedArray):
+                self._equations(one.trace.recorded[1])
+
+    def _equations(self, recorded: Sequence[Equation]) -> None:
+        new = range(self._count, len(recorded))
+        if any(recorded[at].op == "custom" for at in new):
+            raise TraceError("it runs on whole arrays, and is not fused")
+        before = set(self._of_windows)  # not those of the node itself: of rows, then of columns
+        for at in new:
+            read = {getattr(operand, "node", -1) for operand in recorded[at].operands}
+            if recorded[at].op == "windows":
+                if not read.isdisjoint(before):
+                    raise _BeginsAnother
+                self._of_windows.add(at)
+            if not read.isdisjoint(before):
+                before.add(at)
+            if not read.isdisjoint(self._of_windows):
+                self._of_windows.add(at)
+        self._count = len(recorded)

@@ -7,8 +7,8 @@ views share theirs. Captured graphs are dynamo's, of torch's functions, or of in
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from blockbuster.errors import NOT_TAKEN
@@ -71,7 +71,7 @@ def is_view(node: Node) -> bool:
     given = node.all_input_nodes
     if of_tuple(node):
         return is_view(given[0])
-    return not _memories([node]).isdisjoint(_memories(given))
+    return not memories([node]).isdisjoint(memories(given))
 
 
 def of_tuple(node: Node) -> bool:
@@ -147,33 +147,65 @@ def _only_computes(node: Node) -> bool:
         return False
     if any(torch.is_autocast_enabled(t.device.type) for t in found):
         return False
-    return not (calls and (any(t.requires_grad for t in found) or _writes(node)))
+    if not calls:
+        return True
+    graded = any(t.requires_grad for t in found) and not is_view(node)  # no kernel makes a view
+    return not (graded or _writes(node))
 
 
 def _writes(node: Node) -> bool:
-    """True if the node changes an argument: it is run on fake copies, whose changes are counted."""
+    """True if the node changes an argument, and if torch cannot tell."""
+    try:
+        return on_copies(node, node.target, node.args, node.kwargs)[0]
+    except NOT_TAKEN:
+        return True
+
+
+def on_copies(
+    node: Node, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[bool, Any]:
+    """Whether such a call in place of the node changes an argument, and its result, which is None
+    if it has the memory of one: it is run on fake copies, whose changes are counted.
+
+    Raises what the call raises, TypeError for tensors that are not fake.
+    """
     import torch
     from torch.utils._pytree import tree_leaves, tree_map
 
     given = node.all_input_nodes
-    fakes = tensors(given)
-    if not fakes:
-        return False
+    if not tensors(given):
+        return False, None
+    with _faked(tensors(given)):
+        copies = {one: tree_map(_copy, value_of(one)) for one in given}
+        args, kwargs = torch.fx.node.map_arg((args, kwargs), copies.__getitem__)
+        if node.op == "call_method":
+            made = getattr(args[0], target)(*args[1:], **kwargs)
+        else:
+            made = target(*args, **kwargs)
+    found = [t for t in tree_leaves(copies) if is_tensor(t)]
+    shared = not _memories_of(filter(is_tensor, parts(made))).isdisjoint(_memories_of(found))
+    changed = any(t._version or t.requires_grad for t in found)
+    return changed, None if shared else made
+
+
+@contextmanager
+def _faked(fakes: Sequence[Any]) -> Iterator[None]:
+    """New fake tensors of the kind of these, without guards and gradients."""
+    import torch
+
     mode = next((t.fake_mode for t in fakes if hasattr(t, "fake_mode")), None)
     if mode is None:
-        return True
+        raise TypeError("the tensors are not fake")
     guards = mode.shape_env.suppress_guards() if mode.shape_env else nullcontext()
     with mode, guards, torch.inference_mode(False), torch.no_grad():
-        copies = {one: tree_map(_copy, value_of(one)) for one in given}
-        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), copies.__getitem__)
-        try:
-            if node.op == "call_method":
-                getattr(args[0], node.target)(*args[1:], **kwargs)
-            else:
-                node.target(*args, **kwargs)
-        except NOT_TAKEN:
-            return True
-        return any(t._version for t in tree_leaves(copies) if is_tensor(t))
+        yield
+
+
+def with_own_memory(node: Node) -> None:
+    """From now on the node's tensor has a memory that no other node has."""
+    key = "example_value" if "example_value" in node.meta else "val"
+    with _faked(tensors([node])):
+        node.meta[key] = _copy(value_of(node))
 
 
 def _copy(value: Any) -> Any:
@@ -186,6 +218,19 @@ def _copy(value: Any) -> Any:
     return torch.empty_strided(value.shape, value.stride(), **form)
 
 
-def _memories(nodes: Iterable[Node]) -> set[Any]:
+def memories(nodes: Iterable[Node]) -> set[Any]:
     """The memories of the tensors at nodes, by what torch's C++ calls them."""
-    return {fake.untyped_storage()._cdata for fake in tensors(nodes)}
+    return _memories_of(tensors(nodes))
+
+
+def have_memories(nodes: Iterable[Node]) -> bool:
+    """False if some tensor at the nodes has no memory of its own: sparse ones, and vmap's."""
+    try:
+        memories(nodes)
+    except NOT_TAKEN:
+        return False
+    return True
+
+
+def _memories_of(fakes: Iterable[Any]) -> set[Any]:
+    return {fake.untyped_storage()._cdata for fake in fakes}

@@ -54,6 +54,7 @@ EXAMPLES = {
     "avg_pool2d": (BATCH, [2, 2], [1, 2]),
     "convolution": (X.reshape(1, 1, 3, 4), P[:2, :2].reshape(1, 1, 2, 2), None,
                     [1, 2], [1, 0], [1, 1], False, [0, 0], 1),
+    "max_pool2d_with_indices": (torch.arange(12.0).reshape(1, 3, 4), [2, 2], [1, 2]),  # x[i] is i
 }  # fmt: skip
 KEYWORDS = {
     "var": {"correction": 0, "keepdim": True}, "prod": {"keepdim": True},
@@ -80,7 +81,7 @@ def test_operators_are_what_torch_computes():
 def node_of(name, **kwargs):
     operator = getattr(torch.ops.aten, name)
     target = getattr(operator, operator.overloads()[0])
-    return SimpleNamespace(target=target, kwargs=kwargs, all_input_nodes=[X])
+    return SimpleNamespace(target=target, kwargs=kwargs, all_input_nodes=[X], users=())
 
 
 def test_gradients_of_slices_and_items():
@@ -127,3 +128,8 @@ def test_others_are_refused():
     for name in ("convolution_backward", "bernoulli"):
         with pytest.raises(ValueError, match="is not translated"):
             translated(node_of(name))
+
+    pool = torch.ops.aten.max_pool2d_with_indices.default
+    users = [SimpleNamespace(args=("the pool", at)) for at in (0, 1)]
+    with pytest.raises(ValueError, match="its indices are read"):
+        translated(SimpleNamespace(target=pool, kwargs={}, all_input_nodes=[X], users=users))

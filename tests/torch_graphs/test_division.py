@@ -1,12 +1,14 @@
 """What of a captured graph is compiled, and which graphs only compute: without dynamo."""
 
 import importlib
+import operator
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import blockbuster as bb
+from blockbuster.torch_graphs.in_place import out_of_place
 from blockbuster.torch_graphs.pieces import divided
 from blockbuster.torch_graphs.values import is_plain, is_view, layout_of
 
@@ -95,6 +97,40 @@ def test_items_follow_their_tuple():
     assert names[0] == "exp split getitem"
 
 
+def test_windows_of_windows_begin_a_piece():
+    functional = torch.nn.functional
+    image, weight = torch.ones(1, 2, 8, 8), torch.ones(2, 2, 3, 3)
+
+    def branches(x, w):
+        y = functional.conv2d(x, w) + functional.conv2d(x * 2, w)
+        return functional.conv2d(y.relu(), w)
+
+    side_by_side = lambda x, w: functional.max_pool2d(functional.conv2d(x, w), 2)  # noqa: E731
+    both = [("conv2d mul conv2d_1 add relu", None), ("conv2d_2", None)]
+    assert pieces_of(branches, image, weight) == both
+    assert pieces_of(side_by_side, image, weight) == [("conv2d max_pool2d", None)]
+
+
+def test_equal_pieces_are_compiled_once(monkeypatch):
+    def blocks(x):
+        for _ in range(2):
+            x = x.sin().sort(-1)[0]
+        return x.cos()
+
+    made = []
+
+    def noted(graph, _dtypes, _options, name):
+        made.append(name)
+        module = torch.fx.GraphModule(torch.nn.Module(), graph)
+        return lambda *given: module(*given)
+
+    monkeypatch.setattr("blockbuster.torch_graphs.backend.compiled_piece", noted)
+    with pytest.warns(UserWarning, match="sort"):
+        found = bb.torch_backend(captured(blocks, X), [X])(X)
+    torch.testing.assert_close(found, blocks(X))
+    assert made == ["piece0", "piece6"]
+
+
 COMPUTE = (lambda x: x.exp() * 2, lambda x: x.t()[0].view(3, 1))
 CHANGE = (
     lambda x: x.add_(1),
@@ -109,6 +145,52 @@ CHANGE = (
 def test_graphs_that_only_compute():
     assert all(is_plain(captured(function, X).graph) for function in COMPUTE)
     assert not any(is_plain(captured(function, X).graph) for function in CHANGE)
+    weight = torch.ones(4, requires_grad=True)  # under no_grad, its views ask for gradients too
+    assert is_plain(captured(lambda x, w: x + w.expand(3, 4), X, weight).graph)
+
+
+def increased(y, x):
+    """``y += x``, which symbolic values have not."""
+    if isinstance(y, torch.fx.Proxy):
+        return y.tracer.create_proxy("call_function", operator.iadd, (y, x), {})
+    return operator.iadd(y, x)
+
+
+def images(x):
+    y = torch.nn.functional.relu(x * 2, inplace=True)
+    y = increased(y, x)
+    return torch.nn.functional.leaky_relu(y.view(2, 6).mul_(y.exp().view(2, 6)), 0.1, True)
+
+
+def seen_in_a_view(x):
+    y = x * 2
+    return y[0], y.add_(1)
+
+
+def changed_through_a_view(x):
+    y = x * 2
+    y[0].add_(1)
+    return y
+
+
+OF_ITS_OWN = (images, lambda x: torch.relu_(x * 2), lambda x: x.exp().t().clamp_(0, 1) + 1)
+OF_OTHERS = (
+    CHANGE[0], CHANGE[2], CHANGE[5], seen_in_a_view, changed_through_a_view,
+    lambda x: x.exp().bernoulli_(), lambda x: x.exp().unsqueeze_(0),
+    lambda x: x.exp().split(2, 1)[0].add_(1),
+)  # fmt: skip
+
+
+def test_changes_of_values_that_a_graph_makes_are_none():
+    for function in OF_ITS_OWN:
+        module = captured(function, X)
+        found = out_of_place(module)
+        assert not is_plain(module.graph)
+        assert is_plain(found.graph)
+        torch.testing.assert_close(found(X), function(X))
+    own = out_of_place(captured(OF_ITS_OWN[1], X)).graph
+    assert not any(map(is_view, own.nodes))  # a kernel computes it
+    assert not any(is_plain(out_of_place(captured(one, X)).graph) for one in OF_OTHERS)
 
 
 def test_views_and_layouts_are_told_by_their_memory():
