@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.final_names import with_names
 from blockbuster.frontend.primitive_program import Primitives
 from blockbuster.frontend.primitives import Apply, Contract, Count, Primitive, Source
@@ -17,11 +18,12 @@ from blockbuster.ir.lengths import size
 from blockbuster.ir.types import Dim
 
 
-def with_one_name(program: ArrayProgram, apart: Primitives) -> ArrayProgram:
-    """The program with one name for dims that meet in its primitives, ``apart``.
+def with_one_name(program: ArrayProgram) -> tuple[ArrayProgram, Primitives]:
+    """The program with one name for dims that meet in its primitives, and these primitives.
 
     Arrays that are inputs are read with any dims, so their axes need not have the same name.
     """
+    apart = decompose(program)
     given = {dim for array in program.inputs for dim in array.shape}
     names: dict[Dim, Dim] = {}
     for pair in _met(apart):
@@ -31,7 +33,10 @@ def with_one_name(program: ArrayProgram, apart: Primitives) -> ArrayProgram:
         if one != other and same and other not in given:
             names = {dim: one if name == other else name for dim, name in names.items()}
             names[other] = one
-    return _renamed(program, names) if names else program
+    if not names:
+        return program, apart
+    program = _renamed(program, names)
+    return program, decompose(program)
 
 
 def _met(apart: Primitives) -> Iterator[tuple[Dim, Dim]]:

@@ -13,7 +13,6 @@ import numpy as np
 from blockbuster.errors import TraceError, a_kind
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.captured import Captures
-from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.final_names import hints_of, with_names
 from blockbuster.frontend.functions.table import SPELLINGS
@@ -128,10 +127,8 @@ def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any])
             raise
         raise told from None
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
-    traced = recording.finish(word, named_results(result))
-    apart = decompose(traced)
-    program = with_one_name(traced, apart)
-    vars(program)["apart"] = apart if program is traced else decompose(program)
+    program, apart = with_one_name(recording.finish(word, named_results(result)))
+    vars(program)["apart"] = apart
     return program
 
 

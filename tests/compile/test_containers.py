@@ -70,9 +70,9 @@ def traces(monkeypatch):
     module = sys.modules[bb.Jitted.__module__]
     trace_call = module.trace_call
 
-    def counted(fn, leaves):
+    def counted(fn, leaves, **named):
         found.append(fn)
-        return trace_call(fn, leaves)
+        return trace_call(fn, leaves, **named)
 
     monkeypatch.setattr(module, "trace_call", counted)
     return found

@@ -24,9 +24,9 @@ def test_each_size_is_right_and_few_are_traced_or_compiled(decoding, monkeypatch
     traced = []
     trace_call = jitted_module.trace_call
 
-    def counted(fn, found):
+    def counted(fn, found, **named):
         traced.append(fn)
-        return trace_call(fn, found)
+        return trace_call(fn, found, **named)
 
     monkeypatch.setattr(jitted_module, "trace_call", counted)
     for n in range(1, 600):

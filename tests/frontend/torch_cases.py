@@ -235,6 +235,10 @@ CASES: Mapping[str, list[Case]] = {
         Case(lambda x, a, b: torch.addbmm(x, a, b, beta=0.5, alpha=2),
              ((4, 6), (3, 4, 5), (3, 5, 6))),
     ],
+    "baddbmm": [
+        Case(lambda x, a, b: torch.baddbmm(x, a, b, beta=0.5) + x.baddbmm(batch1=a, batch2=b),
+             ((3, 4, 6), (3, 4, 5), (3, 5, 6))),
+    ],
     "addmv": [Case(lambda x, a, v: torch.addmv(x, a, v, alpha=2), ((4,), (4, 6), (6,)))],
     "addr": [Case(lambda x, u, v: x.addr(u, v, beta=0.5), ((4, 6), (4,), (6,)))],
     "mv": [Case(lambda a, v: a.mv(v) + torch.mv(a, v), ((4, 6), (6,)))],

@@ -155,12 +155,14 @@ class KnownBounds:
                 case Iota(target) if target in wanted and stmt.at:
                     self.known[target] = self._edge(stmt, loops)
                 case BlockOf(target, dim, value) if value in self.known:
-                    number = self.known[value]  # of an index: the block in which that lies
-                    blocks = np.floor(number.values / self.blocks[dim])
-                    self.known[target] = PerBlock(number.dims, blocks)
+                    self.known[target] = self._block_of(self.known[value], dim)
                 case Let(target, Pointwise(expr), args) if target in wanted:
                     if all(arg in self.known for arg in args):
                         self.known[target] = self._value(expr, [self.known[arg] for arg in args])
+
+    def _block_of(self, number: PerBlock, dim: Dim) -> PerBlock:
+        """The number of the block of ``dim`` in which an index lies."""
+        return PerBlock(number.dims, np.floor(number.values / self.blocks[dim]))
 
     def _value(self, expr: Expr, args: Sequence[PerBlock]) -> PerBlock:
         dims = merged(*args)
