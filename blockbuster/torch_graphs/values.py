@@ -165,7 +165,8 @@ def on_copies(
     node: Node, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[bool, Any]:
     """Whether such a call in place of the node changes an argument, and its result, which is None
-    if it has the memory of one: it is run on fake copies, whose changes are counted.
+    if it has the memory of one: it is run on fake copies, and its internal operators say what they
+    write. (Versions of fake tensors do not count what ``torch._foreach_add_`` changes.)
 
     Raises what the call raises, TypeError for tensors that are not fake.
     """
@@ -178,14 +179,39 @@ def on_copies(
     with _faked(tensors(given)):
         copies = {one: tree_map(_copy, value_of(one)) for one in given}
         args, kwargs = torch.fx.node.map_arg((args, kwargs), copies.__getitem__)
-        if node.op == "call_method":
-            made = getattr(args[0], target)(*args[1:], **kwargs)
-        else:
-            made = target(*args, **kwargs)
+        watch = _watch()
+        with watch:
+            if node.op == "call_method":
+                made = getattr(args[0], target)(*args[1:], **kwargs)
+            else:
+                made = target(*args, **kwargs)
     found = [t for t in tree_leaves(copies) if is_tensor(t)]
-    shared = not _memories_of(filter(is_tensor, parts(made))).isdisjoint(_memories_of(found))
-    changed = any(t._version or t.requires_grad for t in found)
+    held = _memories_of(found)
+    shared = not _memories_of(filter(is_tensor, parts(made))).isdisjoint(held)
+    changed = not held.isdisjoint(watch.written) or any(t.requires_grad for t in found)
     return changed, None if shared else made
+
+
+def _watch() -> Any:
+    """A mode of torch in which ``written`` are the memories that operators write."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    class Watch(TorchDispatchMode):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.written: set[Any] = set()
+
+        def __torch_dispatch__(self, func: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+            known = func._schema.arguments
+            named = dict(zip((one.name for one in known), args, strict=False)) | (kwargs or {})
+            for one in known:
+                if one.alias_info is not None and one.alias_info.is_write:
+                    leaves = tree_leaves(named.get(one.name))
+                    self.written |= _memories_of(filter(is_tensor, leaves))
+            return func(*args, **(kwargs or {}))
+
+    return Watch()
 
 
 @contextmanager
