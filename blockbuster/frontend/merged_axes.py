@@ -117,8 +117,21 @@ def _renamed(program: ArrayProgram, old: Mapping[Dim, Dim]) -> ArrayProgram:
         for rule in program.rules
         if old.get(rule.dim) not in told
     }
+    return _without_lost_sizes(
+        replace(program, equations=equations, fixed_sizes=tuple(fixed.items()), rules=tuple(rules))
+    )
+
+
+def _without_lost_sizes(program: ArrayProgram) -> ArrayProgram:
+    """The program without the sizes of dims that no array has any more: only what nobody reads had
+    them, and what is known of such sizes is not known of the dims that merged.
+    """
+    live = {*program.dims, *(dim for one in program.equations for dim in one.dims_read)}
+    live.update(d for rule in program.rules if rule.dim in live for d in rule.length.dims)
     return replace(
-        program, equations=equations, fixed_sizes=tuple(fixed.items()), rules=tuple(rules)
+        program,
+        fixed_sizes=tuple(one for one in program.fixed_sizes if one[0] in live),
+        rules=tuple(rule for rule in program.rules if rule.dim in live),
     )
 
 

@@ -100,7 +100,8 @@ def item_set(x: Tensor, source: Tensor, dim: int, index: int) -> Tensor:
 
 
 def _set(x: Tensor, source: Tensor, key: Any) -> Tensor:
-    made = x.clone() if isinstance(x, TracedArray) else source.new_zeros(x.shape) + x
+    traced = isinstance(x, TracedArray)  # else, as a buffer of zeros, it cannot take what is traced
+    made = x.clone() if traced else source.new_zeros(x.shape) + x
     made[key] = source
     return made
 
@@ -256,6 +257,7 @@ OTHERS: Mapping[str, Callable[..., Any]] = {
 
 _OF_MEMORY = ("layout", "memory_format", "pin_memory")
 """Arguments that change no element: results get their strides where they leave a piece."""
+
 
 def is_aten(target: Any) -> bool:
     """True for the internal operators, and for ours that stands among them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blockbuster.torch_graphs.values import is_node, tensors
+from blockbuster.torch_graphs.values import hint_of, is_node, tensors
 
 Node = Any
 Graph = Any
@@ -33,4 +33,6 @@ def leave_out_empty_parts(graph: Graph) -> None:
 
 def _is_empty_like(one: Any, node: Node) -> bool:
     (made,) = tensors([node])
-    return is_node(one) and any(t.shape == (0,) and t.dtype == made.dtype for t in tensors([one]))
+    return is_node(one) and any(
+        [*map(hint_of, t.shape)] == [0] and t.dtype == made.dtype for t in tensors([one])
+    )

@@ -16,8 +16,8 @@ Graph = Any
 _OF_SIZES = ("_operator", "builtins", "math")
 """Modules whose functions of sizes give sizes again."""
 
-
 _OF_LENGTHS = {"Add": operator.add, "Mul": operator.mul}
+"""What computes a length of torch's from its parts, by SymPy's name."""
 
 
 class Part:

@@ -222,8 +222,10 @@ def _faked(fakes: Sequence[Any]) -> Iterator[None]:
     mode = next((t.fake_mode for t in fakes if hasattr(t, "fake_mode")), None)
     if mode is None:
         raise TypeError("the tensors are not fake")
-    guards = mode.shape_env.suppress_guards() if mode.shape_env else nullcontext()
-    with mode, guards, torch.inference_mode(False), torch.no_grad():
+    env = mode.shape_env
+    guards = env.suppress_guards() if env else nullcontext()
+    sizes = env.ignore_fresh_unbacked_symbols() if env else nullcontext()  # they are in no graph
+    with mode, guards, sizes, torch.inference_mode(False), torch.no_grad():
         yield
 
 

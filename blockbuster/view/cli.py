@@ -97,4 +97,5 @@ def build_parser(asked: str) -> argparse.ArgumentParser:
             command.epilog = module.EXAMPLES
             module.add_arguments(command)
             command.set_defaults(run=module.run, refuse=command.error)
+    parser.set_defaults(refuse=parser.error)  # until the command that is asked for has its own
     return parser

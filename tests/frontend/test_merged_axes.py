@@ -317,6 +317,17 @@ def test_fixed_sizes_multiply():
     assert found.program.sizes == {"BC": 15}
 
 
+def test_sizes_that_nobody_reads_do_not_stay():
+    x = np.arange(72.0).reshape(6, 4, 3)
+
+    def function(x):
+        x.reshape(3, 3, 8)  # nobody reads it
+        return x.reshape(3, 2, 12), x * 2
+
+    for found, wanted in zip(bb.jit(function)(x), function(x), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_a_name_that_is_taken():
     found = merged(bb.trace(lambda x, y: (bb.softmax(x, 0), y), x="A B C", y="BC"))
 

@@ -136,6 +136,16 @@ def test_pieces_are_refused_when_they_run_too(monkeypatch):
         run(compiled(torch.sin, strict=True)[0], X)
 
 
+def test_sizes_that_depend_on_elements_are_made_eagerly():
+    y = torch.ones(3)
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        for function in (
+            lambda x: (x > 0).nonzero() * 2,
+            lambda x: torch.cat([x[x > 0].reshape(-1), y]) * 2,
+        ):
+            assert_same(compiled(function)[0](X), function(X))
+
+
 def test_numbers_that_change_compile_no_kernel_each():
     ours, told = compiled(lambda x, by: (x.exp() * by).sin())
     with torch.no_grad():

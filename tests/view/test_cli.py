@@ -252,11 +252,15 @@ def test_every_command_has_help(capsys, command):
 
 
 def test_an_unknown_argument_shows_the_usage_of_its_command(capsys):
-    with pytest.raises(SystemExit, match="2"):
-        main(["view", "steps.json", "--dims", "q=M D"])
-    said = capsys.readouterr().err
-    assert said.startswith("usage: blockbuster view [-h]")
-    assert "unrecognized arguments: --dims q=M D" in said
+    for given, usage, unknown in (
+        (["view", "steps.json", "--dims", "q=M D"], "view [-h]", "--dims q=M D"),
+        (["--json", "view", "steps.json"], "[-h] COMMAND", "--json steps.json"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main(given)
+        said = capsys.readouterr().err
+        assert said.startswith(f"usage: blockbuster {usage}")
+        assert f"unrecognized arguments: {unknown}" in said
 
 
 def test_doctor_says_what_is_used(capsys):

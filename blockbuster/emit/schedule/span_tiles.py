@@ -177,7 +177,8 @@ class SpanWriter:
         lets = extreme_in_block(
             self.formulas, bound.formula, reduction, unknown, self.names, self.origin
         )
-        return [self._add(let) for let in lets][-1]
+        self.made += lets
+        return lets[-1].target
 
     def _block_of(self, position: Tile) -> Tile:
         return self._add(BlockOf(self._tile(), self.dim, position, self.origin))

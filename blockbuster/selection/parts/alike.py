@@ -77,7 +77,8 @@ class Alike:
             )
             value = Value(at)
             readers = units.readers.get(value, 0) >> number
-            return program.equations[at].op, told(value), read, readers, at in units.shown
+            one = program.equations[at]
+            return one.op, one.params, told(value), read, readers, at in units.shown
 
         return tuple(map(equation, own))
 

@@ -19,7 +19,7 @@ from blockbuster.emit.tile.result_dtypes import FLOAT, folded_dtype
 from blockbuster.emit.tile.workarounds import CANCELS, FROM_ZERO, ROUNDED
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS
 from blockbuster.ir.expr import Arg, Call, Const, Expr
-from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Scan, Transpose
+from blockbuster.ir.ops import COMBINE, Cast, Functional, Op, Pointwise, Relabel, Scan, Transpose
 from blockbuster.ir.types import Dim
 
 Lanes = tuple[Dim, ...]
@@ -27,7 +27,6 @@ EXACT, SPLIT = "ieee", "tf32x3"
 """How Triton makes a dot of float32: on vector units, or of three products on matrix units."""
 
 _SCANNED = {"+": "_sum", "prod": "_product", "max": "_maximum", "min": "_minimum"}
-_FOLDS = {"+": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class OpPrinter:
 
     def fold(self, monoid: str, left: Text, right: Text) -> Text:
         """Two partial results combined."""
-        return self.scalars.text(Call(_FOLDS[monoid], (Arg(0), Arg(1))), [left, right])
+        return self.scalars.text(Call(COMBINE[monoid], (Arg(0), Arg(1))), [left, right])
 
     def fold_apart(self, why: str) -> Callable[[str, Text, Text], Text]:
         """The fold of partial results that works around a compiler's fault (workarounds.py)."""
@@ -105,7 +104,7 @@ class OpPrinter:
         """
         if monoid == "prod":
             return Text(f"tl.fma({left.text}, {as_float(right).text}, -0.0)")
-        fn, again = _FOLDS[monoid], Const(0.0) if monoid == "+" else Arg(0)
+        fn, again = COMBINE[monoid], Const(0.0) if monoid == "+" else Arg(0)
         twice = Call(fn, (Call(fn, (Arg(0), Arg(1))), again))
         return self.scalars.text(twice, [left, right])
 
