@@ -96,11 +96,11 @@ def _drawn_first(calls: Sequence[Node]) -> list[Node]:
 
     Random numbers keep their order: those of a tensor, or of something unknown, end this.
     """
-    early: list[Node] = []
+    early: dict[Node, None] = {}
     for node in filter(_may_draw, calls):
         if not is_aten(node.target) or not is_free(node):
             break
-        early.append(node)
+        early[node] = None
     return [*early, *(node for node in calls if node not in early)]
 
 

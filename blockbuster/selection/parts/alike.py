@@ -3,8 +3,9 @@
     layer 1:  h = x @ w1    y = relu(h) + x          {0, 1} and {2, 3} are alike: bounds and
     layer 2:  i = y @ w2    z = relu(i) + y          estimates of one are those of the other
 
-Only what bounds and estimates read of a part counts: operators, the extents and dtypes of what they
-read and give, which of them read one another or the same input, and which units read the results.
+Only what bounds and estimates may read of a part counts: operators with their numbers, the extents
+and dtypes of what they read and give, which of them read one another or the same input, and which
+units read the results.
 """
 
 from __future__ import annotations
