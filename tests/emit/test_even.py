@@ -47,6 +47,26 @@ def test_full_blocks_need_none_of_it():
     assert "EVEN" not in rows_of(1024).source
 
 
+@pytest.mark.parametrize(("n", "own"), [(16384, 8), (16383, 1), (16382, 2), (16380, 4)])
+def test_lanes_of_a_single_row_take_as_many_neighbours_as_a_mask_leaves_together(n, own):
+    """Lanes that are masked one by one take neighbours: a warp asks for whole lines."""
+    schedule = "block N 4096\nwarps 4\n"
+    kernel = kernel_of(lambda x: x / (1 + bb.abs(x)), dict(N=n), schedule, x="N")
+    compiled, _ = compiled_entry(module_of(kernel).KERNELS[0], target_of("sm_90"))
+
+    assert f"sizePerThread = [{own}]" in compiled.asm["ttgir"]
+    assert ("max_contiguous" in kernel.source) == (n % 4096 > 0)
+
+
+def test_tiles_of_rows_and_columns_say_nothing_of_neighbours():
+    """Which of their axes is innermost is told by what lies side by side."""
+    schedule = "block M 4, N 512\nwarps 4\n"
+    kernel = kernel_of(lambda x: x / (1 + bb.abs(x)), dict(M=64, N=1001), schedule, x="M N")
+
+    assert "EVEN_N" in kernel.source
+    assert "max_contiguous" not in kernel.source
+
+
 def test_rows_along_several_dims_are_told_apart():
     text = "block M 16, K 32, N 32\nwarps 4\n"
     sizes = dict(M=64, K=1000, N=1001)

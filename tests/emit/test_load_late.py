@@ -61,6 +61,50 @@ def test_what_the_loop_does_not_need_goes_behind_it():
     assert prove_tiles(program(), made, trials=3).equal
 
 
+def masked(term):
+    """A product with a mask of rows and columns; ``term``: what its loop adds."""
+    return parse_tiles(f"""
+tiles {{
+  dots in f32
+  inputs X: f32[M, K], W: f32[N, K]
+  outputs Y: f32[M, N]
+  nest 1 {{
+    grid M, N warps 4
+    t1: int[M] = index M
+    t2: int[N] = index N
+    t3: bool[M, N] = t1 <= t2
+    t4: bool[M, N] = not(t3)
+    t5: f32[M, N] = init +
+    for K {{
+      t6: f32[M, K] = load X[M, K]
+      t7: f32[N, K] = load W[N, K]
+      t8: f32[M, N] = dot(t6, t7)
+      t9: f32[M, N] = {term}
+      t5 += t9
+    }}
+    t10: f32[M, N] = where(t4, t5, 0)
+    store Y[M, N] = t10
+  }}
+}}
+""")
+
+
+def test_a_mask_of_rows_and_columns_is_made_behind_the_loop():
+    made = load_late.load_late(masked("t8 + t8"))
+    verify_tiles(made)
+
+    assert names(made) == ["t1", "t2", "t5", "For", "t3", "t4", "t10", "Store"]
+    assert prove_tiles(masked("t8 + t8"), made, trials=2).equal
+
+
+def test_a_mask_that_the_loop_needs_is_made_before_it():
+    made = load_late.load_late(masked("where(t3, t8, 0)"))
+    verify_tiles(made)
+
+    assert names(made) == ["t1", "t2", "t5", "t3", "For", "t4", "t10", "Store"]
+    assert prove_tiles(masked("where(t3, t8, 0)"), made, trials=2).equal
+
+
 def test_programs_of_one_place_stay_as_they_are():
     assert load_late.load_late(program("")) == program("")
 

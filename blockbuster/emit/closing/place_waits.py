@@ -25,7 +25,17 @@ from functools import lru_cache
 from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import makes, reads, stored, with_parts
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
-from blockbuster.emit.tile.program import Buffer, Init, Nest, Stmt, Tile, TileProgram, statements
+from blockbuster.emit.tile.program import (
+    Buffer,
+    For,
+    Init,
+    Let,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
 from blockbuster.emit.tile.verify_waits import touching, unfinished
 from blockbuster.emit.tile.waits import Release, Wait
 
@@ -78,14 +88,17 @@ def _parted(body: Body, written: dict[Buffer, None]) -> tuple[Body, Body]:
     """The statements that need not wait, and the others, each in order.
 
     A statement waits, too, if it reads or folds what a waiting one makes, or folds what it reads.
+    What is made behind the last loop stays there (load_late.py).
     """
     early, late = list[Stmt](), list[Stmt]()
     made, read, arrays = dict[Tile, None](), dict[Tile, None](), dict(written)
-    for stmt in body:
+    last = max((at for at, stmt in enumerate(body) if isinstance(stmt, For)), default=len(body))
+    for at, stmt in enumerate(body):
         own_reads = tuple(reads((stmt,)))
         own = tuple(tile for inner in statements((stmt,)) for tile in makes(inner))
         free = made.keys().isdisjoint(own_reads) and {**made, **read}.keys().isdisjoint(own)
-        if free and not touching(stmt, arrays):
+        behind = bool(late) and at > last and isinstance(stmt, Let)
+        if free and not behind and not touching(stmt, arrays):
             early.append(stmt)
             continue
         late.append(stmt)

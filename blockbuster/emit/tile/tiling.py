@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from blockbuster.emit.tile.program import Nest, Tile, TileProgram
+from blockbuster.emit.tile.program import (
+    Await,
+    Guard,
+    Iota,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    statements,
+)
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -79,6 +90,18 @@ def fitted(
         if size_class(dim) not in units and is_ragged(sizes[size_class(dim)], lanes, dim in whole)
     )
     return Tiling(blocks, units, whole, tuple(uneven))
+
+
+def addressed_dims(body: tuple[Stmt, ...], tiling: Tiling) -> tuple[Dim, ...]:
+    """The dims along whose lanes statements of ``body`` address memory, guard or count."""
+    found: dict[Dim, None] = {}
+    for stmt in statements(body):
+        match stmt:
+            case Load(tile) | Await(tile) | Iota(tile) | Store(_, tile):
+                found.update(dict.fromkeys(tiling.lanes(tile)))
+            case Guard(_, _, dim, _) if not tiling.is_unit(dim):
+                found.setdefault(dim)
+    return tuple(found)
 
 
 def is_ragged(size: int, lanes: int, whole: bool) -> bool:

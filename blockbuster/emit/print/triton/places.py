@@ -16,11 +16,8 @@ from blockbuster.emit.tile.names import Names, dim_word
 from blockbuster.emit.tile.program import (
     END,
     FIRST,
-    Await,
     Buffer,
     For,
-    Guard,
-    Iota,
     Issue,
     Load,
     Nest,
@@ -30,7 +27,8 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
-from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.tiling import Tiling, addressed_dims
+from blockbuster.emit.tile.uneven_rows import single_rows
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, Share, Strided, is_padded, shares_of
@@ -60,6 +58,7 @@ class Places:
         self._pitches: dict[AxisView, dict[int, None]] = {}  # of the rows of accesses along a dim
         self._shares: dict[Dim, dict[Share, None]] = {}  # what joined dims say of their axes
         self._wide: dict[Dim, None] = {}  # of which loops begin at positions, perhaps of 64 bits
+        self._single: frozenset[Dim] = frozenset()  # one row is all that tiles are
         self.parameters = Parameters()
         self._strided = StridedPlaces(self.size, self._part, self.offsets, self._indices)
 
@@ -112,9 +111,10 @@ class Places:
                 self._pitches.setdefault(view.dims[-1], {}).setdefault(view.buffer.pitch)
             for dim, share in shares_of(view.dims):
                 self._shares.setdefault(dim, {}).setdefault(share)
+        self._single = single_rows(nest, self._tiling)
         self._grid(nest)
         looped = {s.dim for s in statements(nest.body) if isinstance(s, For)}
-        for dim in self._addressed(nest.body):
+        for dim in addressed_dims(nest.body, self._tiling):
             if dim not in looped and dim not in nest.grid:
                 self._offsets(dim, "")
 
@@ -293,13 +293,15 @@ class Places:
                 self._lines.line(f"{own} = {share.python(index, self.size)}")
             return
         self._starts[dim] = start.format(self.block(dim))
-        if dim in self._addressed(body):
+        if dim in addressed_dims(body, self._tiling):
             self._offsets(dim, self._starts[dim])
 
     def _offsets(self, dim: Dim, start: str) -> None:
         lanes = f"tl.arange(0, {self.block(dim)})"
-        vector = f"({start} + {lanes})" if start else lanes
-        self._lines.line(f"{self.offsets(dim)} = {vector}.to(INDEX)")
+        vector, name = f"({start} + {lanes})" if start else lanes, self.offsets(dim)
+        self._lines.line(f"{name} = {vector}.to(INDEX)")
+        if dim in self._single:
+            self._lines.line(f"{name} = tl.max_contiguous({name}, {self._file.even(dim)})")
         for share in self._shares.get(dim, ()):
             text = share.python(self.offsets(dim), self.size)
             self._lines.line(f"{self.offsets(share.dim)} = {text}")
@@ -308,17 +310,6 @@ class Places:
             for pitch in self._pitches.get(dim, ()):
                 end = padded(self.size(dim), pitch)
                 self._lines.line(f"{self._inside(dim, pitch)} = {self.offsets(dim)} < {end}")
-
-    def _addressed(self, body: tuple[Stmt, ...]) -> dict[Dim, None]:
-        """The dims along whose lanes statements of ``body`` address memory, guard or count."""
-        found: dict[Dim, None] = {}
-        for stmt in statements(body):
-            match stmt:
-                case Load(tile) | Await(tile) | Iota(tile) | Store(_, tile):
-                    found.update(dict.fromkeys(self._tiling.lanes(tile)))
-                case Guard(_, _, dim, _) if not self._tiling.is_unit(dim):
-                    found.setdefault(dim)
-        return found
 
     # positions -------------------------------------------------------------------
 
