@@ -17,6 +17,7 @@ from blockbuster.emit.tile.program import Let, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.shared_memory import tile_bytes
+from blockbuster.emit.tile.uneven_rows import rows_along
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.dtypes import FLOAT8
 
@@ -39,6 +40,9 @@ READS = 5.6
 TF32 = "tf32"
 PRODUCTS = 3
 """Products of parts of its operands that a split dot is made of."""
+
+PARTS, ROWS_OF_BANKS = 2, 8
+"""Parts of an element, and rows of 128 bytes in shared memory after which banks repeat."""
 
 TAKEN_APART, ADDED_UP = 5, 4
 """Instructions to take an element apart, which is rounded by four of them and subtracted, and those
@@ -122,7 +126,8 @@ def _split(stmt: Let, layouts: Layouts, shape: tuple[int, int, int], first: int)
     if layouts.grouped(stmt):
         slices = -(-rows // GROUP_ROWS)
         steps = slices * across * depths
-        fetched = first + second * (PRODUCTS + PRODUCTS * slices)
+        written = PARTS * _waits_of_banks(stmt, layouts, columns)
+        fetched = first + second * (1 + written + PRODUCTS * slices)
         return Dot("matrix", TF32, fetched, steps * GROUP * LANES + apart, products=PRODUCTS)
     apart += TAKEN_APART * depth * columns * (down - 1)
     fetched = first + second * down
@@ -130,6 +135,22 @@ def _split(stmt: Let, layouts: Layouts, shape: tuple[int, int, int], first: int)
     instructions = steps * LANES + fetched // READ + apart
     alone = layouts.target == HOPPER
     return Dot("matrix", TF32, fetched, instructions, alone, PRODUCTS)
+
+
+def _waits_of_banks(stmt: Let, layouts: Layouts, columns: int) -> int:
+    """How many lanes wait in turn for a bank of shared memory where parts of the right operand are
+    written.
+
+    The units want it with neighbours along the sum. A lane has four neighbours as they lie in the
+    array: if these are columns, it writes them into four rows of 128 bytes, of which every eighth
+    begins in the same bank.
+    """
+    right, sums = stmt.args[1], layouts.tiling.lanes(stmt.target)
+    views = (view for tile, view in arrivals(layouts.nest.body) if tile == right and view.dims)
+    along = [dim for view in views for dim in rows_along(view.dims[-1])[:1]]
+    if not along or along[0] not in sums:
+        return 1
+    return max(min(columns // ROWS_OF_BANKS, LANES // 2), 1)
 
 
 def crowding(layouts: Layouts) -> int:

@@ -61,8 +61,6 @@ class Priors:
     joined_lines_factor: float
     loads_written_out: int
     split_sum_elements: int
-    split_rows: int
-    split_columns: int
     group_sizes: tuple[int, ...]
     group_sizes_by_length: tuple[int, ...]
     group_time_part: float
@@ -108,6 +106,7 @@ class Priors:
     hopeless_lanes_factor: float
     near_schedules_factor: float
     jammed_room: float
+    split_room: float
     jammed_bytes_part: float
     widest_dot_lanes: int
     narrowest_dot_lanes: int

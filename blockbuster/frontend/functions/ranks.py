@@ -112,10 +112,10 @@ def _by_counting(x: TracedArray, k: Any, at: int, largest: bool) -> tuple[Array,
     is_another = places != places[:, None]  # none before itself, whatever rounds one of the two
     is_ahead = (others > own if largest else others < own) & is_another
     is_first = (others == own) & (order[..., None, :] < order[..., :, None])
-    rank = sum(is_ahead | is_first, -1)
+    rank = sum(where(is_ahead | is_first, 1.0, 0.0), -1)  # as numbers: sums of int64 take thrice
     hit = rank[..., None, :] == positions(x.trace, k, 0, 1)[:, None]
     values = element_where(hit, x[..., None, :], -1, False)
-    return values, sum(where(hit, places, 0), -1)
+    return values, apply("whole", sum(where(hit, places + 0.0, 0.0), -1))
 
 
 def _one_by_one(x: Array, k: int, at: int, largest: bool) -> tuple[Array, Array]:

@@ -30,7 +30,6 @@ from blockbuster.emit.tile.uses import SWIZZLED, Uses, has_exact_dots, is_matrix
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.roles_of_dims import Shape, shape_of
-from blockbuster.selection.decisions.split_tiles import split_tiles
 from blockbuster.selection.priors import PRIORS
 
 
@@ -68,9 +67,8 @@ def choose_tiling(
     lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
     exact = has_exact_dots(program) and not any(let.split for let in lets)
     usual = _usual(shape, start, device.processors) if exact else lambda _: PRIORS.usual_lanes
-    tall = split_tiles(program, start.sizes, device.processors)
     blocks = {
-        d: lanes or _default(d, shape, start, tall.get(d) or usual(d))
+        d: lanes or _default(d, shape, start, usual(d))
         for d, lanes in chosen.items()
     }
     both = (d for d in shape.columns if d in shape.rows)

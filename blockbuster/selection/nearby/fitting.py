@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from blockbuster.emit.schedule.jam import Jam
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.split_float import SplitFloat
 from blockbuster.emit.schedule.walk import Walk
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
@@ -45,6 +46,10 @@ def fitting(scheduled: Scheduled, before: Scheduled) -> Cost | None:
 
 def rooms(scheduled: Scheduled) -> dict[int, float]:
     """The part of the registers that an estimate of each nest may want, where it is not usual."""
-    known = {Walk.name: PRIORS.walking_room, Jam.name: PRIORS.jammed_room}
+    known = {
+        Walk.name: PRIORS.walking_room,
+        Jam.name: PRIORS.jammed_room,
+        SplitFloat.name: PRIORS.split_room,
+    }
     lines = (line for line in scheduled.moves if line.move in known)
     return {line.site.nest: known[line.move] for line in lines}

@@ -14,8 +14,6 @@ from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.default_tiles import repeated_dims
-from blockbuster.selection.decisions.split_floats import split_floats
-from blockbuster.selection.decisions.split_tiles import split_tiles
 from blockbuster.selection.priors import PRIORS
 
 
@@ -27,7 +25,6 @@ class Roles:
     made twice for halves of their columns took self-attention 7.4 microseconds instead of 5.5.
     ``running``: those that loops with a running exponent walk.
     ``usual``: no lanes asked for, for each dim; another of its size class would speak for it.
-    ``split``: its tiles, warps and stages are those of split products (split_tiles.py).
     ``fewest``: the lanes that dots take of their dims, at least.
     """
 
@@ -39,7 +36,6 @@ class Roles:
     running: tuple[Dim, ...]
     usual: Mapping[Dim, int]
     sizes: Mapping[Dim, int]
-    split: bool
     fewest: Mapping[Dim, int]
 
     @staticmethod
@@ -54,15 +50,13 @@ class Roles:
         dots = tuple(fewest)
         cut = dict.fromkeys(d for n in program.nests for d in dims_in(n))
         fixed = {d for n in program.nests for d in unlooped(n, units)}
-        split = split_tiles(split_floats(bare).draft, bare.sizes, bare.target.processors)
-        fixed |= split.keys()
         free = [d for d in dots or cut if size_class(d) not in units and d not in fixed]
         results = _results(program)
         rows, kept = (tuple(d for d in free if d in found) for found in results)
         again, running = repeated_dims(program), _running(program)
         usual = dict.fromkeys(cut, 0)
         return Roles(
-            tuple(free), dots, rows, kept, again, running, usual, bare.sizes, bool(split), fewest
+            tuple(free), dots, rows, kept, again, running, usual, bare.sizes, fewest
         )
 
     def least(self, dim: Dim) -> int:

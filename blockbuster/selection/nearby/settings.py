@@ -11,12 +11,11 @@ from dataclasses import replace
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.layouts import ROWS, WARP
-from blockbuster.emit.tile.program import For, Nest, TileProgram, statements
+from blockbuster.emit.tile.program import For, Let, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.selection.decisions.combining import combining_warps
 from blockbuster.selection.decisions.default_tiles import widest_computed
-from blockbuster.selection.decisions.split_tiles import split_tiles
 from blockbuster.selection.decisions.usual_settings import KernelSetting
 from blockbuster.selection.decisions.usual_warps import usual_warps
 from blockbuster.selection.priors import PRIORS
@@ -26,15 +25,13 @@ def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
     """The default setting of each kernel: twice the warps if each then has rows for two dots.
 
     With four warps there, a gated network of 2048 rows took an H200 1285 microseconds instead of
-    1113; attention of depth 64 169 instead of 181. Split products of float32 keep four: each warp
-    takes apart what it shares with the others.
+    1113; attention of depth 64 169 instead of 181. Split products of float32 keep four.
     """
     draft, found = scheduled.draft, []
-    split = split_tiles(draft, scheduled.sizes, scheduled.target.processors)
     for nest in draft.nests:
         tiling = tiling_of(draft, nest)
         warps = usual_warps(scheduled, nest)
-        if not split and Uses(nest, tiling).fewest_rows() >= 2 * PRIORS.usual_warps * ROWS:
+        if not _splits(nest) and Uses(nest, tiling).fewest_rows() >= 2 * PRIORS.usual_warps * ROWS:
             warps = max(warps, 2 * PRIORS.usual_warps)
         found.append(KernelSetting(warps, PRIORS.stages_tried[0]))
     return tuple(found)
@@ -53,12 +50,20 @@ def others(setting: KernelSetting, program: TileProgram, nest: Nest) -> Iterator
     wanted = min(PRIORS.most_warps_without_dots, widest_computed(nest, tiling) // WARP)
     least, most = PRIORS.least_warps_without_dots, max(setting.warps, wanted)
     if dots:
-        least, most = PRIORS.usual_warps, 2 * PRIORS.usual_warps
+        least, most = PRIORS.usual_warps, PRIORS.usual_warps * (1 if _splits(nest) else 2)
     counts = (setting.warps, 2 * setting.warps, setting.warps // 2)
     for warps in (count for count in counts if least <= count <= most):
         for stages in PRIORS.stages_tried if dots else (setting.stages,):
             if (found := KernelSetting(warps, stages)) != setting:
                 yield found
+
+
+def _splits(nest: Nest) -> bool:
+    """True if a dot of float32 is split: eight warps all wait where parts of its right operand are
+    written, and leave no room for another program meanwhile. A product of 2048 in all dims took an
+    H200 294 to 364 microseconds with 128 rows in four warps, and 354 to 600 in eight.
+    """
+    return any(isinstance(stmt, Let) and stmt.split for stmt in statements(nest.body))
 
 
 def deeper(scheduled: Scheduled, settings: Sequence[KernelSetting]) -> tuple[KernelSetting, ...]:

@@ -168,7 +168,7 @@ class _Search:
 
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
-        for one in self._best_arrangements() if not self.roles.split else ():
+        for one in self._best_arrangements():
             draft, tried = one.scheduled.draft, [one]
             each = [
                 others(setting, draft, nest)

@@ -216,8 +216,8 @@ def best_plan(
     only units by themselves are. Prices that are left go to parts of plans that would be best if
     estimates were too high, in programs of few units. ``first``: parts that are priced before any
     plan is looked for. All units as one part are, too, unless they are more than a part may have,
-    or that is estimated ``far`` times as long as the best plan; if they are more, and the best plan
-    has two parts, one of all is priced last.
+    or that is estimated ``far`` times as long as the best plan; if they are more, one of all is
+    priced last where the best plan has two parts, or is longer than that is estimated to be.
     ``every``: all parts are priced, and the plan is the best by their lengths, however close others
     are.
     """
@@ -233,8 +233,9 @@ def best_plan(
         new = known.without_price(parts)
         if not new and more and len(before) <= PRIORS.doubted_units:
             new = known.without_price(steps.best(guesses.least)[1])
-        if not (new or steps.is_within_cap) and more and len(parts) == 2:
-            new = known.without_price(steps.with_whole()[:1])
+        if not (new or steps.is_within_cap) and more and len(parts) > 1:
+            may_win = len(parts) == 2 or guesses.length(steps.all, more=True) < total
+            new = known.without_price(steps.with_whole()[:1]) if may_win else new
         new = new or known.rough_below(AS_GOOD * total)
         if not new:
             break
