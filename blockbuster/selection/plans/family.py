@@ -245,6 +245,8 @@ class Family:
         blocks: Mapping[Dim, int] = {}
         launches = None
         own = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
+        made = best.scheduled.made if best.scheduled else ()
+        joined = {size_class(rule.dim) for rule in made}
         if best.scheduled is None:
             known = {size_class(dim): size for dim, size in sizes.items()}
             text = numpy_text(program, tried=in_range(best, known, fused.graph))
@@ -269,7 +271,7 @@ class Family:
                 tuple(None if a.dim is None else size_class(a.dim) for a in b.axes)
                 for b in program.outputs
             ),
-            tuple(dim for dim in dims_of(program) if dim not in own),
+            tuple(d for d in dims_of(program) if d not in own and size_class(d) not in joined),
             blocks,
             best.kernels,
             launches,
