@@ -30,6 +30,7 @@ from blockbuster.emit.tile.program import (
     For,
     Init,
     Let,
+    Load,
     Nest,
     Stmt,
     Tile,
@@ -78,30 +79,34 @@ def _waiting(
     ``in_turn``: a program takes several places of the grid.
     """
     release = (Release(),) if releases else ()
-    early, late = _parted(body.one, dict.fromkeys(written))
+    stays = (Let, Load) if in_turn else (Let,)
+    early, late = _parted(body.one, dict.fromkeys(written), stays)
     if in_turn and all(isinstance(stmt, Init) for stmt in early):
         early, late = (), body.one
     return (*early, Wait(), *release, *late)
 
 
-def _parted(body: Body, written: dict[Buffer, None]) -> tuple[Body, Body]:
+def _parted(
+    body: Body, written: dict[Buffer, None], stays: tuple[type[Stmt], ...]
+) -> tuple[Body, Body]:
     """The statements that need not wait, and the others, each in order.
 
-    A statement waits, too, if it reads or folds what a waiting one makes, or folds what it reads.
-    What is made behind the last loop stays there (load_late.py).
+    A statement waits, too, if it reads or folds what a waiting one makes, or folds what it reads;
+    and one of a kind that ``stays`` behind the last loop if that waits: load_late.py put it there.
     """
     early, late = list[Stmt](), list[Stmt]()
     made, read, arrays = dict[Tile, None](), dict[Tile, None](), dict(written)
-    last = max((at for at, stmt in enumerate(body) if isinstance(stmt, For)), default=len(body))
+    last = max((at for at, stmt in enumerate(body) if isinstance(stmt, For)), default=-1)
+    behind = False  # the last loop, if that waits
     for at, stmt in enumerate(body):
         own_reads = tuple(reads((stmt,)))
         own = tuple(tile for inner in statements((stmt,)) for tile in makes(inner))
         free = made.keys().isdisjoint(own_reads) and {**made, **read}.keys().isdisjoint(own)
-        behind = bool(late) and at > last and isinstance(stmt, Let)
-        if free and not behind and not touching(stmt, arrays):
+        if free and not (behind and isinstance(stmt, stays)) and not touching(stmt, arrays):
             early.append(stmt)
             continue
         late.append(stmt)
+        behind = behind or at == last
         made.update(dict.fromkeys(own))
         read.update(dict.fromkeys(own_reads))
         arrays.update(stored((stmt,)))
