@@ -52,5 +52,6 @@ def _loads_or_makes(stmt: Stmt) -> bool:
 
 def _widens(stmt: Stmt) -> bool:
     """True if ``stmt`` makes a tile of tiles with fewer axes."""
-    made = operands(stmt) if isinstance(stmt, Let) else ()
-    return bool(made) and all(len(one.axes) < len(stmt.target.axes) for one in made)
+    if not isinstance(stmt, Let) or not (made := operands(stmt)):
+        return False
+    return all(len(one.axes) < len(stmt.target.axes) for one in made)
