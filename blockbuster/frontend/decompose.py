@@ -314,7 +314,7 @@ def _windows(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]
 
 
 def _reshape(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    """By the extents as they were asked for: another operator may have tied the axes' sizes since."""
+    """By the extents that were asked for: other operators may have tied sizes of axes since."""
     extents = [recorder.normal(extent) for extent in equation.param("shape").extents]
     return recorder.reshape(_ref(terms[0]), equation.shape, extents)
 
