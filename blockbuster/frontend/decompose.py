@@ -20,7 +20,7 @@ from blockbuster.frontend.primitive_program import Primitives
 from blockbuster.frontend.primitives import Apply, Count, Ref, Round, Source
 from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.frontend.source import Refused, trace_error
-from blockbuster.frontend.strips import Cut, Split, Windows
+from blockbuster.frontend.strips import Cut, Windows
 from blockbuster.frontend.views import ViewRecorder
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call, substitute
@@ -314,25 +314,9 @@ def _windows(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]
 
 
 def _reshape(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    return recorder.reshape(_ref(terms[0]), equation.shape)
-
-
-def _split_heads(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    x = _ref(terms[0])
-    *leading, outer, _, inner = equation.shape
-    piece = Split(outer, inner, recorder.length(outer), recorder.length(inner))
-    last = len(leading) + 1
-    split = recorder.split(x, last, piece, last + 1)
-    return split.view((*range(1, last), 0, last, last + 1))
-
-
-def _merge_heads(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    x = _ref(terms[0])
-    *leading, outer, _, inner = recorder.shape(x)
-    lead, rows = range(len(leading)), len(leading) + 1
-    if 1 in (outer, inner):
-        return x.view((*lead, rows, rows + 1 if outer == 1 else rows - 1))
-    return recorder.merge(x.view((rows - 1, *lead, rows, rows + 1)), rows, equation.shape[-1])
+    """By the extents that were asked for: other operators may have tied sizes of axes since."""
+    extents = [recorder.normal(extent) for extent in equation.param("shape").extents]
+    return recorder.reshape(_ref(terms[0]), equation.shape, extents)
 
 
 def _concat(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
@@ -383,6 +367,6 @@ ARRAY_OPS: Mapping[str, Decomposition] = {
     "rms_norm": _rms_norm, "layer_norm": _layer_norm,
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,
     "custom": _custom,
-    "slice": _slice, "strided": _slice, "windows": _windows, "split_heads": _split_heads,
-    "merge_heads": _merge_heads, "concat": _concat, "reshape": _reshape,
+    "slice": _slice, "strided": _slice, "windows": _windows, "concat": _concat,
+    "reshape": _reshape,
 }  # fmt: skip

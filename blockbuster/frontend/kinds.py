@@ -30,7 +30,7 @@ SCALAR, WHOLE, TRUE = "scalar", "whole", "truth"
 
 LOGICAL = ("and", "or", "not")
 MOVES = (
-    "transpose", "expand", "slice", "strided", "windows", "split_heads", "merge_heads", "reshape",
+    "transpose", "expand", "slice", "strided", "windows", "reshape",
 )  # fmt: skip
 WHOLE_NUMBERS = (
     "add", "sub", "mul", "neg", "abs", "square", "maximum", "minimum", "where", "relu", "sum",

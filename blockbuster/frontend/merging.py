@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from blockbuster.frontend.plain_folds import FOLDS
@@ -295,15 +294,6 @@ def _concat(merging: Merging, equation: Equation) -> Value:
     return merging.made(equation, operands, axis=axes[0])
 
 
-def _heads(last: int, merging: Merging, equation: Equation) -> Value:
-    """Heads are split or merged: the two are among the axes in front of the ``last`` ones."""
-    (x,) = equation.operands
-    shape = merging.shape(x)
-    if any(place + 1 >= len(shape) - last for place in merging.pair.places(shape)):
-        raise Apart(f"{equation.op} moves one of two axes")
-    return merging.made(equation, [merging.value(x)])
-
-
 def _reshape(merging: Merging, equation: Equation) -> Value:
     """The same elements in the same order, whatever merges; nothing is left if shapes are equal."""
     (x,) = equation.operands
@@ -341,6 +331,5 @@ MERGING: Mapping[str, Callable[[Merging, Equation], Value | _Half]] = {
     **dict.fromkeys(("transpose", "expand"), _view),
     "matmul": _matmul, "concat": _concat, "reshape": _reshape, "custom": _opaque,
     "windows": _windows,
-    "split_heads": partial(_heads, 2), "merge_heads": partial(_heads, 3),
 }  # fmt: skip
 """For each operator that is not pointwise, how it is written for a merged axis."""

@@ -147,20 +147,6 @@ def windows(
     return np.moveaxis(found, -2, axis)
 
 
-def split_heads(x: Array, *, heads: int) -> Array:
-    """(..., S, H*E) as (..., H, S, E)."""
-    *leading, rows, columns = np.shape(x)
-    if columns % heads:
-        raise ValueError(f"an axis of {columns} elements does not split into {heads} heads")
-    return np.swapaxes(np.reshape(x, (*leading, rows, heads, columns // heads)), -2, -3)
-
-
-def merge_heads(x: Array) -> Array:
-    """(..., H, S, E) as (..., S, H*E)."""
-    *leading, heads, rows, columns = np.shape(x)
-    return np.reshape(np.swapaxes(x, -2, -3), (*leading, rows, heads * columns))
-
-
 def reshape(x: Array, *, shape: tuple[int, ...]) -> Array:
     """The elements of x in order under other axes."""
     return np.reshape(x, shape)
@@ -223,7 +209,7 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
     "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,
     "slice": _slice, "strided": _strided, "windows": windows,
-    "split_heads": split_heads, "merge_heads": merge_heads, "concat": concat, "reshape": reshape,
+    "concat": concat, "reshape": reshape,
 }  # fmt: skip
 
 

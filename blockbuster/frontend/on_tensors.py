@@ -326,7 +326,7 @@ UNROUNDED = frozenset(
     (
         "max", "min", "maximum", "minimum", "relu", "abs", "neg", "where", "lt", "le", "gt", "ge",
         "eq", "ne", "and", "or", "not", "transpose", "expand", "slice", "strided", "concat",
-        "windows", "split_heads", "merge_heads", "reshape",
+        "windows", "reshape",
     )
 )  # fmt: skip
 """The operators whose results need no rounding where their operands needed none."""

@@ -63,10 +63,6 @@ def _reshaped(base: TracedArray, new: TracedArray, params: Params) -> TracedArra
     return new.trace.record("reshape", (new,), {"shape": Lengths(extents)})
 
 
-def _heads_merged(_: TracedArray, new: TracedArray, params: Params) -> TracedArray:  # noqa: ARG001
-    return new.trace.record("merge_heads", (new,))
-
-
 def _slice(base: TracedArray, new: TracedArray, params: Params) -> TracedArray:
     """What is in front of the slice, the slice, and what is behind it."""
     trace, axis, start = base.trace, params["axis"], params["start"]
@@ -178,6 +174,6 @@ def _number(x: TracedArray, length: Length) -> Any:
 
 PUT_BACK: Mapping[str, Callable[[TracedArray, TracedArray, Params], TracedArray]] = {
     "transpose": _transposed, "expand": _expanded, "reshape": _reshaped,
-    "split_heads": _heads_merged, "slice": _slice, "strided": _strided,
+    "slice": _slice, "strided": _strided,
 }  # fmt: skip
 """The operations whose results are views in NumPy and in torch."""

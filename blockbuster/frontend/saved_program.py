@@ -250,8 +250,8 @@ PARAMS: Mapping[str, Mapping[str, Form]] = {
     "slice": {"axis": PLACE, "start": LENGTH, "length": LENGTH},
     "strided": {"axis": PLACE, "start": LENGTH, "length": LENGTH, "step": COUNT},
     "windows": {**dict.fromkeys(("before", "dilation"), WHOLE), "count": LENGTH, "length": LENGTH,
-                "axis": PLACE, "step": COUNT, "padded": TRUTH}, "merge_heads": {},
-    "split_heads": {"heads": COUNT}, "concat": {"axis": WHOLE}, "reshape": {"shape": EXTENTS},
+                "axis": PLACE, "step": COUNT, "padded": TRUTH},
+    "concat": {"axis": WHOLE}, "reshape": {"shape": EXTENTS},
 }  # fmt: skip
 """The parameters of every operator but ``custom``."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from blockbuster.frontend.program import ArrayProgram, Equation, Shape
@@ -67,24 +66,15 @@ def _between(equation: Equation, shapes: Sequence[Shape]) -> Shape:
     return (*before[front : len(before) - back], *after[front : len(after) - back])
 
 
-def _axes(
-    of_first: Sequence[int], of_result: Sequence[int], equation: Equation, shapes: Sequence[Shape]
-) -> Shape:
-    taken = (*(shapes[0][i] for i in of_first), *(equation.shape[i] for i in of_result))
-    return taken
-
-
 LOOKED_INTO: Mapping[str, tuple[Pick, ...]] = {
     **dict.fromkeys(
         (*REDUCTIONS, *SCANS, "softmax", "log_softmax"),
         (_axis_of_first,),
     ),
-    **dict.fromkeys(("rms_norm", "layer_norm"), (partial(_axes, (-1,), ()),)),
-    "matmul": (lambda equation, shapes: (shapes[0][-1], shapes[1][-2:][0]),),
+    **dict.fromkeys(("rms_norm", "layer_norm"), (lambda _, shapes: (shapes[0][-1],),)),
+    "matmul": (lambda _, shapes: (shapes[0][-1], shapes[1][-2:][0]),),
     **dict.fromkeys(("slice", "strided", "concat"), (_axis_of_all,)),
     "windows": (_windowed,),
-    "split_heads": (partial(_axes, (-1,), (-1, -3)),),
-    "merge_heads": (partial(_axes, (-1, -3), (-1,)),),
     "custom": (_everything,),
     "reshape": (_between,),
     **dict.fromkeys(("transpose", "expand", "cast", "arange"), ()),

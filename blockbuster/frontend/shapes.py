@@ -11,7 +11,7 @@ from blockbuster.frontend.reshaping import reshaped
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.ir.expr import FUNCTIONS, Size
 from blockbuster.ir.expr_lengths import length_of
-from blockbuster.ir.lengths import Length, share_of, whole
+from blockbuster.ir.lengths import Length
 
 ShapeRule = Callable[[DimTable, Sequence[Shape], Mapping[str, Any]], Shape]
 
@@ -125,32 +125,6 @@ def _reshape(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any])
     return reshaped(dims, shapes[0], params["shape"])
 
 
-def _split_heads(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
-    heads, (shape,) = params["heads"], shapes
-    if not isinstance(heads, int) or isinstance(heads, bool) or heads < 1:
-        raise Refused(f"the number of heads is {heads!r}", "it is a positive int: 8")
-    if len(shape) < 2:
-        raise Refused("heads are split off (..., rows, heads * columns)")
-    *leading, rows, columns = shape
-    each = dims.length(columns) * share_of(heads)
-    if each.constant is None and not each.dims:
-        raise Refused(f"an axis of {dims.word(columns)} does not split into {heads} heads")
-    key = (dims.find(columns), heads)
-    outer = dims.derived(whole(heads), "heads", *key)
-    return (*leading, outer, rows, dims.derived(each, "columns", *key))
-
-
-def _merge_heads(dims: DimTable, shapes: Sequence[Shape], _params: Mapping[str, Any]) -> Shape:
-    (shape,) = shapes
-    if len(shape) < 3:
-        raise Refused("heads are merged from (..., heads, rows, columns)")
-    *leading, outer, rows, inner = dims.shape(shape)
-    if 1 in (outer, inner):
-        return (*leading, rows, inner if outer == 1 else outer)
-    length = dims.length(outer) * dims.length(inner)
-    return (*leading, rows, dims.derived(length, "merged", outer, inner))
-
-
 def _concat(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     axis = axis_of(params["axis"], len(shapes[0]))
     total = Length()
@@ -180,6 +154,5 @@ SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(WEIGHTED, _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,
     "arange": _arange, "slice": _slice, "strided": _slice, "windows": _windows,
-    "split_heads": _split_heads, "merge_heads": _merge_heads, "concat": _concat,
-    "reshape": _reshape,
+    "concat": _concat, "reshape": _reshape,
 }  # fmt: skip

@@ -220,13 +220,6 @@ def _rms_norm(torch: Torch, x: Tensor, weight: Tensor | None, *, eps: float) -> 
     return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
 
 
-def _split_heads(torch: Torch, x: Tensor, *, heads: int) -> Tensor:  # noqa: ARG001
-    columns = x.shape[-1]
-    if columns % heads:
-        raise ValueError(f"an axis of {columns} elements does not split into {heads} heads")
-    return x.unflatten(-1, (heads, columns // heads)).transpose(-2, -3)
-
-
 def _windows(
     torch: Torch,  # noqa: ARG001
     x: Tensor, *, axis: int, count: int, length: int, step: int, dilation: int, before: int,
@@ -272,8 +265,7 @@ TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "matmul": lambda torch, a, b: torch.matmul(a, b),
     "transpose": lambda torch, x, *, axes: x.permute(axes or tuple(reversed(range(x.ndim)))),
     "concat": lambda torch, *tensors, axis: torch.cat(tensors, dim=axis),
-    "split_heads": _split_heads, "windows": _windows,
-    "merge_heads": lambda torch, x: x.transpose(-2, -3).flatten(-2),
+    "windows": _windows,
     "reshape": lambda torch, x, *, shape: x.reshape(shape),
     "cast": lambda torch, x, *, dtype: x.to(getattr(torch, dtype)),
 }  # fmt: skip

@@ -68,9 +68,11 @@ class ViewRecorder(Pieces):
         shape = self.shape(ref)[1:]
         return self.add(Merge(axis), (ref,), (*shape[:axis], dim, *shape[axis + 1 :]), "j")
 
-    def reshape(self, ref: Ref, shape: Shape) -> Ref:
-        """The elements of ``ref`` in order under other axes: split and merged, or copied."""
-        old, new = [*map(self.length, self.shape(ref))], [*map(self.length, shape)]
+    def reshape(self, ref: Ref, shape: Shape, new: Sequence[Length]) -> Ref:
+        """The elements of ``ref`` in order under other axes, of extents ``new``: split and merged,
+        or copied.
+        """
+        old = [*map(self.length, self.shape(ref))]
         parts = parts_of(old, new)
         if parts is None:
             return self.reshape_copy(ref, shape)

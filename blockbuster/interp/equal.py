@@ -3,13 +3,13 @@
 The programs are run on random residues with uninterpreted functions (tier A), at random small sizes
 and blocks. If they agree in every trial, they are equal as terms, but for luck, which is bounded.
 If they do not, they may still be equal, by a law of some function or of order. So a difference is
-reported as one only if it shows in floating point, too. Otherwise tier B (exp is a homomorphism)
-and ordered arithmetic decide. They may show that the programs are equal; they show that the
-programs differ only if both compute exact fractions.
+reported as one only if it shows in floating point, too, or in fractions where both programs compute
+these. Otherwise tier B (exp is a homomorphism) and all cases of the comparisons decide.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from blockbuster.interp.apart import at_points, float_difference
 from blockbuster.interp.binding import source_names, sources
 from blockbuster.interp.cases import Cases, compare
-from blockbuster.interp.constants import beyond, compares, constants_of
+from blockbuster.interp.constants import beyond, constants_of
 from blockbuster.interp.domains import dtypes_of
 from blockbuster.interp.evidence import evidence
 from blockbuster.interp.ordered import is_literal
@@ -30,8 +30,6 @@ from blockbuster.interp.terms import TooLarge
 from blockbuster.interp.tiers import (
     ANYWHERE,
     CASES,
-    CHARACTERS,
-    DRAWN,
     FREE,
     FREE_CHARACTERS,
     ORDERED,
@@ -41,7 +39,7 @@ from blockbuster.interp.trials import Outcome, Trials, Unsettled
 from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Misc
-from blockbuster.ir.types import size_class
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.ir.whole_dims import whole_dims
 
@@ -125,41 +123,23 @@ def _proof(a: Graph, b: Graph, trials: Trials) -> Proof:
 
 
 def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
-    """What holds by order: in random orders, and however comparisons turn out.
-
-    A yes needs that all cases are settled; which tier it is of is said by the random trials.
-    """
+    """What holds however comparisons turn out; a difference also if random fractions show it."""
     literal = is_literal(a) and is_literal(b)
-    settled: dict[bool, Cases] = {}
+    fractions = _outcome(a, b, ORDERED, trials) if literal else None
+    if fractions is not None and fractions.difference is not None:
+        shown = _in_fractions(a, b, fractions.difference)
+        if shown is not None:
+            reason = "the programs differ in exact arithmetic"
+            return _found(False, ORDERED, reason, trials, counterexample=shown)
     search = at_points(a, b)
-
-    def cases(laws: bool) -> Cases:
-        if laws not in settled:
-            settled[laws] = compare(a, b, laws=laws, search=search)
-        return settled[laws]
-
-    for tier in (DRAWN, CHARACTERS, ORDERED):
-        if tier is ORDERED and not literal and compares(a, b):
-            continue  # which way exp(x) < 3 goes is not what 2**x says
-        outcome = _outcome(a, b, tier, trials)
-        if outcome is None:
-            continue
-        if outcome.difference is None:
-            found = cases(tier is not DRAWN)
-            if found.equal:
-                return _agreed(a, b, tier, trials, outcome, cases=found)
-        elif tier is ORDERED and literal:
-            shown = _in_fractions(a, b, outcome.difference)
-            if shown is not None:
-                reason = "the programs differ in exact arithmetic"
-                return _found(False, tier, reason, trials, counterexample=shown)
-    for laws in (False, True):
-        found = cases(laws)
+    for laws, tier in CASES.items():
+        found = compare(a, b, laws=laws, search=search)
         if found.equal is False:
             return _found(False, FREE, found.reason, trials, counterexample=found.counterexample)
         if found.equal:
-            return _agreed(a, b, CASES[laws], trials, None, cases=found)
-    return _found(None, FREE, f"{why}; {cases(True).reason}", trials)
+            return _agreed_in_cases(a, b, tier, trials, found)
+        why = f"{why}; {found.reason}" if laws else why
+    return _found(None, FREE, why, trials)
 
 
 def _in_fractions(a: Graph, b: Graph, found: Counterexample) -> Counterexample | None:
@@ -176,35 +156,36 @@ def _outcome(a: Graph, b: Graph, tier: Tier, trials: Trials) -> Outcome | None:
         return None
 
 
-def _agreed(
-    a: Graph, b: Graph, tier: Tier, trials: Trials, outcome: Outcome | None, **more: Any
-) -> Proof:
+def _agreed(a: Graph, b: Graph, tier: Tier, trials: Trials, outcome: Outcome, **more: Any) -> Proof:
     """A yes, unless comparisons of positions or sizes have outcomes that no size tried shows."""
-    cases: Cases | None = more.pop("cases", None)
-    if cases or not _anywhere(a, b, tier, trials):
-        outcome = outcome if cases else _grown(a, b, tier, trials, outcome)
-        hidden = _hidden(a, b, cases, outcome)
+    if not _anywhere(a, b, tier, trials):
+        tried = _grown(a, b, tier, trials, outcome).settings
+        hidden = _hidden(a, b, [setting.sizes for setting in tried])
         if hidden:
             return _found(None, tier, _out_of_reach(a, b, hidden), trials)
     reason = "the programs agree in every trial"
-    if cases:
-        numbers = sorted({n for setting in cases.settings for n in setting.sizes.values()})
-        said = ", ".join(map(str, numbers[:-1])) + " and " * (len(numbers) > 1) + str(numbers[-1])
-        reason = f"the programs agree in every case of their comparisons at sizes {said}"
-        reason += ", and in every trial" if outcome else ""
-    redraws = outcome.redraws if outcome else 0
-    return _found(True, tier, reason, trials, redraws=redraws, **more)
+    return _found(True, tier, reason, trials, redraws=outcome.redraws, **more)
 
 
-def _grown(
-    a: Graph, b: Graph, tier: Tier, trials: Trials, outcome: Outcome | None
-) -> Outcome | None:
+def _agreed_in_cases(a: Graph, b: Graph, tier: Tier, trials: Trials, cases: Cases) -> Proof:
+    """The same where all cases of the comparisons were gone through."""
+    sizes = [setting.sizes for setting in cases.settings]
+    hidden = _hidden(a, b, sizes, any_size=cases.any_size)
+    if hidden:
+        return _found(None, tier, _out_of_reach(a, b, hidden), trials)
+    *others, last = sorted({n for held in sizes for n in held.values()})
+    said = f"{', '.join(map(str, others))} and {last}" if others else f"{last}"
+    reason = f"the programs agree in every case of their comparisons at sizes {said}"
+    return _found(True, tier, reason, trials)
+
+
+def _grown(a: Graph, b: Graph, tier: Tier, trials: Trials, outcome: Outcome) -> Outcome:
     """``outcome`` with as many sizes more as powers of positions and sizes take, if these agree."""
     try:
         degree = power(a, b)
     except TooLarge:
         return outcome
-    if outcome is None or degree > HIGHEST:
+    if degree > HIGHEST:
         return outcome
     more: list[Setting] = []
     for dim in read_positions(a, b):
@@ -219,23 +200,22 @@ def _grown(
     return replace(outcome, settings=(*outcome.settings, *more)) if agree else outcome
 
 
-def _hidden(a: Graph, b: Graph, cases: Cases | None, outcome: Outcome | None) -> str:
+def _hidden(
+    a: Graph, b: Graph, tried: Sequence[Mapping[Dim, int]], *, any_size: bool = False
+) -> str:
     """What programs may do at positions or sizes that were not tried; "" for nothing."""
-    trials = outcome.settings if outcome else ()
-    tried = cases.settings if cases else trials
     try:
-        found = unseen(a, b, [setting.sizes for setting in tried])
+        found = unseen(a, b, tried)
         degree = power(a, b)
     except TooLarge:
         return "the programs are too large to tell which positions they compare"
-    sizes = [setting.sizes for setting in (*tried, *trials)]
     if found:
         return found
     for dim in read_positions(a, b):
-        if max(held.get(dim, 0) for held in sizes) <= degree:
+        if max(held.get(dim, 0) for held in tried) <= degree:
             return f"positions along {dim} enter with powers up to {degree}, and fewer were tried"
-    for dim in () if cases and cases.any_size else read_sizes(a, b):
-        if len({held.get(dim, 0) for held in sizes}) <= degree:
+    for dim in () if any_size else read_sizes(a, b):
+        if len({held.get(dim, 0) for held in tried}) <= degree:
             return f"the size of {dim} enters with powers up to {degree}, and fewer were tried"
     return ""
 

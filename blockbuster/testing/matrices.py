@@ -6,15 +6,16 @@ operators over whole matrices, in the form that lowering gives them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Expr, Size, call
 from blockbuster.ir.graph import Graph, Read, Value
-from blockbuster.ir.ops import Collect, Elementwise, Functional, Map, Op, Reduce
+from blockbuster.ir.ops import Elementwise, Functional, Op, Reduce
 from blockbuster.ir.types import Type
+from blockbuster.testing.terms import add_map
 
 COLUMNS = ("K", "N", "D", "L")
 Make = Callable[..., Value]
@@ -91,11 +92,11 @@ class MatrixPrograms:
         weights = self.given(f"W{len(self.matrices)}", columns, inner)
 
         def cell(body: Builder, y: Value, x: Value) -> Value:
-            dots = mapped(body, inner, [x, y], [], lambda b, p, q: one(b, Functional("dot"), p, q))
-            return one(body, Reduce(inner, "+"), dots)
+            dots = of_blocks(body, inner, Functional("dot"), [x, y])
+            return body.add(Reduce(inner, "+"), dots)[0]
 
         product = self.nest(
-            [left.value], [weights], lambda body, x, w: mapped(body, columns, [w], [x], cell)
+            [left.value], lambda body, x, w: add_map(body, columns, [w], [x], cell), [weights]
         )
         self.matrices.append(Matrix(product, columns, left.bits + 2 + SUM_BITS))
 
@@ -131,11 +132,9 @@ class MatrixPrograms:
         columns = left.columns
         alike = [m for m in self.matrices if m.columns == columns and m.bits <= SMALL]
         right, name = self.random.choice(alike), self.random.choice(("add", "mul"))
-        op = Functional(name)
         value = self.nest(
             [left.value, right.value],
-            [],
-            lambda body, x, y: mapped(body, columns, [x, y], [], lambda b, p, q: one(b, op, p, q)),
+            lambda body, *items: of_blocks(body, columns, Functional(name), items),
         )
         self.matrices.append(Matrix(value, columns, left.bits + right.bits + 1))
 
@@ -154,55 +153,40 @@ class MatrixPrograms:
         return small[-1] if self.random.random() < 0.6 else self.random.choice(small)
 
     def pointwise(self, expr: Expr, matrix: Matrix) -> Matrix:
-        def row(body: Builder, x: Value) -> Value:
-            op = Elementwise(expr)
-            return mapped(body, matrix.columns, [x], [], lambda b, p: one(b, op, p))
-
-        made = matrix._replace(value=self.nest([matrix.value], [], row), bits=matrix.bits + 1)
+        value = self.nest(
+            [matrix.value], lambda body, x: of_blocks(body, matrix.columns, Elementwise(expr), [x])
+        )
+        made = matrix._replace(value=value, bits=matrix.bits + 1)
         self.matrices.append(made)
         return made
 
     def sums(self, matrix: Matrix) -> Value:
-        columns = matrix.columns
-
         def row(body: Builder, x: Value) -> Value:
-            parts = mapped(body, columns, [x], [], lambda b, p: one(b, Functional("row_sum"), p))
-            return one(body, Reduce(columns, "+"), parts)
+            parts = of_blocks(body, matrix.columns, Functional("row_sum"), [x])
+            return body.add(Reduce(matrix.columns, "+"), parts)[0]
 
-        return self.nest([matrix.value], [], row)
+        return self.nest([matrix.value], row)
 
     def per_row(self, expr: Expr, vector: Value) -> Value:
-        return self.nest([vector], [], lambda b, x: one(b, Elementwise(expr), x))
-
-    def nest(self, iterated: list[Value], whole: list[Value], make: Make) -> Value:
-        """A map over the rows."""
-        self.read += iterated
-        return mapped(self.builder, "M", iterated, whole, make)
+        return self.nest([vector], lambda b, x: b.add(Elementwise(expr), x)[0])
 
     def by_row(self, name: str, matrix: Matrix, vector: Value, bits: int) -> Matrix:
-        op = Functional(name)
-
-        def row(body: Builder, x: Value, c: Value) -> Value:
-            return mapped(body, matrix.columns, [x], [c], lambda b, p, v: one(b, op, p, v))
-
-        made = Matrix(self.nest([matrix.value, vector], [], row), matrix.columns, bits)
+        value = self.nest(
+            [matrix.value, vector],
+            lambda body, x, c: of_blocks(body, matrix.columns, Functional(name), [x], [c]),
+        )
+        made = Matrix(value, matrix.columns, bits)
         self.matrices.append(made)
         return made
 
+    def nest(self, iterated: list[Value], make: Make, whole: Sequence[Value] = ()) -> Value:
+        """A map over the rows."""
+        self.read += iterated
+        return add_map(self.builder, "M", iterated, whole, make)
 
-def one(body: Builder, op: Op, *operands: Value) -> Value:
-    """The result of one operator."""
-    (value,) = body.add(op, *operands)
-    return value
 
-
-def mapped(
-    builder: Builder, dim: str, iterated: list[Value], whole: list[Value], make: Make
+def of_blocks(
+    body: Builder, columns: str, op: Op, blocks: Sequence[Value], once: Sequence[Value] = ()
 ) -> Value:
-    """A map with one collected result; ``make`` builds its body from its inputs."""
-    body = Builder()
-    items = [body.input(builder.type_of(v).element()) for v in iterated]
-    result = make(body, *items, *(body.input(builder.type_of(v)) for v in whole))
-    flags = (True,) * len(iterated) + (False,) * len(whole)
-    op = Map(dim, body.finish(result), flags, (Collect(),))
-    return one(builder, op, *iterated, *whole)
+    """``op`` of every block of a row, and of what the row has once."""
+    return add_map(body, columns, blocks, once, lambda b, *items: b.add(op, *items)[0])

@@ -21,7 +21,7 @@ from blockbuster.ir.graph import Value
 
 ROWS, COLUMNS = 6, 8
 DTYPES = ("float16", "float32", "float64")
-MOVES = ("transpose", "expand", "slice", "split_heads", "merge_heads", "concat", "custom")
+MOVES = ("transpose", "expand", "slice", "reshape", "concat", "custom")
 SEEN: list[str] = []
 """The dtypes of the arrays that ``noting`` was called with."""
 

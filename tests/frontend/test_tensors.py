@@ -104,5 +104,5 @@ def test_gradients_pass():
 
 
 def test_heads_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="6 elements does not split into 4 heads"):
+    with pytest.raises(bb.TraceError, match="an axis of 6 does not split into 4 heads"):
         bb.split_heads(torch.from_numpy(X), 4)

@@ -168,12 +168,14 @@ def test_listing_shows_views():
         return bb.concat([bb.split_heads(x, 2)[..., 1:], bb.split_heads(x, 2)[..., :1]])
 
     assert bb.trace(fn, x="S D").listing().splitlines()[1:] == [
-        "  t0: (A, S, B) = split_heads(x, heads=2)",
-        "  t1: (A, S, C) = slice(t0, axis=2, start=1, length=maximum(|D| / 2 - 1, 0))",
-        "  t2: (A, S, B) = split_heads(x, heads=2)",
-        "  t3: (A, S, E) = slice(t2, axis=2, start=0, length=|D| / 2 - maximum(|D| / 2 - 1, 0))",
-        "  t4: (A, S, F) = concat(t1, t3, axis=-1)",
-        "  return t4",
+        "  t0: (S, A, B) = reshape(x, shape=(|S|, 2, |D| / 2))",
+        "  t1: (A, S, B) = transpose(t0, axes=(1, 0, 2))",
+        "  t2: (A, S, C) = slice(t1, axis=2, start=1, length=maximum(|D| / 2 - 1, 0))",
+        "  t3: (S, A, B) = reshape(x, shape=(|S|, 2, |D| / 2))",
+        "  t4: (A, S, B) = transpose(t3, axes=(1, 0, 2))",
+        "  t5: (A, S, E) = slice(t4, axis=2, start=0, length=|D| / 2 - maximum(|D| / 2 - 1, 0))",
+        "  t6: (A, S, F) = concat(t2, t5, axis=-1)",
+        "  return t6",
         "}",
     ]
 
@@ -186,7 +188,7 @@ def test_plain_arrays_are_computed_at_once():
     assert heads[1, 2, 3] == x[2, 7]
     np.testing.assert_array_equal(bb.merge_heads(heads), x)
     np.testing.assert_array_equal(bb.concat([x[:, :3], x[:, 3:]]), x)
-    with pytest.raises(ValueError, match="8 elements does not split into 3 heads"):
+    with pytest.raises(TraceError, match="an axis of 8 does not split into 3 heads"):
         bb.split_heads(x, 3)
 
 

@@ -130,7 +130,7 @@ class Growing:
         name, operands, options = drawn
         try:
             made = np.asarray(OPERATORS[name](*(self.arrays[i] for i in operands), *options))
-        except (ValueError, IndexError):  # shapes do not fit, or a maximum of nothing
+        except (ValueError, IndexError, TraceError):  # shapes do not fit, a maximum of nothing
             return False
         if made.ndim > MOST_AXES or made.size > MOST_ELEMENTS:
             return False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 Array = Any
@@ -93,3 +94,15 @@ def named(function: Callable[..., Array], name: str, meaning: str = "") -> Calla
     function.__name__ = function.__qualname__ = name
     function.__doc__ = meaning or function.__doc__
     return function
+
+
+def of_images(
+    name: str, function: Callable[..., Array], group: str, *modules: str
+) -> Iterator[Row]:
+    """A row for images of 1, 2 and 3 axes: ``function``, given a name (``"conv{}d"``) and the count
+    of axes first.
+    """
+    for count in (1, 2, 3):
+        own = name.format(count)
+        made = named(partial(function, own, count), own, function.__doc__ or "")
+        yield torch_row(made, *(f"{module}{own}" for module in modules), group=group)

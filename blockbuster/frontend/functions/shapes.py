@@ -14,8 +14,8 @@ from blockbuster.frontend.functions.filled import everywhere
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.in_place import IN_NUMPY, IN_TORCH, library
 from blockbuster.frontend.memory import own, perhaps, shown
-from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.shapes import axes_of, listed
+from blockbuster.frontend.sizes import rest
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
 
@@ -154,12 +154,21 @@ def expand(x: Array, *sizes: Any) -> Array:
 
 def split_heads(x: Array, h: int) -> Array:
     """(..., S, H*E) as (..., H, S, E) with H = ``h``: a view of an input or of a product."""
-    return apply("split_heads", x, heads=h)
+    if not isinstance(h, int) or isinstance(h, bool) or h < 1:
+        raise trace_error(f"the number of heads is {h!r}", hint="it is a positive int: 8")
+    if len(x.shape) < 2:
+        raise trace_error("heads are split off (..., rows, heads * columns)")
+    if rest(x.shape[-1], h):
+        raise trace_error(f"an axis of {x.shape[-1]} does not split into {h} heads")
+    return swapaxes(unflatten(x, -1, (h, -1)), -2, -3)
 
 
 def merge_heads(x: Array) -> Array:
     """(..., H, S, E) as (..., S, H*E), the inverse of ``split_heads``."""
-    return perhaps(apply("merge_heads", x), x, "merge_heads of one head gives a view")
+    if len(x.shape) < 3:
+        raise trace_error("heads are merged from (..., heads, rows, columns)")
+    *leading, heads, rows, columns = x.shape
+    return reshape(swapaxes(x, -2, -3), (*leading, rows, heads * columns))
 
 
 _GROUP = "Shapes"
@@ -194,7 +203,7 @@ ROWS = (
     Row(expand, _GROUP, torch=("Tensor.expand",), examples=(example("M=1 N", 3, -1),),
         reference=lambda x, rows, _: np.broadcast_to(x, (rows, x.shape[1])), public=False),
     Row(split_heads, _GROUP, examples=(example("M N=6", 3),), note=FREE,
-        reference=lambda x, h: NUMPY["split_heads"](x, heads=h)),
-    Row(merge_heads, _GROUP, examples=(example("H M N"),), reference=NUMPY["merge_heads"],
-        note=FREE),
+        reference=lambda x, h: np.swapaxes(np.reshape(x, (*x.shape[:-1], h, -1)), -2, -3)),
+    Row(merge_heads, _GROUP, examples=(example("H M N"),), note=FREE,
+        reference=lambda x: np.reshape(np.swapaxes(x, -2, -3), (*x.shape[:-3], x.shape[-2], -1))),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.frontend.functions.images import (
@@ -14,26 +14,20 @@ from blockbuster.frontend.functions.images import (
     geometry,
     with_bias,
 )
-from blockbuster.frontend.functions.row import Array, named, torch_rows
+from blockbuster.frontend.functions.row import Array, of_images
 from blockbuster.frontend.functions.shapes import reshape
 from blockbuster.frontend.functions.spatial import is_at_least, known, number, numbers
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import trace_error
 
 
-def _of_axes(count: int) -> Callable[..., Array]:
-    """The convolution of images of ``count`` axes."""
-    name = f"conv{count}d"
-
-    def convolution(
-        input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1,
-    ) -> Array:  # fmt: skip
-        """The products of windows with weights, summed over taps and channels."""
-        of = geometry(name, count, stride, dilation, groups)
-        return with_bias(of, input, bias, lambda images: _convolved(images, weight, padding, of))
-
-    return named(convolution, name)
+def convolution(
+    name: str, count: int, input: Array, weight: Array, bias: Array | None = None,
+    stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+) -> Array:  # fmt: skip
+    """The products of windows with weights, summed over taps and channels."""
+    of = geometry(name, count, stride, dilation, groups)
+    return with_bias(of, input, bias, lambda images: _convolved(images, weight, padding, of))
 
 
 def _convolved(x: Array, w: Array, padding: Any, of: Geometry) -> Array:
@@ -90,6 +84,6 @@ def _pads(padding: Any, w: Array, of: Geometry) -> list[tuple[int, int]]:
     return [(n // 2, n - n // 2) for n in spare]
 
 
-ROWS = torch_rows(
-    "torch.nn.functional: convolutions", *map(_of_axes, (1, 2, 3)), modules=("nn.functional.", "")
-)
+_GROUP = "torch.nn.functional: convolutions"
+
+ROWS = (*of_images("conv{}d", convolution, _GROUP, "nn.functional.", ""),)

@@ -19,7 +19,7 @@ import numpy as np
 from blockbuster.frontend.functions.filled import chosen, positions
 from blockbuster.frontend.functions.pointwise import abs, maximum, minimum, sign
 from blockbuster.frontend.functions.reductions import max, mean, sum
-from blockbuster.frontend.functions.row import Array, named, torch_rows
+from blockbuster.frontend.functions.row import Array, of_images
 from blockbuster.frontend.functions.shapes import unflatten
 from blockbuster.frontend.functions.spatial import check_rank, known, numbers
 from blockbuster.frontend.functions.windows import windowed
@@ -168,41 +168,29 @@ def _along_each(x: Array, pools: list[Pool]) -> Iterator[tuple[tuple[int, ...], 
         yield from (((at, *rest), one) for rest, one in _along_each(made, others))
 
 
-def _max_pool(count: int) -> Callable[..., Array]:
-    name = f"max_pool{count}d"
-
-    def pool(
-        input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-        ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
-    ) -> Array:  # fmt: skip
-        """The maxima of windows along the last axes."""
-        windows = kernel_size, stride, padding, dilation
-        return _pooled(
-            input, _pools(name, input, count, windows, ceil_mode=ceil_mode), max, -np.inf
-        )
-
-    return named(pool, name)
+def max_pool(
+    name: str, count: int, input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False,  # noqa: ARG001
+) -> Array:  # fmt: skip
+    """The maxima of windows along the last axes."""
+    windows = kernel_size, stride, padding, dilation
+    pools = _pools(name, input, count, windows, ceil_mode=ceil_mode)
+    return _pooled(input, pools, max, -np.inf)
 
 
-def _avg_pool(count: int) -> Callable[..., Array]:
-    name = f"avg_pool{count}d"
-
-    def pool(
-        input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0,
-        ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> Array:  # fmt: skip
-        """The means of windows along the last axes."""
-        windows = kernel_size, stride, padding, 1
-        pools = _pools(name, input, count, windows, ceil_mode=ceil_mode)
-        if divisor_override is None:
-            return _means(input, pools, count_include_pad)
-        (by,) = numbers(name, "divisor_override", divisor_override, 1, -(2**63))
-        if not by:
-            raise trace_error(f"{name} with divisor_override=0", hint="it is not 0")
-        return _pooled(input, pools, sum) / by
-
-    return named(pool, name)
+def avg_pool(
+    name: str, count: int, input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Array:  # fmt: skip
+    """The means of windows along the last axes."""
+    windows = kernel_size, stride, padding, 1
+    pools = _pools(name, input, count, windows, ceil_mode=ceil_mode)
+    if divisor_override is None:
+        return _means(input, pools, count_include_pad)
+    (by,) = numbers(name, "divisor_override", divisor_override, 1, -(2**63))
+    if not by:
+        raise trace_error(f"{name} with divisor_override=0", hint="it is not 0")
+    return _pooled(input, pools, sum) / by
 
 
 def _means(x: Array, pools: list[Pool], with_pad: bool) -> Array:
@@ -215,18 +203,13 @@ def _means(x: Array, pools: list[Pool], with_pad: bool) -> Array:
     return made
 
 
-def _lp_pool(count: int) -> Callable[..., Array]:
-    name = f"lp_pool{count}d"
-
-    def pool(
-        input: Array, norm_type: float, kernel_size: Any, stride: Any = None,
-        ceil_mode: bool = False,
-    ) -> Array:  # fmt: skip
-        """The norms of windows along the last axes."""
-        windows = kernel_size, stride, 0, 1
-        return _norms(input, norm_type, _pools(name, input, count, windows, ceil_mode=ceil_mode))
-
-    return named(pool, name)
+def lp_pool(
+    name: str, count: int, input: Array, norm_type: float, kernel_size: Any, stride: Any = None,
+    ceil_mode: bool = False,
+) -> Array:  # fmt: skip
+    """The norms of windows along the last axes."""
+    windows = kernel_size, stride, 0, 1
+    return _norms(input, norm_type, _pools(name, input, count, windows, ceil_mode=ceil_mode))
 
 
 def _norms(x: Array, norm_type: float, pools: list[Pool]) -> Array:
@@ -264,32 +247,24 @@ def _parts(name: str, fold: Callable[..., Array], x: Array, axis: int, count: in
     return fold(unflatten(x, axis, (count, x.shape[axis] // count)), axis + 1)
 
 
-def _adaptive_avg_pool(count: int) -> Callable[..., Array]:
-    name = f"adaptive_avg_pool{count}d"
-
-    def pool(input: Array, output_size: Any) -> Array:
-        """The means of parts, a number along each of the last axes."""
-        return _adaptive(name, mean, input, count, output_size)
-
-    return named(pool, name)
+def adaptive_avg_pool(name: str, count: int, input: Array, output_size: Any) -> Array:
+    """The means of parts, a number along each of the last axes."""
+    return _adaptive(name, mean, input, count, output_size)
 
 
-def _adaptive_max_pool(count: int) -> Callable[..., Array]:
-    name = f"adaptive_max_pool{count}d"
-
-    def pool(
-        input: Array,
-        output_size: Any,
-        return_indices: bool = False,  # noqa: ARG001
-    ) -> Array:
-        """The maxima of parts, a number along each of the last axes."""
-        return _adaptive(name, max, input, count, output_size)
-
-    return named(pool, name)
+def adaptive_max_pool(
+    name: str, count: int, input: Array, output_size: Any,
+    return_indices: bool = False,  # noqa: ARG001
+) -> Array:  # fmt: skip
+    """The maxima of parts, a number along each of the last axes."""
+    return _adaptive(name, max, input, count, output_size)
 
 
-_FAMILIES = (_avg_pool, _max_pool, _lp_pool, _adaptive_avg_pool, _adaptive_max_pool)
+_GROUP = "torch.nn.functional: pools"
+_FAMILIES = (avg_pool, max_pool, lp_pool, adaptive_avg_pool, adaptive_max_pool)
 
-ROWS = torch_rows(
-    "torch.nn.functional: pools", *(family(count) for family in _FAMILIES for count in (1, 2, 3))
+ROWS = tuple(
+    row
+    for family in _FAMILIES
+    for row in of_images(f"{family.__name__}{{}}d", family, _GROUP, "nn.functional.")
 )

@@ -11,7 +11,6 @@ tap more. With a stride of 2 it need not: the sum is that of x[u + b + p - t] * 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,26 +26,19 @@ from blockbuster.frontend.functions.images import (
     with_bias,
 )
 from blockbuster.frontend.functions.pads import pad
-from blockbuster.frontend.functions.row import Array, named, torch_rows
+from blockbuster.frontend.functions.row import Array, of_images
 from blockbuster.frontend.functions.shapes import reshape
 from blockbuster.frontend.functions.spatial import known, number, numbers
 from blockbuster.frontend.source import trace_error
 
 
-def _of_axes(count: int) -> Callable[..., Array]:
-    """The transposed convolution of images of ``count`` axes."""
-    name = f"conv_transpose{count}d"
-
-    def transposed(
-        input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0,
-        output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-    ) -> Array:  # fmt: skip
-        """The sums of weights times elements, each ``stride`` places behind the one before."""
-        of = geometry(name, count, stride, dilation, groups)
-        more = output_padding
-        return with_bias(of, input, bias, lambda x: _transposed(x, weight, padding, more, of))
-
-    return named(transposed, name)
+def transposed(
+    name: str, count: int, input: Array, weight: Array, bias: Array | None = None,
+    stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Array:  # fmt: skip
+    """The sums of weights times elements, each ``stride`` places behind the one before."""
+    of, more = geometry(name, count, stride, dilation, groups), output_padding
+    return with_bias(of, input, bias, lambda x: _transposed(x, weight, padding, more, of))
 
 
 @dataclass(frozen=True)
@@ -168,6 +160,6 @@ def _phases(w: Array, padding: Any, more: Any, of: Geometry) -> list[Phases]:
     return [*map(Phases, sizes, of.strides, of.dilations, pads, extra)]
 
 
-ROWS = torch_rows(
-    "torch.nn.functional: convolutions", *map(_of_axes, (1, 2, 3)), modules=("nn.functional.", "")
-)
+_GROUP = "torch.nn.functional: convolutions"
+
+ROWS = (*of_images("conv_transpose{}d", transposed, _GROUP, "nn.functional.", ""),)

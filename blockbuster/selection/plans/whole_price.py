@@ -78,8 +78,7 @@ class _Priced:
         lies = self._in_order(operand)
         if one.op == "expand":
             self._lies[step.value] = lies
-        elif one.op in ("reshape", "merge_heads"):
-            lies = lies and one.op == "reshape"
+        elif one.op == "reshape":
             if not lies and not _only_splits(self._extents_of(operand), self._extents(one.shape)):
                 return self._copied(one.shape, inner=self._extents_of(operand)[-1])
             self._lies[step.value] = lies
