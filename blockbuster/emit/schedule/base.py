@@ -23,6 +23,7 @@ from blockbuster.emit.schedule.site import (
     nest_at,
     statements_of,
 )
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import For, Nest, TileProgram
 from blockbuster.emit.tile.scans import why_broken
@@ -51,8 +52,8 @@ class Move(ABC):
 
     name: ClassVar[str]
     takes: ClassVar[str]
-    form: ClassVar[str] = ""
-    """The words that follow the place in a schedule's text, for error messages."""
+    form: ClassVar[Form] = Form("")
+    """The words that follow the place in a schedule's text."""
 
     least: ClassVar[Args] = {}
     """The arguments with which it can be applied wherever it can be with any."""
@@ -95,9 +96,7 @@ class Move(ABC):
         reason = self.why_not(scheduled, site, **args)
         return reason, None if reason else self.rewritten(scheduled, site, **args)
 
-    def tried(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, Scheduled | None]:
+    def tried(self, scheduled: Scheduled, site: Site, **args: Any) -> tuple[str, Scheduled | None]:
         """Why it cannot be applied there, or "" and ``scheduled`` after it.
 
         Loads and invariant operators move out of loops, and repeats are merged, after every move.
@@ -121,13 +120,13 @@ class Move(ABC):
 
     def show(self, **args: Any) -> str:
         """Its arguments as words of a schedule's text."""
-        return " ".join(str(value) for value in args.values())
+        return self.form.show(args)
 
     def read(self, words: Sequence[str]) -> Args:
         """The arguments that ``words`` say. Raises ValueError if they say none."""
-        if words:
+        if words and not self.form.text:
             raise ValueError(f"nothing follows the place of {self.name}")
-        return {}
+        return self.form.read(words)
 
 
 def near_numbers(arguments: Iterable[Args], args: Args, number: str) -> Iterator[Args]:
@@ -139,20 +138,6 @@ def near_numbers(arguments: Iterable[Args], args: Args, number: str) -> Iterator
         same = {**other, number: args[number]} == args
         if (same and other[number] in near) or (not same and other[number] == args[number]):
             yield other
-
-
-def read_number(words: Sequence[str], what: str) -> int:
-    """The single whole number that ``words`` are; ValueError otherwise."""
-    if len(words) != 1 or not words[0].isdigit():
-        raise ValueError(f"expected {what}, one whole number")
-    return int(words[0])
-
-
-def read_lanes(words: Sequence[str]) -> Args:
-    """One dim with a number of lanes; ValueError otherwise."""
-    if len(words) != 2 or not words[1].isdigit():
-        raise ValueError(f"expected DIM LANES, got {' '.join(words)!r}")
-    return {"dim": words[0], "lanes": int(words[1])}
 
 
 def not_a_power_of_two(number: int, what: str, least: int = 1) -> str:

@@ -30,7 +30,6 @@ from blockbuster.emit.schedule.base import (
     near_numbers,
     no_such_place,
     not_a_power_of_two,
-    read_number,
 )
 from blockbuster.emit.schedule.block import not_agreeing
 from blockbuster.emit.schedule.chunkable import (
@@ -44,6 +43,7 @@ from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_c
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, loop_at
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
 from blockbuster.emit.tile.dataflow import (
@@ -89,7 +89,7 @@ class ChunkLoop(Move):
 
     name: ClassVar[str] = "chunk"
     takes: ClassVar[str] = LOOP
-    form: ClassVar[str] = "COUNT [[all] at once]"
+    form: ClassVar[Form] = Form("COUNT")
     least: ClassVar[Args] = {"count": 2}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
@@ -145,13 +145,13 @@ class ChunkLoop(Move):
 
     def show(self, **args: Any) -> str:
         """``8``, ``8 at once`` or ``8 all at once``."""
-        return f"{args['count']} {in_words(**args)}".rstrip()
+        return f"{self.form.show(args)} {in_words(**args)}".rstrip()
 
     def read(self, words: Sequence[str]) -> Args:
         """One number, and what is combined at once."""
         known = " ".join(words[1:]) in AT_ONCE
-        count = read_number(words[:1] if known else words, "the number of chunks")
-        return {"count": count, **_ways(" ".join(words[1:]))}
+        count = self.form.read(words[:1] if known else words)
+        return {**count, **_ways(" ".join(words[1:]))}
 
 
 def in_words(*, at_once: bool = False, blocks: bool = False, **_: object) -> str:

@@ -12,7 +12,7 @@ reads little, so many small programs finish it sooner. Costs only the launch of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -21,11 +21,11 @@ from blockbuster.emit.schedule.base import (
     CutMove,
     near_numbers,
     not_a_power_of_two,
-    read_lanes,
 )
 from blockbuster.emit.schedule.block import LEAST, least_lanes, not_agreeing, spanning
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at, with_nest
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.dataflow import views
 from blockbuster.emit.tile.program import Block, For, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import is_ragged
@@ -37,7 +37,7 @@ class Recut(CutMove):
     """Give a dim of a nest other blocks."""
 
     name: ClassVar[str] = "recut"
-    form: ClassVar[str] = "DIM LANES"
+    form: ClassVar[Form] = Form("DIM LANES")
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Other powers of two as lanes of each dim, as far as they can be."""
@@ -80,10 +80,6 @@ class Recut(CutMove):
         made = Block(dim, lanes, ragged=ragged or dim in joined_in(nest))
         blocks = tuple(made if block.dim == dim else block for block in nest.blocks)
         return with_nest(draft, site, replace(nest, blocks=blocks))
-
-    def read(self, words: Sequence[str]) -> Args:
-        """One dim with its lanes."""
-        return read_lanes(words)
 
 
 def not_walked(nest: Nest, dim: Dim, lanes: int) -> str:

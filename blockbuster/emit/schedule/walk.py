@@ -14,7 +14,7 @@ last ones have longer to go. Parallel loops inside the walked one go around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -23,12 +23,12 @@ from blockbuster.emit.schedule.base import (
     LoopMove,
     near_numbers,
     not_a_power_of_two,
-    read_number,
 )
 from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_chunks
 from blockbuster.emit.schedule.on_grid import body_inside_grid, not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, with_body
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
 
 
@@ -36,7 +36,7 @@ class Walk(LoopMove):
     """Run the blocks of a loop of the grid by ``count`` programs, each its chunk in turn."""
 
     name: ClassVar[str] = "walk"
-    form: ClassVar[str] = "COUNT"
+    form: ClassVar[Form] = Form("COUNT")
     least: ClassVar[Args] = {"count": 2}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
@@ -70,10 +70,6 @@ class Walk(LoopMove):
             if outer is not loop:
                 body = (replace(outer, body=body),)
         return with_chunks(with_body(draft, site, body), (chunks,))
-
-    def read(self, words: Sequence[str]) -> Args:
-        """One number."""
-        return {"count": read_number(words, "the number of programs")}
 
 
 def not_in_any_order(loop: For, nest: Nest) -> str:
