@@ -55,6 +55,12 @@ class Move(ABC):
     form: ClassVar[Form] = Form("")
     """The words that follow the place in a schedule's text."""
 
+    number: ClassVar[str] = ""
+    """The argument that is a number, which a search halves and doubles."""
+
+    starts: ClassVar[tuple[int, ...]] = ()
+    """The numbers with which a search begins; all, if there are none here."""
+
     least: ClassVar[Args] = {}
     """The arguments with which it can be applied wherever it can be with any."""
 
@@ -74,11 +80,25 @@ class Move(ABC):
 
     def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Those of ``arguments`` from which a search goes on to all others by ``near``."""
-        return self.arguments(scheduled, site)
+        for args in self.arguments(scheduled, site):
+            if not self.starts or args[self.number] in self.starts:
+                yield args
 
     def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Those of ``arguments`` that differ little from ``args``: by default, all others."""
-        return (other for other in self.arguments(scheduled, site) if other != args)
+        """Those of ``arguments`` that differ little from ``args``: where they have no number, all
+        others. Else the number is half or twice that in ``args``, and the other arguments are the
+        same; or the number is the same, and the others differ.
+        """
+        now = args.get(self.number, 0)
+        for other in self.arguments(scheduled, site):
+            if not self.number:
+                found = other != args
+            elif {**other, self.number: now} == args:
+                found = other[self.number] in (now // 2, 2 * now)
+            else:
+                found = other[self.number] == now
+            if found:
+                yield other
 
     @abstractmethod
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
@@ -127,17 +147,6 @@ class Move(ABC):
         if words and not self.form.text:
             raise ValueError(f"nothing follows the place of {self.name}")
         return self.form.read(words)
-
-
-def near_numbers(arguments: Iterable[Args], args: Args, number: str) -> Iterator[Args]:
-    """Those of ``arguments`` in which one number is half or twice that in ``args``, and the other
-    arguments are the same; and those in which the number is the same, and the others differ.
-    """
-    near = (args[number] // 2, 2 * args[number])
-    for other in arguments:
-        same = {**other, number: args[number]} == args
-        if (same and other[number] in near) or (not same and other[number] == args[number]):
-            yield other
 
 
 def not_a_power_of_two(number: int, what: str, least: int = 1) -> str:

@@ -27,7 +27,6 @@ from blockbuster.emit.schedule.base import (
     Args,
     Attempt,
     Move,
-    near_numbers,
     no_such_place,
     not_a_power_of_two,
 )
@@ -90,6 +89,8 @@ class ChunkLoop(Move):
     name: ClassVar[str] = "chunk"
     takes: ClassVar[str] = LOOP
     form: ClassVar[Form] = Form("COUNT")
+    number: ClassVar[str] = "count"
+    starts: ClassVar[tuple[int, ...]] = (4, 32)
     least: ClassVar[Args] = {"count": 2}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
@@ -98,14 +99,6 @@ class ChunkLoop(Move):
         for power in (power for power in range(1, 11) if 1 << power <= most):
             ways = ({"count": 1 << power, **_ways(words)} for words in AT_ONCE)
             yield from (args for args in ways if not self.why_not(scheduled, site, **args))
-
-    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Few chunks and many, combined in each way."""
-        return (args for args in self.arguments(scheduled, site) if args["count"] in (4, 32))
-
-    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Half and twice as many chunks, and other ways to combine as many."""
-        return near_numbers(self.arguments(scheduled, site), args, "count")
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop's results can be combined, and what stands around it can run apart from it."""

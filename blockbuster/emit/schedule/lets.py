@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from blockbuster.emit.tile.dataflow import defined, expanded, operands
+from blockbuster.emit.tile.dataflow import defined, expanded, readers_of
 from blockbuster.emit.tile.program import Let, Stmt, Tile, statements
 from blockbuster.ir.expr import DEEPEST, Call, Expr
 from blockbuster.ir.ops import Pointwise
@@ -13,15 +13,6 @@ from blockbuster.ir.ops import Pointwise
 def lets_of(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
     """The operators of ``body``, by the tiles that they make."""
     return {stmt.target: stmt for stmt in statements(body) if isinstance(stmt, Let)}
-
-
-def readers_of(body: tuple[Stmt, ...]) -> dict[Tile, list[Stmt]]:
-    """The statements that read each tile, once per operand position."""
-    found: dict[Tile, list[Stmt]] = {}
-    for stmt in statements(body):
-        for tile in operands(stmt):
-            found.setdefault(tile, []).append(stmt)
-    return found
 
 
 def expression_of(stmt: Stmt) -> Expr | None:

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import (
     Args,
     CutMove,
-    near_numbers,
     not_a_power_of_two,
 )
 from blockbuster.emit.schedule.block import LEAST, least_lanes, not_agreeing, spanning
@@ -38,6 +37,7 @@ class Recut(CutMove):
 
     name: ClassVar[str] = "recut"
     form: ClassVar[Form] = Form("DIM LANES")
+    number: ClassVar[str] = "lanes"
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Other powers of two as lanes of each dim, as far as they can be."""
@@ -56,10 +56,6 @@ class Recut(CutMove):
             now = lanes[args["dim"]]
             if args["lanes"] in (now // 2, 2 * now, 1, LEAST):
                 yield args
-
-    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Half and twice the lanes for the same dim, and as many for another."""
-        return near_numbers(self.arguments(scheduled, site), args, "lanes")
 
     def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
         """The nest walks the dim, and nothing depends on which elements are in one block."""

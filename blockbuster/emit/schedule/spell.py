@@ -19,14 +19,13 @@ from blockbuster.emit.schedule.lets import (
     expression_of,
     lets_of,
     parts_of,
-    readers_of,
     replaced,
     without_unread,
 )
 from blockbuster.emit.schedule.scaling import compacted, reading_once, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nests_at, with_nests
-from blockbuster.emit.tile.dataflow import mapped
+from blockbuster.emit.tile.dataflow import mapped, readers_of
 from blockbuster.emit.tile.program import Let, Nest, Stmt, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, tanh_by
 from blockbuster.ir.expr import Arg, Call, Expr, call, substitute

@@ -64,6 +64,8 @@ class Stage(LoopMove):
 
     name: ClassVar[str] = "stage"
     form: ClassVar[Form] = Form("STAGES [by descriptors]", "described")
+    number: ClassVar[str] = "stages"
+    starts: ClassVar[tuple[int, ...]] = (FEWEST + 1,)  # so that two loads are on their way
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """Loops with loads that can run ahead."""
@@ -77,10 +79,6 @@ class Stage(LoopMove):
             yield {"stages": number}
             if not self.why_not(scheduled, site, stages=number, described=True):
                 yield {"stages": number, "described": True}
-
-    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Three stages, the fewest with which two loads are on their way."""
-        return (args for args in self.arguments(scheduled, site) if args["stages"] == FEWEST + 1)
 
     def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
         """One stage more or less, and as many the other way."""

@@ -21,12 +21,12 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, with_body
 from blockbuster.emit.schedule.two_parts import on_axes
 from blockbuster.emit.tile.dataflow import (
-    bodies,
     defined,
     expanded,
     folded,
     folded_here,
     fresh_names,
+    level_of,
     reads,
     retargeted,
 )
@@ -191,15 +191,10 @@ def not_written_out(stmt: Stmt, dim: Dim) -> str:
 def not_folded_here_alone(nest: Nest, loop: For) -> str:
     """Why ``loop`` does not make all of its sums by itself, each for use behind it, or ""."""
     targets = [tile for stmt in statements(nest.body) for tile in folded(stmt)]
-    begun = {stmt.target for stmt in _beside(nest.body, loop) if isinstance(stmt, Init)}
+    begun = {stmt.target for stmt in level_of(nest.body, loop) if isinstance(stmt, Init)}
     for tile in folded_here(loop.body):
         if targets.count(tile) > 1 or tile not in begun:
             return f"{tile.name} is folded by other statements, too"
         if tile in reads(loop.body):
             return f"{tile.name} is read in the loop that folds it"
     return ""
-
-
-def _beside(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
-    """The statements among which ``loop`` stands."""
-    return next(among for among in bodies(body) if any(stmt is loop for stmt in among))

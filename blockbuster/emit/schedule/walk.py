@@ -21,7 +21,6 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import (
     Args,
     LoopMove,
-    near_numbers,
     not_a_power_of_two,
 )
 from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_chunks
@@ -37,20 +36,14 @@ class Walk(LoopMove):
 
     name: ClassVar[str] = "walk"
     form: ClassVar[Form] = Form("COUNT")
+    number: ClassVar[str] = "count"
+    starts: ClassVar[tuple[int, ...]] = (8, 64)
     least: ClassVar[Args] = {"count": 2}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two, up to a program for each block."""
         most = trips_at(scheduled, site)
         yield from ({"count": 1 << power} for power in range(1, 11) if 1 << power < most)
-
-    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Few programs and many."""
-        return (args for args in self.arguments(scheduled, site) if args["count"] in (8, 64))
-
-    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Half and twice as many programs."""
-        return near_numbers(self.arguments(scheduled, site), args, "count")
 
     def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The loop is one of the grid's, whose order nothing else has decided."""

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from blockbuster.emit.schedule.factor import Factor
-from blockbuster.emit.schedule.lets import parts_of, readers_of, replaced
+from blockbuster.emit.schedule.lets import parts_of, replaced
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.spell import Spell, tanhs_of
+from blockbuster.emit.tile.dataflow import readers_of
 from blockbuster.emit.tile.program import Let, Nest, Stmt, Tile, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.typed import is_accurate
