@@ -61,13 +61,11 @@ class Move(ABC):
     starts: ClassVar[tuple[int, ...]] = ()
     """The numbers with which a search begins; all, if there are none here."""
 
-    least: ClassVar[Args] = {}
-    """The arguments with which it can be applied wherever it can be with any."""
-
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The places where it may be applied with some arguments."""
+        """The places where it may be applied with some of its arguments."""
         for site in PLACES[self.takes](scheduled.draft):
-            if not self.why_not(scheduled, site, **self.least):
+            found = self.arguments(scheduled, site)
+            if any(not self.why_not(scheduled, site, **args) for args in found):
                 yield site
 
     @abstractmethod
@@ -192,12 +190,3 @@ class NestMove(Move):
     @abstractmethod
     def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
         """Why it cannot be applied to this nest with these arguments, or ""."""
-
-
-class CutMove(NestMove):
-    """A move of a dim of one nest: its sites are the nests for which it has arguments."""
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        for site in all_nests(scheduled.draft):
-            if any(True for _ in self.arguments(scheduled, site)):
-                yield site

@@ -91,7 +91,6 @@ class ChunkLoop(Move):
     form: ClassVar[Form] = Form("COUNT")
     number: ClassVar[str] = "count"
     starts: ClassVar[tuple[int, ...]] = (4, 32)
-    least: ClassVar[Args] = {"count": 2}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two up to the number of blocks, combined in each way that there is."""

@@ -31,7 +31,6 @@ class GroupBlocks(LoopMove):
 
     name: ClassVar[str] = "group"
     form: ClassVar[Form] = Form("BLOCKS")
-    least: ClassVar[Args] = {"blocks": FEWEST}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two from two to sixteen."""

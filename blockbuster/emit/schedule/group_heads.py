@@ -22,9 +22,9 @@ from blockbuster.emit.schedule.base import PROGRAM, Args, Move, no_such_place
 from blockbuster.emit.schedule.block import unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
-from blockbuster.emit.schedule.two_parts import on_axes
+from blockbuster.emit.schedule.two_parts import on_tiles
 from blockbuster.emit.schedule.words import Form
-from blockbuster.emit.tile.dataflow import defined, folded, mapped, operands, retargeted, with_loops
+from blockbuster.emit.tile.dataflow import defined, folded, mapped, operands, with_loops
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -53,11 +53,6 @@ class GroupHeads(Move):
     name: ClassVar[str] = "group-heads"
     takes: ClassVar[str] = PROGRAM
     form: ClassVar[Form] = Form("HEADS for ROWS")
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The program, if some dims of it can change places."""
-        if any(True for _ in self.arguments(scheduled, EVERYWHERE)):
-            yield EVERYWHERE
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Each pair of dims that can, in the order of the program."""
@@ -155,14 +150,7 @@ def _any(tiles: Sequence[Tile], found: Mapping[Tile, None]) -> bool:
 
 def _grouped(nest: Nest, change: Exchange) -> Nest:
     new = {tile: change.tile(tile) for tile in varying(nest, change.heads)}
-
-    def changed(stmt: Stmt) -> Stmt:
-        made = retargeted(stmt, new)
-        if isinstance(made, Let):
-            return replace(made, op=on_axes(made.op, made.target))
-        return made
-
-    return replace(nest, body=mapped(nest.body, changed))
+    return replace(nest, body=mapped(nest.body, lambda stmt: on_tiles(stmt, new)))
 
 
 # predicates ------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import Args, NestMove
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, all_nests, with_nest
+from blockbuster.emit.schedule.site import Site, with_nest
 from blockbuster.emit.schedule.stage import FEWEST
 from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.program import For, Let, Load, Nest, TileProgram, statements
@@ -41,12 +41,6 @@ class Persist(NestMove):
 
     name: ClassVar[str] = "persist"
     form: ClassVar[Form] = Form("PROGRAMS [in STAGES stages]")
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Each nest with a grid."""
-        for site in all_nests(scheduled.draft):
-            if not self.why_not(scheduled, site, programs=scheduled.target.processors):
-                yield site
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """One program for each processor, and two; with loads ahead, where that is legal."""

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import (
     Args,
-    CutMove,
+    NestMove,
     not_a_power_of_two,
 )
 from blockbuster.emit.schedule.block import LEAST, least_lanes, not_agreeing, spanning
@@ -32,7 +32,7 @@ from blockbuster.emit.tile.trips import joined_in
 from blockbuster.ir.types import Dim, size_class
 
 
-class Recut(CutMove):
+class Recut(NestMove):
     """Give a dim of a nest other blocks."""
 
     name: ClassVar[str] = "recut"

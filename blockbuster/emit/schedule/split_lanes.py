@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import Args, CutMove, not_a_power_of_two
+from blockbuster.emit.schedule.base import Args, NestMove, not_a_power_of_two
 from blockbuster.emit.schedule.block import LEAST, least_lanes
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at, with_nest
@@ -50,7 +50,7 @@ MONOIDS = {"dot": "+", **MONOID_OF}
 """What adds up the parts of what takes all of a dim."""
 
 
-class SplitLanes(CutMove):
+class SplitLanes(NestMove):
     """Hold a dim in two tiles, of its first ``lanes`` elements and of all others."""
 
     name: ClassVar[str] = "split-lanes"

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import Args, CutMove
+from blockbuster.emit.schedule.base import Args, NestMove
 from blockbuster.emit.schedule.block import unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at, with_body
@@ -37,7 +37,7 @@ from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim
 
 
-class Spread(CutMove):
+class Spread(NestMove):
     """Run a nest over a dim that its tiles hold whole, block by block."""
 
     name: ClassVar[str] = "spread"

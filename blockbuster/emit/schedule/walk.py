@@ -38,7 +38,6 @@ class Walk(LoopMove):
     form: ClassVar[Form] = Form("COUNT")
     number: ClassVar[str] = "count"
     starts: ClassVar[tuple[int, ...]] = (8, 64)
-    least: ClassVar[Args] = {"count": 2}
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two, up to a program for each block."""

@@ -17,7 +17,7 @@ from blockbuster.emit.schedule.base import (
     not_a_power_of_two,
 )
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, all_nests, nests_at, with_nests
+from blockbuster.emit.schedule.site import Site, nests_at, with_nests
 from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import TileProgram
@@ -31,10 +31,6 @@ class Warps(Move):
     name: ClassVar[str] = "warps"
     takes: ClassVar[str] = NEST
     form: ClassVar[Form] = Form("COUNT")
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """All nests, and each."""
-        yield from all_nests(scheduled.draft)
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two."""
