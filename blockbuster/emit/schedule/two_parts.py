@@ -13,7 +13,7 @@ from blockbuster.emit.tile.dataflow import makes, operands, retargeted
 from blockbuster.emit.tile.program import Let, Load, Stmt, Store, Tile, TileProgram, View
 from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import Rule
-from blockbuster.ir.ops import Op, Pointwise, Transpose
+from blockbuster.ir.ops import Pointwise, Transpose
 from blockbuster.ir.types import Dim
 
 
@@ -88,11 +88,6 @@ def on_tiles(
     match made:
         case Load(view=view) | Store(view=view):
             return replace(made, view=other(view))
-        case Let(target, op):
-            return replace(made, op=on_axes(op, target))
+        case Let(target, Pointwise() | Transpose() as op):
+            return replace(made, op=replace(op, axes=target.axes))
     return made
-
-
-def on_axes(op: Op, target: Tile) -> Op:
-    """``op`` with the axes of what it makes."""
-    return replace(op, axes=target.axes) if isinstance(op, Pointwise | Transpose) else op
