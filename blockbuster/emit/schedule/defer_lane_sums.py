@@ -61,11 +61,11 @@ class DeferLaneSums(Move):
         place = place_of(fold, nest.body)
         assert place is not None
         loop, start = place[0], Init(fold.target, fold.monoid)
-        total, *made = _deferred(fold, loop, fresh_names(draft))
+        total, by_lane, reduced = _deferred(fold, loop, fresh_names(draft))
 
         def change(stmt: Stmt) -> tuple[Stmt, ...]:
             if stmt is loop:
-                return tuple(made)
+                return by_lane, reduced
             return (total,) if stmt == start else (stmt,)
 
         return with_body(draft, site, expanded(nest.body, change))
