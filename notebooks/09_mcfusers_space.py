@@ -29,7 +29,7 @@ from blockbuster.tiling import (
     pruned,
 )
 from blockbuster.tiling.measurement import Workers
-from blockbuster.tiling.measures import model_of
+from blockbuster.tiling.measures import ByEquations, BySchedule
 from blockbuster.tiling.mutation import of_tiles
 from blockbuster.tiling.realization import not_expressible, schedule_of
 from blockbuster.tiling.search import Settings, evolutionary, exhaustive
@@ -231,8 +231,8 @@ def chained(a, b, d):
 derivation = bb.fuse(bb.lower(bb.trace(chained, a="M K", b="K N", d="N H")))
 fused = derivation.final
 ours = [one for one in space.candidates if not not_expressible(chain, one)]
-equations = model_of("mcfuser", chain, h200)
-closed_form = model_of("tiered", chain, h200, graph=fused, sizes=sizes)
+equations = ByEquations(chain, h200)
+closed_form = BySchedule(chain, h200, fused, sizes)
 
 with Workers() as workers:
     everything = {one.candidate: one for one in workers.measure(closed_form, ours)}
@@ -381,7 +381,7 @@ for form, seconds in measured.items():
 
 g10 = dict(sizes, K=128, H=128)
 slim = gemm_chain(1024, 1024, 128, 128)
-by_schedule = model_of("tiered", slim, h200, graph=fused, sizes=g10)
+by_schedule = BySchedule(slim, h200, fused, g10)
 slim_kernels = [
     one
     for one in pruned(slim, h200.limits.shared_per_program).candidates

@@ -10,7 +10,8 @@ from blockbuster.calibration.gpu_device import Call, Device
 from blockbuster.calibration.kernel_texts import FORMS, UNROLLED
 from blockbuster.calibration.probe import Probe
 
-TILE = FORMS["read"].constants["BLOCK"]  # elements of float32, as of ``copy``
+TILE = FORMS["read"].constants["BLOCK"]  # elements of float32
+PART = 4  # of the cache that is read: so much stays in it
 LARGE = 1 << 29  # elements of an array of 2 GiB, far more than any cache holds
 LINE = 32  # elements of a cache line of 128 bytes
 PRODUCT = 8192  # rows and columns of matrices
@@ -27,8 +28,8 @@ FACTOR, SUMMAND = 0.999, 0.001
 def gpu_probes(device: Device) -> tuple[Probe, ...]:
     """All probes of this GPU, in the order in which they take turns."""
     return (
-        *_memory(device),
-        *_l2(device),
+        _memory(device),
+        _l2(device),
         *_matrices(device),
         *_arithmetic(device),
         _clock(device),
@@ -37,62 +38,38 @@ def gpu_probes(device: Device) -> tuple[Probe, ...]:
     )
 
 
-def _memory(device: Device) -> Iterator[Probe]:
+def _memory(device: Device) -> Probe:
     source, target = device.empty(LARGE).normal_(), device.empty(LARGE)
-    tiles = LARGE // TILE
 
     def copy() -> None:
-        device.launch("copy", tiles, source, target)
+        target.copy_(source)
 
-    moved = 2 * 4.0 * LARGE
-    yield Probe("tiers.hbm.bandwidth", "copying 2 GiB by torch, bytes read and written",
-                moved, lambda: device.seconds(lambda: target.copy_(source), 5))  # fmt: skip
-    yield Probe("record.hbm.copy", "copying 2 GiB by a Triton kernel, bytes read and written",
-                moved, lambda: device.seconds(copy, 5))  # fmt: skip
-    each = 8
-    programs = tiles // each
+    return Probe("tiers.hbm.bandwidth", "copying 2 GiB by torch, bytes read and written",
+                 2 * 4.0 * LARGE, lambda: device.seconds(copy, 5))  # fmt: skip
+
+
+def _l2(device: Device) -> Probe:
+    programs = PROGRAMS * int(device.about.multi_processor_count)
+    tiles = int(device.about.L2_cache_size) // PART // 4 // TILE
+    source, target = device.empty(tiles * TILE).normal_(), device.empty(programs)
+    each = 257  # no multiple of it is one of the tiles: programs begin at different ones
 
     def read() -> None:
         device.launch("read", programs, source, target, each, tiles)
 
-    yield Probe("record.hbm.read", "reading 2 GiB", 4.0 * LARGE, lambda: device.seconds(read, 10))
-
-
-def _l2(device: Device) -> Iterator[Probe]:
-    cache = int(device.about.L2_cache_size)
-    programs = PROGRAMS * int(device.about.multi_processor_count)
-    target = device.empty(programs)
-    source = device.empty(cache // 4).normal_()
-    paths = {4: "tiers.l2.bandwidth", 2: "record.l2.half", 1: "record.l2.whole"}
-    for part, path in paths.items():
-        tiles = cache // part // 4 // TILE
-        yield _reading(device, path, f"reading 1/{part} of L2 again and again",
-                       (source, target), tiles, programs)  # fmt: skip
-
-
-def _reading(
-    device: Device, path: str, what: str, arrays: tuple[Any, Any], tiles: int, programs: int
-) -> Probe:
-    each = 257  # no multiple of it is one of the tiles: programs begin at different ones
-
-    def read() -> None:
-        device.launch("read", programs, *arrays, each, tiles)
-
-    amount = 4.0 * programs * each * TILE
-    return Probe(path, what, amount, lambda: device.seconds(read, 3))
+    what, amount = f"reading 1/{PART} of L2 again and again", 4.0 * programs * each * TILE
+    return Probe("tiers.l2.bandwidth", what, amount, lambda: device.seconds(read, 3))
 
 
 def _matrices(device: Device) -> Iterator[Probe]:
     operations = 2.0 * PRODUCT**3
-    for dtype, precise in (("float16", False), ("bfloat16", False), ("float32", False),
-                           ("float32", True), ("float64", True)):  # fmt: skip
-        size = PRODUCT // 2 if precise else PRODUCT
-        left, right = (device.random(size, size, dtype) for _ in range(2))
+    for dtype in ("float16", "bfloat16", "float32", "float64"):
+        size = PRODUCT // 2 if dtype == "float64" else PRODUCT
+        operands = device.random(size, size, dtype), device.random(size, size, dtype)
         path, what = f"compute.matrix.{dtype}", f"torch.mm of {size}^3 in {dtype}"
         if dtype == "float32":
-            path = "record.matrix.float32" if precise else "compute.matrix.tf32"
-            what += ", exactly" if precise else " on matrix units (tf32)"
-        yield _multiplying(device, path, what, (left, right), precise)
+            path, what = "compute.matrix.tf32", f"{what} on matrix units (tf32)"
+        yield _multiplying(device, path, what, operands)
     if device.architecture >= 89:
         left, right = (device.random(PRODUCT, PRODUCT, "float8_e4m3fn") for _ in range(2))
         result = device.empty(PRODUCT * PRODUCT, "bfloat16")
@@ -108,16 +85,14 @@ def _matrices(device: Device) -> Iterator[Probe]:
         )  # fmt: skip
 
 
-def _multiplying(
-    device: Device, path: str, what: str, operands: tuple[Any, Any], precise: bool
-) -> Probe:
+def _multiplying(device: Device, path: str, what: str, operands: tuple[Any, Any]) -> Probe:
     left, right = operands
     result = device.torch.empty_like(left)
     operations = 2.0 * left.shape[0] ** 3
 
     def seconds() -> float:
         before = device.torch.get_float32_matmul_precision()
-        device.torch.set_float32_matmul_precision("highest" if precise else "high")
+        device.torch.set_float32_matmul_precision("high")
         try:
             return device.sustained(lambda: device.torch.mm(left, right, out=result))
         finally:

@@ -18,12 +18,6 @@ import triton.language as tl
 
 
 @triton.jit
-def copy(SOURCE, TARGET, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(TARGET + at, tl.load(SOURCE + at))
-
-
-@triton.jit
 def read(SOURCE, TARGET, TILES, ALL, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     first = tl.program_id(0) * TILES
@@ -162,7 +156,6 @@ class Form:
 
 F32, I32 = "*fp32", "i32"
 FORMS: Mapping[str, Form] = {
-    "copy": Form({"SOURCE": F32, "TARGET": F32}, {"BLOCK": 4096}, warps=8),
     "read": Form(
         {"SOURCE": F32, "TARGET": F32, "TILES": I32, "ALL": I32}, {"BLOCK": 4096}, warps=8
     ),

@@ -19,7 +19,7 @@ from blockbuster.costs.across import Across, scanned
 from blockbuster.costs.chains import chains_in
 from blockbuster.costs.lines import LEAST_AHEAD, SECTOR, copied_at_once, is_across, pieces
 from blockbuster.costs.operands import LANES, dot_of
-from blockbuster.costs.scalars import Scalar, alone, of_numbered, parts, scalar
+from blockbuster.costs.scalars import Scalar, alone, of_numbered, scalar
 from blockbuster.costs.waits import Waits
 from blockbuster.emit.tile.dataflow import accessed, folded
 from blockbuster.emit.tile.dtypes import MEMORY
@@ -41,7 +41,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
-from blockbuster.ir.expr import Expr
+from blockbuster.ir.expr import Expr, calls_in
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Scan
 from blockbuster.ir.types import Dim
 
@@ -339,7 +339,7 @@ class Counting:
                 elements = runs * self.lanes(stmt.target)
                 left = scalar(whole, sums.made, accurate=self.accurate)
                 self._scalars(alone(expr, self.accurate), elements, sums, left)
-                sums.made.update(parts(whole))
+                sums.made.update(calls_in(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
 

@@ -8,7 +8,7 @@ once and cost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -102,13 +102,3 @@ def alone(expr: Expr, accurate: bool) -> Scalar:
 def of_numbered(expr: Expr, numbers: tuple[int, ...]) -> Expr:
     """``expr`` of operands with other numbers, by which they are known in a whole nest."""
     return substitute(expr, [Arg(number) for number in numbers])
-
-
-def parts(expr: Expr) -> Iterator[Call]:
-    """The calls that one evaluation of ``expr`` makes, itself among them."""
-    stack = [expr]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, Call):
-            yield top
-            stack.extend(top.args)

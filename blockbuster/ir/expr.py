@@ -179,6 +179,15 @@ def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
     return done[id(expr)]
 
 
+def replaced(expr: Expr, made: Mapping[Expr, Expr]) -> Expr:
+    """``expr``, which is not deep, with ``made[e]`` for each part e of it that is there."""
+    if expr in made:
+        return made[expr]
+    if not isinstance(expr, Call):
+        return expr
+    return Call(expr.fn, tuple(replaced(arg, made) for arg in expr.args))
+
+
 def functions_of(expr: Expr) -> Iterator[str]:
     """The functions that ``expr`` applies, those of a shared part once."""
     seen: set[int] = set()
@@ -189,6 +198,16 @@ def functions_of(expr: Expr) -> Iterator[str]:
             seen.add(id(top))
             yield top.fn
             stack.extend(top.args)
+
+
+def calls_in(expr: Expr) -> Iterator[Call]:
+    """The calls of ``expr``, itself first, each as often as it stands there."""
+    stack = [expr]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Call):
+            yield top
+            stack.extend(reversed(top.args))
 
 
 @lru_cache(maxsize=4096)  # moves ask for it of the same expressions again and again

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from blockbuster.errors import VerifyError, a_kind, message
-from blockbuster.ir.expr import Arg, Call, Expr
+from blockbuster.ir.expr import arguments
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
 from blockbuster.ir.level import Level
 from blockbuster.ir.ops import MONOIDS, Collect, Map, Misc, Relabel, Rescale, Scan
@@ -265,7 +265,7 @@ def groups_are_well_formed(place: Place) -> Iterator[str]:
             if not set(lead.axes) <= set(member.axes):
                 yield f"result {port} of type {member} is rescaled by a lead of type {lead}"
         names = factor_names(len(result.leads))
-        if not _args_of(result.factor) <= {*range(len(names))}:
+        if not {*arguments(result.factor)} <= {*range(len(names))}:
             yield f"the factor of result {port} reads more than {', '.join(names)}"
 
 
@@ -343,12 +343,6 @@ def _canonical(graph: Graph) -> Iterator[str]:
             stack.extend([(v, False) for v in reversed(below) if v[0] not in seen])
     if order != list(range(len(graph.nodes))):
         yield f"the nodes are not in canonical order: depth-first from the outputs is {order}"
-
-
-def _args_of(expr: Expr) -> set[int]:
-    if isinstance(expr, Call):
-        return set().union(*map(_args_of, expr.args))
-    return {expr.index} if isinstance(expr, Arg) else set()
 
 
 def _shown(types: tuple[Type, ...]) -> str:

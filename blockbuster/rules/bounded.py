@@ -14,7 +14,7 @@ import numpy as np
 
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Float64
-from blockbuster.ir.expr import Arg, Call, Expr, arguments
+from blockbuster.ir.expr import Arg, Expr, arguments, replaced
 from blockbuster.rules.laws import Law, Question, Repaired, Unrepaired, repaired
 from blockbuster.rules.separate import ANY, signs_of
 
@@ -123,7 +123,7 @@ def bounded(question: Question, folded: Mapping[int, tuple[str, Expr]]) -> Bound
         if isinstance(summand, Arg):
             bounds.append((summand.index, lead, side))
             continue
-        made = _replaced(g, summand, Arg(free))
+        made = replaced(g, {summand: Arg(free)})
         if made != g:
             g = made
             signs[free] = own
@@ -134,14 +134,6 @@ def bounded(question: Question, folded: Mapping[int, tuple[str, Expr]]) -> Bound
     kept = tuple(index for index in elements if index in read)
     made_of = replace(question, g=g, elements=kept, signs=signs)
     return Bounded(made_of, tuple(each for each in bounds if each[0] in read))
-
-
-def _replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
-    if expr == old:
-        return new
-    if isinstance(expr, Call):
-        return Call(expr.fn, tuple(_replaced(arg, old, new) for arg in expr.args))
-    return expr
 
 
 @lru_cache(maxsize=KEPT)

@@ -12,8 +12,13 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TypeAlias
 
+from blockbuster.costs.phases import Phase
+from blockbuster.costs.work import Work
+from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.grid_order import programs_in_order
 from blockbuster.ir.types import Dim
 from blockbuster.simulator.access import Access, Row
 from blockbuster.simulator.body import Body, Loop, busiest
@@ -26,6 +31,36 @@ Queue: TypeAlias = Iterator[tuple[int, dict[Dim, int]]]
 
 ONCE = range(1)
 """The iterations of no loop: one."""
+
+JOBS = 30_000
+"""Loads and steps of arithmetic, of all programs, that take a few seconds to simulate."""
+
+STEPS = 3
+"""Loads, dots and what is computed of them: the jobs of one iteration, at most."""
+
+FEWEST = 4
+"""Groups of the longest loop, at least: loads and arithmetic overlap between groups."""
+
+
+def places(extents: Extents) -> Iterator[dict[Dim, int]]:
+    """The number of each program's block of each dim of the grid."""
+    grid = extents.nest.grid
+    counts = tuple(map(extents.trips, grid))
+    for numbers in programs_in_order(extents.nest, counts).tolist():
+        yield dict(zip(grid, numbers, strict=True))
+
+
+def iterations_of_group(work: Work) -> int:
+    """As few iterations as ``JOBS`` allows, but so that the longest loop has ``FEWEST`` groups."""
+    inside = [phase for phase in work.phases if phase.dims]
+    runs = sum(phase.runs for phase in inside)
+    longest = max((_most(phase, work) for phase in inside), default=1)
+    return max(1, min(-(-runs * STEPS // JOBS), longest // FEWEST))
+
+
+def _most(phase: Phase, work: Work) -> int:
+    """The iterations of a loop in the program that has most of them."""
+    return ceil(max(phase.each, default=phase.runs / work.programs))
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,7 @@ from blockbuster.simulator.clock import Actor
 from blockbuster.simulator.coefficients import REACHED, SLOW, UNWRITTEN
 from blockbuster.simulator.demand import LOCAL
 from blockbuster.simulator.device import Device
-from blockbuster.simulator.grain import iterations_of_group
-from blockbuster.simulator.grid import places
-from blockbuster.simulator.programs import Programs
+from blockbuster.simulator.programs import Programs, iterations_of_group, places
 from blockbuster.simulator.summary import Ran, summary
 from blockbuster.simulator.touched import Touched, apart, in_order, touched_by
 

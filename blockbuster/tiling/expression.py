@@ -26,11 +26,6 @@ class Expression:
         return "".join(self.loops) + group
 
     @property
-    def is_deep(self) -> bool:
-        """Whether any two loops are nested."""
-        return not self.branches
-
-    @property
     def all(self) -> tuple[str, ...]:
         """All loops, in the order of the text."""
         return (*self.loops, *(loop for branch in self.branches for loop in branch.all))

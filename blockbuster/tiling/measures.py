@@ -1,4 +1,4 @@
-"""Measures that need no GPU: cost models, by name, that predict a candidate's seconds.
+"""Measures that need no GPU: cost models that predict a candidate's seconds.
 
 Each is a value that can be sent to another process, and is called with a candidate.
 """
@@ -26,8 +26,6 @@ from blockbuster.tiling.chain import Chain
 from blockbuster.tiling.model import estimate
 from blockbuster.tiling.realization import schedule_of
 
-MCFUSER = "mcfuser"
-
 
 @dataclass(frozen=True)
 class ByEquations:
@@ -41,22 +39,37 @@ class ByEquations:
         return estimate(self.chain, found, self.machine).seconds
 
 
+def closed_form(made: Scheduled, machine: Machine) -> Report:
+    """The prediction of our closed form for a schedule."""
+    return cost(work(made), machine, launch="graph", warm=True)
+
+
+def event_by_event(made: Scheduled, machine: Machine) -> Report:
+    """The prediction of the simulator for a schedule."""
+    sized = Sized(made.program, made.known, made.target.name)
+    return simulated((sized,), machine, launch="graph", warm=True)
+
+
 @dataclass(frozen=True)
 class BySchedule:
     """Seconds of our kernel of a candidate, called again and again in a graph.
 
-    ``report``: the model that looks at its schedule; ``graph``: the fused program of the chain;
-    ``sizes``: of its dims. Raises EmitError for a candidate that no schedule of ours runs,
-    ValueError for one that does not fit the machine.
+    ``graph``: the fused program of the chain; ``sizes``: of its dims; ``report``: the model that
+    looks at its schedule. Raises ValueError for sizes that are not the chain's and for a candidate
+    that does not fit the machine, EmitError for one that no schedule of ours runs.
     """
 
     chain: Chain
     machine: Machine
-    report: Callable[[Scheduled, Machine], Report]
     graph: Graph
     sizes: Mapping[Dim, int] = field(hash=False)
+    report: Callable[[Scheduled, Machine], Report] = closed_form
     warps: int = 4
     stages: int = 2
+
+    def __post_init__(self) -> None:
+        if reason := _other_sizes(self.chain, self.sizes):
+            raise ValueError(message(reason, hint="give the dims of the graph the chain's sizes"))
 
     @cached_property
     def start(self) -> Scheduled:
@@ -70,46 +83,6 @@ class BySchedule:
         text = schedule_of(self.chain, found, warps=self.warps, stages=self.stages)
         made = checked_complete(replayed(self.start, text))
         return self.report(made, self.machine).time_us / 1e6
-
-
-def closed_form(made: Scheduled, machine: Machine) -> Report:
-    """The prediction of our closed form for a schedule."""
-    return cost(work(made), machine, launch="graph", warm=True)
-
-
-def event_by_event(made: Scheduled, machine: Machine) -> Report:
-    """The prediction of the simulator for a schedule."""
-    sized = Sized(made.program, made.known, made.target.name)
-    return simulated((sized,), machine, launch="graph", warm=True)
-
-
-REPORTS = {"tiered": closed_form, "simulator": event_by_event}
-"""The models that look at a schedule, by their names."""
-
-
-def model_of(
-    name: str,
-    chain: Chain,
-    machine: Machine,
-    *,
-    graph: Graph | None = None,
-    sizes: Mapping[Dim, int] | None = None,
-) -> Callable[[Candidate], float]:
-    """The cost model of this name: "mcfuser", or "tiered" or "simulator", which need the graph.
-
-    ``graph``: the fused program of the chain; ``sizes``: of its dims. Raises ValueError for another
-    name, a graph or sizes that are missing, or a dim whose size is not the chain's.
-    """
-    if name == MCFUSER:
-        return ByEquations(chain, machine)
-    if name not in REPORTS:
-        known = ", ".join((MCFUSER, *REPORTS))
-        raise ValueError(message(f"unknown cost model {name!r}", hint=f"known: {known}"))
-    if graph is None or sizes is None:
-        raise ValueError(f"the model {name!r} is about a schedule: give the fused graph and sizes")
-    if reason := _other_sizes(chain, sizes):
-        raise ValueError(message(reason, hint="give the dims of the graph the chain's sizes"))
-    return BySchedule(chain, machine, REPORTS[name], graph, sizes)
 
 
 def _other_sizes(chain: Chain, sizes: Mapping[Dim, int]) -> str:

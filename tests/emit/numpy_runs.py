@@ -1,4 +1,7 @@
-"""Runs a tile program on the CPU through its NumPy text: poisoned arrays, shuffled iterations."""
+"""Runs a tile program on the CPU through its NumPy text: poisoned arrays, shuffled iterations.
+
+Or, on tiles with all lanes of their blocks, in the interpreter.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockbuster.emit.closing.wide_sums import wide_sums
+from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile.array_dtypes import typed_for_cpu
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import bound_blocks, bound_sizes
+from blockbuster.interp.semantics import Floats
 from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.types import Dim
 
@@ -37,18 +42,23 @@ def run_numpy(
 
     Outputs and workspaces start as NaN, so an element that nothing wrote shows. ``block_sizes``
     default to the whole dim (1 for list-only dims). In float32, a program without dtypes is given
-    those that it would have on the CPU.
+    those that it would have on the CPU. ``padded``: by the interpreter, as on a GPU's lanes.
     """
     kind = np.dtype(dtype).type
+    if padded:
+        lanes = Floats(np.dtype(dtype).name, np.dtype(dtype).name)
+        return run_tiles(
+            program, inputs, sizes, block_sizes, semantics=lanes, seed=seed, padded=True
+        )
     arrays = {
         b.name: np.asarray(inputs[b.name], b.dtype if b.dtype in INTEGERS else kind)
         for b in program.inputs
     }
     shapes = {name: array.shape for name, array in arrays.items()}
     bound = bound_sizes(program, shapes, sizes)
-    if kind is np.float32 and not (program.dtype or padded):
+    if kind is np.float32 and not program.dtype:
         program = wide_sums(typed_for_cpu(program, "float32"))
-    module = load_module(numpy_text(program, padded=padded), folder)
+    module = load_module(numpy_text(program), folder)
     results: dict[str, Array] = module.run(
         arrays,
         bound,

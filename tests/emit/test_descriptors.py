@@ -164,7 +164,7 @@ def test_other_targets_have_none():
 
 def test_other_words_are_an_error():
     inputs, text, sizes = MATMUL
-    with pytest.raises(ParseError, match="the number of stages, one whole number"):
+    with pytest.raises(ParseError, match=r"expected STAGES .by descriptors., got '3 by hand'"):
         emit(fused(matmul, **inputs), sizes, schedule=text.format("stage nest 1 K 3 by hand"))
 
 

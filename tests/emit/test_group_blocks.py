@@ -132,5 +132,5 @@ def test_refusals(products, lines, reason):
 
 
 def test_a_group_is_a_number(products):
-    with pytest.raises(ParseError, match="the blocks of a group, one whole number"):
+    with pytest.raises(ParseError, match="expected BLOCKS, got"):
         emitted(products, "group nest 1 M eight\n")

@@ -90,5 +90,5 @@ def test_refusals(masked, line, reason):
 
 def test_other_words_are_no_order(masked):
     text = emit(masked, SIZES, "float16").schedule.replace("last first", "backwards")
-    with pytest.raises(ParseError, match="expected 'last first'"):
+    with pytest.raises(ParseError, match="expected last first, got"):
         emit(masked, SIZES, "float16", schedule=text)

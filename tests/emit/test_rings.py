@@ -188,7 +188,6 @@ def test_what_runs_ahead_is_used_as_what_is_loaded(name):
 
         assert dict(arrivals(moved.body)) == dict(arrivals(nest.body))
         assert after.mixed() == before.mixed() == (name == "layer norm final")
-        assert after.waits(made.sizes) == before.waits(made.sizes)
 
 
 def changed(change):

@@ -82,9 +82,9 @@ def test_the_second_loop_over_a_dim_has_a_number():
     ("text", "why", "column"),
     [
         ("blok M 64", "unknown move 'blok'", 0),
-        ("  warps four", "expected the number of warps, one whole number", 8),
-        ("warps 4 8", "expected the number of warps, one whole number", 6),
-        ("warps", "expected the number of warps, one whole number", 5),
+        ("  warps four", "expected COUNT, got 'four'", 8),
+        ("warps 4 8", "expected COUNT, got '4 8'", 6),
+        ("warps", "expected COUNT, got ''", 5),
         ("block M", "expected DIM LANES or DIM LANES whole, got 'M'", 6),
         ("block M 64 half", "expected DIM LANES or DIM LANES whole, got 'M 64 half'", 6),
         ("stage N 3", "stage takes a loop, such as nest 1 N", 6),
@@ -94,7 +94,7 @@ def test_the_second_loop_over_a_dim_has_a_number():
         ("defer nest 1 N", "defer takes a statement, such as nest 1 @7", 13),
         ("split nest 1", "split takes no place", 0),
         ("split 4", "nothing follows the place of split", 6),
-        ("warps 4; chunk nest 1 N 8 twice", "expected the number of chunks", 24),
+        ("warps 4; chunk nest 1 N 8 twice", "expected COUNT, got '8 twice'", 24),
     ],
 )
 def test_mistakes_are_pointed_at(text, why, column):

@@ -118,7 +118,7 @@ def test_refusals(text, reason):
 
 
 def test_it_takes_one_number():
-    with pytest.raises(ParseError, match="expected the number of programs, one whole number"):
+    with pytest.raises(ParseError, match="expected COUNT, got"):
         replayed(of(PLAIN), "walk nest 1 M")
 
 

@@ -23,6 +23,7 @@ from blockbuster.emit.schedule.site import (
     nest_at,
     statements_of,
 )
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import For, Nest, TileProgram
 from blockbuster.emit.tile.scans import why_broken
@@ -51,16 +52,20 @@ class Move(ABC):
 
     name: ClassVar[str]
     takes: ClassVar[str]
-    form: ClassVar[str] = ""
-    """The words that follow the place in a schedule's text, for error messages."""
+    form: ClassVar[Form] = Form("")
+    """The words that follow the place in a schedule's text."""
 
-    least: ClassVar[Args] = {}
-    """The arguments with which it can be applied wherever it can be with any."""
+    number: ClassVar[str] = ""
+    """The argument that is a number, which a search halves and doubles."""
+
+    starts: ClassVar[tuple[int, ...]] = ()
+    """The numbers with which a search begins; all, if there are none here."""
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The places where it may be applied with some arguments."""
+        """The places where it may be applied with some of its arguments."""
         for site in PLACES[self.takes](scheduled.draft):
-            if not self.why_not(scheduled, site, **self.least):
+            found = self.arguments(scheduled, site)
+            if any(not self.why_not(scheduled, site, **args) for args in found):
                 yield site
 
     @abstractmethod
@@ -73,11 +78,25 @@ class Move(ABC):
 
     def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Those of ``arguments`` from which a search goes on to all others by ``near``."""
-        return self.arguments(scheduled, site)
+        for args in self.arguments(scheduled, site):
+            if not self.starts or args[self.number] in self.starts:
+                yield args
 
     def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Those of ``arguments`` that differ little from ``args``: by default, all others."""
-        return (other for other in self.arguments(scheduled, site) if other != args)
+        """Those of ``arguments`` that differ little from ``args``: where they have no number, all
+        others. Else the number is half or twice that in ``args``, and the other arguments are the
+        same; or the number is the same, and the others differ.
+        """
+        now = args.get(self.number, 0)
+        for other in self.arguments(scheduled, site):
+            if not self.number:
+                found = other != args
+            elif {**other, self.number: now} == args:
+                found = other[self.number] in (now // 2, 2 * now)
+            else:
+                found = other[self.number] == now
+            if found:
+                yield other
 
     @abstractmethod
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
@@ -95,9 +114,7 @@ class Move(ABC):
         reason = self.why_not(scheduled, site, **args)
         return reason, None if reason else self.rewritten(scheduled, site, **args)
 
-    def tried(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, Scheduled | None]:
+    def tried(self, scheduled: Scheduled, site: Site, **args: Any) -> tuple[str, Scheduled | None]:
         """Why it cannot be applied there, or "" and ``scheduled`` after it.
 
         Loads and invariant operators move out of loops, and repeats are merged, after every move.
@@ -121,38 +138,13 @@ class Move(ABC):
 
     def show(self, **args: Any) -> str:
         """Its arguments as words of a schedule's text."""
-        return " ".join(str(value) for value in args.values())
+        return self.form.show(args)
 
     def read(self, words: Sequence[str]) -> Args:
         """The arguments that ``words`` say. Raises ValueError if they say none."""
-        if words:
+        if words and not self.form.text:
             raise ValueError(f"nothing follows the place of {self.name}")
-        return {}
-
-
-def near_numbers(arguments: Iterable[Args], args: Args, number: str) -> Iterator[Args]:
-    """Those of ``arguments`` in which one number is half or twice that in ``args``, and the other
-    arguments are the same; and those in which the number is the same, and the others differ.
-    """
-    near = (args[number] // 2, 2 * args[number])
-    for other in arguments:
-        same = {**other, number: args[number]} == args
-        if (same and other[number] in near) or (not same and other[number] == args[number]):
-            yield other
-
-
-def read_number(words: Sequence[str], what: str) -> int:
-    """The single whole number that ``words`` are; ValueError otherwise."""
-    if len(words) != 1 or not words[0].isdigit():
-        raise ValueError(f"expected {what}, one whole number")
-    return int(words[0])
-
-
-def read_lanes(words: Sequence[str]) -> Args:
-    """One dim with a number of lanes; ValueError otherwise."""
-    if len(words) != 2 or not words[1].isdigit():
-        raise ValueError(f"expected DIM LANES, got {' '.join(words)!r}")
-    return {"dim": words[0], "lanes": int(words[1])}
+        return self.form.read(words)
 
 
 def not_a_power_of_two(number: int, what: str, least: int = 1) -> str:
@@ -198,12 +190,3 @@ class NestMove(Move):
     @abstractmethod
     def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
         """Why it cannot be applied to this nest with these arguments, or ""."""
-
-
-class CutMove(NestMove):
-    """A move of a dim of one nest: its sites are the nests for which it has arguments."""
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        for site in all_nests(scheduled.draft):
-            if any(True for _ in self.arguments(scheduled, site)):
-                yield site

@@ -80,7 +80,6 @@ class BlockDims(Move):
 
     name: ClassVar[str] = "block"
     takes: ClassVar[str] = NEST
-    form: ClassVar[str] = "DIM LANES [whole], ..."
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """All nests, and each, where a dim is not cut yet."""

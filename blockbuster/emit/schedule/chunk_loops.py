@@ -27,10 +27,8 @@ from blockbuster.emit.schedule.base import (
     Args,
     Attempt,
     Move,
-    near_numbers,
     no_such_place,
     not_a_power_of_two,
-    read_number,
 )
 from blockbuster.emit.schedule.block import not_agreeing
 from blockbuster.emit.schedule.chunkable import (
@@ -44,6 +42,7 @@ from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_c
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, loop_at
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
 from blockbuster.emit.tile.dataflow import (
@@ -89,8 +88,9 @@ class ChunkLoop(Move):
 
     name: ClassVar[str] = "chunk"
     takes: ClassVar[str] = LOOP
-    form: ClassVar[str] = "COUNT [[all] at once]"
-    least: ClassVar[Args] = {"count": 2}
+    form: ClassVar[Form] = Form("COUNT")
+    number: ClassVar[str] = "count"
+    starts: ClassVar[tuple[int, ...]] = (4, 32)
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two up to the number of blocks, combined in each way that there is."""
@@ -98,14 +98,6 @@ class ChunkLoop(Move):
         for power in (power for power in range(1, 11) if 1 << power <= most):
             ways = ({"count": 1 << power, **_ways(words)} for words in AT_ONCE)
             yield from (args for args in ways if not self.why_not(scheduled, site, **args))
-
-    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Few chunks and many, combined in each way."""
-        return (args for args in self.arguments(scheduled, site) if args["count"] in (4, 32))
-
-    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Half and twice as many chunks, and other ways to combine as many."""
-        return near_numbers(self.arguments(scheduled, site), args, "count")
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop's results can be combined, and what stands around it can run apart from it."""
@@ -145,13 +137,13 @@ class ChunkLoop(Move):
 
     def show(self, **args: Any) -> str:
         """``8``, ``8 at once`` or ``8 all at once``."""
-        return f"{args['count']} {in_words(**args)}".rstrip()
+        return f"{self.form.show(args)} {in_words(**args)}".rstrip()
 
     def read(self, words: Sequence[str]) -> Args:
         """One number, and what is combined at once."""
         known = " ".join(words[1:]) in AT_ONCE
-        count = read_number(words[:1] if known else words, "the number of chunks")
-        return {"count": count, **_ways(" ".join(words[1:]))}
+        count = self.form.read(words[:1] if known else words)
+        return {**count, **_ways(" ".join(words[1:]))}
 
 
 def in_words(*, at_once: bool = False, blocks: bool = False, **_: object) -> str:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, with_body
-from blockbuster.emit.tile.dataflow import folded, fresh_names, reads
+from blockbuster.emit.tile.dataflow import expanded, folded, fresh_names, level_of, reads
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -57,18 +58,27 @@ class DeferLaneSums(Move):
         draft = scheduled.draft
         fold, nest = statement_at(draft, site), draft.nests[site.nest - 1]
         assert isinstance(fold, Fold)
-        return with_body(draft, site, _deferred_in(nest.body, fold, fresh_names(draft)))
+        place = place_of(fold, nest.body)
+        assert place is not None
+        loop, start = place[0], Init(fold.target, fold.monoid)
+        total, by_lane, reduced = _deferred(fold, loop, fresh_names(draft))
+
+        def change(stmt: Stmt) -> tuple[Stmt, ...]:
+            if stmt is loop:
+                return by_lane, reduced
+            return (total,) if stmt == start else (stmt,)
+
+        return with_body(draft, site, expanded(nest.body, change))
 
 
 def place_of(fold: Fold, body: tuple[Stmt, ...]) -> tuple[For, tuple[Stmt, ...]] | None:
     """The loop that holds ``fold`` itself, and the statements of the same level before the loop."""
-    for at, stmt in enumerate(body):
-        if isinstance(stmt, For):
-            if any(inner is fold for inner in stmt.body):
-                return stmt, body[:at]
-            if found := place_of(fold, stmt.body):
-                return found
-    return None
+    loops = (stmt for stmt in statements(body) if isinstance(stmt, For))
+    loop = next((one for one in loops if any(stmt is fold for stmt in one.body)), None)
+    if loop is None:
+        return None
+    level = level_of(body, loop)
+    return loop, tuple(takewhile(lambda stmt: stmt is not loop, level))
 
 
 def not_deferrable(fold: Fold, loop: For, before: tuple[Stmt, ...], nest: Nest) -> str:
@@ -96,20 +106,8 @@ def reduction_of(fold: Fold, loop: For) -> Let | None:
     return next(lets, None)
 
 
-def _deferred_in(body: tuple[Stmt, ...], fold: Fold, names: Iterator[str]) -> tuple[Stmt, ...]:
-    out: list[Stmt] = []
-    for stmt in body:
-        if not isinstance(stmt, For):
-            out.append(stmt)
-        elif any(inner is fold for inner in stmt.body):
-            out += _deferred(fold, stmt, out, names)
-        else:
-            out.append(replace(stmt, body=_deferred_in(stmt.body, fold, names)))
-    return tuple(out)
-
-
-def _deferred(fold: Fold, loop: For, before: list[Stmt], names: Iterator[str]) -> tuple[For, Let]:
-    """The loop that folds lane by lane, and the reduction behind it; ``before`` changes."""
+def _deferred(fold: Fold, loop: For, names: Iterator[str]) -> tuple[Init, For, Let]:
+    """The start of the sums of lanes, the loop that folds them, and the reduction behind it."""
     let = reduction_of(fold, loop)
     assert let is not None
     (value,) = let.args
@@ -118,7 +116,7 @@ def _deferred(fold: Fold, loop: For, before: list[Stmt], names: Iterator[str]) -
     if hint and not fold.target.per_lane:
         hint += "_lanes"
     total = Tile(next(names), value.axes, hint, own, fold.target.dtype)
-    before[before.index(Init(fold.target, fold.monoid))] = Init(total, fold.monoid)
     by_lane = replace(fold, target=total, value=value)
     body = tuple(by_lane if s is fold else s for s in loop.body if s != let)
-    return replace(loop, body=body), replace(let, target=fold.target, args=(total,))
+    behind = replace(let, target=fold.target, args=(total,))
+    return Init(total, fold.monoid), replace(loop, body=body), behind

@@ -31,20 +31,14 @@ from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.share_factors import share_factors
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.lead_bits import with_lead_bits
-from blockbuster.emit.schedule.lets import (
-    expression_of,
-    lets_of,
-    readers_of,
-    replaced,
-    without_unread,
-)
+from blockbuster.emit.schedule.lets import expression_of, lets_of, without_unread
 from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nests_at
-from blockbuster.emit.tile.dataflow import expanded, folded, fresh_names
+from blockbuster.emit.tile.dataflow import expanded, folded, fresh_names, readers_of
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, exp2, finite
-from blockbuster.ir.expr import Arg, Call, Const, Expr, call, substitute
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call, replaced, substitute
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.origin import Origin
 

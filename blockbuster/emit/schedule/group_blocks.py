@@ -11,14 +11,15 @@ columns, so fewer bytes come from memory. Costs a few integer divisions at the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import Args, LoopMove, read_number
+from blockbuster.emit.schedule.base import Args, LoopMove
 from blockbuster.emit.schedule.on_grid import body_inside_grid, not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, with_nest
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.program import For, TileProgram
 
@@ -29,8 +30,7 @@ class GroupBlocks(LoopMove):
     """Walk a grid in groups of blocks."""
 
     name: ClassVar[str] = "group"
-    form: ClassVar[str] = "BLOCKS"
-    least: ClassVar[Args] = {"blocks": FEWEST}
+    form: ClassVar[Form] = Form("BLOCKS")
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two from two to sixteen."""
@@ -54,7 +54,3 @@ class GroupBlocks(LoopMove):
         nest = scheduled.draft.nests[site.nest - 1]
         made = replace(nest, group=Group(site.loop, args["blocks"]))
         return with_nest(scheduled.draft, site, made)
-
-    def read(self, words: Sequence[str]) -> Args:
-        """One number."""
-        return {"blocks": read_number(words, "the blocks of a group")}

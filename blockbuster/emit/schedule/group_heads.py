@@ -22,8 +22,9 @@ from blockbuster.emit.schedule.base import PROGRAM, Args, Move, no_such_place
 from blockbuster.emit.schedule.block import unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
-from blockbuster.emit.schedule.two_parts import on_axes
-from blockbuster.emit.tile.dataflow import defined, folded, mapped, operands, retargeted, with_loops
+from blockbuster.emit.schedule.two_parts import on_tiles
+from blockbuster.emit.schedule.words import Form
+from blockbuster.emit.tile.dataflow import defined, folded, mapped, operands, with_loops
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -42,7 +43,6 @@ from blockbuster.emit.tile.trips import dims_of
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 
-FOR = "for"
 DOT = Functional("dot")
 MOST_LANES = 2  # axes of a tile with lanes that printers know
 
@@ -52,12 +52,7 @@ class GroupHeads(Move):
 
     name: ClassVar[str] = "group-heads"
     takes: ClassVar[str] = PROGRAM
-    form: ClassVar[str] = "HEADS for ROWS"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """The program, if some dims of it can change places."""
-        if any(True for _ in self.arguments(scheduled, EVERYWHERE)):
-            yield EVERYWHERE
+    form: ClassVar[Form] = Form("HEADS for ROWS")
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Each pair of dims that can, in the order of the program."""
@@ -82,16 +77,6 @@ class GroupHeads(Move):
         change, draft = Exchange(args["heads"], args["rows"]), scheduled.draft
         nests = tuple(_grouped(nest, change) for nest in draft.nests)
         return replace(draft, nests=nests, units=change.units(draft.units))
-
-    def show(self, **args: Any) -> str:
-        """``G for M``."""
-        return f"{args['heads']} {FOR} {args['rows']}"
-
-    def read(self, words: Sequence[str]) -> Args:
-        """Two dims with a word between them."""
-        if len(words) != 3 or words[1] != FOR:
-            raise ValueError(f"expected HEADS {FOR} ROWS, got {' '.join(words)!r}")
-        return {"heads": words[0], "rows": words[2]}
 
 
 @dataclass(frozen=True)
@@ -165,14 +150,7 @@ def _any(tiles: Sequence[Tile], found: Mapping[Tile, None]) -> bool:
 
 def _grouped(nest: Nest, change: Exchange) -> Nest:
     new = {tile: change.tile(tile) for tile in varying(nest, change.heads)}
-
-    def changed(stmt: Stmt) -> Stmt:
-        made = retargeted(stmt, new)
-        if isinstance(made, Let):
-            return replace(made, op=on_axes(made.op, made.target))
-        return made
-
-    return replace(nest, body=mapped(nest.body, changed))
+    return replace(nest, body=mapped(nest.body, lambda stmt: on_tiles(stmt, new)))
 
 
 # predicates ------------------------------------------------------------------------

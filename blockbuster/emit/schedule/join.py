@@ -22,8 +22,8 @@ from blockbuster.emit.schedule.group_heads import varying
 from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, with_body
-from blockbuster.emit.schedule.two_parts import name_taken, named_in, on_axes, with_rules
-from blockbuster.emit.tile.dataflow import mapped, retargeted
+from blockbuster.emit.schedule.two_parts import name_taken, named_in, on_tiles, with_rules
+from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
     ACCESSES,
@@ -67,11 +67,7 @@ class Join(LoopMove):
             for tile in differing
             if pair.inner not in tile.axes
         )
-        return (
-            name_taken(draft, pair.rule)
-            or next(filter(None, found), "")
-            or next(without, "")
-        )
+        return name_taken(draft, pair.rule) or next(filter(None, found), "") or next(without, "")
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with one loop over the joined dim."""
@@ -110,13 +106,7 @@ class Pair:
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """``stmt`` under the joined dim; the bodies of loops are left alone."""
-        made = retargeted(stmt, {tile: self.tile(tile) for tile in named_in(stmt)})
-        match made:
-            case Load(view=view) | Store(view=view):
-                return replace(made, view=self.view(view))
-            case Let(target, op):
-                return replace(made, op=on_axes(op, target))
-        return made
+        return on_tiles(stmt, {tile: self.tile(tile) for tile in named_in(stmt)}, self.view)
 
     def tile(self, tile: Tile) -> Tile:
         """A tile with rows of the joined dim."""

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from blockbuster.emit.schedule.lets import expression_of, lets_of, readers_of, replaced
+from blockbuster.emit.schedule.lets import expression_of, lets_of
 from blockbuster.emit.schedule.scaling import compacted, scaled_of
-from blockbuster.emit.tile.dataflow import expanded, renamed
+from blockbuster.emit.tile.dataflow import expanded, readers_of, renamed
 from blockbuster.emit.tile.monoids import LARGER
 from blockbuster.emit.tile.program import Fold, Init, Let, Stmt, Tile, statements
 from blockbuster.ir.base_two import LOG2_E
-from blockbuster.ir.expr import Arg, Const, Expr, arguments, call
+from blockbuster.ir.expr import Arg, Const, Expr, arguments, call, replaced
 from blockbuster.ir.ops import Pointwise
 
 

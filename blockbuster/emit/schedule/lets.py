@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-from blockbuster.emit.tile.dataflow import defined, expanded, operands
+from blockbuster.emit.tile.dataflow import defined, expanded, readers_of
 from blockbuster.emit.tile.program import Let, Stmt, Tile, statements
 from blockbuster.ir.expr import DEEPEST, Call, Expr
 from blockbuster.ir.ops import Pointwise
@@ -15,38 +13,10 @@ def lets_of(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
     return {stmt.target: stmt for stmt in statements(body) if isinstance(stmt, Let)}
 
 
-def readers_of(body: tuple[Stmt, ...]) -> dict[Tile, list[Stmt]]:
-    """The statements that read each tile, once per operand position."""
-    found: dict[Tile, list[Stmt]] = {}
-    for stmt in statements(body):
-        for tile in operands(stmt):
-            found.setdefault(tile, []).append(stmt)
-    return found
-
-
 def expression_of(stmt: Stmt) -> Expr | None:
     """The expression of ``stmt``, if it is one of elements and not too deep to be looked into."""
     expr = stmt.op.expr if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise) else None
     return None if isinstance(expr, Call) and expr.depth > DEEPEST else expr
-
-
-def replaced(expr: Expr, made: Mapping[Expr, Expr]) -> Expr:
-    """``expr``, which is not deep, with ``made[e]`` for each part e of it that is there."""
-    if expr in made:
-        return made[expr]
-    if not isinstance(expr, Call):
-        return expr
-    return Call(expr.fn, tuple(replaced(arg, made) for arg in expr.args))
-
-
-def parts_of(expr: Expr) -> Iterator[Expr]:
-    """``expr`` and all its parts."""
-    stack = [expr]
-    while stack:
-        top = stack.pop()
-        yield top
-        if isinstance(top, Call):
-            stack.extend(reversed(top.args))
 
 
 def without_unread(body: tuple[Stmt, ...], before: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

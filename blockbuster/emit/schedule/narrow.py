@@ -18,7 +18,7 @@ operations before the loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Any, ClassVar
@@ -33,6 +33,7 @@ from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, loops_of, of_body, with_body
 from blockbuster.emit.schedule.span_tiles import Around, SpanWriter
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.dataflow import (
     defined,
     folded,
@@ -47,9 +48,6 @@ from blockbuster.ir.expr import PREDICATES, Expr, functions_of
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim
 
-ALONE = "alone"
-"""The word of a schedule that asks for no nest before."""
-
 
 class Narrow(LoopMove):
     """Let a loop run over the blocks only in which its masks are true somewhere.
@@ -58,7 +56,7 @@ class Narrow(LoopMove):
     """
 
     name: ClassVar[str] = "narrow"
-    form: ClassVar[str] = f"[{ALONE}]"
+    form: ClassVar[Form] = Form("[alone]", "alone")
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """As it is, and without a nest before where that bounds the loop, too."""
@@ -73,16 +71,6 @@ class Narrow(LoopMove):
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The loop with a span, behind the statements that compute it."""
         return narrowed(scheduled.draft, site, **args)
-
-    def show(self, **args: Any) -> str:
-        """``alone`` or nothing."""
-        return ALONE if args.get("alone") else ""
-
-    def read(self, words: Sequence[str]) -> Args:
-        """``alone`` or nothing."""
-        if list(words) not in ([], [ALONE]):
-            raise ValueError(f"expected {ALONE!r} or nothing")
-        return {"alone": True} if words else {}
 
 
 def not_narrowable(program: TileProgram, site: Site, *, alone: bool = False) -> str:

@@ -10,25 +10,22 @@ mask have, the longest programs start first and the last ones to run are short. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import Args, LoopMove
+from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.on_grid import not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, with_nest
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.program import For, TileProgram
-
-LAST_FIRST = ("last", "first")
-"""The words of a schedule that ask for it."""
 
 
 class OrderBlocks(LoopMove):
     """Start the programs of the last block of a dim first."""
 
     name: ClassVar[str] = "order"
-    form: ClassVar[str] = "last first"
+    form: ClassVar[Form] = Form("last first")
 
     def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The loop is one of those that the grid runs."""
@@ -42,13 +39,3 @@ class OrderBlocks(LoopMove):
         nest = scheduled.draft.nests[site.nest - 1]
         made = replace(nest, last_first=(*nest.last_first, site.loop))
         return with_nest(scheduled.draft, site, made)
-
-    def show(self, **args: Any) -> str:
-        """``last first``."""
-        return " ".join(LAST_FIRST)
-
-    def read(self, words: Sequence[str]) -> Args:
-        """Two words."""
-        if tuple(words) != LAST_FIRST:
-            raise ValueError(f"expected '{' '.join(LAST_FIRST)}'")
-        return {}

@@ -30,11 +30,10 @@ from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, statements_of
 from blockbuster.emit.tile.dataflow import (
-    bodies,
     fresh_names,
     fresh_workspace_names,
-    mapped,
-    with_parts,
+    level_of,
+    with_buffers,
 )
 from blockbuster.emit.tile.program import (
     INPUT,
@@ -94,14 +93,7 @@ class Pack(Move):
             body += (Load(tile, View(buffer, dims)), Store(View(copy, dims), tile))
         for dim in reversed(dims):
             body = body if dim in draft.whole else (For(dim, True, body),)
-
-        def change(stmt: Stmt) -> Stmt:
-            if isinstance(stmt, Load | Issue) and stmt.view.buffer in copies:
-                view = with_parts(stmt.view, buffer=copies[stmt.view.buffer])
-                return with_parts(stmt, view=view)
-            return stmt
-
-        behind = tuple(replace(n, body=mapped(n.body, change)) for n in draft.nests[at:])
+        behind = tuple(replace(n, body=with_buffers(n.body, copies)) for n in draft.nests[at:])
         nests = (*draft.nests[:at], Nest(body), *behind)
         return replace(draft, nests=nests, workspaces=(*draft.workspaces, *copies.values()))
 
@@ -110,8 +102,8 @@ def _beside(program: TileProgram, site: Site) -> tuple[View, ...]:
     """How the arrays that are copied together are read in the nest of a load."""
     nest, stmt = program.nests[site.nest - 1], statement_at(program, site)
     assert isinstance(stmt, Load | Issue)
-    body = next(body for body in bodies(nest.body) if any(one is stmt for one in body))
-    loads = (s.view for s in body if isinstance(s, Load | Issue))
+    level = level_of(nest.body, stmt)
+    loads = (s.view for s in level if isinstance(s, Load | Issue))
     same = (v for v in loads if v.dims == stmt.view.dims and not not_a_matrix(v, program.units))
     found = {view.buffer: view for view in same}
     return tuple(found.values())

@@ -17,15 +17,16 @@ such as those that take the mean of a row, and then its deviation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import Args, NestMove, read_number
+from blockbuster.emit.schedule.base import Args, NestMove
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, all_nests, with_nest
+from blockbuster.emit.schedule.site import Site, with_nest
 from blockbuster.emit.schedule.stage import FEWEST
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.program import For, Let, Load, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
@@ -39,13 +40,7 @@ class Persist(NestMove):
     """Let a fixed number of programs take the places of a nest's grid in turn."""
 
     name: ClassVar[str] = "persist"
-    form: ClassVar[str] = "PROGRAMS [in N stages]"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """Each nest with a grid."""
-        for site in all_nests(scheduled.draft):
-            if not self.why_not(scheduled, site, programs=scheduled.target.processors):
-                yield site
+    form: ClassVar[Form] = Form("PROGRAMS [in STAGES stages]")
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """One program for each processor, and two; with loads ahead, where that is legal."""
@@ -76,18 +71,6 @@ class Persist(NestMove):
         stages = args.get("stages", 0)
         made = replace(nest, programs=args["programs"], stages=stages)
         return with_nest(scheduled.draft, site, made)
-
-    def show(self, **args: Any) -> str:
-        """``264``, or ``264 in 3 stages``."""
-        ahead = f" in {args['stages']} stages" if "stages" in args else ""
-        return f"{args['programs']}{ahead}"
-
-    def read(self, words: Sequence[str]) -> Args:
-        """One number, and perhaps ``in`` another ``stages``."""
-        if len(words) == 4 and (words[1], words[3]) == ("in", "stages"):
-            stages = read_number(words[2:3], "the number of stages")
-            return {"programs": read_number(words[:1], "the number of programs"), "stages": stages}
-        return {"programs": read_number(words, "the number of programs")}
 
 
 # predicates ------------------------------------------------------------------------

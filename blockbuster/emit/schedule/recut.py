@@ -12,20 +12,19 @@ reads little, so many small programs finish it sooner. Costs only the launch of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import (
     Args,
-    CutMove,
-    near_numbers,
+    NestMove,
     not_a_power_of_two,
-    read_lanes,
 )
 from blockbuster.emit.schedule.block import LEAST, least_lanes, not_agreeing, spanning
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at, with_nest
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.dataflow import views
 from blockbuster.emit.tile.program import Block, For, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import is_ragged
@@ -33,11 +32,12 @@ from blockbuster.emit.tile.trips import joined_in
 from blockbuster.ir.types import Dim, size_class
 
 
-class Recut(CutMove):
+class Recut(NestMove):
     """Give a dim of a nest other blocks."""
 
     name: ClassVar[str] = "recut"
-    form: ClassVar[str] = "DIM LANES"
+    form: ClassVar[Form] = Form("DIM LANES")
+    number: ClassVar[str] = "lanes"
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Other powers of two as lanes of each dim, as far as they can be."""
@@ -56,10 +56,6 @@ class Recut(CutMove):
             now = lanes[args["dim"]]
             if args["lanes"] in (now // 2, 2 * now, 1, LEAST):
                 yield args
-
-    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Half and twice the lanes for the same dim, and as many for another."""
-        return near_numbers(self.arguments(scheduled, site), args, "lanes")
 
     def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
         """The nest walks the dim, and nothing depends on which elements are in one block."""
@@ -80,10 +76,6 @@ class Recut(CutMove):
         made = Block(dim, lanes, ragged=ragged or dim in joined_in(nest))
         blocks = tuple(made if block.dim == dim else block for block in nest.blocks)
         return with_nest(draft, site, replace(nest, blocks=blocks))
-
-    def read(self, words: Sequence[str]) -> Args:
-        """One dim with its lanes."""
-        return read_lanes(words)
 
 
 def not_walked(nest: Nest, dim: Dim, lanes: int) -> str:

@@ -15,21 +15,14 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
-from blockbuster.emit.schedule.lets import (
-    expression_of,
-    lets_of,
-    parts_of,
-    readers_of,
-    replaced,
-    without_unread,
-)
+from blockbuster.emit.schedule.lets import expression_of, lets_of, without_unread
 from blockbuster.emit.schedule.scaling import compacted, reading_once, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nests_at, with_nests
-from blockbuster.emit.tile.dataflow import mapped
+from blockbuster.emit.tile.dataflow import mapped, readers_of
 from blockbuster.emit.tile.program import Let, Nest, Stmt, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, tanh_by
-from blockbuster.ir.expr import Arg, Call, Expr, call, substitute
+from blockbuster.ir.expr import Arg, Call, Expr, call, calls_in, replaced, substitute
 from blockbuster.ir.ops import Pointwise
 
 SPELLED = "tanh"
@@ -58,8 +51,8 @@ class Spell(Move):
 
 def tanhs_of(stmt: Stmt) -> tuple[Call, ...]:
     """The parts of ``stmt`` that are a tanh."""
-    parts = parts_of(expression_of(stmt) or Arg(0))
-    return tuple(p for p in parts if isinstance(p, Call) and p.fn == SPELLED)
+    expr = expression_of(stmt)
+    return tuple(part for part in calls_in(expr) if part.fn == SPELLED) if expr is not None else ()
 
 
 def spelled(nest: Nest) -> Nest:

@@ -12,16 +12,17 @@ the second are narrow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import Args, CutMove, not_a_power_of_two, read_lanes
+from blockbuster.emit.schedule.base import Args, NestMove, not_a_power_of_two
 from blockbuster.emit.schedule.block import LEAST, least_lanes
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at, with_nest
 from blockbuster.emit.schedule.two_parts import TwoParts, has_axis, name_taken, named_in, with_rules
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.dataflow import accessed, expanded, fresh_names
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
@@ -49,11 +50,11 @@ MONOIDS = {"dot": "+", **MONOID_OF}
 """What adds up the parts of what takes all of a dim."""
 
 
-class SplitLanes(CutMove):
+class SplitLanes(NestMove):
     """Hold a dim in two tiles, of its first ``lanes`` elements and of all others."""
 
     name: ClassVar[str] = "split-lanes"
-    form: ClassVar[str] = "DIM LANES"
+    form: ClassVar[Form] = Form("DIM LANES")
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Half of a block, or a quarter of it, for each dim that can be split there."""
@@ -84,10 +85,6 @@ class SplitLanes(CutMove):
         made = with_nest(draft, site, writer.nest(draft.nests[site.nest - 1], left))
         whole = tuple(dict.fromkeys((*draft.whole, *halves.dims)))
         return with_rules(replace(made, whole=whole), *halves.rules)
-
-    def read(self, words: Sequence[str]) -> Args:
-        """One dim with the number of its first elements."""
-        return read_lanes(words)
 
 
 @dataclass(frozen=True)

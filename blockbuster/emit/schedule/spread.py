@@ -13,13 +13,14 @@ depend on the dim is repeated for each of its blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import Args, CutMove
+from blockbuster.emit.schedule.base import Args, NestMove
 from blockbuster.emit.schedule.block import unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nest_at, with_body
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.dataflow import operands
 from blockbuster.emit.tile.program import (
     For,
@@ -36,11 +37,11 @@ from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim
 
 
-class Spread(CutMove):
+class Spread(NestMove):
     """Run a nest over a dim that its tiles hold whole, block by block."""
 
     name: ClassVar[str] = "spread"
-    form: ClassVar[str] = "DIM"
+    form: ClassVar[Form] = Form("DIM")
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Its dims that no loop runs over, as far as they can be cut."""
@@ -63,12 +64,6 @@ class Spread(CutMove):
         nest = nest_at(scheduled.draft, site)
         assert nest is not None
         return with_body(scheduled.draft, site, (For(args["dim"], True, nest.body),))
-
-    def read(self, words: Sequence[str]) -> Args:
-        """One dim."""
-        if len(words) != 1:
-            raise ValueError("expected one dim")
-        return {"dim": words[0]}
 
 
 def needs_all(nest: Nest, dim: Dim) -> str:

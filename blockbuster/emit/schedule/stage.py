@@ -20,15 +20,16 @@ among operators, all stand where an iteration begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import Args, Attempt, LoopMove, no_such_place, read_number
+from blockbuster.emit.schedule.base import Args, Attempt, LoopMove, no_such_place
 from blockbuster.emit.schedule.descriptors import not_described
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import operands, replaced_by, stored
@@ -52,9 +53,6 @@ from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.ir.types import Dim
 
-BY_DESCRIPTORS = ("by", "descriptors")
-"""The words of a schedule that ask for them."""
-
 FEWEST = 2  # stages: the iteration that computes, and one whose loads are on their way
 
 MOST = 6
@@ -65,7 +63,9 @@ class Stage(LoopMove):
     """Issue the loads of a loop some iterations before they are awaited."""
 
     name: ClassVar[str] = "stage"
-    form: ClassVar[str] = f"STAGES [{' '.join(BY_DESCRIPTORS)}]"
+    form: ClassVar[Form] = Form("STAGES [by descriptors]", "described")
+    number: ClassVar[str] = "stages"
+    starts: ClassVar[tuple[int, ...]] = (FEWEST + 1,)  # so that two loads are on their way
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """Loops with loads that can run ahead."""
@@ -79,10 +79,6 @@ class Stage(LoopMove):
             yield {"stages": number}
             if not self.why_not(scheduled, site, stages=number, described=True):
                 yield {"stages": number, "described": True}
-
-    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Three stages, the fewest with which two loads are on their way."""
-        return (args for args in self.arguments(scheduled, site) if args["stages"] == FEWEST + 1)
 
     def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
         """One stage more or less, and as many the other way."""
@@ -136,17 +132,6 @@ class Stage(LoopMove):
         }
         made = _staged(loop, nest, args["stages"], described, tiling)
         return with_body(draft, site, replaced_by(nest.body, loop, (made,)))
-
-    def show(self, **args: Any) -> str:
-        """``3``, or ``3 by descriptors``."""
-        words = BY_DESCRIPTORS if args.get("described") else ()
-        return " ".join((str(args["stages"]), *words))
-
-    def read(self, words: Sequence[str]) -> Args:
-        """One number, and perhaps ``by descriptors``."""
-        described = tuple(words[1:]) == BY_DESCRIPTORS
-        number = read_number(words[:1] if described else words, "the number of stages")
-        return {"stages": number, "described": True} if described else {"stages": number}
 
 
 @lru_cache(maxsize=KEPT)

@@ -19,10 +19,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
-from blockbuster.emit.schedule.lets import readers_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, with_body
-from blockbuster.emit.tile.dataflow import folded, mapped, retargeted
+from blockbuster.emit.tile.dataflow import folded, mapped, readers_of, retargeted
 from blockbuster.emit.tile.program import Fold, Let, Stmt, Store, TileProgram, statements
 from blockbuster.emit.tile.typed import takes_matrix_units
 

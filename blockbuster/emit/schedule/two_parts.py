@@ -1,8 +1,10 @@
-"""Statements for one of two parts of a dim, as ``split-lanes`` and ``jam`` write them."""
+"""Statements on other tiles; those for one of two parts of a dim, as ``split-lanes`` and ``jam``
+write them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -11,7 +13,7 @@ from blockbuster.emit.tile.dataflow import makes, operands, retargeted
 from blockbuster.emit.tile.program import Let, Load, Stmt, Store, Tile, TileProgram, View
 from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import Rule
-from blockbuster.ir.ops import Op, Pointwise, Transpose
+from blockbuster.ir.ops import Pointwise, Transpose
 from blockbuster.ir.types import Dim
 
 
@@ -51,13 +53,8 @@ class TwoParts:
 
     def stmt(self, stmt: Stmt, part: int) -> Stmt:
         """``stmt``, which holds no other statements, for a part."""
-        made = retargeted(stmt, {tile: self.tile(tile, part) for tile in named_in(stmt)})
-        match made:
-            case Load(view=view) | Store(view=view):
-                return replace(made, view=self._cut.view(view, part))
-            case Let(target, op):
-                return replace(made, op=on_axes(op, target))
-        return made
+        new = {tile: self.tile(tile, part) for tile in named_in(stmt)}
+        return on_tiles(stmt, new, lambda view: self._cut.view(view, part))
 
 
 def name_taken(program: TileProgram, *rules: Rule) -> str:
@@ -83,6 +80,14 @@ def has_axis(stmt: Stmt, dim: Dim) -> bool:
     return any(dim in tile.axes for tile in named_in(stmt))
 
 
-def on_axes(op: Op, target: Tile) -> Op:
-    """``op`` with the axes of what it makes."""
-    return replace(op, axes=target.axes) if isinstance(op, Pointwise | Transpose) else op
+def on_tiles(
+    stmt: Stmt, new: Mapping[Tile, Tile], other: Callable[[View], View] = lambda view: view
+) -> Stmt:
+    """``stmt`` with ``new[t]`` for each tile t, and ``other(view)`` for what it accesses."""
+    made = retargeted(stmt, new)
+    match made:
+        case Load(view=view) | Store(view=view):
+            return replace(made, view=other(view))
+        case Let(target, Pointwise() | Transpose() as op):
+            return replace(made, op=replace(op, axes=target.axes))
+    return made

@@ -14,21 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LoopMove
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, with_body
-from blockbuster.emit.schedule.two_parts import on_axes
+from blockbuster.emit.schedule.two_parts import on_tiles
 from blockbuster.emit.tile.dataflow import (
-    bodies,
     defined,
     expanded,
     folded,
     folded_here,
     fresh_names,
+    level_of,
     reads,
-    retargeted,
 )
 from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.program import (
@@ -108,11 +108,13 @@ class _Writer:
                 if (tile := defined(stmt)) is not None
             }
             for stmt in self.loop.body:
-                made = retargeted(stmt, new)
-                if isinstance(made, Fold):
-                    yield from self._folded(made, so_far, at)
-                else:
-                    yield self._stmt(made, at)
+                match on_tiles(stmt, new, partial(self._view, at=at)):
+                    case Fold() as fold:
+                        yield from self._folded(fold, so_far, at)
+                    case Iota(target, dim, origin) if dim == self.loop.dim:
+                        yield Let(target, Pointwise(Const(float(at)), ()), (), origin)
+                    case made:
+                        yield made
 
     def _axes(self, tile: Tile) -> tuple[Dim, ...]:
         return tuple(dim for dim in tile.axes if dim != self.loop.dim)
@@ -126,16 +128,6 @@ class _Writer:
         so_far[target] = target if last else replace(target, name=next(self.names))
         op = Pointwise(COMBINED[fold.monoid], target.axes)
         yield Let(so_far[target], op, (before, fold.value), fold.origin)
-
-    def _stmt(self, stmt: Stmt, at: int) -> Stmt:
-        match stmt:
-            case Load(view=view):
-                return replace(stmt, view=self._view(view, at))
-            case Iota(target, dim) if dim == self.loop.dim:
-                return Let(target, Pointwise(Const(float(at)), ()), (), stmt.origin)
-            case Let(target, op):
-                return replace(stmt, op=on_axes(op, target))
-        return stmt
 
     def _view(self, view: View, at: int) -> View:
         pairs = zip(view.dims, view.buffer.axes, strict=True)
@@ -191,15 +183,10 @@ def not_written_out(stmt: Stmt, dim: Dim) -> str:
 def not_folded_here_alone(nest: Nest, loop: For) -> str:
     """Why ``loop`` does not make all of its sums by itself, each for use behind it, or ""."""
     targets = [tile for stmt in statements(nest.body) for tile in folded(stmt)]
-    begun = {stmt.target for stmt in _beside(nest.body, loop) if isinstance(stmt, Init)}
+    begun = {stmt.target for stmt in level_of(nest.body, loop) if isinstance(stmt, Init)}
     for tile in folded_here(loop.body):
         if targets.count(tile) > 1 or tile not in begun:
             return f"{tile.name} is folded by other statements, too"
         if tile in reads(loop.body):
             return f"{tile.name} is read in the loop that folds it"
     return ""
-
-
-def _beside(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
-    """The statements among which ``loop`` stands."""
-    return next(among for among in bodies(body) if any(stmt is loop for stmt in among))

@@ -14,21 +14,20 @@ last ones have longer to go. Parallel loops inside the walked one go around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import (
     Args,
     LoopMove,
-    near_numbers,
     not_a_power_of_two,
-    read_number,
 )
 from blockbuster.emit.schedule.numbered_chunks import numbered, trips_at, with_chunks
 from blockbuster.emit.schedule.on_grid import body_inside_grid, not_on_the_grid
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, with_body
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
 
 
@@ -36,21 +35,14 @@ class Walk(LoopMove):
     """Run the blocks of a loop of the grid by ``count`` programs, each its chunk in turn."""
 
     name: ClassVar[str] = "walk"
-    form: ClassVar[str] = "COUNT"
-    least: ClassVar[Args] = {"count": 2}
+    form: ClassVar[Form] = Form("COUNT")
+    number: ClassVar[str] = "count"
+    starts: ClassVar[tuple[int, ...]] = (8, 64)
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two, up to a program for each block."""
         most = trips_at(scheduled, site)
         yield from ({"count": 1 << power} for power in range(1, 11) if 1 << power < most)
-
-    def first(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Few programs and many."""
-        return (args for args in self.arguments(scheduled, site) if args["count"] in (8, 64))
-
-    def near(self, scheduled: Scheduled, site: Site, args: Args) -> Iterator[Args]:
-        """Half and twice as many programs."""
-        return near_numbers(self.arguments(scheduled, site), args, "count")
 
     def not_here(self, scheduled: Scheduled, site: Site, loop: For, **args: Any) -> str:
         """The loop is one of the grid's, whose order nothing else has decided."""
@@ -70,10 +62,6 @@ class Walk(LoopMove):
             if outer is not loop:
                 body = (replace(outer, body=body),)
         return with_chunks(with_body(draft, site, body), (chunks,))
-
-    def read(self, words: Sequence[str]) -> Args:
-        """One number."""
-        return {"count": read_number(words, "the number of programs")}
 
 
 def not_in_any_order(loop: For, nest: Nest) -> str:

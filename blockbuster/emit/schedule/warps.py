@@ -6,7 +6,7 @@ fewer instructions for the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import (
@@ -15,10 +15,10 @@ from blockbuster.emit.schedule.base import (
     Move,
     no_such_place,
     not_a_power_of_two,
-    read_number,
 )
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, all_nests, nests_at, with_nests
+from blockbuster.emit.schedule.site import Site, nests_at, with_nests
+from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.program import TileProgram
 
@@ -30,11 +30,7 @@ class Warps(Move):
 
     name: ClassVar[str] = "warps"
     takes: ClassVar[str] = NEST
-    form: ClassVar[str] = "COUNT"
-
-    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
-        """All nests, and each."""
-        yield from all_nests(scheduled.draft)
+    form: ClassVar[Form] = Form("COUNT")
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
         """Powers of two."""
@@ -52,7 +48,3 @@ class Warps(Move):
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft with this number of warps on the chosen nests."""
         return with_nests(scheduled.draft, site, lambda nest: changed(nest, warps=args["count"]))
-
-    def read(self, words: Sequence[str]) -> Args:
-        """One number."""
-        return {"count": read_number(words, "the number of warps")}

@@ -77,6 +77,15 @@ def folded(stmt: Stmt) -> tuple[Tile, ...]:
     return (stmt.target, *(member.target for member in stmt.members))
 
 
+def readers_of(body: tuple[Stmt, ...]) -> dict[Tile, list[Stmt]]:
+    """The statements that read each tile, once per operand position."""
+    found: dict[Tile, list[Stmt]] = {}
+    for stmt in statements(body):
+        for tile in operands(stmt):
+            found.setdefault(tile, []).append(stmt)
+    return found
+
+
 def makes(stmt: Stmt) -> tuple[Tile, ...]:
     """The tiles that ``stmt`` itself defines or updates."""
     made = defined(stmt)
@@ -227,6 +236,11 @@ def bodies(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
             yield from bodies(stmt.body)
 
 
+def level_of(body: tuple[Stmt, ...], stmt: Stmt) -> tuple[Stmt, ...]:
+    """The statements among which ``stmt`` stands, and no equal one: ``body``, or that of a loop."""
+    return next(level for level in bodies(body) if any(one is stmt for one in level))
+
+
 def holds(stmt: Stmt, one: Stmt) -> bool:
     """True if ``stmt`` is ``one``, or has it inside, and no equal one."""
     return any(inner is one for inner in statements((stmt,)))
@@ -257,9 +271,7 @@ def mapped(body: tuple[Stmt, ...], change: Callable[[Stmt], Stmt]) -> tuple[Stmt
     return same_or(body, tuple(out))
 
 
-def expanded(
-    body: tuple[Stmt, ...], change: Callable[[Stmt], Iterable[Stmt]]
-) -> tuple[Stmt, ...]:
+def expanded(body: tuple[Stmt, ...], change: Callable[[Stmt], Iterable[Stmt]]) -> tuple[Stmt, ...]:
     """``body`` with the statements ``change(statement)`` in the place of each, none or several.
 
     Loops as in ``mapped``: changed before the statements in their bodies.
@@ -283,6 +295,17 @@ def same_or(body: tuple[Stmt, ...], made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     return body if _is_same(body, made) else made
 
 
+def with_buffers(body: tuple[Stmt, ...], other: Mapping[Buffer, Buffer]) -> tuple[Stmt, ...]:
+    """``body`` with ``other[buffer]`` where it accesses such a buffer."""
+
+    def change(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, ACCESSES) and stmt.view.buffer in other:
+            return changed(stmt, view=changed(stmt.view, buffer=other[stmt.view.buffer]))
+        return stmt
+
+    return mapped(body, change)
+
+
 def workspaces_in_order(program: TileProgram) -> TileProgram:
     """The workspaces that are used, renumbered in the order of their first store."""
     written = (b for nest in program.nests for b in stored(nest.body) if b.space == WORKSPACE)
@@ -290,15 +313,9 @@ def workspaces_in_order(program: TileProgram) -> TileProgram:
     names = workspace_names({b.name for b in (*program.inputs, *program.outputs)})
     new = {buffer: changed(buffer, name=name) for buffer, name in zip(old, names, strict=False)}
     other = {buffer: made for buffer, made in new.items() if made != buffer}
-
-    def change(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, ACCESSES) and stmt.view.buffer in other:
-            return changed(stmt, view=changed(stmt.view, buffer=other[stmt.view.buffer]))
-        return stmt
-
     nests = program.nests
     if other:
-        nests = tuple(with_parts(nest, body=mapped(nest.body, change)) for nest in nests)
+        nests = tuple(with_parts(nest, body=with_buffers(nest.body, other)) for nest in nests)
     return changed(program, nests=nests, workspaces=tuple(new.values()))
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import mapped, with_parts
+from blockbuster.emit.tile.dataflow import with_buffers, with_parts
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
-from blockbuster.emit.tile.program import ACCESSES, Buffer, Stmt, TileProgram, statements
+from blockbuster.emit.tile.program import ACCESSES, Buffer, TileProgram, statements
 
 
 def with_dtypes(program: TileProgram, dtypes: Mapping[str, str]) -> TileProgram:
@@ -49,11 +49,4 @@ def accessed_in(body: Same[Body]) -> tuple[Buffer, ...]:
 @lru_cache(maxsize=KEPT)
 def _of(body: Same[Body], pairs: tuple[tuple[Buffer, Buffer], ...]) -> Body:
     """``body`` with the second array of each pair where it accesses the first."""
-    other = dict(pairs)
-
-    def change(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, ACCESSES) and stmt.view.buffer in other:
-            return with_parts(stmt, view=with_parts(stmt.view, buffer=other[stmt.view.buffer]))
-        return stmt
-
-    return mapped(body.one, change)
+    return with_buffers(body.one, dict(pairs))

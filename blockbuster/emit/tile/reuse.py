@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from blockbuster.emit.tile.dataflow import bodies, loaded, operands, reads
-from blockbuster.emit.tile.program import Let, Nest, Stmt, Store, Tile, statements
+from blockbuster.emit.tile.dataflow import bodies, loaded, readers_of, reads
+from blockbuster.emit.tile.program import Let, Nest, Stmt, Store, Tile
 from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.ir.expr import Call, arguments, is_predicate
 from blockbuster.ir.ops import Functional, Pointwise
@@ -33,10 +33,7 @@ class Reuse:
 
 def reuse_in(nest: Nest) -> Reuse:
     """The tile whose memory each tile of a nest may take; empty for a program without dtypes."""
-    readers: dict[Tile, list[Stmt]] = {}
-    for stmt in statements(nest.body):
-        for tile in operands(stmt):
-            readers.setdefault(tile, []).append(stmt)
+    readers = readers_of(nest.body)
     taken: dict[Tile, Tile] = {}
     stored: dict[Tile, Store] = {}
     for body in bodies(nest.body):

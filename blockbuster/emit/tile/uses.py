@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +12,6 @@ from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.ir.ops import Cast
-from blockbuster.ir.types import Dim, size_class
 
 SWIZZLED = 64  # lanes of two bytes that the widest swizzle takes
 
@@ -107,18 +105,3 @@ class Uses:
         if isinstance(use, Let) and isinstance(use.op, Cast) and self.only_in_dots(use.target):
             return "a cast for dots"
         return "arithmetic"
-
-    def waits(self, sizes: Mapping[Dim, int]) -> int:
-        """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``.
-
-        ``sizes`` are by size class.
-        """
-        if not self.mixed():
-            return 0
-        loops = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, For))
-        dims = [
-            loop.dim
-            for loop in loops
-            if any(is_matrix_dot(stmt, self.tiling) for stmt in loop.body)
-        ]
-        return max((-(-sizes[size_class(d)] // self.tiling.block(d)) for d in dims), default=0)

@@ -24,7 +24,7 @@ from blockbuster.emit.tile.program import Fold, For, Let, Stmt, Tile, TileProgra
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.tried import Tried
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.ir.expr import Arg, Call, Const, Expr, without_zeros
+from blockbuster.ir.expr import Arg, Call, Const, Expr, calls_in, without_zeros
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
@@ -146,7 +146,7 @@ def _fits(program: TileProgram, positive: Collection[Tile]) -> bool:
     for stmt in _body(program):
         match stmt:
             case Let(_, Pointwise(expr), args):
-                calls = [*_calls(expr)]
+                calls = [*calls_in(expr)]
                 behind = behind or any(call.fn == "exp" for call in calls)
                 divided = [call.args[-1] for call in calls if call.fn in ("div", *QUOTIENTS)]
                 above = all(isinstance(x, Arg) and args[x.index] in positive for x in divided)
@@ -169,13 +169,6 @@ def _is_call(expr: Expr, name: str) -> bool:
     if not isinstance(expr, Call) or expr.fn != name:
         return False
     return all(isinstance(arg, Arg) for arg in expr.args)
-
-
-def _calls(expr: Expr) -> Iterator[Call]:
-    if isinstance(expr, Call):
-        yield expr
-        for arg in expr.args:
-            yield from _calls(arg)
 
 
 def _is_moderate(call: Call) -> bool:

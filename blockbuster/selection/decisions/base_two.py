@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from blockbuster.emit.schedule.factor import Factor
-from blockbuster.emit.schedule.lets import parts_of, readers_of, replaced
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.spell import Spell, tanhs_of
+from blockbuster.emit.tile.dataflow import readers_of
 from blockbuster.emit.tile.program import Let, Nest, Stmt, Tile, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
-from blockbuster.ir.expr import Call, Const, Expr, arguments
+from blockbuster.ir.expr import Const, Expr, arguments, calls_in, replaced
 from blockbuster.ir.ops import Functional, Pointwise
 
 FACTOR, SPELL = Factor(), Spell()
@@ -78,6 +78,6 @@ def _is_exponent(tile: Tile, readers: Mapping[Tile, Sequence[Stmt]]) -> bool:
 
 def _outside(expr: Expr, args: Sequence[Tile], tile: Tile) -> bool:
     """True if ``expr`` reads ``tile`` elsewhere than in exponents."""
-    exponentials = (p for p in parts_of(expr) if isinstance(p, Call) and p.fn == "exp")
+    exponentials = (part for part in calls_in(expr) if part.fn == "exp")
     powers: dict[Expr, Expr] = {part: Const(0.0) for part in exponentials}
     return any(args[at] == tile for at in arguments(replaced(expr, powers)))

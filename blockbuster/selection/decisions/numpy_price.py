@@ -9,7 +9,7 @@ the memory that it walks through, and a start for each row, since NumPy's inner 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -18,7 +18,7 @@ from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.extents import Extents, Loops, extents_of
 from blockbuster.emit.tile.layouts import WORD
 from blockbuster.emit.tile.program import Fold, For, Init, Let, Load, Stmt, Store, Tile, TileProgram
-from blockbuster.ir.expr import Call, Expr, arguments
+from blockbuster.ir.expr import Expr, arguments, calls_in
 from blockbuster.ir.ops import Functional, Pointwise, Scan
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import Strided
@@ -131,7 +131,7 @@ class _Nest:
         return time
 
     def _pointwise(self, target: Tile, expr: Expr, args: Sequence[Tile], loops: Loops) -> float:
-        calls = [*_calls(expr)]
+        calls = [call for call in calls_in(expr) if arguments(call)]  # numbers alone are none
         elements, runs = self._elements([target], loops), self.extents.tiles(loops)
         time = max(len(calls) - 1, 0) * runs * self.costs.statement
         for call in calls:
@@ -159,11 +159,3 @@ def _is_gathered(stmt: Load | Store) -> bool:
     return any(
         lies_at_positions(axis, tile.axes) for axis in stmt.view.dims if isinstance(axis, Strided)
     )
-
-
-def _calls(expr: Expr) -> Iterator[Call]:
-    """The functions in an expression that are called for elements, not for numbers alone."""
-    if isinstance(expr, Call) and arguments(expr):
-        yield expr
-        for arg in expr.args:
-            yield from _calls(arg)

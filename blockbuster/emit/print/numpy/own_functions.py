@@ -186,10 +186,6 @@ def rounded(x, to):
     nearest = (bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)
     return np.where(np.isfinite(x), nearest.view(np.float32), np.asarray(x, np.float32))
 
-def padded(x, shape):
-    """`x` with zeros behind it, up to `shape`."""
-    return np.pad(x, [(0, to - n) for n, to in zip(x.shape, shape, strict=True)])
-
 def with_zeros(x, places):
     """`x` at `places`, an array for each axis; 0 where one lies outside."""
     pairs = [*zip(places, x.shape, strict=True)]

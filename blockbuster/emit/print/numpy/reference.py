@@ -94,7 +94,7 @@ class _WholeArrays(Text):
     """
 
     def __init__(self, program: TileProgram) -> None:
-        super().__init__(program, padded=False, terse=True)
+        super().__init__(program, terse=True)
         self.values: dict[Buffer, str] = {}
         self._filled = _filled_at_once(program)
         self._texts: dict[Tile, Tile] = {}

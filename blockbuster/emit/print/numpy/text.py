@@ -72,17 +72,16 @@ SAFE_DOC = '''    """The same for numbers of any size."""
 AGAIN = "safe(inputs, sizes, block_sizes, dtype=dtype, order=order, empty=empty)"
 
 
-def numpy_text(program: TileProgram, *, padded: bool = False, tried: Tried | None = None) -> str:
+def numpy_text(program: TileProgram, *, tried: Tried | None = None) -> str:
     """A module's source: ``run(inputs, sizes, block_sizes, *, dtype, order, empty)``.
 
-    ``sizes`` is by size class, ``block_sizes`` by dim. ``padded``: tiles always have the full block
-    size, loads put zeros past the end, stores cut, sums of sums are rounded at every step: what a
-    GPU's lanes do. ``tried``: runs first, and gives way to ``program`` where it is not right.
+    ``sizes`` is by size class, ``block_sizes`` by dim. ``tried``: runs first, and gives way to
+    ``program`` where it is not right.
     """
     if tried is None:
-        printer = Text(program, padded)
+        printer = Text(program)
         return printer.module([DECORATOR, *printer.function("run", RUN_DOC)])
-    safe, printer = Text(program, padded), Text(tried.program, padded, tried=tried)
+    safe, printer = Text(program), Text(tried.program, tried=tried)
     found = [DECORATOR, *printer.function("run", RUN_DOC)]
     return printer.module(found, safe.function("safe", SAFE_DOC), safe.helpers())
 
@@ -96,12 +95,10 @@ class Text(Operators):
     def __init__(
         self,
         program: TileProgram,
-        padded: bool,
         terse: bool = False,
         tried: Tried | None = None,
     ) -> None:
         self._program = program
-        self._padded = padded
         self._terse = terse
         self._tried = tried
         self._taken: dict[str, None] = dict.fromkeys(RESERVED)
@@ -187,7 +184,7 @@ class Text(Operators):
         for nest in self._program.nests:
             scope = Scope("    ", ())
             self._issues = issues(nest.body)
-            plain = self._padded or self._terse or self._integers
+            plain = self._terse or self._integers
             self._reuse = Reuse() if plain else reuse_in(nest)
             for dim in nest.grid:
                 yield scope.indent + self._loop(For(dim, True, ()))[0]
@@ -238,8 +235,6 @@ class Text(Operators):
         if tile.dtype == "float64" and 0 < WIDTHS.get(view.buffer.dtype, 0) < WIDTHS[tile.dtype]:
             text += ".astype(np.float64)"
         text += permuted(view.sliced(tile), tile.axes)
-        if self._padded and tile.axes:
-            text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
         return [f"{tile.name} = {text}"]
 
     def _store(self, stmt: Store, scope: Scope) -> list[str]:
@@ -247,11 +242,7 @@ class Text(Operators):
         if stmt in self._stored:
             return []
         index = self.index(view, tile, scope) or "[...]"
-        text = tile.name
-        if self._padded and tile.axes:
-            stops = (f":{self._extent(dim, scope)}" for dim in tile.axes)
-            text += f"[{', '.join(stops)}]"
-        text += permuted(tile.axes, view.sliced(tile))
+        text = tile.name + permuted(tile.axes, view.sliced(tile))
         return [f"{self.names[view.buffer]}{index} = {text}"]
 
     def index(self, view: View, tile: Tile, scope: Scope) -> str:
@@ -266,7 +257,7 @@ class Text(Operators):
             else self._at_axis(dim, axis, tile, scope)
             for dim, axis in axes
         ]
-        if texts and not self._padded and all(text == ":" for text in texts):
+        if texts and all(text == ":" for text in texts):
             return ""
         return f"[{', '.join(texts) or '...'}]"
 
@@ -297,8 +288,6 @@ class Text(Operators):
         return rest if dim in scope.loops else size
 
     def _shape(self, tile: Tile, scope: Scope) -> str:
-        if self._padded:
-            return listed([self._blocks[dim] for dim in tile.axes])
         extents = (
             self._blocks[dim] if dim in tile.per_lane else self._extent(dim, scope)
             for dim in tile.axes
@@ -311,26 +300,18 @@ class Text(Operators):
             last = f" + {extent} - 1" if stmt.at == LAST else ""
             place = self._size(stmt.dim) if stmt.at == END else f"{start or 0}{last}"
             return [f"{stmt.target.name} = {f'np.int64({place})' if self._integers else place}"]
-        extent = self._blocks[stmt.dim] if self._padded else extent
         steps = f"{start}, {start} + {extent}" if start else extent
         dtype = "np.int64" if self._integers else "dtype"
         return [f"{stmt.target.name} = np.arange({steps}, dtype={dtype})"]
 
     def _block_of(self, stmt: BlockOf, scope: Scope) -> list[str]:
-        whole = stmt.dim in self._program.whole and not self._padded
+        whole = stmt.dim in self._program.whole
         lanes = f"max({self._size(stmt.dim)}, 1)" if whole else self._blocks[stmt.dim]
         at = f"({stmt.value.name}, {lanes})"
         return [f"{stmt.target.name} = {self._spelling.helper('block_of')}{at}"]
 
     def _guard(self, stmt: Guard, scope: Scope) -> list[str]:
-        value = self._read(stmt.value, stmt.target)
-        if not self._padded:
-            return [f"{stmt.target.name} = {value}"]
-        block, extent = self._blocks[stmt.dim], self._extent(stmt.dim, scope)
-        inside = aligned(f"(np.arange({block}) < {extent})", (stmt.dim,), stmt.value.axes)
-        fill = self._number(stmt.target, str(stmt.fill).replace("inf", "np.inf"), stmt.fill)
-        other = f"{self._dtype(stmt.target)}({fill})"
-        return [f"{stmt.target.name} = np.where({inside}, {value}, {other})"]
+        return [f"{stmt.target.name} = {self._read(stmt.value, stmt.target)}"]
 
     def _init(self, stmt: Init, scope: Scope) -> list[str]:
         shape, fill = self._shape(stmt.target, scope), IDENTITY[stmt.monoid]
@@ -339,7 +320,7 @@ class Text(Operators):
 
     def _fold(self, stmt: Fold, scope: Scope) -> list[str]:
         lead, value = stmt.target, self._folded(stmt.value, stmt.target)
-        place = lead.name if self._padded else lead.name + lanes_of(lead, stmt.value)
+        place = lead.name + lanes_of(lead, stmt.value)
         onto = place if stmt.onto is None else self._folded(stmt.onto, lead)
         folded = MONOID_TEXT[stmt.monoid].format(onto, value)
         if not stmt.members:

@@ -13,10 +13,9 @@ from typing import Any
 from blockbuster.emit.print.integers import integer_literal
 from blockbuster.emit.print.triton.even import even_lines
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Lines, Parameters
-from blockbuster.emit.print.triton.in_pairs import in_order, rows_of_pairs, shape_of_pairs
-from blockbuster.emit.print.triton.in_turn import in_rows
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
 from blockbuster.emit.print.triton.places import Places
+from blockbuster.emit.print.triton.rows import in_order, in_rows, rows_of_pairs, shape_of_pairs
 from blockbuster.emit.print.triton.scalars import (
     ACCURATE_CALLS,
     ATOM,

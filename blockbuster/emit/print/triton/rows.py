@@ -1,11 +1,34 @@
-"""Accesses of elements at even and at odd places (closing/pair_accesses.py) as accesses of rows."""
+"""Accesses of tiles as accesses of rows, whose elements are neighbours in memory.
+
+Two dims that take turns along an axis (tile/in_turn.py) are the columns of a row together. Elements
+at even and at odd places (closing/pair_accesses.py) are loaded and stored as whole rows.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from blockbuster.emit.print.triton.ops import Lanes, spread
 from blockbuster.emit.print.triton.places import Places
 from blockbuster.emit.tile.program import FIRST, Load, Store, View
 from blockbuster.ir.views import Strided
+
+
+def in_rows(
+    lanes: Lanes, columns: Lanes, shape: Callable[[Lanes], str]
+) -> tuple[Callable[[str], str], str]:
+    """What lines up the text of a tile with ``lanes`` as rows with these columns; and the text of
+    the number of columns. ``shape``: the text of the shape of a tile.
+    """
+    rows = tuple(dim for dim in lanes if dim not in columns)
+    order = ", ".join(str(lanes.index(dim)) for dim in (*rows, *columns))
+    numbers = [" * ".join(shape(group)[1:-1].rstrip(",").split(", ")) for group in (rows, columns)]
+
+    def lined_up(text: str) -> str:
+        whole = f"tl.broadcast_to({text}, {shape(lanes)})"
+        return f"tl.reshape(tl.permute({whole}, ({order})), ({', '.join(numbers)}))"
+
+    return lined_up, numbers[1]
 
 
 def in_order(one: Load | Store, other: Load | Store) -> tuple[Load | Store, Load | Store]:
