@@ -21,6 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from bench.outside.making import callable_for
 from bench.peers.case import Case, Run
 from bench.peers.cases import BY_KEY
 from bench.peers.contestants import Jitted
@@ -66,7 +67,8 @@ def makers(case: Case, *, tune: bool) -> Iterator[tuple[str, Callable[[Any], Run
 def _tuned(case: Case, inputs: Any) -> Run:
     import blockbuster as bb
 
-    fast, arrays = bb.jit(tune="measure")(case.fn), tuple(inputs.values())
+    arrays = tuple(inputs.values())
+    fast = bb.jit(tune="measure")(callable_for(case.fn, arrays))
     fast(*arrays)
     return Jitted(fast, arrays)
 
