@@ -159,12 +159,7 @@ def _where(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
         return None
     terms = pairs[0].terms
     if any(pair.terms != terms for pair in pairs):
-        own = [made for pair in pairs if (made := to.by_elements(pair)) is not None]
-        if len(own) < len(pairs):
-            return None
-        pairs, branches = own, [*own]
-        powers = [to.leaf(to.exponent(pair.terms)) for pair in pairs]
-        terms = ((1.0, to.emit(call("where", test, *powers))),)
+        return None
     significand = to.emit(call("where", test, *(_expr(to, b) for b in branches)))
     counts = Counts(*map(max, *(pair.counts for pair in pairs))) if pairs[1:] else pairs[0].counts
     return Pair(significand, terms, None, counts, any(pair.shared for pair in pairs))
