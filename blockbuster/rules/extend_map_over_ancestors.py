@@ -24,7 +24,7 @@ from heapq import heappop, heappush
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
-from blockbuster.rules.base import Match, Note, Refusal, UpstreamRule, label, name_of, unheard
+from blockbuster.rules.base import Match, Note, UpstreamRule, label, name_of, unheard
 from blockbuster.rules.extension import between, extended, meeting, readers_of, with_extended
 from blockbuster.rules.factor_out import FactorOut
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
@@ -54,11 +54,10 @@ class ExtendMapOverAncestors(UpstreamRule):
                 continue
             reason = gone or refused[other]
             words = "" if reason else _meeting(graph, position, other)
-            if words:
-                yield Match(self, graph, {"map": position, "pulled": other}, words)
-            else:
+            if not words:
                 reason = reason or "it would meet no map inside: they share no list"
-                note(Refusal(self, (other, position), reason))
+            nodes = {"map": position, "pulled": other}
+            yield from self.judged(graph, nodes, reason, note, words)
 
     def apply(self, match: Match) -> Graph:
         position = match.nodes["map"]
