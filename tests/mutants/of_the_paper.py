@@ -123,7 +123,7 @@ def rules_6_8_and_9() -> tuple[Mutant, ...]:
         Mutant("6 iterates a made list", "ExtendMap", extend,
                "if iterated and value.node >= 0:", "if False:", "cases"),
         Mutant("6 a dim in use", "ExtendMap", extend,
-               "_dim_in_use(graph, position)", '""'),
+               "_not_all_taken_in(graph, position)", '""'),
         Mutant("8 one reader", "DuplicateScale", scale,
                "len(consumers) < 2", "len(consumers) < 1"),
         Mutant("8 a result of the program", "DuplicateScale", scale,
