@@ -43,7 +43,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from blockbuster.errors import RuleError, message
 from blockbuster.ir.builder import Builder
@@ -55,12 +55,6 @@ from blockbuster.rules.base import Match, Note, Rule, hint_of, label, unheard
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.operands import operands
 from blockbuster.rules.statistics import Path, Values, added, name_of, slice_of, statistics
-
-KINDS: Mapping[str, Callable[[Rule, Graph, int, Note], Iterator[Values]]] = {
-    "value": statistics,
-    "operand": operands,
-}
-"""The values that leave a map, by the word with which their roles begin."""
 
 
 class Materialize(Rule):
@@ -76,22 +70,23 @@ class Materialize(Rule):
     needs = (Map,)
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
-        return self._of(graph, KINDS, note)
+        for position, _ in graph.of_type(Map):
+            for found in statistics(self, graph, position, note):
+                yield self._match(graph, found, "value")
+            for found in operands(self, graph, position, note):
+                yield self._match(graph, found, "operand")
 
     def of_statistics(self, graph: Graph) -> Iterator[Match]:
         """The sites whose values are statistics."""
-        return self._of(graph, ("value",), unheard)
+        for position, _ in graph.of_type(Map):
+            for found in statistics(self, graph, position, unheard):
+                yield self._match(graph, found, "value")
 
     def of_operands(self, graph: Graph) -> Iterator[Match]:
         """The sites whose values are operands."""
-        return self._of(graph, ("operand",), unheard)
-
-    def _of(self, graph: Graph, kinds: Iterable[str], note: Note) -> Iterator[Match]:
         for position, _ in graph.of_type(Map):
-            for kind in kinds:
-                for found in KINDS[kind](self, graph, position, note):
-                    roles = [f"{kind} {_place(found.path, value)}" for value in found.values]
-                    yield Match(self, graph, dict.fromkeys(roles, position), _words(graph, found))
+            for found in operands(self, graph, position, unheard):
+                yield self._match(graph, found, "operand")
 
     @staticmethod
     def values(match: Match) -> tuple[Path, tuple[Value, ...]]:
@@ -109,6 +104,11 @@ class Materialize(Rule):
         op = _reading(graph, path, values, part.walks, types)
         edit.replace_op(path[0], op, (*op.entering(node.operands), *made))
         return edit.finish()
+
+    def _match(self, graph: Graph, found: Values, kind: str) -> Match:
+        roles = [f"{kind} {_place(found.path, value)}" for value in found.values]
+        nodes = dict.fromkeys(roles, found.path[0])
+        return Match(self, graph, nodes, _words(graph, found))
 
     def describe(self, match: Match) -> str:
         (position,) = set(match.nodes.values())
