@@ -242,7 +242,8 @@ class _Work:
         moved = False
         for old, new, position in zip(before, self.graph.along(path), (*path, None), strict=True):
             todo = self._worklists.pop(id(old), None)
-            if position is not None and self._visited.pop(id(old), None):
+            if position is not None and id(old) in self._visited:
+                del self._visited[id(old)]
                 self._visited[id(new)] = new
             if new is not inner and new.outputs is not old.outputs:
                 moved = True
