@@ -63,9 +63,7 @@ def _steps(derivation: Derivation) -> tuple[Application, ...]:
     return derivation.applications[: derivation.snapshots_after[-1]]
 
 
-def _parting(
-    derivation: Derivation, wanted: Derivation
-) -> tuple[int, tuple[Application, ...]]:
+def _parting(derivation: Derivation, wanted: Derivation) -> tuple[int, tuple[Application, ...]]:
     """The last state that both have, and what ``wanted`` does from there."""
     own, other = _steps(derivation), _steps(wanted)
     same = 0
