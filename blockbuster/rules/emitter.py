@@ -230,8 +230,3 @@ class Emitter:
         unit = self.emit(call("exp", call("sub0", power, power)))  # 0 or NaN where exp is that
         significand = self.emit(self.times(pair.product.factors, self.leaf(unit)))
         return replace(pair, significand=significand, terms=pair.product.terms, shared=False)
-
-    def row_total(self, name: str, pair: Pair) -> Pair:
-        """A row reduction."""
-        rows = self.by_rows(pair)
-        return Pair(self.apply(Functional(name), rows.significand), rows.terms)

@@ -154,11 +154,8 @@ def _where(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
         if isinstance(pair, Pair) and pair.product and other == Const(0.0):
             return _masked(to, test, pair.product, holds=at == 0)
     pairs = [part for part in branches if isinstance(part, Pair)]
-    zero = Const(0.0)
-    if any(not isinstance(b, Pair) and b != zero for b in branches):
-        return None
-    terms = pairs[0].terms
-    if any(pair.terms != terms for pair in pairs):
+    terms, zero = pairs[0].terms, Const(0.0)
+    if any(b.terms != terms if isinstance(b, Pair) else b != zero for b in branches):
         return None
     significand = to.emit(call("where", test, *(_expr(to, b) for b in branches)))
     counts = Counts(*map(max, *(pair.counts for pair in pairs))) if pairs[1:] else pairs[0].counts
@@ -258,7 +255,8 @@ def lifted_functional(
     """
     first, second = args[0], args[-1]
     if name in ("row_sum", "row_max", "row_min") and isinstance(first, Pair):
-        return to.row_total(name, first)
+        rows = to.by_rows(first)
+        return Pair(to.apply(Functional(name), rows.significand), rows.terms)
     if name in SUMS:
         return _functional_sum(to, name, first, second, axes)
     if name not in PRODUCTS:

@@ -79,16 +79,8 @@ def cancelled(builder: Builder, terms: Terms, made: Callable[[Part], Value]) -> 
         return terms
     whole = tuple((c, v) for c, v, parts in apart if gone.isdisjoint(parts))
     taken = _total([each for each in apart if not gone.isdisjoint(each[2])])
-    return joined(whole, as_terms(taken, made))
-
-
-def as_terms(parts: Sum, made: Callable[[Part], Value]) -> Terms:
-    """A sum as terms of an exponent; what has the coefficient 0 is gone."""
-    return tuple(
-        (coefficient, made(part) if isinstance(part, Part) else part)
-        for part, coefficient in parts.items()
-        if coefficient
-    )
+    left = [(c, made(p) if isinstance(p, Part) else p) for p, c in taken.items() if c]
+    return joined(whole, tuple(left))
 
 
 Apart = list[tuple[float, Value, Sum]]

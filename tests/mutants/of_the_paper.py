@@ -134,7 +134,7 @@ def rules_6_8_and_9() -> tuple[Mutant, ...]:
         Mutant("9 several readers", "FuseElementwise", unary,
                "used_elsewhere(graph, value, position)", '""', "cases"),
         Mutant("9 operands confused", "FuseElementwise", unary,
-               "_shifted(first.op.expr, len(operands))", "first.op.expr"),
+               "Arg(len(operands) + at)", "Arg(at)"),
         Mutant("9 the second's operands confused", "FuseElementwise", unary,
                "args.append(Arg(len(operands)))", "args.append(Arg(0))"),
         Mutant("9 the first function is lost", "FuseElementwise", unary,
