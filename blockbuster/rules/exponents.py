@@ -154,9 +154,17 @@ def _where(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
         if isinstance(pair, Pair) and pair.product and other == Const(0.0):
             return _masked(to, test, pair.product, holds=at == 0)
     pairs = [part for part in branches if isinstance(part, Pair)]
-    terms, zero = pairs[0].terms, Const(0.0)
-    if any(b.terms != terms if isinstance(b, Pair) else b != zero for b in branches):
+    zero = Const(0.0)
+    if any(not isinstance(b, Pair) and b != zero for b in branches):
         return None
+    terms = pairs[0].terms
+    if any(pair.terms != terms for pair in pairs):
+        own = [made for pair in pairs if (made := to.by_elements(pair)) is not None]
+        if len(own) < len(pairs):
+            return None
+        pairs, branches = own, [*own]
+        powers = [to.leaf(to.exponent(pair.terms)) for pair in pairs]
+        terms = ((1.0, to.emit(call("where", test, *powers))),)
     significand = to.emit(call("where", test, *(_expr(to, b) for b in branches)))
     counts = Counts(*map(max, *(pair.counts for pair in pairs))) if pairs[1:] else pairs[0].counts
     return Pair(significand, terms, None, counts, any(pair.shared for pair in pairs))
