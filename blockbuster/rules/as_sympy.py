@@ -45,8 +45,8 @@ _RELATIONS = {
     sympy.GreaterThan: "ge",
 }
 
+_TESTS = {name: relation for relation, name in _RELATIONS.items()}
 _POWERS = {power: name for name, power in POWERS.items()}
-
 
 SIZE = "size of "
 """How the names of symbols begin that stand for sizes."""
@@ -66,6 +66,10 @@ def to_sympy(expr: Expr, args: Sequence[Symbolic]) -> Symbolic:
             return exact if exact.q in POWERS_OF_TWO else sympy.Float(value)
         case Size(dim):
             return sympy.Symbol(f"{SIZE}{dim}", positive=True)
+        case Call("where", (Call(fn, sides), *parts)) if fn in _TESTS:
+            test, (chosen, other) = _TESTS[fn], (to_sympy(part, args) for part in parts)
+            given = [to_sympy(side, args) for side in sides]
+            return sympy.Piecewise((chosen, test(*given)), (other, True))
         case Call(fn, given) if fn in _FUNCTIONS:
             return _FUNCTIONS[fn](*(to_sympy(arg, args) for arg in given))
     assert isinstance(expr, Call)

@@ -162,9 +162,9 @@ def differ(left: float, right: float, size: float = 0) -> bool:
 def no_factor(settings: tuple[Setting, ...]) -> tuple[Point, ...]:
     """Two elements that would need different factors, or ()."""
     for setting in settings:
+        before, after = setting.before, setting.after
         for i, j in setting.pairs():
-            products = setting.after[i] * setting.before[j], setting.after[j] * setting.before[i]
-            if differ(*products):
+            if differ(after[i] * before[j], after[j] * before[i]):
                 return setting.at(i, j)
     return ()
 
@@ -172,10 +172,10 @@ def no_factor(settings: tuple[Setting, ...]) -> tuple[Point, ...]:
 def no_shift(settings: tuple[Setting, ...]) -> tuple[Point, ...]:
     """Two elements that change by different differences, or ()."""
     for setting in settings:
-        size = max(map(abs, (*setting.before, *setting.after)))
-        changes = [new - old for old, new in zip(setting.before, setting.after, strict=True)]
+        before, after = setting.before, setting.after
+        size = max(map(abs, (*before, *after)))
         for i, j in setting.pairs():
-            if differ(changes[i], changes[j], size):
+            if differ(after[i] - before[i], after[j] - before[j], size):
                 return setting.at(i, j)
     return ()
 

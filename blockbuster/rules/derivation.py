@@ -287,63 +287,8 @@ def path_in_words(graph: Graph, path: Path) -> str:
     return "/" + "/".join(dims)
 
 
-@dataclass(frozen=True)
-class Around:
-    """The change of a level in which one map took other ports."""
-
-    positions: Mapping[int, int]
-    """The new position of each node that is left."""
-    rebuilt: Mapping[int, None]
-    """The new positions of other maps that changed: they lost results that nobody reads now, say,
-    and the nodes in their bodies moved."""
-
-
-@dataclass(frozen=True)
-class Moves:
-    """The new places of levels after the one at ``path`` was replaced.
-
-    ``around`` are the levels around it, outermost first; None if all is in its place.
-    """
-
-    path: Path
-    around: tuple[Around | None, ...]
-
-    @cached_property
-    def now(self) -> Path:
-        """The place of the replaced level."""
-        pairs = zip(self.around, self.path, strict=True)
-        return tuple([level.positions[at] if level else at for level, at in pairs])
-
-    def pending(self, paths: list[Path]) -> list[Path]:
-        """The levels still to be visited, with ``paths`` from before the change.
-
-        A changed map beside the path has to be visited, again if necessary; the levels inside it
-        are found from there.
-        """
-        if not any(self.around):
-            return paths
-        left = dict.fromkeys(found for path in paths if (found := self._found(path)) is not None)
-        for depth, level in enumerate(self.around):
-            left |= {(*self.now[:depth], at): None for at in (level.rebuilt if level else ())}
-        return [*left]
-
-    def _found(self, path: Path) -> Path | None:
-        """Where the level at ``path`` is, or the map that changed around it; None if it is gone."""
-        new = list(path)
-        for depth, (level, own, at) in enumerate(zip(self.around, self.path, path, strict=False)):
-            if level:
-                if at not in level.positions:
-                    return None
-                new[depth] = level.positions[at]
-                if new[depth] in level.rebuilt:
-                    return (*new[: depth + 1],)
-            if at != own:
-                break
-        return tuple(new)
-
-
-def apply_at(graph: Graph, application: Application) -> tuple[Graph, Moves]:
-    """The program after the application, and the new places of its levels."""
+def apply_at(graph: Graph, application: Application) -> tuple[Graph, Path]:
+    """The program after the application, and the new place of the level."""
     level = graph.at(application.path)
     rewritten = application.rule.apply(Match(application.rule, level, application.nodes))
     return splice(graph, application.path, rewritten)
@@ -360,31 +305,24 @@ def _same_ports(old: Graph, new: Graph) -> bool:
     return same and repeats(old) == repeats(new)
 
 
-def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, Moves]:
-    """``graph`` with the graph inside the maps of ``path`` replaced by ``inner``.
+def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, Path]:
+    """``graph`` with the graph inside the maps of ``path`` replaced by ``inner``, and its place.
 
     A map whose body changes may lose operands or read them in another order; then the level above
-    is brought into canonical form. The second result holds the new places of levels.
+    is brought into canonical form, in which nodes have other positions, and maps beside the path
+    may lose results that nobody reads any more.
     """
-    around: list[Around | None] = []
+    now: Path = ()
     levels = [graph.at(path[:depth]) for depth in range(len(path))]
     for level, position in zip(reversed(levels), reversed(path), strict=True):
         op = level.nodes[position].op
         assert isinstance(op, Map)
         if _same_ports(op.body, inner):
-            inner = level.with_op(position, op.around(inner))
-            around.append(None)
-            continue
-        edit = Builder(level)
-        edit.replace_op(position, op.around(inner))
-        inner, places = edit.finish(), edit.positions
-        around.append(Around(places, _rebuilt(level, inner, places, position)))
-    return inner, Moves(path, tuple(reversed(around)))
-
-
-def _rebuilt(
-    before: Graph, after: Graph, places: Mapping[int, int], position: int
-) -> dict[int, None]:
-    """The places of the maps, but for the one at ``position``, that are not what they were."""
-    maps = [(places[at], op) for at, op in before.of_type(Map) if at != position and at in places]
-    return {at: None for at, op in maps if after.nodes[at].op is not op}
+            inner, at = level.with_op(position, op.around(inner)), position
+        else:
+            edit = Builder(level)
+            edit.replace_op(position, op.around(inner))
+            inner = edit.finish()
+            at = edit.positions[position]
+        now = (at, *now)
+    return inner, now

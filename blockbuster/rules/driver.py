@@ -10,8 +10,9 @@ follow. Tests compare this driver with the plain one of ``tests/rules/plain_driv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from heapq import heappop, heappush
 
 from blockbuster.errors import FusionError, RuleError, VerifyError, message
 from blockbuster.ir.garbage import collection_paused
@@ -75,7 +76,10 @@ class _Work:
         self._rule_set = tuple(rules)
         self._rules = [rule for rule in rules if rule.kind != "extension"]
         self._extensions = [rule for rule in rules if rule.kind == "extension"]
-        self._pending: list[Path] = []
+        self._pending: list[tuple[int, Path]] = []
+        """The levels still to be visited, by depth and then by place."""
+        self._visited: dict[int, Graph] = {}
+        """Those that were, since the last extension, by their ids."""
         self._start = graph
         self._done: list[Application] = []
         self._snapshots: list[int] = []
@@ -108,14 +112,32 @@ class _Work:
 
     def _fuse_every_level(self) -> None:
         """Apply rules to a fixpoint at one level after the other, breadth first."""
-        self._pending = [()]
+        self._visited.clear()
+        self._pending = [(0, ())]
         while self._pending:
-            path = self._fuse_level(self._pending.pop(0))
-            inner = self.graph.at(path).of_type(Map)
-            self._pending += [(*path, at) for at, op in inner if id(op.body) not in self._settled]
+            _, path = heappop(self._pending)
+            path = self._fuse_level(path)
+            level = self.graph.at(path)
+            self._visited[id(level)] = level
+            for at, _ in self._maps_left(level):
+                heappush(self._pending, (len(path) + 1, (*path, at)))
         for _, level in reversed([*self.graph.walk(self._settled)]):
             if self._is_settled(level):
                 self._settled[id(level)] = level
+
+    def _maps_left(self, level: Graph) -> Iterator[tuple[int, Map]]:
+        """The maps of a level, but for those to which no rule applies, at any depth."""
+        return ((at, op) for at, op in level.of_type(Map) if id(op.body) not in self._settled)
+
+    def _look_again(self, but: Path) -> None:
+        """Find the levels still to be visited, for nodes have moved; not that at ``but``."""
+        self._pending.clear()
+        around: list[tuple[Path, Graph]] = [((), self.graph)]
+        for path, level in around:
+            if id(level) in self._visited:
+                around += [((*path, at), op.body) for at, op in self._maps_left(level)]
+            elif path != but:
+                heappush(self._pending, (len(path), path))
 
     def _is_settled(self, level: Graph) -> bool:
         bodies = (op.body for _, op in level.of_type(Map))
@@ -216,17 +238,23 @@ class _Work:
 
     def _replace(self, path: Path, inner: Graph) -> Path:
         before = self.graph.along(path)
-        self.graph, moves = splice(self.graph, path, inner)
-        self._pending, path = moves.pending(self._pending), moves.now
+        self.graph, path = splice(self.graph, path, inner)
+        moved = False
         for old, new, position in zip(before, self.graph.along(path), (*path, None), strict=True):
             todo = self._worklists.pop(id(old), None)
+            if position is not None and id(old) in self._visited:
+                del self._visited[id(old)]
+                self._visited[id(new)] = new
             if new is not inner and new.outputs is not old.outputs:
+                moved = True
                 continue  # more is another than the operator of the map at ``position``
             if self._known.nodes.pop(id(old), None):  # and every step since was checked
                 self._known.nodes[id(new)] = new
             if todo and position is not None:
                 todo.take_body(new, position)
                 self._worklists[id(new)] = todo
+        if moved:
+            self._look_again(but=path)
         return path
 
     def _take_snapshot(self) -> None:

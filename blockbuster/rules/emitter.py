@@ -13,7 +13,7 @@ from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 from blockbuster.rules.by_dim import packed
-from blockbuster.rules.formal_sums import Part, cancelled, in_common
+from blockbuster.rules.formal_sums import Part, cancelled
 from blockbuster.rules.pairs import Factors, Pair, Product, Terms, joined, product_of
 
 NEGATED = Elementwise(call("neg", Arg(0)))
@@ -203,19 +203,9 @@ class Emitter:
         """Both significands under the larger of the two exponents."""
         if first.terms == second.terms:
             return first.significand, second.significand, first.terms
-        common, *rests = in_common(self.builder, first.terms, second.terms, self._addend)
-        if common:
-            return self._beside(common, (first, rests[0]), (second, rests[1]))
         a, b = self.exponent(first.terms), self.exponent(second.terms)
         top = self.emit(call("maximum", self.leaf(a), self.leaf(b)))
         return self.moved(first, a, top), self.moved(second, b, top), ((1.0, top),)
-
-    def _beside(self, common: Terms, *given: tuple[Pair, Terms]) -> tuple[Value, Value, Terms]:
-        """Both significands under the larger of what their exponents have beside ``common``."""
-        rests = [self.leaf(self.exponent(rest)) if rest else Const(0.0) for _, rest in given]
-        terms = self.joined(((1.0, self.emit(call("maximum", *rests))),), common)
-        first, second = (self.under(pair.product or product_of(pair), terms) for pair, _ in given)
-        return first, second, terms
 
     def by_rows(self, pair: Pair) -> Pair:
         """``pair`` with the elements of each row (or of a vector) under one exponent."""
@@ -240,8 +230,3 @@ class Emitter:
         unit = self.emit(call("exp", call("sub0", power, power)))  # 0 or NaN where exp is that
         significand = self.emit(self.times(pair.product.factors, self.leaf(unit)))
         return replace(pair, significand=significand, terms=pair.product.terms, shared=False)
-
-    def row_total(self, name: str, pair: Pair) -> Pair:
-        """A row reduction."""
-        rows = self.by_rows(pair)
-        return Pair(self.apply(Functional(name), rows.significand), rows.terms)

@@ -263,7 +263,8 @@ def lifted_functional(
     """
     first, second = args[0], args[-1]
     if name in ("row_sum", "row_max", "row_min") and isinstance(first, Pair):
-        return to.row_total(name, first)
+        rows = to.by_rows(first)
+        return Pair(to.apply(Functional(name), rows.significand), rows.terms)
     if name in SUMS:
         return _functional_sum(to, name, first, second, axes)
     if name not in PRODUCTS:

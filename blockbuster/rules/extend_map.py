@@ -20,7 +20,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
 from blockbuster.rules.base import Match, Note, Refusal, Rule, name_of, unheard
 from blockbuster.rules.extension import extended, meeting, with_extended
-from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
+from blockbuster.rules.legality import cannot_be_taken_in, first_iteration_gone, map_at
 
 
 class ExtendMap(Rule):
@@ -48,8 +48,7 @@ class ExtendMap(Rule):
             first_iteration_gone(graph, position)
             or _not_every_output(graph, position)
             or _iterates_a_made_list(graph, position)
-            or _dim_in_use(graph, position)
-            or _too_deep(graph, position)
+            or _not_all_taken_in(graph, position)
         )
         found = None if reason else _meeting(graph, position)
         if found:
@@ -97,13 +96,8 @@ def _iterates_a_made_list(graph: Graph, position: int) -> str:
     return ""
 
 
-def _dim_in_use(graph: Graph, position: int) -> str:
-    """Pulled nodes may not run over the map's dim, or take whole lists over it."""
+def _not_all_taken_in(graph: Graph, position: int) -> str:
+    """The map must be able to take in every other node."""
     dim = map_at(graph, position).dim
-    found = (runs_over(graph, other, dim) for other in _others(graph, position))
-    return next(filter(None, found), "")
-
-
-def _too_deep(graph: Graph, position: int) -> str:
-    found = (nested_too_deep(graph, other) for other in _others(graph, position))
+    found = (cannot_be_taken_in(graph, other, dim) for other in _others(graph, position))
     return next(filter(None, found), "")

@@ -24,10 +24,10 @@ from heapq import heappop, heappush
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
-from blockbuster.rules.base import Match, Note, Refusal, UpstreamRule, label, name_of, unheard
+from blockbuster.rules.base import Match, Note, UpstreamRule, label, name_of, unheard
 from blockbuster.rules.extension import between, extended, meeting, readers_of, with_extended
 from blockbuster.rules.factor_out import FactorOut
-from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
+from blockbuster.rules.legality import cannot_be_taken_in, first_iteration_gone, map_at
 from blockbuster.rules.shared_factor import sharing
 
 TOLD = 32  # refusals of one map: explaining a long program would be quadratic
@@ -54,11 +54,10 @@ class ExtendMapOverAncestors(UpstreamRule):
                 continue
             reason = gone or refused[other]
             words = "" if reason else _meeting(graph, position, other)
-            if words:
-                yield Match(self, graph, {"map": position, "pulled": other}, words)
-            else:
+            if not words:
                 reason = reason or "it would meet no map inside: they share no list"
-                note(Refusal(self, (other, position), reason))
+            nodes = {"map": position, "pulled": other}
+            yield from self.judged(graph, nodes, reason, note, words)
 
     def apply(self, match: Match) -> Graph:
         position = match.nodes["map"]
@@ -111,8 +110,7 @@ def _refused(graph: Graph, position: int, *, thorough: bool) -> dict[int, str]:
         _, other = heappop(ahead)
         refused[other] = (
             _needed_elsewhere(graph, other, users)
-            or runs_over(graph, other, dim)
-            or nested_too_deep(graph, other)
+            or cannot_be_taken_in(graph, other, dim)
             or next(filter(None, (refused.get(n, "") for n in readers_of(graph, other))), "")
         )
         users.add(other)

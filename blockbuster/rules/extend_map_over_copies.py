@@ -26,7 +26,7 @@ from blockbuster.ir.uses import results_of
 from blockbuster.rules.base import Match, Note, Rule, label, name_of, unheard
 from blockbuster.rules.extension import between, extended, with_extended
 from blockbuster.rules.fuse_maps import FuseMaps
-from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
+from blockbuster.rules.legality import cannot_be_taken_in, first_iteration_gone, map_at
 from blockbuster.rules.statistics import nodes_of
 
 
@@ -83,7 +83,7 @@ def _cannot_be_taken_in(graph: Graph, pulled: list[int], position: int) -> str:
         inside = (*nodes_of(op.body),) if isinstance(op, Map) else (graph.nodes[at],)
         if any(isinstance(node.op, Misc) for node in inside):
             return f"{label(graph.nodes[at])} holds a function of whole arrays"
-        if reason := runs_over(graph, at, dim) or nested_too_deep(graph, at):
+        if reason := cannot_be_taken_in(graph, at, dim):
             return reason
     return _stored_anyway(graph, pulled, position)
 

@@ -79,34 +79,8 @@ def cancelled(builder: Builder, terms: Terms, made: Callable[[Part], Value]) -> 
         return terms
     whole = tuple((c, v) for c, v, parts in apart if gone.isdisjoint(parts))
     taken = _total([each for each in apart if not gone.isdisjoint(each[2])])
-    return joined(whole, as_terms(taken, made))
-
-
-def as_terms(parts: Sum, made: Callable[[Part], Value]) -> Terms:
-    """A sum as terms of an exponent; what has the coefficient 0 is gone."""
-    return tuple(
-        (coefficient, made(part) if isinstance(part, Part) else part)
-        for part, coefficient in parts.items()
-        if coefficient
-    )
-
-
-def in_common(
-    builder: Builder, first: Terms, second: Terms, made: Callable[[Part], Value]
-) -> tuple[Terms, Terms, Terms]:
-    """The terms that two exponents share, and what each has beside them."""
-    totals = [_total(_apart(builder, terms)) for terms in (first, second)]
-    shared = {part: c for part, c in totals[0].items() if c and totals[1].get(part) == c}
-    if not shared:
-        return (), first, second
-    rests = []
-    for terms in (first, second):
-        apart = _apart(builder, terms)
-        whole = tuple((c, v) for c, v, parts in apart if shared.keys().isdisjoint(parts))
-        taken = _total([each for each in apart if not shared.keys().isdisjoint(each[2])])
-        rest = {part: c for part, c in taken.items() if part not in shared}
-        rests.append(joined(whole, as_terms(rest, made)))
-    return as_terms(shared, made), rests[0], rests[1]
+    left = [(c, made(p) if isinstance(p, Part) else p) for p, c in taken.items() if c]
+    return joined(whole, tuple(left))
 
 
 Apart = list[tuple[float, Value, Sum]]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from blockbuster.ir.expr import Arg, Expr, calls, rewrite, substitute
+from blockbuster.ir.expr import Arg, Expr, calls, substitute
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Elementwise
 from blockbuster.rules.base import LocalRule, Match, Note, unheard
@@ -51,7 +51,8 @@ class FuseElementwise(LocalRule):
         operands: list[Value] = []
         for value in second.operands:
             if value == match.value("first"):
-                args.append(_shifted(first.op.expr, len(operands)))
+                own = [Arg(len(operands) + at) for at in range(len(first.operands))]
+                args.append(substitute(first.op.expr, own))
                 operands.extend(first.operands)
             else:
                 args.append(Arg(len(operands)))
@@ -73,9 +74,3 @@ def _too_long(graph: Graph, value: Value, position: int) -> str:
     if functions <= MOST:
         return ""
     return f"one operator would apply {functions} functions: at most {MOST} are put together"
-
-
-def _shifted(expr: Expr, by: int) -> Expr:
-    return (
-        expr if by == 0 else rewrite(expr, lambda e: Arg(e.index + by) if isinstance(e, Arg) else e)
-    )

@@ -114,17 +114,17 @@ def first_extent_unseen(graph: Graph, position: int) -> str:
     return ""
 
 
-def runs_over(graph: Graph, position: int, dim: Dim) -> str:
-    """Nodes that a map over a dim takes in may not run over that dim, or take whole lists over it.
+def cannot_be_taken_in(graph: Graph, position: int, dim: Dim) -> str:
+    """Nodes that a map over ``dim`` takes in may not run over it, or take or make lists over it.
 
-    Nor may they make such lists: the map would need only the element of its iteration.
+    The map would need only the element of its iteration.
     """
     node = graph.nodes[position]
     if isinstance(node.op, Map) and (dim == node.op.dim or dim in node.op.body.loops):
         return f"{label(node)} runs over {dim} itself"
     if any(dim in t.lists + t.axes for t in (*node.types, *map(graph.type_of, node.operands))):
         return f"{label(node)} reads or makes lists over {dim}"
-    return ""
+    return nested_too_deep(graph, position)
 
 
 def nested_too_deep(graph: Graph, position: int) -> str:

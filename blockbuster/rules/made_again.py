@@ -9,15 +9,14 @@ and storing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
-from blockbuster.rules.base import Match, Rule
+from blockbuster.rules.base import Rule
 from blockbuster.rules.copy_producer import CopyProducer
-from blockbuster.rules.derivation import Application, Derivation
+from blockbuster.rules.derivation import Derivation
 from blockbuster.rules.ends import Dims, dims_of, first_names, stored_dims
-from blockbuster.rules.faults import applied, check_rewritten, described, first_site
+from blockbuster.rules.faults import first_site
 from blockbuster.rules.transpose_producer import TransposeProducer
 from blockbuster.rules.whole_dim import fuse_with_dims
 
@@ -34,53 +33,19 @@ def made_again(
     Each of the dims ``whole`` is one block (whole_dim.py). None if nothing is stored that could be
     copied, or more than ``MOST_COPIES`` would be needed.
     """
-    if not derivation.final.buffered_edges():
+    names = first_names(derivation.start)
+    stored = stored_dims(derivation.final, names)
+    if not stored:
         return None
-    steps = _Steps(derivation.start)
-    for count, found in enumerate(_sites(steps, CopyProducer())):
-        if count == MOST_COPIES:
+    start, copied = derivation.start, set[Dims]()
+    made = Derivation(start, (), (0,), {0: start})
+    while (found := first_site(CopyProducer(), made.final)) is not None:
+        if len(made.applications) == MOST_COPIES:
             return None
-        steps.take(found)
-    if not _any_stored(steps, derivation.final):
-        return None
-    for found in _sites(steps, TransposeProducer()):
-        steps.take(found)
-    made = steps.derivation()
+        copied |= {dims_of(made.final, value, names) for value in found.values("producer")}
+        made = made.then(found)
+    if not any(own <= dims for own in copied for dims in stored):
+        return None  # nothing is stored that has all dims of a copied value
+    while (found := first_site(TransposeProducer(), made.final)) is not None:
+        made = made.then(found)
     return made.followed_by(fuse_with_dims(made.final, rules, whole))
-
-
-class _Steps:
-    """A program being rewritten, and what was done to it."""
-
-    def __init__(self, start: Graph) -> None:
-        self.start = self.graph = start
-        self.done: list[Application] = []
-        self.names = first_names(start)
-        self.copied = set[Dims]()
-
-    def take(self, found: Match) -> None:
-        rewritten = applied(found)
-        check_rewritten(rewritten, found)
-        words = described(found, found.graph)
-        if "producer" in found.nodes:
-            made = found.values("producer")
-            self.copied |= {dims_of(self.graph, value, self.names) for value in made}
-        self.done.append(Application(found.rule, (), dict(found.nodes), words))
-        self.graph = rewritten
-
-    def derivation(self) -> Derivation:
-        count = len(self.done)
-        checkpoints = {0: self.start, count: self.graph}
-        return Derivation(self.start, tuple(self.done), (count,), checkpoints)
-
-
-def _any_stored(steps: _Steps, final: Graph) -> bool:
-    """Whether something is stored that has all dims of a value that would be copied."""
-    stored = stored_dims(final, steps.names)
-    return any(own <= dims for own in steps.copied for dims in stored)
-
-
-def _sites(steps: _Steps, rule: Rule) -> Iterator[Match]:
-    """The first site of the program as it is, again and again."""
-    while (found := first_site(rule, steps.graph)) is not None:
-        yield found

@@ -25,7 +25,7 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Head, Map
 from blockbuster.ir.origin import Origin
-from blockbuster.rules.base import Match, Note, Refusal, Rule, unheard
+from blockbuster.rules.base import Match, Note, Rule, unheard
 from blockbuster.rules.extension import meeting
 from blockbuster.rules.legality import first_extent_unseen, first_iteration_gone, map_at
 
@@ -43,15 +43,11 @@ class PeelFirstIteration(Rule):
             if not any(True for _ in op.body.of_type(Map)):
                 continue
             reason = first_iteration_gone(graph, position) or first_extent_unseen(graph, position)
-            if reason:
-                note(Refusal(self, (position,), reason))
-                continue
-            peeled, old, copies = _peeled(graph, position)
-            found = meeting(peeled, old, copies)
-            if found:
-                yield Match(self, graph, {"map": position}, found.words)
-            else:
-                note(Refusal(self, (position,), "no map here would meet one of its iteration 0"))
+            found = None if reason else meeting(*_peeled(graph, position))
+            if not found:
+                reason = reason or "no map here would meet one of its iteration 0"
+            words = found.words if found else ""
+            yield from self.judged(graph, {"map": position}, reason, note, words)
 
     def apply(self, match: Match) -> Graph:
         return _peeled(match.graph, match.nodes["map"], match.origin())[0]

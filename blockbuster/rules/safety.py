@@ -44,7 +44,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.origin import Origin
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules.centering import centered
 from blockbuster.rules.emitter import Emitter, Made
@@ -107,8 +107,11 @@ class _Level:
     def run(self) -> None:
         """Rewrite every node."""
         for position, node in enumerate(self.graph.nodes):
-            if isinstance(node.op, Map) and not node.op.start:
-                self._map(position, node, node.op)
+            loop = node.op
+            if isinstance(loop, Reduce) and node.operands[0] in self.pairs:
+                loop = _fold_of(loop, self.graph.type_of(node.operands[0]).element())
+            if isinstance(loop, Map) and not loop.start:
+                self._map(position, node, loop)
                 continue
             for port, value in enumerate(self._as_written(node)):
                 self.plain[Value(position, port)] = value
@@ -176,8 +179,6 @@ class _Level:
         match node.op:
             case Functional(name):
                 return lifted_functional(to, name, args, node.types[0].axes)
-            case Reduce(dim, monoid):
-                return self._reduced(to, dim, monoid, args[0]) if monoid != "prod" else None
             case Cast() | Relabel() | Transpose():
                 return self._readdressed(to, node, args[0])
         return None
@@ -189,24 +190,6 @@ class _Level:
         if not isinstance(part, Pair):
             return None if part == expr else to.with_axes(to.emit(part), type.axes)
         return to.over(part, type.axes)
-
-    def _reduced(self, to: Emitter, dim: Dim, monoid: str, pair: Pair | Value) -> Pair:
-        """A reduction of a list of pairs: a map that folds both lists as a group."""
-        assert isinstance(pair, Pair)
-        body = Builder()
-        lists = [pair.significand, *(value for _, value in pair.terms)]
-        types = [to.builder.type_of(v) for v in lists]
-        walked = [type.lists[:1] == (dim,) for type in types]
-        items = [
-            body.input(type.element() if walks else type)
-            for type, walks in zip(types, walked, strict=True)
-        ]
-        terms = tuple((c, v) for (c, _), v in zip(pair.terms, items[1:], strict=True))
-        lead = Emitter(body, Origin("safe")).exponent(terms)
-        results: tuple[Result, ...] = (Accumulate("max"), Rescale(monoid, (0,), RESCALED))
-        op = Map(dim, body.finish(lead, items[0]), tuple(walked), results)
-        t, s = to.builder.add(op, *lists, origin=Origin("safe"))
-        return Pair(s, ((1.0, t),), shared=pair.shared)
 
     def _readdressed(self, to: Emitter, node: Node, pair: Pair | Value) -> Pair | None:
         """Casts act on the significand, relabels and other orders on both lists."""
@@ -271,6 +254,12 @@ class _Level:
                 self._bind(Value(position, port), pair.each(here), node)
             if log is not None:
                 self.logs[Value(position, port)] = log.each(here)
+
+
+def _fold_of(op: Reduce, item: Type) -> Map:
+    """The map that reduces a list: it folds the items as they are."""
+    body = Builder()
+    return Map(op.dim, body.finish(body.input(item)), (True,), (Accumulate(op.monoid),))
 
 
 @dataclass

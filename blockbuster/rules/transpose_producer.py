@@ -43,11 +43,11 @@ class TransposeProducer(Rule):
             (operand,) = graph.nodes[at].operands
             if operand.node < 0 or not isinstance(graph.nodes[operand.node].op, Map):
                 continue
+            nest, turns = _nest(graph, operand), _turns(graph, operand, op)
             reason = (
                 used_elsewhere(graph, operand, at)
                 or _several_results(graph, operand.node)
-                or _no_perfect_nest(graph, operand)
-                or cannot_turn(_nest(graph, operand).body, _turns(graph, operand, op))
+                or (nest if isinstance(nest, str) else cannot_turn(nest.body, turns))
             )
             yield from self.judged(graph, {"producer": operand.node, "transpose": at}, reason, note)
 
@@ -56,6 +56,7 @@ class TransposeProducer(Rule):
         assert isinstance(node.op, Transpose)
         (operand,) = node.operands
         nest = _nest(graph, operand)
+        assert isinstance(nest, _Nest)
         turning = Turning(nest.body, _turns(graph, operand, node.op), match.origin())
         edit = match.edit()
         reads = [
@@ -81,21 +82,32 @@ class _Nest:
     given: tuple[tuple[Value, tuple[Dim, ...]], ...]
 
 
-def _nest(graph: Graph, value: Value) -> _Nest:
-    """The maps that list ``value``; none of them does anything beside the next."""
-    node, level = graph.nodes[value.node], graph
+def _nest(graph: Graph, value: Value) -> _Nest | str:
+    """The maps that list ``value``, each of which just runs the next and lists its results.
+
+    Other maps do not change places; then the reason in words.
+    """
+    position, level = value.node, graph
+    node = graph.nodes[position]
     given: tuple[tuple[Value, tuple[Dim, ...]], ...] = tuple((v, ()) for v in node.operands)
     dims = graph.type_of(value).lists
     for depth, dim in enumerate(dims):
         if depth:
-            (node,) = level.nodes
+            position, node = len(level.nodes) - 1, level.nodes[-1]
             given = tuple(given[operand.port] for operand in node.operands)
-        assert isinstance(node.op, Map)
+        if not isinstance(node.op, Map):
+            return f"{label(node)} makes a list, and is no map"
+        if reason := first_iteration_gone(level, position):
+            return reason
+        if not isinstance(node.op.results[0], Collect):
+            return f"{label(node)} accumulates a list"
         given = tuple(
             (read, (*over, dim) if walks else over)
             for (read, over), walks in zip(given, node.op.iterated, strict=True)
         )
         level = node.op.body
+        if level.type_of(level.outputs[0].value).buffered and len(level.nodes) != 1:
+            return f"the map over {dim} does more than run the next map"
     return _Nest(dims, level, given)
 
 
@@ -163,21 +175,3 @@ def _several_results(graph: Graph, at: int) -> str:
     """Other results would have to be computed a second time, in the old order."""
     count = len(graph.nodes[at].types)
     return f"{label(graph.nodes[at])} has {count} results" if count > 1 else ""
-
-
-def _no_perfect_nest(graph: Graph, value: Value) -> str:
-    """Maps change places only if each of them just runs the next and lists its results."""
-    position, level = value.node, graph
-    for _ in graph.type_of(value).lists:
-        node = level.nodes[position]
-        op = node.op
-        if not isinstance(op, Map):
-            return f"{label(node)} makes a list, and is no map"
-        if reason := first_iteration_gone(level, position):
-            return reason
-        if not isinstance(op.results[0], Collect):
-            return f"{label(node)} accumulates a list"
-        level, position = op.body, len(op.body.nodes) - 1
-        if level.type_of(level.outputs[0].value).buffered and len(level.nodes) != 1:
-            return f"the map over {op.dim} does more than run the next map"
-    return ""

@@ -155,22 +155,10 @@ class Bounds:
             for part in term.args:
                 yield part
                 yield from self.no_more_than(part, left - 1)
-        if term.fn == "mul":
-            yield from self._products_below(number, left)
         if term.fn == "log":
             for part in self.summed_in(term.args[0]):
                 if self.terms[part].fn == "exp":
                     yield self.terms[part].args[0]
-
-    def _products_below(self, number: Number, left: int) -> Iterator[Number]:
-        """Products with a factor that is at most the product's, times the same, not negative."""
-        first, second = self.terms[number].args
-        for at, by in ((first, second), (second, first)):
-            if self.not_negative(by):
-                for part in self.no_more_than(at, left - 1):
-                    known = self.terms.known("mul", (part, by))
-                    if known is not None:
-                        yield known
 
     def summed_in(self, number: Number) -> Iterator[Number]:
         """``number`` and the parts of which it is a sum, with others not negative."""

@@ -145,8 +145,7 @@ def sites(step: Step) -> tuple[tuple[Graph, list[Path]], tuple[Graph, list[Path]
     If a rule does not name the nodes it made, these are the level's nodes with new operators.
     """
     before = step.before
-    after, moves = apply_at(before, step.derivation.applications[step.index])
-    level = moves.now
+    after, level = apply_at(before, step.derivation.applications[step.index])
     matched = [(*step.path, position) for position in step.match.values()]
     known = {id(node.origin) for _, graph in before.walk() for node in graph.nodes}
     made = [

@@ -74,7 +74,7 @@ def extensions() -> tuple[Mutant, ...]:
         Mutant("over copies: a peeled map", rule, file,
                "or first_iteration_gone(graph, position)", "", "cases"),
         Mutant("over copies: a dim in use", rule, file,
-               "runs_over(graph, at, dim) or nested_too_deep", "nested_too_deep"),
+               "cannot_be_taken_in(graph, at, dim)", '""'),
         Mutant("over copies: a result", rule, file,
                "if value.node in pulled and value in graph.output_values:", "if False:", "cases"),
         Mutant("over copies: meets no map", rule, file,

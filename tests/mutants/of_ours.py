@@ -46,7 +46,7 @@ def ancestors() -> tuple[Mutant, ...]:
         Mutant("ancestors: read elsewhere", rule, file,
                "if reader not in users:", "if False:", "cases"),
         Mutant("ancestors: a dim in use", rule, file,
-               "or runs_over(graph, other, dim)", ""),
+               "or cannot_be_taken_in(graph, other, dim)", ""),
     )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Map
 from blockbuster.ir.verify import verify
 from blockbuster.rules.base import Rule
 from blockbuster.rules.derivation import Application, Derivation, Path, apply_at
@@ -21,7 +20,7 @@ def plain_fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
     programs = [graph]
     done: list[Application] = []
     snapshots: list[int] = []
-    pending: list[Path] = [()]
+    visited: list[Graph] = []
 
     def step(path: Path, rules: Sequence[Rule]) -> Path | None:
         level = programs[-1].at(path)
@@ -29,19 +28,22 @@ def plain_fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
         if found is None:
             return None
         done.append(Application(found.rule, path, dict(found.nodes), found.rule.describe(found)))
-        program, moves = apply_at(programs[-1], done[-1])
+        program, now = apply_at(programs[-1], done[-1])
         verify(program)
         programs.append(program)
-        pending[:] = moves.pending(pending)
-        return moves.now
+        visited.extend([*program.along(now)][:-1])
+        return now
+
+    def unvisited() -> Path | None:
+        levels = programs[-1].walk()
+        return next((p for p, level in levels if all(level is not v for v in visited)), None)
 
     while True:
-        while pending:
-            path = pending.pop(0)
+        visited.clear()
+        while (path := unvisited()) is not None:
             while (at := step(path, ordinary)) is not None:
                 path = at
-            pending += [(*path, at) for at, _ in programs[-1].at(path).of_type(Map)]
+            visited.append(programs[-1].at(path))
         snapshots.append(len(done))
         if not any(step(path, extensions) is not None for path, _ in list(programs[-1].walk())):
             return Derivation(graph, tuple(done), tuple(snapshots), dict(enumerate(programs)))
-        pending = [()]

@@ -14,7 +14,7 @@ from blockbuster.ir.ops import Elementwise
 from blockbuster.ir.parse import parse
 from blockbuster.rules import PAPER_RULES, RULES, driver, fuse
 from blockbuster.rules.base import Match, Rule, unheard
-from blockbuster.rules.derivation import Moves, splice
+from blockbuster.rules.derivation import splice
 from tests.rules.plain_driver import plain_fuse
 
 ACTIVATIONS = {"plain": lambda x: x, "exp": bb.exp, "norm": bb.rms_norm}
@@ -38,25 +38,24 @@ def gate_of_experts(inner, outer, both):
 
 
 @pytest.fixture
-def rebuilt(monkeypatch):
-    """The maps that changed beside the one that a rule had worked in, as the driver saw them."""
-    found = []
+def moved(monkeypatch):
+    """The levels after whose changes nodes of others had moved, as the driver saw them."""
+    found, look_again = [], driver._Work._look_again
 
-    def noting(*args):
-        graph, moves = splice(*args)
-        found.extend(at for level in moves.around if level for at in level.rebuilt)
-        return graph, moves
+    def noting(work, but):
+        found.append(but)
+        look_again(work, but)
 
-    monkeypatch.setattr(driver, "splice", noting)
+    monkeypatch.setattr(driver._Work, "_look_again", noting)
     return found
 
 
 @pytest.mark.parametrize(("inner", "outer", "both"), EXPERTS)
-def test_a_gate_of_experts_fuses_as_the_plain_driver_fuses_it(inner, outer, both, rebuilt):
+def test_a_gate_of_experts_fuses_as_the_plain_driver_fuses_it(inner, outer, both, moved):
     graph = gate_of_experts(inner, outer, both)
     derivation = fuse(graph, RULES)
 
-    assert rebuilt
+    assert moved
     assert derivation == plain_fuse(graph, RULES)
     assert derivation.replay() == derivation.graph_after(len(derivation.steps))
     assert fuse(derivation.final, RULES).steps == ()
@@ -134,49 +133,43 @@ def test_a_level_that_lost_a_result_is_visited_with_all_inside_it(drive, graph, 
     assert steps == [("take-second", (1,)), ("negate-alone", level)]
 
 
-@pytest.mark.parametrize("drive", [fuse, plain_fuse])
 @pytest.mark.parametrize("graph", [FLAT, NESTED])
-def test_visiting_maps_beside_is_guarded(drive, graph, monkeypatch):
+def test_visiting_maps_beside_is_guarded(graph, monkeypatch):
     """As if nothing beside a map ever changed."""
-    monkeypatch.setattr(Moves, "pending", lambda self, paths: paths)
+    monkeypatch.setattr(driver._Work, "_look_again", lambda work, but: None)
 
     with pytest.raises((AssertionError, IndexError)):
         test_a_level_that_lost_a_result_is_visited_with_all_inside_it(
-            drive, graph, (0,) if graph is FLAT else (0, 0)
+            fuse, graph, (0,) if graph is FLAT else (0, 0)
         )
 
 
-def after_taking_second(graph, path):
-    """Where levels are after the one at ``path`` gave up its first input."""
-    inner = Builder(graph.at(path)).finish(Output(Value(-1, 1)))
-    return splice(graph, path, inner)[1]
+APART = parse("""graph(X: M,N[M,N], Z: M,N[M,N]) {
+  P = map M (x in !X) { p = map N (a in !x) { b = exp(a)  yield b }  yield p }
+  Q = map M (z in !Z) { q = map N (c in !z) { d = exp(c)  yield d }  yield q }
+  Y = map M (p in !P, q in !Q) {
+    y = map N (e in !p, f in !q) { g = e + f  yield g }
+    yield y
+  }
+  return Y
+}""")
 
 
-def test_what_was_inside_a_map_that_changed_is_found_from_it_in_its_place():
-    moves = after_taking_second(NESTED, (1,))
+@pytest.mark.parametrize("drive", [fuse, plain_fuse])
+def test_a_level_that_nobody_needs_any_more_is_not_visited(drive):
+    derivation = drive(APART, (TakeSecond(), NegateAlone()))
 
-    assert moves.now == (1,)
-    assert moves.pending([(0, 1), (1, 0), (0, 0)]) == [(0,), (1, 0)]
-    assert moves.pending([(1, 0)]) == [(1, 0), (0,)]
-    assert moves.pending([()]) == [(), (0,)]
+    steps = [(step.rule, step.path) for step in derivation.steps]
+    assert steps == [("take-second", (2,)), ("negate-alone", (0, 0))]
 
 
-def test_a_level_that_nobody_needs_any_more_is_not_visited():
-    graph = parse("""graph(X: M[M], Z: M[M]) {
-      P = map M (x in !X) { p = exp(x)  yield p }
-      Q = map M (z in !Z) { q = exp(z)  yield q }
-      Y = map M (p in !P, q in !Q) { y = p + q  yield y }
-      return Y
-    }""")
-    moves = after_taking_second(graph, (2,))
+def test_a_level_has_another_place_once_nodes_are_gone():
+    inner = Builder(APART.at((2,))).finish(Output(Value(-1, 1)))
+    made, path = splice(APART, (2,), inner)
 
-    assert moves.now == (1,)
-    assert moves.pending([(0,), (1,), (2,)]) == [(0,), (1,)]
-    assert moves.pending([(0,)]) == []
+    assert path == (1,)
+    assert len(made.nodes) == 2
 
 
 def test_without_other_ports_all_stays_in_its_place():
-    moves = splice(NESTED, (1,), NESTED.at((1,)))[1]
-
-    assert moves.now == (1,)
-    assert moves.pending([(0, 1), (0, 0)]) == [(0, 1), (0, 0)]
+    assert splice(NESTED, (1,), NESTED.at((1,))) == (NESTED, (1,))

@@ -56,6 +56,12 @@ PROGRAMS = {
           y = map N (b in !e, c = r) {{ z = row_scale(b, c) yield z }}
           yield y
         }} return Y""",
+    "choice_of_two_exps": f"""
+        E = map M (x in !X) {{
+          y = map N (b in !x) {{ c = where(b > 0, exp(b), exp(b * 2)) yield c }} yield y
+        }}
+        {SUM}
+        L = map M (t in !T) {{ l = log(t) yield l }} return L""",
     "sum_of_two_exps": f"""
         E = map M (x in !X) {{ y = map N (b in !x) {{ c = exp(b) + exp(-b) yield c }} yield y }}
         {SUM}
@@ -92,7 +98,10 @@ PROGRAMS = {
         }}
         L = map M (t in !T) {{ l = log(t) yield l }} return L""",
 }
-EXTREME = ("logsumexp", "log_softmax", "masked_before_the_sum", "list_order", "relabeled_list")
+EXTREME = (
+    "logsumexp", "log_softmax", "masked_before_the_sum", "choice_of_two_exps", "list_order",
+    "relabeled_list",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -114,6 +123,8 @@ def oracle(name: str, x: np.ndarray) -> np.ndarray:
             return x - total
         case "masked_before_the_sum":
             return softmax(np.where(x > 0, x, -np.inf))
+        case "choice_of_two_exps":
+            return oracle("logsumexp", np.where(x > 0, x, 2 * x))
         case _:
             return total[:, 0]
 

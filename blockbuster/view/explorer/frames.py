@@ -63,9 +63,7 @@ def _steps(derivation: Derivation) -> tuple[Application, ...]:
     return derivation.applications[: derivation.snapshots_after[-1]]
 
 
-def _parting(
-    derivation: Derivation, wanted: Derivation
-) -> tuple[int, tuple[Application, ...]]:
+def _parting(derivation: Derivation, wanted: Derivation) -> tuple[int, tuple[Application, ...]]:
     """The last state that both have, and what ``wanted`` does from there."""
     own, other = _steps(derivation), _steps(wanted)
     same = 0
@@ -85,14 +83,14 @@ def _applied(
     """The frames of ``steps`` from state ``start``, where ``count`` frames are there already."""
     found = []
     for at, step in enumerate(steps):
-        after, moves = apply_at(before, step)
+        after, level = apply_at(before, step)
         number = count + at if at else start
         if step.rule == SafeForm():
             found.append(_made_safe(number, before, after))
             before = after
             continue
         roles = tuple((role, (*step.path, node)) for role, node in step.nodes.items())
-        made = _new_nodes(before.at(step.path), after.at(moves.now), moves.now)
+        made = _new_nodes(before.at(step.path), after.at(level), level)
         found.append(Frame(number, before, after, step, roles, made, beside))
         before = after
     return found
