@@ -99,7 +99,6 @@ class Priors:
     refined_arrangements: int
     walked_schedules: int
     own_walked_schedules: int
-    recut_schedules: int
     hopeless_whole_factor: float
     searched_gain: float
     searched_gain_more: float
@@ -123,7 +122,6 @@ class Priors:
     least_warps_without_dots: int
     most_warps_without_dots: int
     walking_programs: tuple[int, ...]
-    walking_stages: tuple[int, ...]
     walking_room: float
     repeated_arithmetic: int
     apart_forms: int

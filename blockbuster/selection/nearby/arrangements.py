@@ -14,7 +14,7 @@ from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.default_schedule import completed, divided
 from blockbuster.selection.decisions.own_blocks import Own
-from blockbuster.selection.nearby.recut_blocks import Lines
+from blockbuster.selection.nearby.edits import Lines
 from blockbuster.selection.nearby.roles import Roles
 
 Lanes = tuple[tuple[Dim, int], ...]
