@@ -82,11 +82,6 @@ class Priors:
     in_turn_blocks: int
     in_turn_ahead: int
     programs_beside: int
-    beside_depth: int
-    beside_elements: int
-    beside_results: int
-    beside_fold_lanes: int
-    beside_ahead_part: int
     meetings_ahead: int
     numpy_tile_elements: int
     numpy_few_elements: int
