@@ -152,16 +152,6 @@ def test_rows_without_dots_keep_their_blocks():
     assert near(made, RECUT, WALK, JAM) == []
 
 
-def test_tiles_as_large_with_other_sides():
-    scheduled = product("block M 128, K 64, N 64", K=512, N=512)
-    roles = Roles.of(product("", K=512, N=512))
-    found = list(roles.traded(scheduled.draft.nests[0]))
-
-    assert {"M": 64, "N": 128} in found
-    assert all(len(lanes) == 2 for lanes in found)
-    assert found != list(roles.alone(scheduled.draft.nests[0]))
-
-
 def test_what_a_dot_leaves_is_in_registers_whole():
     scheduled = product("block M 128, K 64 whole, N 256 whole\nwarps 4", N=256)
     nest = scheduled.program.nests[0]

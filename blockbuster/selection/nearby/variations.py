@@ -32,7 +32,7 @@ from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
 from blockbuster.selection.decisions.taps_written_out import taps_written_out
 from blockbuster.selection.decisions.usual_settings import KernelSetting, with_settings
-from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
+from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Way
 from blockbuster.selection.nearby.edits import JAM, RECUT, WALK, edits
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.roles import Roles
@@ -134,17 +134,11 @@ class _Search:
                     self._costed(replace(one.arrangement, chunks=chunks), settings)
 
     def vary_kernels(self) -> None:
-        """From the best to other lanes for single kernels: one dim of each kernel at a time, and
-        when none is left that helps, two dims, one wider and another narrower.
-        """
-        for near in (self.roles.alone, self.roles.traded)[: 2 if self.roles.dots else 1]:
-            self._vary_kernels(near)
-
-    def _vary_kernels(self, near: Near) -> None:
+        """From the best to other lanes for single kernels, one dim of each kernel at a time."""
         here, limit = next(iter(self.ranked()), None), len(self.found) + PRIORS.own_walked_schedules
         while here is not None and len(self.found) < limit:
             better: dict[int, Variation] = {}
-            for number, arrangement in self.arranged.with_own(here.arrangement, near):
+            for number, arrangement in self.arranged.with_own(here.arrangement):
                 one, best = self._costed(arrangement), better.get(number, here)
                 if one is not None and one.microseconds < best.microseconds:
                     better[number] = one
