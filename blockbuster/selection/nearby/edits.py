@@ -11,7 +11,7 @@ positions with a block of 64 rows, and 3866 with two blocks of 128 rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.block import least_lanes
@@ -37,44 +37,51 @@ Lines = tuple[Applied, ...]
 
 
 def edits(made: Scheduled, later: Lines, moves: Sequence[Move]) -> Iterator[Lines]:
-    """The lines ``later`` with one of ``moves`` more, or in place of one. ``made``: where blocks
-    are as they are before, or behind ``later``.
+    """The lines ``later`` with those of one of ``moves`` more, or in place of some.
+
+    ``made``: a schedule before warps and stages, which tells what there is to edit. Some lines may
+    not apply behind others.
     """
     for move in moves:
         for site in move.sites(made):
-            for lines in _lines(move, made, site):
+            for lines in WAYS[move.name](made, site):
                 yield _joined((*later, *lines))
-
-
-def _lines(move: Move, made: Scheduled, site: Site) -> Iterator[Lines]:
-    """The ways of a move: other lanes of dims of dots; programs that fill the device
-    once or twice, of as many rows and of half; two blocks whose dots wait for one another.
-    """
-    nest = made.draft.nests[site.nest - 1]
-    lanes = {block.dim: block.lanes for block in nest.blocks}
-    if move is RECUT:
-        yield from _recuts(made, site)
-    elif move is JAM:
-        yield from [(move.line(site),)] if _has_chained_dots(made, site) else ()
-    elif _is_short(made, nest):
-        for rows in (lanes[site.loop], lanes[site.loop] // 2) if site.loop in lanes else ():
-            cut = RECUT.line(Site(site.nest), dim=site.loop, lanes=rows)
-            lines = (cut,) if rows < lanes[site.loop] else ()
-            for count in _counts(made, nest, site.loop, rows):
-                yield *lines, move.line(site, count=count)
 
 
 def _recuts(made: Scheduled, site: Site) -> Iterator[Lines]:
     """One dim of dots with twice or half the lanes, or one with twice and another with half."""
     nest = made.draft.nests[site.nest - 1]
-    dots, wider, fewer = least_lanes(nest, made.draft.units), list[Applied](), list[Applied]()
-    for block in nest.blocks if dots else ():
-        for found, lanes in ((wider, 2 * block.lanes), (fewer, block.lanes // 2)):
-            args = {"dim": block.dim, "lanes": lanes}
-            known = block.dim in dots and lanes <= PRIORS.widest_dot_lanes
-            found += [RECUT.line(site, **args)] if known else []
-    yield from ((line,) for line in (*wider, *fewer) if not RECUT.why_not(made, site, **line.args))
+    dots, most = least_lanes(nest, made.draft.units), PRIORS.widest_dot_lanes
+    cut = [block for block in nest.blocks if block.dim in dots and not block.whole]
+    wider = [_cut(site, b.dim, 2 * b.lanes) for b in cut if 2 * b.lanes <= most]
+    fewer = [_cut(site, b.dim, b.lanes // 2) for b in cut if b.lanes // 2 >= dots[b.dim]]
+    yield from ((line,) for line in (*wider, *fewer))
     yield from ((a, b) for a in wider for b in fewer if a.args["dim"] != b.args["dim"])
+
+
+def _walks(made: Scheduled, site: Site) -> Iterator[Lines]:
+    """Programs that fill the device once or twice, of as many rows and of half."""
+    nest = made.draft.nests[site.nest - 1]
+    lanes = next((block.lanes for block in nest.blocks if block.dim == site.loop), 0)
+    for rows in (lanes, lanes // 2) if lanes and _is_short(made, nest) else ():
+        before = (_cut(site, site.loop, rows),) if rows < lanes else ()
+        for count in _counts(made, nest, site.loop, rows):
+            yield *before, WALK.line(site, count=count)
+
+
+def _jams(made: Scheduled, site: Site) -> Iterator[Lines]:
+    """Two blocks, if their dots wait for one another."""
+    if _has_chained_dots(made, site):
+        yield (JAM.line(site),)
+
+
+WAYS: Mapping[str, Callable[[Scheduled, Site], Iterator[Lines]]] = {
+    RECUT.name: _recuts, WALK.name: _walks, JAM.name: _jams
+}  # fmt: skip
+
+
+def _cut(site: Site, dim: Dim, lanes: int) -> Applied:
+    return RECUT.line(Site(site.nest), dim=dim, lanes=lanes)
 
 
 def _counts(made: Scheduled, nest: Nest, dim: Dim, lanes: int) -> Iterator[int]:

@@ -5,8 +5,8 @@ of lanes, because lanes decide which loops are cut into chunks, narrowed or kept
 lanes, and from wider ones, the search moves to the best neighbour with one dim halved or doubled,
 as long as that is cheaper. Then it varies chunks, and last the warps and stages of each kernel,
 which it halves again where warps exchange what they fold; these and the lanes once more where
-programs take several blocks in turn. The order is fixed: the same program and sizes give the same
-schedules on any computer.
+another form of single kernels (edits.py) is better. The order is fixed: the same program and sizes
+give the same schedules on any computer.
 """
 
 from __future__ import annotations
