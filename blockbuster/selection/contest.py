@@ -29,11 +29,10 @@ from blockbuster.selection.considered import Considered, Refusals, is_tie
 from blockbuster.selection.cost import Cost
 from blockbuster.selection.decisions.beside import beside
 from blockbuster.selection.decisions.by_descriptors import by_descriptors
-from blockbuster.selection.decisions.finer_steps import finer_steps
 from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.packed import packed
 from blockbuster.selection.decisions.persistent import persistent
-from blockbuster.selection.decisions.under_way import under_way
+from blockbuster.selection.decisions.under_way import finer_steps, under_way
 from blockbuster.selection.nearby.variation import Variation, preferred
 from blockbuster.selection.nearby.variations import variations
 from blockbuster.selection.price import priced

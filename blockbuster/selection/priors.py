@@ -80,11 +80,6 @@ class Priors:
     in_turn_blocks: int
     in_turn_ahead: int
     programs_beside: int
-    beside_depth: int
-    beside_elements: int
-    beside_results: int
-    beside_fold_lanes: int
-    beside_ahead_part: int
     meetings_ahead: int
     numpy_tile_elements: int
     numpy_few_elements: int
@@ -97,7 +92,6 @@ class Priors:
     refined_arrangements: int
     walked_schedules: int
     own_walked_schedules: int
-    recut_schedules: int
     hopeless_whole_factor: float
     searched_gain: float
     searched_gain_more: float
@@ -122,7 +116,6 @@ class Priors:
     least_warps_without_dots: int
     most_warps_without_dots: int
     walking_programs: tuple[int, ...]
-    walking_stages: tuple[int, ...]
     walking_room: float
     repeated_arithmetic: int
     apart_forms: int

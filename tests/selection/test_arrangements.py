@@ -20,7 +20,7 @@ def test_an_arrangement_does_not_depend_on_those_before_it():
     bare = unscheduled(made.start, made.known, made.target)
     roles = Roles.of(bare)
     shared, usual = Arrangements(bare, roles), Arrangement()
-    own = [one for _, one in shared.with_own(usual, roles.alone)]  # of the kernels of one nest
+    own = [one for _, one in shared.with_own(usual)]  # of the kernels of one nest
     lanes = [*shared.neighbours(usual)]
     assert len(own) > 1
     assert len(lanes) > 1

@@ -6,9 +6,8 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.schedule.script import parsed
-from blockbuster.selection.decisions import finer_steps as module
-from blockbuster.selection.decisions.finer_steps import finer_steps
-from blockbuster.selection.decisions.under_way import bytes_ahead
+from blockbuster.selection.decisions import under_way as module
+from blockbuster.selection.decisions.under_way import bytes_ahead, finer_steps
 from blockbuster.selection.priors import PRIORS
 from tests.selection.test_products import scheduled
 

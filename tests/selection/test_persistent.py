@@ -6,9 +6,9 @@ import blockbuster as bb
 from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.selection.decisions.persistent import (
-    is_alone,
     loops_before_it_waits,
     persistent,
+    residents,
 )
 
 LARGE, SQUARE = dict(M=8192, K=1024, N=1024), dict(M=2048, K=4096, N=4096)
@@ -121,7 +121,7 @@ def test_a_product_that_waits_behind_its_loop_does_not():
     assert len(loops_before_it_waits(product)) == 1
     assert not loops_before_it_waits(apart)
     assert persistent(start) is start
-    assert is_alone(start, 2), "so it would, if it did not wait"
+    assert residents(start, 2) == 1, "so it would, if it did not wait"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,8 @@ from functools import cache
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.script import parsed
 from blockbuster.selection.decisions.under_way import under_way
-from blockbuster.selection.nearby.recut_blocks import joined, kernels_of_dots, recuts_near
 
 PRODUCT = dict(x="M K", w="K N")
 
@@ -110,14 +108,3 @@ def network():
 
 def test_what_is_summed_before_the_loop_is_not_made_in_every_program():
     assert "sink" not in network().schedule
-
-
-def test_each_kernel_of_dots_is_recut_by_itself():
-    first, second = kernels_of_dots(network())
-    (line, *_) = found = [line for lines in recuts_near(network(), second) for line in lines]
-    made = Recut().apply(network(), line.site, **line.args)
-
-    assert made.draft.nests[first - 1] == network().draft.nests[first - 1]
-    assert {line.site.nest for line in found} == {second}
-    assert joined((line,), (line,)) == (line,)
-    assert kernels_of_dots(scheduled(CUT, M=16, K=4096, N=4096)) == ()

@@ -8,7 +8,7 @@ import blockbuster as bb
 from blockbuster.ir.lengths import Rule, completed, share_of, size, whole
 from blockbuster.ir.types import size_class
 from blockbuster.runtime.given import family_of
-from blockbuster.selection.nearby.jams import pairs_in
+from blockbuster.selection.nearby.edits import pairs_in
 from blockbuster.selection.plans.size_classes import class_of, representative, rounded_up
 
 LANES = st.sets(st.sampled_from((16, 32, 64, 128))).map(lambda found: tuple(sorted(found)))

@@ -89,11 +89,6 @@ def _has_rows_at_once(program: TileProgram, nest: Nest) -> bool:
     return Uses(nest, tiling_of(program, nest)).fewest_rows() <= ROWS * nest.warps
 
 
-def is_alone(scheduled: Scheduled, number: int) -> bool:
-    """True if a processor has room for one program, and no more."""
-    return residents(scheduled, number) == 1
-
-
 def residents(scheduled: Scheduled, number: int) -> int:
     """How many programs of a nest a processor has room for; 0 if one does not fit."""
     machine, room = scheduled.target.machine, work(scheduled)[number - 1].footprint

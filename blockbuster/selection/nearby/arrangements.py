@@ -9,17 +9,15 @@ from itertools import permutations
 from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME
-from blockbuster.emit.tile.program import Nest
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.default_schedule import completed, divided
 from blockbuster.selection.decisions.own_blocks import Own
-from blockbuster.selection.nearby.recut_blocks import Lines
+from blockbuster.selection.nearby.edits import Lines
 from blockbuster.selection.nearby.roles import Roles
 
 Lanes = tuple[tuple[Dim, int], ...]
 Chunks = tuple[tuple[Dim, int], ...] | None
-Near = Callable[[Nest], Iterator[dict[Dim, int]]]
 Way = Callable[["Arrangement"], Iterator["Arrangement"]]
 
 
@@ -88,14 +86,14 @@ class Arrangements:
                 blocks |= {block.dim: block.lanes for block in nest.blocks}
         return tuple((dim, blocks[dim]) for dim in self.roles.varying if dim in blocks)
 
-    def with_own(self, arrangement: Arrangement, near: Near) -> Iterator[tuple[int, Arrangement]]:
-        """The same with lanes ``near`` those of one kernel, and the number of that kernel."""
+    def with_own(self, arrangement: Arrangement) -> Iterator[tuple[int, Arrangement]]:
+        """The same with other lanes of one dim of one kernel, and the number of that kernel."""
         if len(self.bare.draft.nests) > 1 or self.at(arrangement) is None:
             return
         known = dict(arrangement.own)
         nests = self._divided(arrangement).draft.nests
         for number, nest in enumerate(nests if len(nests) > 1 else (), start=1):
-            for lanes in near(nest):
+            for lanes in self.roles.alone(nest):
                 own = {**known, number: tuple({**dict(known.get(number, ())), **lanes}.items())}
                 yield number, replace(arrangement, own=tuple(sorted(own.items())))
 

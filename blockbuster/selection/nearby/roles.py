@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
 
 from blockbuster.emit.schedule.block import least_lanes, unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -76,22 +75,11 @@ class Roles:
 
     def alone(self, nest: Nest) -> Iterator[dict[Dim, int]]:
         """Other lanes of one dim of a kernel that is cut by itself: twice, half, or all."""
-        for dim, now in self._lanes_of(nest).items():
+        blocks = {block.dim: block.lanes for block in nest.blocks if not block.whole}
+        for dim, now in ((dim, blocks[dim]) for dim in self.varying if dim in blocks):
             for other in dict.fromkeys((2 * now, now // 2, self.most(dim))):
                 if self.least_alone(dim, now) <= other <= self.most(dim) and other != now:
                     yield {dim: other}
-
-    def traded(self, nest: Nest) -> Iterator[dict[Dim, int]]:
-        """Tiles as large, with one dim of such a kernel wider and another narrower."""
-        for (one, wide), (other, narrow) in permutations(self._lanes_of(nest).items(), 2):
-            for times in (2, 4):
-                least = self.least_alone(other, narrow)
-                if times * wide <= self.most(one) and narrow // times >= least:
-                    yield {one: times * wide, other: narrow // times}
-
-    def _lanes_of(self, nest: Nest) -> dict[Dim, int]:
-        blocks = {block.dim: block.lanes for block in nest.blocks if not block.whole}
-        return {dim: blocks[dim] for dim in self.varying if dim in blocks}
 
     def most(self, dim: Dim) -> int:
         """Lanes of a dim, at most."""

@@ -5,8 +5,8 @@ of lanes, because lanes decide which loops are cut into chunks, narrowed or kept
 lanes, and from wider ones, the search moves to the best neighbour with one dim halved or doubled,
 as long as that is cheaper. Then it varies chunks, and last the warps and stages of each kernel,
 which it halves again where warps exchange what they fold; these and the lanes once more where
-programs take several blocks in turn. The order is fixed: the same program and sizes give the same
-schedules on any computer.
+another form of single kernels (edits.py) is better. The order is fixed: the same program and sizes
+give the same schedules on any computer.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from itertools import islice, zip_longest
 from math import inf
 
 from blockbuster.costs import known_time
+from blockbuster.emit.schedule.base import Move
+from blockbuster.emit.schedule.block import least_lanes
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.layouts import WARP
 from blockbuster.emit.tile.tiling import tiling_of
@@ -30,14 +32,12 @@ from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
 from blockbuster.selection.decisions.taps_written_out import taps_written_out
 from blockbuster.selection.decisions.usual_settings import KernelSetting, with_settings
-from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
+from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Way
+from blockbuster.selection.nearby.edits import JAM, RECUT, WALK, edits
 from blockbuster.selection.nearby.fitting import fitting
-from blockbuster.selection.nearby.jams import jams_near, moves_too_much, pays
-from blockbuster.selection.nearby.recut_blocks import Lines, joined, kernels_of_dots, recuts_near
 from blockbuster.selection.nearby.roles import Roles
 from blockbuster.selection.nearby.settings import deeper, others, usual, with_stages
 from blockbuster.selection.nearby.variation import Variation, apart
-from blockbuster.selection.nearby.walked_grids import walks_near
 from blockbuster.selection.priors import PRIORS
 
 
@@ -62,14 +62,14 @@ def variations(
         return search.ranked()
     search.vary_chunks()
     search.vary_kernels()
-    search.recut_kernels()
+    if len(bare.draft.nests) > 1 and search.products > 1:
+        search.edit_kernels(RECUT)  # kernels of one nest have blocks of their own already
     search.vary_settings()
     search.part_warps()
     search.vary_chunks()
-    if search.walk_grids():
+    if search.edit_kernels(WALK, JAM):
         search.vary_kernels()
         search.vary_settings()
-    search.jam_kernels()
     return search.ranked()
 
 
@@ -80,7 +80,7 @@ class _Search:
     def __init__(self, bare: Scheduled, in_chunks: bool) -> None:
         self.bare = bare
         self.default = Arrangement(chunks=None if in_chunks else ())
-        self.roles, self.most = Roles.of(bare), PRIORS.most_schedules
+        self.roles = Roles.of(bare)
         self.arranged = Arrangements(bare, self.roles)
         self.texts: dict[tuple[str, tuple[KernelSetting, ...], bool], str] = {}
         self.found: dict[str, Variation | None] = {}
@@ -94,6 +94,13 @@ class _Search:
     def least(self) -> float:
         """The microseconds of the best that fits; 0 if none does."""
         return min((one.microseconds for one in self.found.values() if one), default=0.0)
+
+    @property
+    def products(self) -> int:
+        """How many kernels of the best have dots."""
+        best = next(iter(self.ranked()), None)
+        nests = best.scheduled.draft.nests if best else ()
+        return sum(bool(least_lanes(nest, self.bare.draft.units)) for nest in nests)
 
     def starts(self) -> list[Variation]:
         """The default arrangement and a wider one, as far as they fit; single rows that are wide
@@ -127,17 +134,11 @@ class _Search:
                     self._costed(replace(one.arrangement, chunks=chunks), settings)
 
     def vary_kernels(self) -> None:
-        """From the best to other lanes for single kernels: one dim of each kernel at a time, and
-        when none is left that helps, two dims, one wider and another narrower.
-        """
-        for near in (self.roles.alone, self.roles.traded)[: 2 if self.roles.dots else 1]:
-            self._vary_kernels(near)
-
-    def _vary_kernels(self, near: Near) -> None:
+        """From the best to other lanes for single kernels, one dim of each kernel at a time."""
         here, limit = next(iter(self.ranked()), None), len(self.found) + PRIORS.own_walked_schedules
         while here is not None and len(self.found) < limit:
             better: dict[int, Variation] = {}
-            for number, arrangement in self.arranged.with_own(here.arrangement, near):
+            for number, arrangement in self.arranged.with_own(here.arrangement):
                 one, best = self._costed(arrangement), better.get(number, here)
                 if one is not None and one.microseconds < best.microseconds:
                     better[number] = one
@@ -147,24 +148,39 @@ class _Search:
             found = [*better.values(), self._costed(together)] if better else []
             here = min((one for one in found if one), key=_microseconds, default=None)
 
-    def recut_kernels(self) -> None:
-        """Other blocks for each kernel of dots, of programs that have several from the start."""
-        best = next(iter(self.ranked()), None)
-        several = best is not None and len(self.bare.draft.nests) > 1
-        for number in kernels_of_dots(best.scheduled) if best and several else ():
-            self.most += PRIORS.recut_schedules
-            assert best is not None
-            stages = best.settings
-            here = self._costed(best.arrangement, stages, in_groups=True)
-            while here:
-                best, old = here, here.arrangement
-                tried = (
-                    replace(old, later=joined(old.later, more))
-                    for more in recuts_near(here.scheduled, number)
-                )
-                costed = [self._costed(one, stages, in_groups=True) for one in tried]
-                better = [o for o in costed if o and o.microseconds < best.microseconds]
-                here = min(better, key=_microseconds, default=None)
+    def edit_kernels(self, *moves: Move) -> bool:
+        """From the best to other forms of single kernels (edits.py), as long as one is better; True
+        if that gave the best of all.
+        """
+        first = best = next(iter(self.ranked()), None)
+        here = first and self._costed(first.arrangement, first.settings, in_groups=RECUT in moves)
+        while here is not None:
+            best = here
+            tried = [self._edited(here, one) for one in self._edits(here.arrangement, moves)]
+            here = min((one for one in tried if one), key=_microseconds, default=None)
+        return best is not first
+
+    def _edits(self, here: Arrangement, moves: Sequence[Move]) -> Iterator[Arrangement]:
+        """Single kernels of an arrangement in other forms, or of those beside it."""
+        beside = self.arranged.neighbours(here) if RECUT not in moves else ()
+        for arrangement in (here, *beside):
+            made = self.arranged.at(arrangement)
+            for lines in edits(made, here.later, moves) if made else ():
+                yield replace(arrangement, later=lines)
+
+    def _edited(self, here: Variation, near: Arrangement) -> Variation | None:
+        """``here`` with edits, if that is better."""
+        made = self.arranged.at(near)
+        if made is None:
+            return None
+        known = usual(made)
+        alike = len(known) == len(here.settings)
+        settings = with_stages(known, here.settings) if alike else known
+        one = self._costed(near, settings, in_groups=near.later[-1].move == RECUT.name)
+        if one is not None and near.later[-1].move == JAM.name and not _pays(one, here):
+            self.found[one.scheduled.schedule] = None
+            return None
+        return one if one and one.microseconds < here.microseconds else None
 
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
@@ -193,52 +209,6 @@ class _Search:
             better = [one for one in tried if one and one.microseconds < here.microseconds]
             here = min(better, key=_microseconds, default=None)
 
-    def walk_grids(self) -> bool:
-        """From the best that has such kernels to fewer programs of them, each of which takes
-        several blocks; True if that gave the best of all.
-        """
-        first = next(iter(self.ranked()), None)
-        here = next((one for one in self.ranked() if any(walks_near(one.scheduled))), None)
-        while here is not None:
-            tried = [
-                self._walked(here, lines, stages)
-                for lines in walks_near(here.scheduled)
-                for stages in PRIORS.walking_stages
-            ]
-            better = [one for one in tried if one and one.microseconds < here.microseconds]
-            here = min(better, key=_microseconds, default=None)
-        found = next(iter(self.ranked()), None) is not first
-        self.most += PRIORS.own_walked_schedules if found else 0
-        return found
-
-    def jam_kernels(self) -> None:
-        """From the best to two blocks in a program, of as many rows and of other lanes."""
-        here = next(iter(self.ranked()), None)
-        made = self.arranged.at(here.arrangement) if here else None
-        if here is None or made is None or not any(True for _ in jams_near(made)):
-            return
-        for arrangement in (here.arrangement, *self.arranged.neighbours(here.arrangement)):
-            made = self.arranged.at(arrangement)
-            lines = [*jams_near(made)] if made else []
-            known = fitting(_usual(made), made) if made and len(lines) > 1 else None
-            for line in lines:
-                if known and moves_too_much(known, line.site.nest, here.cost):
-                    continue
-                self.most += 1
-                one = self._costed(replace(arrangement, later=(*arrangement.later, line)))
-                if one and not pays(one.cost, here.cost, PRIORS.near_schedules_factor):
-                    self.found[one.scheduled.schedule] = None
-
-    def _walked(self, here: Variation, lines: Lines, stages: int) -> Variation | None:
-        near = replace(here.arrangement, later=joined(here.arrangement.later, lines))
-        made = self.arranged.at(near)
-        if made is None:
-            return None
-        at, settings = lines[-1].site.nest - 1, list(here.settings)
-        settings[at] = KernelSetting(usual(made)[at].warps, stages)
-        self.most += 1
-        return self._costed(near, tuple(settings))
-
     def _best_arrangements(self) -> list[Variation]:
         """The best few, and the best one whose warps multiply together: on an H200 a product of
         128 rows took 5.4 microseconds in tiles of 64 rows, 6.3 to 8.4 in tiles of 32. And the best
@@ -261,25 +231,36 @@ class _Search:
         in_groups: bool = False,
     ) -> Variation | None:
         """The schedule, costed unless it was before, or ``most_schedules`` were. ``in_groups``: its
-        are in groups where that saves loads, and only the stages of ``settings`` are taken."""
+        blocks are in groups where that saves loads.
+        """
         made = self.arranged.at(arrangement)
         if made is None:
             return None
         known = usual(made)
         settings = settings if settings and len(settings) == len(known) else known
-        settings = with_stages(known, settings) if in_groups else settings
         key = made.schedule, settings, in_groups
         if key in self.texts:
             return self.found.get(self.texts[key])
         scheduled = overlapped(with_settings(made, settings))
         scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
-        if text not in self.found and len(self.found) < self.most:
+        if text not in self.found and len(self.found) < PRIORS.most_schedules:
             cost = fitting(scheduled, made)
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
             self.found[text] = one
         return self.found.get(text)
+
+
+def _pays(two: Variation, one: Variation) -> bool:
+    """True if two blocks to a program are better than ``one`` for certain, and load less.
+
+    Programs side by side overlap better than two blocks in one: with depth 64, where 128 rows are
+    one block of eight warps, two blocks of 64 rows by four warps took an H200 159 microseconds for
+    4096 positions instead of 154.
+    """
+    faster = PRIORS.near_schedules_factor * two.microseconds < one.microseconds
+    return faster and two.cost.moved < PRIORS.jammed_bytes_part * one.cost.moved
 
 
 def _folds_across_warps(cost: Cost) -> bool:

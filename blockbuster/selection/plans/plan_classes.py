@@ -12,7 +12,7 @@ from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.considered import Considered, MadeLater
 from blockbuster.selection.decisions.packed import told_apart
-from blockbuster.selection.nearby.jams import pairs_in
+from blockbuster.selection.nearby.edits import pairs_in
 from blockbuster.selection.plans.size_classes import Blocks, Sizes, representative, rounded_up
 from blockbuster.selection.priors import PRIORS
 
@@ -141,7 +141,7 @@ class PlanClasses:
 def blocks_of(choices: Sequence[Choice]) -> Blocks:
     """The numbers of lanes of each size class; kernels have no masks if these divide its size.
     NumPy text never has masks. Besides, what decides whether an array is copied (packed.py), and
-    blocks that are taken in pairs (jams.py).
+    blocks that are taken in pairs (edits.py).
     """
     found: dict[Dim, dict[int, None]] = {}
     for choice in choices:
