@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -216,6 +217,31 @@ def compiled_for_launch(
         raise _refusal(name, str(error)) from error
     said = assembler.notes if assembler else ()
     return Compilation(name, compiled, str(assembler or ""), said, inspection)
+
+
+def compile_ahead(
+    kernels: Sequence[tuple[Any, Sequence[Any], Mapping[str, Any]]], current: Callable[[], Any]
+) -> None:
+    """Compile several kernels at once, a thread for each processor of the host; each is a function,
+    its arguments and its options. ``compiled_for_launch`` finds them compiled.
+
+    Triton's passes and the assembler, which take nine tenths of the time, do not hold Python's
+    lock. ``current``: a context in which the device is the current one, which each thread has to
+    say. A kernel that fails is left to ``compiled_for_launch``, which says why; so are the later of
+    several starts of one function, whose state two threads would change.
+    """
+
+    def compile(function: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
+        with current():
+            function.warmup(*arguments, grid=(1,), **options)
+
+    first: dict[str, tuple[Any, Sequence[Any], Mapping[str, Any]]] = {}
+    for kernel in kernels:
+        first.setdefault(kernel[0].__name__, kernel)
+    if len(first) > 1:
+        with assembling_here(), ThreadPoolExecutor(min(len(first), os.cpu_count() or 1)) as pool:
+            for kernel in first.values():
+                pool.submit(compile, *kernel)
 
 
 def made_of(name: str, compiled: Any, assembler: Assembler | None) -> Made:
