@@ -16,7 +16,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from blockbuster.emit.print.triton.file import OVERLAPS
-from blockbuster.emit.target.compiler import Compilation, compile_ahead, compiled_for_launch
+from blockbuster.emit.target.compiler import (
+    Compilation,
+    Source,
+    compile_ahead,
+    compiled_for_launch,
+)
 from blockbuster.emit.target.starting import starter
 from blockbuster.emit.tile.launch_spec import LaunchSpec, Section, Start, value
 from blockbuster.ir.types import Dim
@@ -30,7 +35,7 @@ from blockbuster.runtime.launches import (
     in_rows,
     laid_out,
 )
-from blockbuster.runtime.numbers import Arithmetic, Found, Started
+from blockbuster.runtime.numbers import Arithmetic, Found, Made, Started
 
 if TYPE_CHECKING:
     from blockbuster.emit.target.gpu import Gpu
@@ -101,13 +106,9 @@ class FileLaunches:
         Raises Refusal if Triton refuses a kernel, ValueError for arrays that do not fit.
         """
         gpu = self._gpu
-        size = self._checked(tensors, sizes)
-        found = self._arithmetic([t.stride() for t in tensors], size)
-        made = [(shape, in_rows(shape), dtype) for shape, _, dtype in found.made]
+        size, found, made, arrays, _, wanted = self.begun(tensors, sizes, empty)
         with gpu.current():
-            arrays = [*tensors, *(empty(*one) for one in made)]
-            wanted = [*self._wanted(found, arrays)]
-            compile_ahead([(w.function, w.arguments, w.options) for w in wanted], gpu.current)
+            compile_ahead([one.source for one in wanted], gpu)
             calls = [one.compiled() for one in wanted]
         launches = [(call.kernel, call.start) for call in calls]
         part = self._part(calls, len(tensors), keeps)
@@ -115,6 +116,20 @@ class FileLaunches:
         laid = laid_out(gpu, made, launches, self._results, part, len(tensors))
         pattern = self._pattern(found, tensors) if all(size.values()) else None
         return First(laid, calls, arrays, pattern, self._module)
+
+    def begun(self, tensors: Sequence[Tensor], sizes: Sizes, empty: Callable[..., Tensor]) -> Begun:
+        """What is computed of these arrays before kernels are compiled. ``empty`` makes the others.
+
+        Raises ValueError for arrays that do not fit.
+        """
+        size = self._checked(tensors, sizes)
+        found = self._arithmetic([t.stride() for t in tensors], size)
+        made = [(shape, in_rows(shape), dtype) for shape, _, dtype in found.made]
+        with self._gpu.current():
+            arrays = [*tensors, *(empty(*one) for one in made)]
+            wanted = [*self._wanted(found, arrays)]
+        results = [arrays[number] for number in self._results]
+        return Begun(size, found, made, arrays, results, wanted)
 
     def _part(self, calls: Sequence[Call], inputs: int, keeps: Keeps) -> Prepared | None:
         """The part of the launches that computes of constants; None if there is none."""
@@ -203,6 +218,11 @@ class Wanted(NamedTuple):
     known: tuple[Any, ...]
     leaves_room: bool
 
+    @property
+    def source(self) -> Source:
+        """What is compiled."""
+        return self.function, self.arguments, self.options
+
     def compiled(self) -> Call:
         """The same, compiled. Raises Refusal if Triton refuses the kernel."""
         compilation = compiled_for_launch(self.function, self.arguments, self.options)
@@ -210,6 +230,19 @@ class Wanted(NamedTuple):
         kernel = Kernel(starter(compiled), compiled.function, *self.known)
         section, start, function, arguments, options, _, leaves_room = self
         return Call(section, kernel, start, function, arguments, options, compilation, leaves_room)
+
+
+class Begun(NamedTuple):
+    """The numbers for the first arrays of a layout, and all arrays: inputs, and those that are made
+    but not written yet.
+    """
+
+    sizes: Sizes
+    found: Found
+    made: Sequence[Made]
+    arrays: Sequence[Tensor]
+    results: Sequence[Tensor]
+    wanted: Sequence[Wanted]
 
 
 class Call(NamedTuple):

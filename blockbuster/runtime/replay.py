@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from blockbuster.emit.target.compiler import Compilation, Refusal
+from blockbuster.emit.target.compiler import Compilation, Refusal, Source, compile_ahead
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
@@ -184,6 +184,7 @@ class Replay:
         numbers = {name: number for number, name in enumerate(plan.inputs)}
         arrays = [*tensors]
         moves: list[Move] = []
+        self._compile_ahead(tensors)
         for planned in plan.steps:
             reads = [numbers[name] for name in planned.reads]
             casts = []
@@ -198,6 +199,37 @@ class Replay:
         results = [numbers[seen.array] for seen in plan.results]
         self._tape = Tape(moves, results, self._finishes([arrays[number] for number in results]))
         return self._tape.finished(arrays)
+
+    def _compile_ahead(self, tensors: Sequence[Tensor]) -> None:
+        """Compile the kernels of several files at once, but for files that read what a function of
+        whole arrays makes: nothing is known of that before it runs.
+
+        Arrays between files are made for this and let go, since a kernel depends on their layout
+        alone. Arrays that do not fit are left to the step that refuses them.
+        """
+        of, plan, sources = self._of, self._of.plan, list[Source]()
+        if len(plan.files) < 2 or of.gpu.is_capturing():
+            return
+        known = {name: one.detach() for name, one in zip(plan.inputs, tensors, strict=True)}
+        for file in plan.files:
+            if not all(name in known for name in file.reads):
+                continue
+            given = [self._as_taken(file, name, known[name]) for name in file.reads]
+            try:
+                begun = of.launches(file).begun(given, self._sizes, of.gpu.empty)
+            except ValueError:
+                return
+            known |= zip(file.writes, begun.results, strict=True)
+            sources += [one.source for one in begun.wanted]
+        compile_ahead(sources, of.gpu)
+
+    def _as_taken(self, file: File, name: str, tensor: Tensor) -> Tensor:
+        """``tensor``, or one of the same layout in the dtype in which a file takes it."""
+        taken_as = self._of.plan.taken_as(file, name)
+        if not taken_as or tensor.dtype is self._of.gpu.dtype(taken_as):
+            return tensor
+        shape, steps = tuple(tensor.shape), tensor.stride()
+        return self._of.gpu.empty(shape, steps, self._of.gpu.dtype(taken_as))
 
     def _finishes(self, made: Sequence[Tensor]) -> list[tuple[int, Finish]]:
         """What is left to do to the arrays that were made to be the results."""

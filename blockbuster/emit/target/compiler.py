@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.emit.target.assembler import Assembler, assembler_for
-from blockbuster.emit.target.gpu import with_cache
+from blockbuster.emit.target.gpu import Gpu, with_cache
 from blockbuster.emit.target.inspection import Inspection, Made, tools
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import Target, target_of
@@ -219,28 +219,31 @@ def compiled_for_launch(
     return Compilation(name, compiled, str(assembler or ""), said, inspection)
 
 
-def compile_ahead(
-    kernels: Sequence[tuple[Any, Sequence[Any], Mapping[str, Any]]], current: Callable[[], Any]
-) -> None:
-    """Compile several kernels at once, a thread for each processor of the host; each is a function,
-    its arguments and its options. ``compiled_for_launch`` finds them compiled.
+Source = tuple[Any, Sequence[Any], Mapping[str, Any]]
+"""Triton's function, the arguments and the options that it is compiled for."""
+
+
+def compile_ahead(kernels: Sequence[Source], gpu: Gpu) -> None:
+    """Compile several kernels at once, a thread for each processor of the host, so that
+    ``compiled_for_launch`` finds them compiled.
 
     Triton's passes and the assembler, which take nine tenths of the time, do not hold Python's
-    lock. ``current``: a context in which the device is the current one, which each thread has to
-    say. A kernel that fails is left to ``compiled_for_launch``, which says why; so are the later of
-    several starts of one function, whose state two threads would change.
+    lock. A kernel that fails is left to ``compiled_for_launch``, which says why; so are the later
+    of several starts of one function, whose state two threads would change, and all kernels while
+    launches are captured in a CUDA graph, when other threads had better not ask CUDA anything.
     """
 
     def compile(function: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
-        with current():
+        with gpu.current():  # each thread has a current device of its own
             function.warmup(*arguments, grid=(1,), **options)
 
-    first: dict[str, tuple[Any, Sequence[Any], Mapping[str, Any]]] = {}
+    first: list[Source] = []
     for kernel in kernels:
-        first.setdefault(kernel[0].__name__, kernel)
-    if len(first) > 1:
+        if not any(kernel[0] is other[0] for other in first):
+            first.append(kernel)
+    if len(first) > 1 and not gpu.is_capturing():
         with assembling_here(), ThreadPoolExecutor(min(len(first), os.cpu_count() or 1)) as pool:
-            for kernel in first.values():
+            for kernel in first:
                 pool.submit(compile, *kernel)
 
 
