@@ -324,7 +324,7 @@ class _Search:
         calls: estimates do not know what they take.
         """
         ops = [one.op for one in self._units.program.equations]
-        found = {}
+        found: dict[int, float] = {}
         for at, unit in enumerate(self._units.units):
             with suppress(EmitError, TraceError):
                 own = {ops[equation] for equation in unit.equations}
