@@ -9,7 +9,7 @@ a call can be captured in a CUDA graph. A new layout that needs no other kernels
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,11 +18,12 @@ from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import LaunchError, message
+from blockbuster.ir.types import size_class
 from blockbuster.runtime.device_call import DeviceCall
 from blockbuster.runtime.file_launches import FileLaunches, First
 from blockbuster.runtime.first_launch import Compare, FirstChecks, Refused, Run
 from blockbuster.runtime.kept import Kept
-from blockbuster.runtime.launches import Laid, directly
+from blockbuster.runtime.launches import Laid, directly, in_rows
 from blockbuster.runtime.tape import Finish, Move, Play, Tape, taken
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan import File, Plan, Sizes
@@ -201,27 +202,34 @@ class Replay:
         return self._tape.finished(arrays)
 
     def _compile_ahead(self, tensors: Sequence[Tensor]) -> None:
-        """Compile the kernels of several files at once, but for files that read what a function of
-        whole arrays makes: nothing is known of that before it runs.
+        """Compile the kernels of several files at once.
 
-        Arrays between files are made for this and let go, since a kernel depends on their layout
+        Arrays between steps are made for this and let go, since a kernel depends on their layout
         alone. Arrays that do not fit are left to the step that refuses them.
         """
         of, plan, sources = self._of, self._of.plan, list[Source]()
         if len(plan.files) < 2 or of.gpu.is_capturing():
             return
         known = {name: one.detach() for name, one in zip(plan.inputs, tensors, strict=True)}
-        for file in plan.files:
-            if not all(name in known for name in file.reads):
+        for planned in plan.steps:
+            if isinstance(planned, Call):
+                known |= zip(planned.writes, self._laid_out(planned), strict=True)
                 continue
-            given = [self._as_taken(file, name, known[name]) for name in file.reads]
+            given = [self._as_taken(planned, name, known[name]) for name in planned.reads]
             try:
-                begun = of.launches(file).begun(given, self._sizes, of.gpu.empty)
+                begun = of.launches(planned).begun(given, self._sizes, of.gpu.empty)
             except ValueError:
                 return
-            known |= zip(file.writes, begun.results, strict=True)
+            known |= zip(planned.writes, begun.results, strict=True)
             sources += [one.source for one in begun.wanted]
         compile_ahead(sources, of.gpu)
+
+    def _laid_out(self, call: Call) -> Iterator[Tensor]:
+        """Arrays as a function of whole arrays makes them (device_call.py), not written."""
+        gpu, kept = self._of.gpu, self._of.plan.kept
+        for name, axes in zip(call.writes, call.axes, strict=True):
+            shape = tuple(1 if dim is None else self._sizes[size_class(dim)] for dim in axes)
+            yield gpu.empty(shape, in_rows(shape), gpu.dtype(kept[name]))
 
     def _as_taken(self, file: File, name: str, tensor: Tensor) -> Tensor:
         """``tensor``, or one of the same layout in the dtype in which a file takes it."""
