@@ -129,3 +129,19 @@ def test_arrays_that_do_not_fit_are_refused_by_the_step_that_takes_them(stage, t
         staged.replay(given)(given)
 
     assert compiled == ([], [])
+
+
+def test_no_more_is_made_than_there_is_room_for(stage, torch, compiled, monkeypatch):
+    staged, arrays = staged_for("chain", stage, torch)
+    made, empty = [], Device.empty
+    monkeypatch.setattr(
+        Device, "empty", lambda gpu, *given: made.append(given) or empty(gpu, *given)
+    )
+    monkeypatch.setattr(replay, "room", lambda device: 2 * 2048 * 3000 - 1)  # float16
+
+    staged.replay(arrays)._compile_ahead(arrays)
+
+    ahead, steps = compiled
+    assert not made
+    assert not ahead
+    assert not steps
