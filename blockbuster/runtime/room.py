@@ -9,7 +9,7 @@ which kernels are compiled before they run.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from math import prod
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from blockbuster.emit.target.gpu import free_bytes
 
 Tensor = Any
-Empty = Callable[[Sequence[int], Sequence[int], Any], Tensor]
+Empty = Callable[[tuple[int, ...], tuple[int, ...], Any], Tensor]
 """Makes an array of a shape, with these strides and of this dtype, which is not written yet."""
 
 SHARE = 10
@@ -52,7 +52,7 @@ def within(allowed: int, empty: Empty) -> Empty:
     """``empty`` for arrays that take at most so many bytes in all; then it raises NoRoom."""
     needed = 0
 
-    def made(shape: Sequence[int], steps: Sequence[int], dtype: Any) -> Tensor:
+    def made(shape: tuple[int, ...], steps: tuple[int, ...], dtype: Any) -> Tensor:
         nonlocal needed
         needed += prod(shape) * dtype.itemsize
         if needed > allowed:

@@ -287,8 +287,7 @@ def _is_as_good(
 
 
 class _Known:
-    """The prices of parts, as they are asked for; ``rough`` ones with a limit above which they are.
-    """
+    """The prices of parts, as they are asked for; ``rough`` ones with a limit that they exceed."""
 
     def __init__(self, price: Callable[[Part, float], Price], guesses: _Guesses) -> None:
         self._price, self._guesses = price, guesses
