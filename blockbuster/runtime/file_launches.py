@@ -16,7 +16,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from blockbuster.emit.print.triton.file import OVERLAPS
-from blockbuster.emit.target.compiler import Compilation, compiled_for_launch
+from blockbuster.emit.target.compiler import (
+    Compilation,
+    Source,
+    compile_ahead,
+    compiled_for_launch,
+)
 from blockbuster.emit.target.starting import starter
 from blockbuster.emit.tile.launch_spec import LaunchSpec, Section, Start, value
 from blockbuster.ir.types import Dim
@@ -30,7 +35,7 @@ from blockbuster.runtime.launches import (
     in_rows,
     laid_out,
 )
-from blockbuster.runtime.numbers import Arithmetic, Found, Started
+from blockbuster.runtime.numbers import Arithmetic, Found, Made, Started
 
 if TYPE_CHECKING:
     from blockbuster.emit.target.gpu import Gpu
@@ -101,18 +106,30 @@ class FileLaunches:
         Raises Refusal if Triton refuses a kernel, ValueError for arrays that do not fit.
         """
         gpu = self._gpu
-        size = self._checked(tensors, sizes)
-        found = self._arithmetic([t.stride() for t in tensors], size)
-        made = [(shape, in_rows(shape), dtype) for shape, _, dtype in found.made]
+        size, found, made, arrays, _, wanted = self.begun(tensors, sizes, empty)
         with gpu.current():
-            arrays = [*tensors, *(empty(*one) for one in made)]
-            calls = [*self._calls(found, arrays)]
+            compile_ahead([one.source for one in wanted], gpu)
+            calls = [one.compiled() for one in wanted]
         launches = [(call.kernel, call.start) for call in calls]
         part = self._part(calls, len(tensors), keeps)
         part = part and part.of(made, launches)
         laid = laid_out(gpu, made, launches, self._results, part, len(tensors))
         pattern = self._pattern(found, tensors) if all(size.values()) else None
         return First(laid, calls, arrays, pattern, self._module)
+
+    def begun(self, tensors: Sequence[Tensor], sizes: Sizes, empty: Callable[..., Tensor]) -> Begun:
+        """What is computed of these arrays before kernels are compiled. ``empty`` makes the others.
+
+        Raises ValueError for arrays that do not fit.
+        """
+        size = self._checked(tensors, sizes)
+        found = self._arithmetic([t.stride() for t in tensors], size)
+        made = [(shape, in_rows(shape), dtype) for shape, _, dtype in found.made]
+        with self._gpu.current():
+            arrays = [*tensors, *(empty(*one) for one in made)]
+            wanted = [*self._wanted(found, arrays)]
+        results = [arrays[number] for number in self._results]
+        return Begun(size, found, made, arrays, results, wanted)
 
     def _part(self, calls: Sequence[Call], inputs: int, keeps: Keeps) -> Prepared | None:
         """The part of the launches that computes of constants; None if there is none."""
@@ -141,8 +158,8 @@ class FileLaunches:
             module.check_prepared(tensors[len(names) :], expected, tensors[0])
         return size
 
-    def _calls(self, found: Found, arrays: Sequence[Tensor]) -> Iterator[Call]:
-        """The starts of all kernels that have programs, compiled, in order."""
+    def _wanted(self, found: Found, arrays: Sequence[Tensor]) -> Iterator[Wanted]:
+        """The starts of all kernels that have programs, in order."""
         overlaps = self._waits and self._module.can_overlap(arrays[0])
         numbers = zip(found.starts, found.even, strict=True)
         for section in self._sections:
@@ -161,9 +178,9 @@ class FileLaunches:
                 constants |= {OVERLAPS: overlaps} if start.asks else {}
                 options = {"launch_pdl": True} if begins and overlaps else {}
                 room = start.leaves_room and overlaps
-                yield self._compiled(section, start, begun, arrays, constants, options, room)
+                yield self._wants(section, start, begun, arrays, constants, options, room)
 
-    def _compiled(
+    def _wants(
         self,
         section: Section,
         start: Start,
@@ -172,8 +189,8 @@ class FileLaunches:
         constants: Mapping[str, Any],
         options: Mapping[str, Any],
         leaves_room: bool,
-    ) -> Call:
-        """A start of a kernel, compiled for arrays and constants."""
+    ) -> Wanted:
+        """A start of a kernel for arrays and constants."""
         module, function = self._module, self._functions[start.kernel]
         places = tuple(self._number[name] for name in start.arrays)
         arguments = (*(module.argument(arrays[place]) for place in places), *begun[1])
@@ -183,11 +200,49 @@ class FileLaunches:
             made[parameter] = module.descriptor(arrays[place], tile)
             described.append(Described(place, tile) if made[parameter] else None)
         named = {**made, **constants, **dict(start.options), **options}
-        compilation = compiled_for_launch(function, arguments, named)
-        compiled = compilation.compiled
         known = (places, tuple(constants.values()), tuple(described))
-        kernel = Kernel(starter(compiled), compiled.function, *known)
-        return Call(section, kernel, begun, function, arguments, named, compilation, leaves_room)
+        return Wanted(section, begun, function, arguments, named, known, leaves_room)
+
+
+class Wanted(NamedTuple):
+    """The start of a kernel that is not compiled yet, as Triton's function is called.
+
+    ``known``: its ``Kernel`` but for what is compiled.
+    """
+
+    section: Section
+    start: Started
+    function: Any
+    arguments: tuple[Any, ...]
+    options: Mapping[str, Any]
+    known: tuple[Any, ...]
+    leaves_room: bool
+
+    @property
+    def source(self) -> Source:
+        """What is compiled."""
+        return self.function, self.arguments, self.options
+
+    def compiled(self) -> Call:
+        """The same, compiled. Raises Refusal if Triton refuses the kernel."""
+        compilation = compiled_for_launch(self.function, self.arguments, self.options)
+        compiled = compilation.compiled
+        kernel = Kernel(starter(compiled), compiled.function, *self.known)
+        section, start, function, arguments, options, _, leaves_room = self
+        return Call(section, kernel, start, function, arguments, options, compilation, leaves_room)
+
+
+class Begun(NamedTuple):
+    """The numbers for the first arrays of a layout, and all arrays: inputs, and those that are made
+    but not written yet.
+    """
+
+    sizes: Sizes
+    found: Found
+    made: Sequence[Made]
+    arrays: Sequence[Tensor]
+    results: Sequence[Tensor]
+    wanted: Sequence[Wanted]
 
 
 class Call(NamedTuple):

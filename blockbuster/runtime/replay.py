@@ -9,20 +9,23 @@ a call can be captured in a CUDA graph. A new layout that needs no other kernels
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from blockbuster.emit.target.compiler import Compilation, Refusal
+from blockbuster.emit.target.compiler import Compilation, Refusal, Source, compile_ahead
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import target_of
 from blockbuster.errors import LaunchError, message
+from blockbuster.ir.types import size_class
 from blockbuster.runtime.device_call import DeviceCall
 from blockbuster.runtime.file_launches import FileLaunches, First
 from blockbuster.runtime.first_launch import Compare, FirstChecks, Refused, Run
 from blockbuster.runtime.kept import Kept
-from blockbuster.runtime.launches import Laid, directly
+from blockbuster.runtime.launches import Laid, directly, in_rows
+from blockbuster.runtime.room import Empty, NoRoom, room, within
 from blockbuster.runtime.tape import Finish, Move, Play, Tape, taken
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan import File, Plan, Sizes
@@ -184,6 +187,7 @@ class Replay:
         numbers = {name: number for number, name in enumerate(plan.inputs)}
         arrays = [*tensors]
         moves: list[Move] = []
+        self._compile_ahead(tensors)
         for planned in plan.steps:
             reads = [numbers[name] for name in planned.reads]
             casts = []
@@ -198,6 +202,45 @@ class Replay:
         results = [numbers[seen.array] for seen in plan.results]
         self._tape = Tape(moves, results, self._finishes([arrays[number] for number in results]))
         return self._tape.finished(arrays)
+
+    def _compile_ahead(self, tensors: Sequence[Tensor]) -> None:
+        """Compile the kernels of several files at once.
+
+        Arrays between steps are made for this and let go, since a kernel depends on their layout
+        alone; as many as there is room for. Arrays that do not fit are left to the step that
+        refuses them.
+        """
+        of, plan, sources = self._of, self._of.plan, list[Source]()
+        if len(plan.files) < 2 or of.gpu.is_capturing():
+            return
+        known = {name: one.detach() for name, one in zip(plan.inputs, tensors, strict=True)}
+        empty = within(room(tensors[0].device), of.gpu.empty)
+        with suppress(ValueError, NoRoom):
+            for planned in plan.steps:
+                if isinstance(planned, Call):
+                    known |= zip(planned.writes, self._laid_out(planned, empty), strict=True)
+                    continue
+                given = [
+                    self._as_taken(planned, name, known[name], empty) for name in planned.reads
+                ]
+                begun = of.launches(planned).begun(given, self._sizes, empty)
+                known |= zip(planned.writes, begun.results, strict=True)
+                sources += [one.source for one in begun.wanted]
+        compile_ahead(sources, of.gpu)
+
+    def _laid_out(self, call: Call, empty: Empty) -> Iterator[Tensor]:
+        """Arrays as a function of whole arrays makes them (device_call.py), not written."""
+        dtype_of, kept = self._of.gpu.dtype, self._of.plan.kept
+        for name, axes in zip(call.writes, call.axes, strict=True):
+            shape = tuple(1 if dim is None else self._sizes[size_class(dim)] for dim in axes)
+            yield empty(shape, in_rows(shape), dtype_of(kept[name]))
+
+    def _as_taken(self, file: File, name: str, tensor: Tensor, empty: Empty) -> Tensor:
+        """``tensor``, or one of the same layout in the dtype in which a file takes it."""
+        taken_as = self._of.plan.taken_as(file, name)
+        if not taken_as or tensor.dtype is self._of.gpu.dtype(taken_as):
+            return tensor
+        return empty(tuple(tensor.shape), tensor.stride(), self._of.gpu.dtype(taken_as))
 
     def _finishes(self, made: Sequence[Tensor]) -> list[tuple[int, Finish]]:
         """What is left to do to the arrays that were made to be the results."""

@@ -2,19 +2,23 @@
 
 A check must never be the reason why a call, or another process on the device, runs out of memory.
 So all checks together hold at most one part in ``SHARE`` of the memory that is free when they
-begin. What needs more is not checked, and the report says so.
+begin. What needs more is not checked, and the report says so. As much may be held by arrays for
+which kernels are compiled before they run.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 from blockbuster.emit.target.gpu import free_bytes
 
 Tensor = Any
+Empty = Callable[[tuple[int, ...], tuple[int, ...], Any], Tensor]
+"""Makes an array of a shape, with these strides and of this dtype, which is not written yet."""
 
 SHARE = 10
 UNKNOWN = 1 << 32
@@ -42,6 +46,20 @@ def _free_on_host() -> int:
 def taken(tensors: Iterable[Tensor]) -> int:
     """The bytes of tensors."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def within(allowed: int, empty: Empty) -> Empty:
+    """``empty`` for arrays that take at most so many bytes in all; then it raises NoRoom."""
+    needed = 0
+
+    def made(shape: tuple[int, ...], steps: tuple[int, ...], dtype: Any) -> Tensor:
+        nonlocal needed
+        needed += prod(shape) * dtype.itemsize
+        if needed > allowed:
+            raise NoRoom(too_much(needed, allowed))
+        return empty(shape, steps, dtype)
+
+    return made
 
 
 def too_much(needed: int, allowed: int) -> str:

@@ -150,7 +150,7 @@ def test_a_part_is_priced_whose_estimate_may_be_too_high(too_high, more, budget)
     best = best_plan(
         before, beside, bound=lambda _: 0.1, price=priced, budget=budget,
         estimate=lambda part, _: 2.0 * too_high if part == 3 else 9.0 * count,
-        first=[1 << at for at in range(count)],
+        calls={1 << at: 0.0 for at in range(count)},
     )  # fmt: skip
 
     found = (too_high, more, budget) == (1.02, 0, 9)
@@ -251,6 +251,28 @@ def test_all_units_are_priced_first_unless_estimates_rule_that_out(times, asked)
 
     assert best.parts == (1, 2, 4)
     assert (7 in priced) == asked
+
+
+@pytest.mark.parametrize(("of_call", "whole", "asked"), [(0.5, 5.0, True), (3.0, 5.0, False)])
+@pytest.mark.parametrize("rough", [False, True])
+def test_what_may_be_a_call_is_priced_where_a_plan_with_the_call_may_be_best(
+    of_call, whole, asked, rough
+):
+    """Estimates alone, 4 for a unit, would have one part of both first in any case."""
+    priced = []
+
+    def price(part, _):
+        priced.append(part)
+        return Price(whole, rough=rough and len(priced) == 1) if part == 3 else Price(9.0)
+
+    best = best_plan(
+        [0, 1], [2, 1], bound=lambda _: 0.1, price=price, budget=24, calls={1: of_call},
+        estimate=lambda part, _: 4.0 * part.bit_count(),
+    )  # fmt: skip
+
+    assert priced[0] == 3
+    assert (1 in priced) == (asked or rough)
+    assert best.parts == (3,)
 
 
 @pytest.mark.parametrize(("whole", "parts"), [(5.0, 1), (9.0, 2)])

@@ -14,12 +14,13 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.emit.target.assembler import Assembler, assembler_for
-from blockbuster.emit.target.gpu import with_cache
+from blockbuster.emit.target.gpu import Gpu, with_cache
 from blockbuster.emit.target.inspection import Inspection, Made, tools
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.targets import Target, target_of
@@ -216,6 +217,34 @@ def compiled_for_launch(
         raise _refusal(name, str(error)) from error
     said = assembler.notes if assembler else ()
     return Compilation(name, compiled, str(assembler or ""), said, inspection)
+
+
+Source = tuple[Any, Sequence[Any], Mapping[str, Any]]
+"""Triton's function, the arguments and the options that it is compiled for."""
+
+
+def compile_ahead(kernels: Sequence[Source], gpu: Gpu) -> None:
+    """Compile several kernels at once, a thread for each processor of the host, so that
+    ``compiled_for_launch`` finds them compiled.
+
+    Triton's passes and the assembler, which take nine tenths of the time, do not hold Python's
+    lock. A kernel that fails is left to ``compiled_for_launch``, which says why; so are the later
+    of several starts of one function, whose state two threads would change, and all kernels while
+    launches are captured in a CUDA graph, when other threads had better not ask CUDA anything.
+    """
+
+    def compile(function: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
+        with gpu.current():  # each thread has a current device of its own
+            function.warmup(*arguments, grid=(1,), **options)
+
+    first: list[Source] = []
+    for kernel in kernels:
+        if not any(kernel[0] is other[0] for other in first):
+            first.append(kernel)
+    if len(first) > 1 and not gpu.is_capturing():
+        with assembling_here(), ThreadPoolExecutor(min(len(first), os.cpu_count() or 1)) as pool:
+            for kernel in first:
+                pool.submit(compile, *kernel)
 
 
 def made_of(name: str, compiled: Any, assembler: Assembler | None) -> Made:

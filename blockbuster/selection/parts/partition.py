@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from math import inf
 from operator import or_
+from types import MappingProxyType
 from typing import NamedTuple
 
 from blockbuster.selection.parts.units import numbers_in
@@ -202,7 +203,7 @@ def best_plan(
     estimate: Estimate,
     price: Callable[[Part, float], Price],
     budget: int,
-    first: Sequence[Part] = (),
+    calls: Mapping[Part, float] = MappingProxyType({}),
     far: float = inf,
     every: bool = False,
 ) -> Best:
@@ -214,10 +215,12 @@ def best_plan(
     that is known, by estimates where parts have no prices.
     ``budget``: the parts of several units that are priced, at most, of equal ones the first; then
     only units by themselves are. Prices that are left go to parts of plans that would be best if
-    estimates were too high, in programs of few units. ``first``: parts that are priced before any
-    plan is looked for. All units as one part are, too, unless they are more than a part may have,
-    or that is estimated ``far`` times as long as the best plan; if they are more, one of all is
-    priced last where the best plan has two parts, or is longer than that is estimated to be.
+    estimates were too high, in programs of few units. All units as one part are priced first,
+    unless they are more than a part may have, or that is estimated ``far`` times as long as the
+    best plan; if they are more, one of all is priced last where the best plan has two parts, or is
+    longer than that is estimated to be.
+    ``calls``: parts that may be calls, and the microseconds of those, which estimates do not know:
+    these parts are priced next, unless one part of all takes less than any other plan may.
     ``every``: all parts are priced, and the plan is the best by their lengths, however close others
     are.
     """
@@ -225,7 +228,8 @@ def best_plan(
     known = _Known(price, guesses)
     total = inf if every else steps.best(partial(guesses.length, more=True))[0]
     whole = steps.is_within_cap and not guesses.length(steps.all, more=True) > far * total
-    new = steps.with_whole() if every else [*first, *([steps.all] if whole else [])]
+    known.ask(steps.with_whole() if every else [steps.all] * whole, AS_GOOD * total)
+    new = [] if every or _settled(steps, known, guesses, calls) else [*calls]
     while True:
         known.ask(new, AS_GOOD * total)
         more = known.tried < budget
@@ -240,6 +244,17 @@ def best_plan(
         if not new:
             break
     return _best_of(steps, parts, total, known, bound, every)
+
+
+def _settled(steps: Steps, known: _Known, guesses: _Guesses, calls: Mapping[Part, float]) -> bool:
+    """True if all units as one part are priced, and may take no longer than any other plan."""
+    if steps.all not in known.prices or known.rough:
+        return False
+
+    def least(part: Part) -> float:
+        return inf if part == steps.all else min(guesses.least(part), calls.get(part, inf))
+
+    return known.prices[steps.all].length <= steps.best(least)[0]
 
 
 def _best_of(
@@ -274,8 +289,7 @@ def _is_as_good(
 
 
 class _Known:
-    """The prices of parts, as they are asked for; ``rough`` ones with a limit above which they are.
-    """
+    """The prices of parts, as they are asked for; ``rough`` ones with a limit that they exceed."""
 
     def __init__(self, price: Callable[[Part, float], Price], guesses: _Guesses) -> None:
         self._price, self._guesses = price, guesses

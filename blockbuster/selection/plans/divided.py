@@ -274,7 +274,7 @@ class _Search:
         told = self._machine.kind != CPU and not self._division.forms.fusers
         best = best_plan(
             units.before, units.beside, budget=PRIORS.priced_parts,
-            bound=bounds.least, estimate=self._estimates.of, first=self._calls,
+            bound=bounds.least, estimate=self._estimates.of, calls=self._calls,
             price=self._price if told else lambda part, _: self._price(part),
             far=PRIORS.hopeless_whole_factor if told else inf,
             every=self._division.effort == EXHAUSTIVE,
@@ -319,16 +319,20 @@ class _Search:
         return Divided(parts, considered, self._machine, why=why, optimal=True)
 
     @property
-    def _calls(self) -> list[int]:
-        """The units with calls of a library: estimates do not know what those take."""
+    def _calls(self) -> dict[int, float]:
+        """The units that may be calls of a library, or of NumPy, and the microseconds of those
+        calls: estimates do not know what they take.
+        """
         ops = [one.op for one in self._units.program.equations]
-        found = []
+        found: dict[int, float] = {}
         for at, unit in enumerate(self._units.units):
             with suppress(EmitError, TraceError):
                 own = {ops[equation] for equation in unit.equations}
                 if PRODUCT in own or own >= {"mul", "sum"}:
                     part = self._division.part(self._units, 1 << at)
-                    found += [1 << at] * (len(self._division.forms.of(part, self._machine)) > 1)
+                    _, *others = self._division.forms.of(part, self._machine)
+                    taken = [price(one, (), self._sizes, self._machine).us for one in others]
+                    found |= {1 << at: min(taken)} if taken else {}
         return found
 
     def _price(
