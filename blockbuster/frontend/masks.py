@@ -35,6 +35,7 @@ from blockbuster.frontend.kinds import (
     scalar_kind,
 )
 from blockbuster.frontend.promotion import counts_as_input
+from blockbuster.frontend.remainders import remainder
 from blockbuster.frontend.sizes import scalar
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import Size
@@ -64,6 +65,8 @@ def otherwise(
         return combined
     if op == "pow" and (power := integer_power(trace, operands, kinds)) is not None:
         return power
+    if op == "mod" and (left := remainder(trace, operands)) is not None:
+        return left
     if op == "concat" and len(set(kinds)) > 1 and (FLOAT in kinds or MASK in kinds):
         return trace.record(op, [_joined(trace, x, kinds) for x in operands], params)
     if op == "matmul" and kinds == [FLOAT, FLOAT] and _sums_one_product(*operands):
