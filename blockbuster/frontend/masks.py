@@ -34,6 +34,7 @@ from blockbuster.frontend.kinds import (
     result_kind,
     scalar_kind,
 )
+from blockbuster.frontend.pooled import POOLED, as_pool
 from blockbuster.frontend.promotion import counts_as_input
 from blockbuster.frontend.remainders import remainder
 from blockbuster.frontend.sizes import scalar
@@ -46,8 +47,9 @@ if TYPE_CHECKING:
 
 
 LOOKED_THROUGH = (
-    "abs", "add", "cast", "div", "erf", "exp", "expand", "gt", "log", "log1p", "maximum", "minimum",
-    "mul", "neg", "sigmoid", "strided", "transpose", "where",
+    "abs", "add", "cast", "div", "erf", "exp", "expand", "gt", "log", "log1p", "max", "maximum",
+    "mean", "min", "minimum", "mul", "neg", "reshape", "sigmoid", "strided", "sum", "transpose",
+    "where",
 )  # fmt: skip
 """Operations that may be needless once what reads them is recorded as something else."""
 
@@ -75,6 +77,8 @@ def otherwise(
         return choice
     if op in BY_HAND and (known := as_function(trace, op, operands)) is not None:
         return known
+    if op in POOLED and (pool := as_pool(trace, op, operands, params)) is not None:
+        return pool
     if op in ("sum", "matmul") and {*kinds} == {FLOAT}:
         return contracted(op, operands, params, einsum_traced)
     numbers = kinds[op == "where" :]
