@@ -38,6 +38,7 @@ from blockbuster.frontend.pooled import POOLED, as_pool
 from blockbuster.frontend.promotion import counts_as_input
 from blockbuster.frontend.remainders import remainder
 from blockbuster.frontend.sizes import scalar
+from blockbuster.frontend.split_parts import of_split_axis
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import Size
 from blockbuster.ir.lengths import whole
@@ -67,6 +68,8 @@ def otherwise(
         return combined
     if op == "pow" and (power := integer_power(trace, operands, kinds)) is not None:
         return power
+    if op == "slice" and (place := of_split_axis(trace, operands[0], params)) is not None:
+        return place
     if op == "mod" and (left := remainder(trace, operands)) is not None:
         return left
     if op == "concat" and len(set(kinds)) > 1 and (FLOAT in kinds or MASK in kinds):
