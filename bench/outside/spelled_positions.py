@@ -61,8 +61,8 @@ def slopes(draw: Draw) -> Spelled:
         f"i = np.arange({s})\nt = np.einsum('h,qk->hqk', -a, np.abs(i - i[:, None]))\n"
         f"s = np.einsum('bhqd,bhkd->bhqk', q, k) * {d**-0.5} + t\n"
         f"{hand}np.einsum('bhqk,bhkd->bhqd', t, v)",
-        f"i = torch.arange({s}, dtype=q.dtype)\nt = -(i.unsqueeze(0) - i.unsqueeze(1)).abs()\n"
-        f"s = torch.einsum('bhqd,bhkd->bhqk', q, k) * {d**-0.5} + a.view(1, -1, 1, 1) * t\n"
+        f"i = torch.arange({s}, dtype=q.dtype)\nt = (i.unsqueeze(0) - i.unsqueeze(1)).abs()\n"
+        f"s = torch.einsum('bhqd,bhkd->bhqk', q, k) * {d**-0.5} - a.view(1, -1, 1, 1) * t\n"
         "torch.einsum('bhqk,bhkd->bhqd', s.softmax(-1), v)",
     )
 

@@ -59,3 +59,26 @@ def lengths(trace, columns, at):
 ])  # fmt: skip
 def test_which_numbers_are_halves(trace, columns, at, wanted):
     assert lengths(trace, columns, at) == [wanted]
+
+
+def flat(x, w):
+    return x.flatten(1) @ w.reshape(12, 5)
+
+
+def test_a_product_of_sizes_that_is_a_number_makes_no_copy():
+    """Columns that flatten merges meet columns that a number names."""
+    x, w = torch.randn(7, 3, 4, dtype=torch.float64), torch.randn(3, 4, 5, dtype=torch.float64)
+    program, facts = trace_with_facts(flat, x=x, w=w)
+    assert program.sizes.items() >= {"B": 3, "C": 4}.items()
+    assert "A" not in program.sizes  # rows may be others
+    assert "custom" not in str(bb.lower(program))
+
+    jitted = bb.jit(flat)
+    for rows, b, c in ((7, 3, 4), (2, 3, 4), (7, 6, 2), (7, 12, 1)):
+        x = torch.randn(rows, b, c, dtype=torch.float64)
+        torch.testing.assert_close(jitted(x, w), flat(x, w))
+
+
+def test_programs_for_all_sizes_keep_their_rule():
+    program = bb.trace(lambda x, w: x.reshape(x.shape[0], -1) @ w, x="A B C", w="D=12 E")
+    assert not {"B", "C"} & {*program.sizes}
