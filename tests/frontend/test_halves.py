@@ -68,7 +68,7 @@ def flat(x, w):
 def test_a_product_of_sizes_that_is_a_number_makes_no_copy():
     """Columns that flatten merges meet columns that a number names."""
     x, w = torch.randn(7, 3, 4, dtype=torch.float64), torch.randn(3, 4, 5, dtype=torch.float64)
-    program, facts = trace_with_facts(flat, x=x, w=w)
+    program, _ = trace_with_facts(flat, x=x, w=w)
     assert program.sizes.items() >= {"B": 3, "C": 4}.items()
     assert "A" not in program.sizes  # rows may be others
     assert "custom" not in str(bb.lower(program))
