@@ -115,6 +115,10 @@ def tan(x: Array) -> Array:
 
 def logaddexp(x: Array, y: Array) -> Array:
     """log(exp(x) + exp(y)), without overflow."""
+    for one, number in ((x, y), (y, x)):
+        if isinstance(number, int | float) and math.isfinite(number):  # no two equal infinities
+            one = as_floats(one)
+            return maximum(one, number) + log1p(exp(-abs(one - number if number else one)))
     x, y = as_floats(x), as_floats(y)
     apart = maximum(x, y) + log1p(exp(-abs(x - y)))
     return where(x == y, x + math.log(2), apart)
