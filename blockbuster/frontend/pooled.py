@@ -60,7 +60,8 @@ def as_pool(
     made = functools.reduce(functools.partial(apply, POOLED[op]), pieces)
     made = made * (1.0 / total) if op == "mean" else made
     kept = [size for at, size in enumerate(x.shape) if at != params["axis"] % x.ndim]
-    return made.reshape(kept)
+    pooled: TracedArray = made.reshape(kept)
+    return pooled
 
 
 def _windows(trace: Trace, op: str, x: TracedArray, axis: int) -> _Windows | None:
