@@ -161,7 +161,7 @@ class Captures:
         return given if is_number else self.of(given, op)
 
     def taken(self, value: Any, op: str = "") -> Any:
-        """An argument of a function ``op`` of torch's: tensors, alone or in sequences, as inputs."""
+        """An argument of torch's function ``op``: tensors, alone or in sequences, as inputs."""
         if isinstance(value, list | tuple):
             join = partial(self.taken, op="concat")
             return type(value)(map(join, value)) if type(value) in (list, tuple) else value
