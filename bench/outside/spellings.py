@@ -4,8 +4,8 @@
     python -m bench.outside.spellings --out build/spellings.jsonl --table     only the table
     python -m bench.outside.spellings --show causal-3                         texts and plans
 
-A program is a family of ``spelled_products.py``, ``spelled_attention.py`` or ``spelled_folds.py``
-with a number, its seed, which gives its sizes. It is written in three ways, in NumPy's or torch's
+A program is a family of one of the files ``spelled_*.py`` with a number, its seed, which gives its
+sizes. It is written in three ways, in NumPy's or torch's
 words, and each way is planned for an H100 in float16. A program counts as even if its slowest
 plan is predicted to take at most 1.05 of the time of its fastest: what a person typed should not
 decide how fast it is.
@@ -22,16 +22,29 @@ from random import Random
 from typing import Any
 
 import blockbuster as bb
-from bench.outside import spelled_attention, spelled_folds, spelled_products
+from bench.outside import (
+    spelled_attention,
+    spelled_folds,
+    spelled_layouts,
+    spelled_losses,
+    spelled_norms,
+    spelled_positions,
+    spelled_products,
+)
 from bench.outside.spelling import Draw, Spelled, Written
 from bench.peers.report import geometric_mean, markdown
 from bench.records import Log, Record
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.merged_axes import merged
+from blockbuster.frontend.trace import trace_with_facts
 from blockbuster.runtime.merged_arrays import extents_of
 
-FAMILIES = (*spelled_products.FAMILIES, *spelled_attention.FAMILIES, *spelled_folds.FAMILIES)
-COUNT = 200
+MODULES = (
+    spelled_products, spelled_attention, spelled_folds, spelled_losses, spelled_norms,
+    spelled_positions, spelled_layouts,
+)  # fmt: skip
+FAMILIES = tuple(family for module in MODULES for family in module.FAMILIES)
+COUNT = 400
 EVEN = 1.05
 
 
@@ -48,7 +61,8 @@ def drawn(key: str, *, small: bool = False) -> Spelled:
 
 
 def traced(program: Spelled, way: Written, where: str) -> tuple[ArrayProgram, Mapping[str, int]]:
-    """The array program of one way, with merged axes as ``bb.jit`` merges them, and its sizes.
+    """The array program of one way, for its class of sizes and with merged axes as ``bb.jit`` has
+    it, and its sizes.
 
     Raises BlockbusterError if it is refused.
     """
@@ -59,7 +73,7 @@ def traced(program: Spelled, way: Written, where: str) -> tuple[ArrayProgram, Ma
         name: np.empty(shape, np.float16) if way.of_numpy else torch.empty(shape).half()
         for name, shape in program.shapes.items()
     }
-    made = bb.trace(way.function(program.names, where), **given)
+    made, _ = trace_with_facts(way.function(program.names, where), **given)
     arrays = [{**given, **made.held}[one.name] for one in made.inputs]
     made = made.without_held()
     fewer = merged(made)

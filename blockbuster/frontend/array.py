@@ -227,7 +227,7 @@ class TracedArray(Held, NoValues):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = dict(kwargs or {})
         trace = first_traced((*args, *named.values())).trace
-        taken = trace.captures.taken
+        taken = functools.partial(trace.captures.taken, op=getattr(func, "__name__", ""))
         named = {name: taken(value) for name, value in named.items()}
         return trace.spellings.call_torch(func, [*map(taken, args)], named)
 

@@ -66,7 +66,8 @@ _MOST = 4096  # values that are looked at for a name
 _ADDED_OR_MULTIPLIED = ((0.0, -math.inf), (1.0, 0.0))  # numbers of masks
 _LEAST = 8  # elements of a mask that is looked at: fewer cost nothing as an input
 _OF_TORCH = ("torch", "torch.nn.parameter")  # not fake tensors, which have no elements
-_ARITHMETIC = ("add", "sub", "mul", "div")  # what reads a table that is no list of positions
+_ARITHMETIC = ("add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "rsub")
+"""What reads a table that is no list of positions, by our names and torch's."""
 _BENDS = 2  # second differences of a row that are not 0, where an absolute value or 0 begins
 _PLACES = "at row i and column j"
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -160,7 +161,7 @@ class Captures:
         return given if is_number else self.of(given, op)
 
     def taken(self, value: Any, op: str = "") -> Any:
-        """An argument of a function of torch's: tensors, alone or in a sequence, as inputs."""
+        """An argument of torch's function ``op``: tensors, alone or in sequences, as inputs."""
         if isinstance(value, list | tuple):
             join = partial(self.taken, op="concat")
             return type(value)(map(join, value)) if type(value) in (list, tuple) else value

@@ -175,6 +175,8 @@ class DimTable(SizeTable):
             self._state(root, length)
         if leaf in self._fixed:
             self._fixed[root] = None
+        if root in self._fixed and self._one_class:  # a product of sizes that is a number
+            self.fix(dim for length in lengths for dim in length.dims)
         return root
 
     def _are_apart(self, a: Axis, b: Axis) -> bool:

@@ -121,6 +121,9 @@ def _place(dims: DimTable, axis: Axis, end: object) -> Length:
     """Where a slice begins or ends, counted from the front; it may lie outside of the axis."""
     number = whole_number(end)
     if number is not None:
+        half = dims.half(axis, abs(number))
+        if half is not None:
+            return half
         return whole(number) if number >= 0 else dims.length(axis) + whole(number)
     return _sized_place(dims, axis, end)
 

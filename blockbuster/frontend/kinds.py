@@ -100,7 +100,8 @@ def result_kind(op: str, kinds: Sequence[str]) -> str:
         instead = "use ~mask" if op == "neg" else "use mask != other, or mask & ~other"
         raise Refused("NumPy neither negates nor subtracts masks", instead)
     if op in ("floordiv", "mod") and any(kind in (FLOAT, SCALAR) for kind in kinds):
-        raise Refused("// and % are for integers", "make them integers, or use / and bb.floor")
+        hint = "make them integers, or use / and bb.floor"
+        raise Refused("// and % are for integers; x % 1 and other powers of 2 for floats", hint)
     if op == "sum" and kinds[0] in (MASK, *WHOLES):
         return POSITION
     return _met(op, kinds[op == "where" :]) if op in WHOLE_NUMBERS else FLOAT

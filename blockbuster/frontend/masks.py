@@ -34,8 +34,11 @@ from blockbuster.frontend.kinds import (
     result_kind,
     scalar_kind,
 )
+from blockbuster.frontend.pooled import POOLED, as_pool
 from blockbuster.frontend.promotion import counts_as_input
+from blockbuster.frontend.remainders import remainder
 from blockbuster.frontend.sizes import scalar
+from blockbuster.frontend.split_parts import of_split_axis
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import Size
 from blockbuster.ir.lengths import whole
@@ -45,8 +48,9 @@ if TYPE_CHECKING:
 
 
 LOOKED_THROUGH = (
-    "abs", "add", "cast", "div", "erf", "exp", "expand", "gt", "log", "log1p", "maximum", "minimum",
-    "mul", "neg", "sigmoid", "strided", "transpose", "where",
+    "abs", "add", "cast", "div", "erf", "exp", "expand", "gt", "log", "log1p", "max", "maximum",
+    "mean", "min", "minimum", "mul", "neg", "reshape", "sigmoid", "strided", "sum", "transpose",
+    "where",
 )  # fmt: skip
 """Operations that may be needless once what reads them is recorded as something else."""
 
@@ -64,6 +68,10 @@ def otherwise(
         return combined
     if op == "pow" and (power := integer_power(trace, operands, kinds)) is not None:
         return power
+    if op == "slice" and (place := of_split_axis(trace, operands[0], params)) is not None:
+        return place
+    if op == "mod" and (left := remainder(trace, operands)) is not None:
+        return left
     if op == "concat" and len(set(kinds)) > 1 and (FLOAT in kinds or MASK in kinds):
         return trace.record(op, [_joined(trace, x, kinds) for x in operands], params)
     if op == "matmul" and kinds == [FLOAT, FLOAT] and _sums_one_product(*operands):
@@ -72,6 +80,8 @@ def otherwise(
         return choice
     if op in BY_HAND and (known := as_function(trace, op, operands)) is not None:
         return known
+    if op in POOLED and (pool := as_pool(trace, op, operands, params)) is not None:
+        return pool
     if op in ("sum", "matmul") and {*kinds} == {FLOAT}:
         return contracted(op, operands, params, einsum_traced)
     numbers = kinds[op == "where" :]

@@ -146,7 +146,7 @@ def _merges(
     for pair in sorted(pairs, key=lambda pair: not any(dim in sooner for dim in pair)):
         if pair not in refused:
             try:
-                yield _with_pair(found, _named(lengths, *pair))
+                yield _with_pair(found, _named(found.program, lengths, *pair))
             except Apart:
                 refused[pair] = None
 
@@ -161,19 +161,35 @@ def _pairs(program: ArrayProgram) -> tuple[tuple[Dim, Dim], ...]:
     return tuple(found)
 
 
-def _named(lengths: Mapping[Dim, Length], first: Dim, second: Dim) -> Pair:
+def _named(program: ArrayProgram, lengths: Mapping[Dim, Length], first: Dim, second: Dim) -> Pair:
     """A pair with the name of the merged dim: that of a dim that is as long, or a new one.
 
-    ``lengths``: of all dims of the program.
+    Numbers may be equal by chance: of two axes with numbers, a reshape has to make that dim, since
+    dims of one name get blocks of one size. ``lengths``: of all dims of the program.
     """
     length = lengths[first] * lengths[second]
     for dim, other in lengths.items():
-        if dim not in (first, second) and other == length:
+        if dim in (first, second) or other != length:
+            continue
+        if length.constant is None or _is_reshaped(program, (first, second), dim):
             return Pair(first, second, dim)
     name = f"{first}{second}"
     while name in lengths:
         name += "_"
     return Pair(first, second, name)
+
+
+def _is_reshaped(program: ArrayProgram, pair: tuple[Dim, Dim], dim: Dim) -> bool:
+    """True if a reshape has a pair side by side in one shape, and a dim instead in the other."""
+    shapes = [
+        (equation.shape, program.shape_of(equation.arrays[0]))
+        for equation in program.equations
+        if equation.op == "reshape"
+    ]
+    both = (*shapes, *((other, one) for one, other in shapes))
+    return any(
+        pair in pairwise(one) and dim in other and not {*pair} & {*other} for one, other in both
+    )
 
 
 def lengths_of(program: ArrayProgram) -> Callable[[Dim], Length]:

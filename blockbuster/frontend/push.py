@@ -56,7 +56,7 @@ class Pieces(Copies):
     ) -> None:
         super().__init__(dims, lengths, fixed)
         self._pieces: dict[Wanted, Ref] = {}
-        self._views: dict[tuple[str, Strips, Shape], Ref] = {}
+        self._views: dict[tuple[str, Strips, tuple[Length, ...]], Ref] = {}
         """The pieces of inputs: a slice, and a part of a split, may be one view."""
         self._free: dict[Wanted, None] = {}
         """Pieces that are known to need no copy."""
@@ -265,7 +265,7 @@ class Pieces(Copies):
         """The view of an input by these strips: one of the same elements, if there is one."""
         assert isinstance(primitive.op, Source)
         plain, order = in_order(strips)
-        wanted = primitive.op.name, plain, tuple(shape[axis] for axis in order)
+        wanted = primitive.op.name, plain, tuple(self.length(shape[axis]) for axis in order)
         if wanted not in self._views:
             source = replace(primitive.op, strips=strips)
             made = self.append(replace(primitive, op=source, shape=shape))

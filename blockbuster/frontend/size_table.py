@@ -17,7 +17,17 @@ from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.size_facts import Relation, SizeFacts
 from blockbuster.frontend.source import text_of, user_line
 from blockbuster.ir.length_symbols import Clamp, Inverse
-from blockbuster.ir.lengths import ONE, ZERO, Length, clamped, inverse, number, size, whole
+from blockbuster.ir.lengths import (
+    ONE,
+    ZERO,
+    Length,
+    clamped,
+    inverse,
+    number,
+    share_of,
+    size,
+    whole,
+)
 from blockbuster.ir.types import Dim
 
 
@@ -200,6 +210,18 @@ class SizeTable:
         if any(dim not in self._extent for dim in found):
             return None
         return self._asked("at least", prod(map(raw_size, found), start=ONE), whole(number))
+
+    def half(self, axis: Axis, number: int) -> Length | None:
+        """Half of an axis whose extent is twice ``number``, in a program for such sizes alone.
+
+        An axis that is cut at a number and one that is joined of two halves are then cut alike.
+        """
+        length = self.length(axis)
+        is_known = all(dim in self._extent for dim in length.dims) and not length.clamps
+        is_half = number > 1 and self.extent(axis) == 2 * number
+        if not (self._one_class and is_known and is_half and length.dims):
+            return None
+        return length * share_of(2) if self._asked("equal", length, whole(2 * number)) else None
 
     def expect_elements(self, axes: Sequence[Axis]) -> bool:
         """False if axes along which a maximum runs have no elements; it is assumed that they do."""

@@ -89,8 +89,12 @@ def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayPro
 
 
 def trace_reader(
-    fn: Callable[..., Any], inputs: Mapping[str, Any], roots: Mapping[str, Any], *,
-    one_class: bool, for_cpu: bool = False,
+    fn: Callable[..., Any],
+    inputs: Mapping[str, Any],
+    roots: Mapping[str, Any],
+    *,
+    one_class: bool,
+    for_cpu: bool = False,
 ) -> tuple[ArrayProgram, SizeFacts]:
     """Trace ``fn``. In ``roots``, names are looked up for the arrays that ``fn`` captures.
 
@@ -223,13 +227,11 @@ class Trace:
             return self.record("cast", (self._recorded(op, operands, given),), {"dtype": dtype})
         return self._recorded(op, operands, given)
 
-    def _recorded(
-        self, op: str, operands: Sequence[Any], given: Mapping[str, Any]
-    ) -> TracedArray:
+    def _recorded(self, op: str, operands: Sequence[Any], given: Mapping[str, Any]) -> TracedArray:
         arrays = [o for o in operands if isinstance(o, TracedArray)]
         instead = self.checked(lambda: otherwise(self, op, operands, given), op, *arrays)
         if instead is not None:
-            return instead
+            return as_view(instead, arrays[0], op, given) if op in PUT_BACK else instead
         operands = self.checked(lambda: floats_of_integers(self, op, operands), op, *arrays)
 
         def judged() -> tuple[tuple[Operand, ...], Shape, str]:

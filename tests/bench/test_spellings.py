@@ -44,9 +44,9 @@ def test_ways_that_become_one_program(name):
     assert ops[0] == ops[1] == ops[2]
 
 
-def test_there_are_200_different_programs():
-    assert len({*keys()}) == COUNT == 200
-    assert len({str(drawn(key)) for key in keys()}) > 150
+def test_there_are_400_different_programs():
+    assert len({*keys()}) == COUNT == 400
+    assert len({str(drawn(key)) for key in keys()}) > 300
 
 
 def test_a_record_and_the_table():

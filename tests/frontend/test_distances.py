@@ -121,3 +121,21 @@ def test_an_array_with_a_name_stays_an_input():
     jitted(torch.ones(1, 4))
     cache += 1
     assert torch.equal(jitted(torch.ones(1, 4)), torch.ones(3, 4))
+
+
+@pytest.mark.parametrize("bias", [
+    lambda i, a: (i - i[:, None]).abs() * a[:, None, None],
+    lambda i, a: a[:, None, None] * (i - i[:, None]).abs(),
+    lambda i, a: torch.mul((i - i[:, None]).abs(), a[:, None, None]),
+    lambda i, a: torch.multiply((i - i[:, None]).abs(), a.view(-1, 1, 1)),
+    lambda i, a: (i - i[:, None]).abs() - a[:, None, None],
+])  # fmt: skip
+def test_a_table_on_either_side_is_computed(bias):
+    """torch calls its own function where a tensor stands in front."""
+
+    def f(a):
+        return bias(torch.arange(8), a) * 1
+
+    a = torch.randn(3, dtype=torch.float64)
+    assert [one.name for one in bb.trace(f, a=a).inputs] == ["a"]
+    torch.testing.assert_close(bb.jit(f)(a), f(a))

@@ -357,3 +357,24 @@ def test_random_programs_merge_often():
             continue
 
     assert count > 60
+
+
+def test_numbers_that_are_equal_by_chance_are_no_one_dim():
+    """8 rows of 8 pairs: one dim for both would give both loops blocks of one size."""
+
+    def pairs(x, c):
+        t = x.reshape(2, 4, 5, 8, 2)
+        return t * c[:, :, None]
+
+    found = merged(bb.trace(pairs, x=np.zeros((2, 4, 5, 16)), c=np.zeros((5, 8))))
+    (rows, _, _) = found.program.inputs[0].shape
+    assert rows not in found.program.inputs[1].shape
+
+
+def test_numbers_of_a_reshape_are_one_dim():
+    def rows(x, y):
+        return x.reshape(8, 5) + y
+
+    program = bb.trace(rows, x=np.zeros((2, 4, 5)), y=np.zeros((8, 5)))
+    found = merged(program)
+    assert found.program.inputs[0].shape == found.program.inputs[1].shape

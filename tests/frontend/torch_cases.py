@@ -203,6 +203,8 @@ CASES: Mapping[str, list[Case]] = {
         lambda x, y: x.div(2.0) + torch.div(x, y), lambda x, y: x.div(y, rounding_mode="trunc")
     ),
     "frac": on(lambda x: x.frac() + torch.frac(3 * x)),
+    "torch_heaviside": pair(
+        lambda x, y: torch.heaviside(x.round(), y) + x.round().heaviside(y)),
     "xlogy": pair(lambda x, y: torch.xlogy(x.abs().floor(), y.abs()) + x.xlogy(y.abs())),
     "logit": on(lambda x: torch.logit(x.sigmoid()) + x.logit(eps=0.1)),
     "positive": on(lambda x: torch.positive(x) * 2),

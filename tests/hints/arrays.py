@@ -179,6 +179,8 @@ KINDS = (
     traced("use ~mask", lambda x: -x, lambda x: ~x, **MASK),
     traced("mask != other", lambda x: x - x, lambda x: x != x, **MASK),
     traced("/ and bb.floor", lambda x: x // 2.0, lambda x: bb.floor(x / 2.0)),
+    traced("bb.trunc(x / y), whose", lambda x: np.fmod(x, 3.0),
+           lambda x: x - 3.0 * bb.trunc(x / 3.0)),
     traced("x.astype(np.int64)", lambda x: x + 300, lambda x: x.astype(np.int64) + 300,
            x=np.ones(3, np.int8)),
     traced("floats, bool, int", lambda x: x + 1, x=np.ones(3, np.uint32),

@@ -9,7 +9,16 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import dtype_name
-from blockbuster.frontend.functions.pointwise import abs, isfinite, maximum, minimum, where
+from blockbuster.frontend.functions.pointwise import (
+    abs,
+    isfinite,
+    isnan,
+    maximum,
+    minimum,
+    square,
+    where,
+)
+from blockbuster.frontend.functions.reductions import Axes, max, min, prod, sum
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.memory import own
@@ -58,6 +67,74 @@ def _largest(x: TracedArray) -> float:
     return _LARGEST.get(name) or float(np.finfo(name).max)
 
 
+def fmax(x: Array, y: Array) -> Array:
+    """The larger element of two arrays; a number beside NaN."""
+    return where(isnan(x), y, where(isnan(y), x, maximum(x, y)))
+
+
+def fmin(x: Array, y: Array) -> Array:
+    """The smaller element of two arrays; a number beside NaN."""
+    return where(isnan(x), y, where(isnan(y), x, minimum(x, y)))
+
+
+def nansum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The sum without NaN."""
+    return sum(_instead(x, 0.0), axis, keepdims)
+
+
+def nanprod(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The product without NaN."""
+    return prod(_instead(x, 1.0), axis, keepdims)
+
+
+def nanmean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The mean of the elements that are numbers; NaN if there are none."""
+    return nansum(x, axis, keepdims) / _numbers(x, axis, keepdims)
+
+
+def nanmax(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The largest element that is a number; NaN if there is none."""
+    return _of_some(x, max(_instead(x, -math.inf), axis, keepdims), axis, keepdims)
+
+
+def nanmin(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The smallest element that is a number; NaN if there is none."""
+    return _of_some(x, min(_instead(x, math.inf), axis, keepdims), axis, keepdims)
+
+
+def nanvar(x: Array, axis: Axes = None, keepdims: bool = False, *, ddof: float = 0) -> Array:
+    """The squared deviations of numbers from their mean, over their count less ``ddof``."""
+    apart = where(isnan(x), 0.0, x - nanmean(x, axis, True))
+    free = _numbers(x, axis, keepdims) - ddof
+    return sum(square(apart), axis, keepdims) / where(free > 0, free, math.nan)
+
+
+def nanstd(x: Array, axis: Axes = None, keepdims: bool = False, *, ddof: float = 0) -> Array:
+    """The square root of the variance without NaN."""
+    return nanvar(x, axis, keepdims, ddof=ddof) ** 0.5
+
+
+def _instead(x: Array, number: float) -> Array:
+    """``x`` with a number in place of NaN; integers have none."""
+    return where(isnan(x), number, x) if _may_be_nan(x) else x
+
+
+def _numbers(x: Array, axis: Axes, keepdims: bool) -> Array:
+    """How many elements are numbers, as floats: NaN becomes 0 and the others 1."""
+    return sum(where(isnan(x), 0.0, 1.0), axis, keepdims)
+
+
+def _of_some(x: Array, found: Array, axis: Axes, keepdims: bool) -> Array:
+    return where(_numbers(x, axis, keepdims) > 0, found, math.nan) if _may_be_nan(x) else found
+
+
+def _may_be_nan(x: Array) -> bool:
+    """True for floats; a dtype of torch's has no ``kind``."""
+    if isinstance(x, TracedArray):
+        return x.kind == FLOAT
+    return getattr(np.asarray(x).dtype if np.isscalar(x) else x.dtype, "kind", "f") == "f"
+
+
 _GROUP = "Numbers that are not finite"
 
 
@@ -67,8 +144,21 @@ def _of(function: Any, *examples: Any, reference: Any = None) -> Row:
                reference=reference, public=False)  # fmt: skip
 
 
+def _of_numpys(function: Any, *examples: Any) -> Row:
+    """The row of a function that torch does not have."""
+    return Row(function, _GROUP, (function.__name__,), examples=examples, public=False)
+
+
+_ALONG = (example("M N"), example("nan: M N", axis=-1), example("int: M N", axis=0))
+
+
 ROWS = (
     _of(isclose, example("M N", "N"), example("M N", "M N", atol=0.5, equal_nan=True)),
     _of(isposinf, example("M N")), _of(isneginf, example("M N")),
     _of(nan_to_num, example("M N", nan=1.0, posinf=2.0, neginf=3.0), example("int: M N")),
+    _of(fmax, example("nan: M N", "N")), _of(fmin, example("nan: M N", "N")),
+    _of(nansum, *_ALONG), _of(nanmean, *_ALONG), _of_numpys(nanprod, *_ALONG),
+    _of_numpys(nanmax, *_ALONG), _of_numpys(nanmin, *_ALONG),
+    _of_numpys(nanvar, *_ALONG, example("nan: M N", axis=-1, ddof=1)),
+    _of_numpys(nanstd, *_ALONG),
 )  # fmt: skip

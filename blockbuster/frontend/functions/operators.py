@@ -6,8 +6,11 @@ import operator
 from collections.abc import Callable
 
 from blockbuster.frontend.array import TracedArray, apply
-from blockbuster.frontend.functions.pointwise import holds, of_one, of_two
+from blockbuster.frontend.functions.pointwise import holds, of_one, of_two, trunc
 from blockbuster.frontend.functions.row import Array, Row, example, named
+from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.remainders import divides_exactly
+from blockbuster.frontend.source import trace_error
 
 _GROUP = "Operators"
 
@@ -68,6 +71,14 @@ def float_power(x: Array, y: Array) -> Array:
     return apply("pow", apply("cast", x, dtype="float64"), y)
 
 
+def fmod(x: Array, y: float) -> Array:
+    """What a division by a power of 2 leaves, with the sign of ``x``."""
+    if isinstance(x, TracedArray) and not (x.kind == FLOAT and divides_exactly(y)):
+        hint = "use x - y * bb.trunc(x / y), whose quotient is rounded"
+        raise trace_error("fmod is of floats by powers of 2 from 1 to 2**15", hint=hint)
+    return x - y * trunc(x / y)
+
+
 ROWS = (
     _pair("add", "+", ("add",), ("add",)),
     _pair("sub", "-", ("subtract",), ("sub", "subtract")),
@@ -78,6 +89,8 @@ ROWS = (
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
     Row(of_two("mod", "``x % y``."), _GROUP, ("remainder", "mod"), (), ("remainder",),
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
+    Row(fmod, _GROUP, ("fmod",), (), ("fmod", "Tensor.fmod"), (example("M N", 2),), public=False,
+        note="of floats by powers of 2"),
     _pair("lt", "<", ("less",), ("lt", "less")),
     _pair("le", "<=", ("less_equal",), ("le", "less_equal")),
     _pair("gt", ">", ("greater",), ("gt", "greater")),

@@ -115,9 +115,18 @@ def tan(x: Array) -> Array:
 
 def logaddexp(x: Array, y: Array) -> Array:
     """log(exp(x) + exp(y)), without overflow."""
+    for one, number in ((x, y), (y, x)):
+        if isinstance(number, int | float) and math.isfinite(number):  # no two equal infinities
+            one = as_floats(one)
+            return maximum(one, number) + log1p(exp(-abs(one - number if number else one)))
     x, y = as_floats(x), as_floats(y)
     apart = maximum(x, y) + log1p(exp(-abs(x - y)))
     return where(x == y, x + math.log(2), apart)
+
+
+def logaddexp2(x: Array, y: Array) -> Array:
+    """log2(2 ** x + 2 ** y), without overflow."""
+    return logaddexp(x * math.log(2), y * math.log(2)) * (1 / math.log(2))
 
 
 def sign(x: Array) -> Array:
@@ -141,6 +150,27 @@ def log2(x: Array) -> Array:
 def log10(x: Array) -> Array:
     """The logarithm to base 10."""
     return log(x) * (1 / math.log(10))
+
+
+def degrees(x: Array) -> Array:
+    """An angle of radians in degrees."""
+    return x * (180 / math.pi)
+
+
+def radians(x: Array) -> Array:
+    """An angle of degrees in radians."""
+    return x * (math.pi / 180)
+
+
+def sinc(x: Array) -> Array:
+    """sin(pi x) / (pi x), and 1 where x is 0."""
+    angle = x * math.pi
+    return where(x == 0, 1.0, sin(angle) / where(x == 0, 1.0, angle))
+
+
+def heaviside(x: Array, y: Array) -> Array:
+    """0 for numbers below 0, 1 for numbers above 0, and ``y`` where ``x`` is 0; NaN stays NaN."""
+    return where(x == 0, y, where(x > 0, 1, where(x < 0, 0, x)))
 
 
 def hypot(x: Array, y: Array) -> Array:
@@ -263,11 +293,20 @@ ROWS = (
     Row(expm1, _GROUP, ("expm1",), torch=("expm1", "Tensor.expm1"), examples=_ANY),
     Row(logaddexp, _GROUP, ("logaddexp",), torch=("logaddexp", "Tensor.logaddexp"),
         examples=(*_PAIR, example("M N", 0.0))),
+    Row(logaddexp2, _GROUP, ("logaddexp2",), torch=("logaddexp2", "Tensor.logaddexp2"),
+        examples=_PAIR, note=_ROUNDED, public=False),
     Row(sign, _GROUP, ("sign",), examples=_NUMBERS),
     Row(exp2, _GROUP, ("exp2",), torch=("exp2", "Tensor.exp2"), examples=_ANY),
     Row(log2, _GROUP, ("log2",), torch=("log2", "Tensor.log2"), examples=_POSITIVE, note=_ROUNDED),
     Row(log10, _GROUP, ("log10",), torch=("log10", "Tensor.log10"), examples=_POSITIVE,
         note=_ROUNDED),
+    Row(degrees, _GROUP, ("degrees", "rad2deg"), torch=("rad2deg", "Tensor.rad2deg"),
+        examples=_ANY, public=False),
+    Row(radians, _GROUP, ("radians", "deg2rad"), torch=("deg2rad", "Tensor.deg2rad"),
+        examples=_ANY, public=False),
+    Row(sinc, _GROUP, ("sinc",), torch=("sinc", "Tensor.sinc", "special.sinc"), examples=_ANY,
+        public=False),
+    Row(heaviside, _GROUP, ("heaviside",), examples=_PAIR, public=False),
     Row(hypot, _GROUP, ("hypot",), torch=("hypot", "Tensor.hypot"), examples=_PAIR),
     Row(isnan, _GROUP, ("isnan",), torch=("isnan", "Tensor.isnan"), examples=_ANY),
     Row(isinf, _GROUP, ("isinf",), torch=("isinf", "Tensor.isinf"), examples=_ANY),

@@ -26,7 +26,6 @@ _ORDER = "it puts elements in order, and bb has no function for it"
 _LENGTH = "how many elements the result has depends on values"
 _VALUES = "a traced array has no values"
 _MEMORY = "a traced array has no place in memory"
-_NAN = "NaN is left out"
 _INVERSE = "kernels have no inverse trigonometric functions"
 _ROTATION = (
     "write the real and the imaginary part: with a, b = x[..., 0::2], x[..., 1::2] a rotation is"
@@ -88,38 +87,23 @@ REFUSED: tuple[Refusal, ...] = (
              "adaptive_max_pool3d_with_indices"),
             "the positions of maxima in images are not found",
             "return_indices=False gives the maxima alone"),
-    Refusal(("nansum", "nanmean", "nanprod", "nancumsum", "nancumprod", "nanstd", "nanvar"), _NAN,
-            "put a neutral number in its place first: bb.sum(bb.where(bb.isnan(x), 0, x))"),
-    Refusal(("nanmax", "nanmin", "fmax", "fmin", "nanargmax", "nanargmin"), _NAN,
-            "put an infinity in its place first: bb.max(bb.where(bb.isnan(x), -np.inf, x))"),
-    Refusal(("sinh",), "bb has no function for it", "use (bb.expm1(x) - bb.expm1(-x)) / 2"),
-    Refusal(("cosh",), "bb has no function for it", "use (bb.exp(x) + bb.exp(-x)) / 2"),
-    Refusal(("arctanh", "atanh"), "bb has no function for it",
-            "use (bb.log1p(x) - bb.log1p(-x)) / 2"),
-    Refusal(("arcsin", "arctan", "arctan2", "arcsinh", "arccosh", "asin", "atan", "atan2", "asinh",
-             "acosh"), _INVERSE, CUSTOM),
+    Refusal(("nancumsum", "nancumprod", "nanargmax", "nanargmin"), "NaN is left out",
+            "put a neutral number in its place first: bb.cumsum(bb.where(bb.isnan(x), 0, x), -1)"),
+    Refusal(("arcsin", "arctan", "arctan2", "asin", "atan", "atan2"), _INVERSE, CUSTOM),
     Refusal(("arccos", "acos"), _INVERSE,
             f"cos(acos(c) + m) is c * cos(m) - sqrt(1 - c * c) * sin(m); {CUSTOM}"),
     Refusal(("cbrt",), "bb has no function for it", "use bb.sign(x) * bb.abs(x) ** (1 / 3)"),
-    Refusal(("logaddexp2",), "bb has no function for it",
-            "use bb.logaddexp(x * c, y * c) / c with c = math.log(2)"),
-    Refusal(("sinc",), "it divides by 0 at 0",
-            "use bb.where(x == 0, 1, bb.sin(np.pi * x) / (np.pi * x))"),
-    Refusal(("heaviside",), "bb has no function for it",
-            "use bb.where(x == 0, y, bb.where(x > 0, 1, 0))"),
     Refusal(("copysign",), "kernels do not tell -0 from 0",
             "use bb.where(y < 0, -bb.abs(x), bb.abs(x))"),
     Refusal(("signbit",), "kernels do not tell -0 from 0", "use x < 0"),
-    Refusal(("degrees", "rad2deg"), "bb has no function for it", "use x * (180 / np.pi)"),
-    Refusal(("radians", "deg2rad"), "bb has no function for it", "use x * (np.pi / 180)"),
     Refusal(("frexp", "ldexp", "modf", "nextafter", "spacing"),
             "kernels do not take numbers apart", CUSTOM),
     Refusal(("gcd", "lcm"), _ONE_AFTER_ANOTHER, CUSTOM),
     Refusal(("bitwise_count",), "kernels do not count bits",
             "add up (x >> i) & 1 for each bit i"),
-    Refusal(("fmod",), "// and % are for integers",
-            "use x - y * torch.trunc(x / y), whose quotient is rounded"),
-    Refusal(("erfc", "erfinv", "lgamma", "digamma", "special.i0", "i0"),
+    Refusal(("erfc",), "kernels have no function for it",
+            "use 1 - bb.erf(x), which loses digits from about x = 1 on"),
+    Refusal(("erfinv", "lgamma", "digamma", "special.i0", "i0"),
             "kernels have no function for it", CUSTOM),
     Refusal(("pdist",), "it picks elements of a matrix one by one",
             "torch.cdist(x, x) is the whole matrix of distances"),
@@ -167,11 +151,24 @@ REFUSED: tuple[Refusal, ...] = (
 )  # fmt: skip
 
 OF_TENSORS = Refusal(
-    ("__setitem__", "__iadd__", "__isub__", "__imul__", "__idiv__", "__itruediv__",
-     "__ifloordiv__", "__imod__", "__iand__", "__ior__", "__ixor__", "__ilshift__",
-     "__irshift__"),
+    (
+        "__setitem__",
+        "__iadd__",
+        "__isub__",
+        "__imul__",
+        "__idiv__",
+        "__itruediv__",
+        "__ifloordiv__",
+        "__imod__",
+        "__iand__",
+        "__ior__",
+        "__ixor__",
+        "__ilshift__",
+        "__irshift__",
+    ),
     "a tensor that is not traced takes no traced values",
-    "make it of a traced one, w = torch.ones_like(x), or a new one: w = w + x for w += x")
+    "make it of a traced one, w = torch.ones_like(x), or a new one: w = w + x for w += x",
+)
 """What torch calls when a tensor would change that is not traced."""
 
 BY_NAME: Mapping[str, Refusal] = {name: refusal for refusal in REFUSED for name in refusal.names}

@@ -23,7 +23,8 @@ class Example:
     """Arguments of a function.
 
     A string is an array: its dims, with a kind before them unless it holds any floats:
-    ``"M N"``, ``"positive: M N"`` (greater than 0), ``"unit: M"`` (between -1 and 1),
+    ``"M N"``, ``"positive: M N"`` (greater than 0), ``"from 1: M N"`` (1 and more), ``"unit: M"``
+    (between -1 and 1), ``"nan: M N"`` (some of them NaN),
     ``"bool: M N"``, ``"int: M"``, ``"positive int: M"``. A tuple of strings is a sequence of
     arrays. Other arguments are given as they are.
     """

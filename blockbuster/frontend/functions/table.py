@@ -14,6 +14,7 @@ from blockbuster.frontend.functions import (
     creation,
     exceptional,
     filled,
+    hyperbolic,
     joins,
     normalizations,
     operators,
@@ -50,8 +51,8 @@ from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
-    operators, pointwise, exceptional, reductions, normalizations, products, shapes, joins,
-    pads, arrangements, searches, orders, ranks, choices, filled, creation,
+    operators, pointwise, hyperbolic, exceptional, reductions, normalizations, products, shapes,
+    joins, pads, arrangements, searches, orders, ranks, choices, filled, creation,
     overwriting, sliding,
 )  # fmt: skip
 

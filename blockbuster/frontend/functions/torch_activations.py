@@ -6,7 +6,9 @@ import functools
 import math
 from typing import Any
 
-from blockbuster.frontend.by_hand import tanh_of_softplus
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.by_hand import LINEAR, tanh_of_softplus
+from blockbuster.frontend.dtype_names import dtype_name
 from blockbuster.frontend.functions.joins import chunk
 from blockbuster.frontend.functions.normalizations import log_softmax, softmax
 from blockbuster.frontend.functions.pointwise import (
@@ -27,6 +29,7 @@ from blockbuster.frontend.functions.shapes import is_unit
 from blockbuster.frontend.functions.torch_dtypes import to
 from blockbuster.frontend.source import trace_error
 
+_NARROW = ("float16", "bfloat16", "float32")
 _CUBED = 0.044715  # of Hendrycks and Gimpel's approximation
 
 
@@ -41,9 +44,15 @@ def torch_gelu(input: Array, approximate: str = "none") -> Array:
 
 
 def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Array:
-    """log(1 + exp(beta x)) / beta, and x itself where beta x is above ``threshold``."""
+    """log(1 + exp(beta x)) / beta, and x itself where beta x is above ``threshold``.
+
+    From ``LINEAR`` on, what is added to x is less than half of the last place of float32.
+    """
     x = input if beta == 1 else input * beta
     soft = maximum(x, 0.0) + log1p(exp(-abs(x)))
+    is_narrow = isinstance(input, TracedArray) and dtype_name(input) in _NARROW
+    if is_narrow and beta == 1 and threshold >= LINEAR:
+        return soft
     return where(x > threshold, input, soft if beta == 1 else soft / beta)
 
 

@@ -127,6 +127,11 @@ def logit(input: Array, eps: float | None = None) -> Array:
     return log(x / (1.0 - x))
 
 
+def torch_heaviside(input: Array, values: Array) -> Array:
+    """0 for numbers below 0 and for NaN, 1 for numbers above 0, and ``values`` where x is 0."""
+    return where(input == 0, values, where(input > 0, 1, 0))
+
+
 def positive(input: Array) -> Array:
     """``x`` itself."""
     return input
@@ -234,6 +239,7 @@ ROWS = (
     with_method(masked_fill, "masked_fill"), torch_row(where_of, "Tensor.where"),
     with_method(add, "add"), with_method(sub, "sub", "subtract"), with_method(rsub, "rsub"),
     with_method(div, "div", "divide", "true_divide"), with_method(frac, "frac"),
+    with_method(torch_heaviside, "heaviside"),
     torch_row(xlogy, "xlogy", "Tensor.xlogy", "special.xlogy"), with_method(logit, "logit"),
     with_method(positive, "positive"), with_method(torch_sign, "sign", "sgn"),
     with_method(addcmul, "addcmul"), with_method(addcdiv, "addcdiv"), with_method(lerp, "lerp"),
