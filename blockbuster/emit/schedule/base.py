@@ -18,6 +18,7 @@ from blockbuster.emit.schedule.site import (
     Applied,
     Site,
     all_nests,
+    in_bodies,
     loop_at,
     loops_of,
     nest_at,
@@ -95,9 +96,7 @@ class Move(ABC):
         reason = self.why_not(scheduled, site, **args)
         return reason, None if reason else self.rewritten(scheduled, site, **args)
 
-    def tried(
-        self, scheduled: Scheduled, site: Site, **args: Any
-    ) -> tuple[str, Scheduled | None]:
+    def tried(self, scheduled: Scheduled, site: Site, **args: Any) -> tuple[str, Scheduled | None]:
         """Why it cannot be applied there, or "" and ``scheduled`` after it.
 
         Loads and invariant operators move out of loops, and repeats are merged, after every move.
@@ -198,6 +197,27 @@ class NestMove(Move):
     @abstractmethod
     def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
         """Why it cannot be applied to this nest with these arguments, or ""."""
+
+
+class BodyMove(Move):
+    """A move of a statement: ``not_in`` says why not, by the nest's body and the units alone."""
+
+    takes: ClassVar[str] = STATEMENT
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        return self._sites_in(scheduled.draft)
+
+    @in_bodies
+    def _sites_in(self, program: TileProgram) -> Iterator[Site]:
+        sites = (site for site, _ in statements_of(program))
+        return (site for site in sites if not self.not_in(program, site, **self.least))
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        return self.not_in(scheduled.draft, site, **args)
+
+    @abstractmethod
+    def not_in(self, program: TileProgram, site: Site, **args: Any) -> str:
+        """Why it cannot be applied there, or "". Reads no arrays and blocks of ``program``."""
 
 
 class CutMove(NestMove):

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 from blockbuster.emit.closing.lead_first import lead_first
@@ -42,6 +43,7 @@ from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nests_at
 from blockbuster.emit.tile.dataflow import expanded, folded, fresh_names
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, exp2, finite
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call, substitute
@@ -152,7 +154,12 @@ def _lanes(tile: Tile) -> frozenset[str]:
 
 def is_factorable(nest: Nest) -> bool:
     """True if ``nest`` makes some power of which one value serves a row."""
-    lets = lets_of(nest.body)
+    return _is_factorable(Same(nest.body))
+
+
+@lru_cache(maxsize=KEPT)
+def _is_factorable(body: Same[Body]) -> bool:
+    lets = lets_of(body.one)
     return any(
         is_by_row(power, let.target)
         for let in lets.values()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
@@ -98,6 +98,28 @@ def of_body(reason: Callable[..., str]) -> Callable[..., str]:
     return asked
 
 
+SitesIn: TypeAlias = "Callable[[Any, TileProgram], Iterator[Site]]"
+"""The sites of a move in a program."""
+
+
+def in_bodies(sites_in: SitesIn) -> SitesIn:
+    """``sites_in``, remembered by each nest's body: it may read no more than ``of_body`` says."""
+
+    @lru_cache(maxsize=KEPT)
+    def known(
+        move: type, body: Same[Body], grid: tuple[Dim, ...], units: tuple[Dim, ...]
+    ) -> tuple[Site, ...]:
+        return tuple(sites_in(move(), TileProgram((), (), (), (Nest(body.one, grid),), units)))
+
+    @wraps(sites_in)
+    def asked(move: Any, program: TileProgram) -> Iterator[Site]:
+        for at, nest in enumerate(program.nests, start=1):
+            for site in known(type(move), Same(nest.body), nest.grid, program.units):
+                yield changed(site, nest=at)
+
+    return asked
+
+
 def all_nests(program: TileProgram) -> tuple[Site, ...]:
     """All nests at once, and then each by itself."""
     return (EVERYWHERE, *map(Site, range(1, len(program.nests) + 1)))
@@ -147,6 +169,6 @@ def statements_of(program: TileProgram) -> Iterator[tuple[Site, Stmt]]:
 def statement_at(program: TileProgram, site: Site) -> Stmt | None:
     """The statement of a place, if there is one."""
     nest = nest_at(program, site)
-    if nest is None or site != Site(site.nest, statement=max(site.statement, 1)):
+    if nest is None or site.loop or site.number != 1 or site.statement < 1:
         return None
     return next(islice(statements(nest.body), site.statement - 1, None), None)

@@ -150,13 +150,15 @@ def with_parts(whole: Part, **parts: Any) -> Part:
     Most passes change few statements: copies of the others would cost most of their time. A tuple
     of the same objects is left as it is, too.
     """
-    other = {n: part for n, part in parts.items() if not _is_same(getattr(whole, n), part)}
+    other = dict[str, Any]()
+    for name, part in parts.items():
+        old = getattr(whole, name)
+        if old is not part and not _is_same(old, part):
+            other[name] = part
     return changed(whole, **other) if other else whole
 
 
 def _is_same(old: Any, new: Any) -> bool:
-    if old is new:
-        return True
     tuples = isinstance(old, tuple) and isinstance(new, tuple)
     return tuples and len(old) == len(new) and all(map(is_, old, new))
 
@@ -257,9 +259,7 @@ def mapped(body: tuple[Stmt, ...], change: Callable[[Stmt], Stmt]) -> tuple[Stmt
     return same_or(body, tuple(out))
 
 
-def expanded(
-    body: tuple[Stmt, ...], change: Callable[[Stmt], Iterable[Stmt]]
-) -> tuple[Stmt, ...]:
+def expanded(body: tuple[Stmt, ...], change: Callable[[Stmt], Iterable[Stmt]]) -> tuple[Stmt, ...]:
     """``body`` with the statements ``change(statement)`` in the place of each, none or several.
 
     Loops as in ``mapped``: changed before the statements in their bodies.
@@ -280,7 +280,7 @@ def replaced_by(body: tuple[Stmt, ...], loop: For, made: Iterable[Stmt]) -> tupl
 
 def same_or(body: tuple[Stmt, ...], made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """``made``, or ``body`` if both hold the same objects."""
-    return body if _is_same(body, made) else made
+    return body if body is made or _is_same(body, made) else made
 
 
 def workspaces_in_order(program: TileProgram) -> TileProgram:

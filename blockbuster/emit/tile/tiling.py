@@ -30,15 +30,15 @@ class Tiling:
 
     def lanes(self, tile: Tile) -> tuple[Dim, ...]:
         """The axes along which ``tile`` has lanes."""
-        return _beside(tile.axes, self.units) if self.units else tile.axes
+        return blocked(tile.axes, self.units)
 
     def block(self, dim: Dim) -> int:
         """How many elements a block of ``dim`` has."""
-        return 1 if self.is_unit(dim) else self.blocks[dim]
+        return 1 if self.units and size_class(dim) in self.units else self.blocks[dim]
 
     def elements(self, tile: Tile) -> int:
         """How many elements ``tile`` has in all its lanes."""
-        return prod([self.blocks[dim] for dim in self.lanes(tile)])
+        return prod(map(self.blocks.__getitem__, blocked(tile.axes, self.units)))
 
     def ragged(self, dim: Dim) -> bool:
         """True if a block of ``dim`` may hold lanes past its end: accesses need masks."""
@@ -46,7 +46,7 @@ class Tiling:
 
 
 @lru_cache(maxsize=4096)  # asked of the same few axes all the time
-def _beside(axes: tuple[Dim, ...], units: tuple[Dim, ...]) -> tuple[Dim, ...]:
+def blocked(axes: tuple[Dim, ...], units: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """The axes of whose dims a block has more than one element."""
     return tuple(dim for dim in axes if size_class(dim) not in units)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from blockbuster.emit.tile.program import Let, TileProgram, statements
+from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.tiling import Tiling
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.priors import PRIORS
 
@@ -23,8 +23,7 @@ def split_tiles(program: TileProgram, sizes: Mapping[Dim, int], processors: int)
     measured. ``sizes``: by size class.
     """
     tiling = Tiling({}, program.units)
-    lets = (s for nest in program.nests for s in statements(nest.body) if isinstance(s, Let))
-    dots = [let for let in lets if is_matrix_dot(let, tiling)]
+    dots = [dot for nest in program.nests for dot in matrix_dots(nest.body, tiling)]
     if len(dots) != 1 or not dots[0].split:
         return {}
     (dot,) = dots

@@ -19,6 +19,7 @@ from math import inf
 
 from blockbuster.costs import known_time
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.each_nest import Same
 from blockbuster.emit.tile.layouts import WARP
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.types import Dim
@@ -84,6 +85,14 @@ class _Search:
         self.arranged = Arrangements(bare, self.roles)
         self.texts: dict[tuple[str, tuple[KernelSetting, ...], bool], str] = {}
         self.found: dict[str, Variation | None] = {}
+        self._usual: dict[Same[Scheduled], tuple[KernelSetting, ...]] = {}
+
+    def usual(self, made: Scheduled) -> tuple[KernelSetting, ...]:
+        """The default setting of each kernel."""
+        key = Same(made)
+        if key not in self._usual:
+            self._usual[key] = usual(made)
+        return self._usual[key]
 
     def ranked(self) -> tuple[Variation, ...]:
         """All that fit, the cheapest first; of equals, the one that was found first."""
@@ -235,7 +244,7 @@ class _Search:
         if made is None:
             return None
         at, settings = lines[-1].site.nest - 1, list(here.settings)
-        settings[at] = KernelSetting(usual(made)[at].warps, stages)
+        settings[at] = KernelSetting(self.usual(made)[at].warps, stages)
         self.most += 1
         return self._costed(near, tuple(settings))
 
@@ -265,7 +274,7 @@ class _Search:
         made = self.arranged.at(arrangement)
         if made is None:
             return None
-        known = usual(made)
+        known = self.usual(made)
         settings = settings if settings and len(settings) == len(known) else known
         settings = with_stages(known, settings) if in_groups else settings
         key = made.schedule, settings, in_groups
