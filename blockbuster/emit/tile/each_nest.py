@@ -119,7 +119,7 @@ def _pass(
         taken: frozenset[str],
         inputs: Same[Inputs],
     ) -> tuple[Nest, frozenset[str]]:
-        given = _Names(taken)
+        given = Names(taken)
         nest = one(_bare(body.one, reads, fields), known, given)
         other = nest.body if nest.body is body.one else first_alike(nest.body, inputs.one)
         return with_parts(nest, body=other), frozenset(given.given)
@@ -127,8 +127,7 @@ def _pass(
     @wraps(said)
     def every(program: TileProgram) -> TileProgram:
         known, inputs, nests = around_nests(program), Same(program.inputs), list[Nest]()
-        bodies = (Same(nest.body) for nest in program.nests) if names else ()
-        taken = frozenset[str]().union(*map(_names, bodies))
+        taken = names_of(program) if names else frozenset[str]()
         for nest in program.nests:
             fields = tuple(map(partial(getattr, nest), reads))
             after, new = made(Same(nest.body), fields, known, taken, inputs)
@@ -141,8 +140,8 @@ def _pass(
     return every
 
 
-class _Names(Iterator[str]):
-    """Names beside those that are taken; ``given``: those that were asked for."""
+class Names(Iterator[str]):
+    """Names of tiles beside those that are taken; ``given``: those that were asked for."""
 
     def __init__(self, taken: frozenset[str]) -> None:
         self._free, self.given = names_beside(taken), list[str]()
@@ -155,6 +154,11 @@ class _Names(Iterator[str]):
 def _bare(body: Body, reads: tuple[str, ...], fields: tuple[Any, ...]) -> Nest:
     """A nest with this body, and of other fields only those that are read."""
     return Nest(body, **dict(zip(reads, fields, strict=True)))
+
+
+def names_of(program: TileProgram) -> frozenset[str]:
+    """The names of the tiles that a program makes."""
+    return frozenset[str]().union(*(_names(Same(nest.body)) for nest in program.nests))
 
 
 @lru_cache(maxsize=4 * KEPT)

@@ -24,12 +24,11 @@ from blockbuster.emit.tile.layouts import WARP
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost
+from blockbuster.selection.decisions.default_schedule import begun_of
 from blockbuster.selection.decisions.default_tiles import widest_computed
 from blockbuster.selection.decisions.grouped_grid import grouped
-from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
-from blockbuster.selection.decisions.taps_written_out import taps_written_out
 from blockbuster.selection.decisions.usual_settings import KernelSetting, with_settings
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Near, Way
 from blockbuster.selection.nearby.fitting import fitting
@@ -52,7 +51,7 @@ def variations(
     then these are all. None wants more registers or shared memory than a program can have; there
     are none if none that was looked at fits, or the machine lacks a rate that the program needs.
     """
-    bare = taps_written_out(rows_joined(replace(scheduled, draft=scheduled.start, moves=()), {}))
+    bare = begun_of(scheduled.start, scheduled.known, scheduled.target)
     search = _Search(bare, in_chunks)
     starts = search.starts()
     if min((one.microseconds for one in starts), default=0.0) > PRIORS.hopeless_factor * other:
