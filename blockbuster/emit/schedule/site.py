@@ -7,7 +7,7 @@ its seventh statement, loops included, in program order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from itertools import islice
@@ -135,21 +135,27 @@ def nests_at(program: TileProgram, site: Site) -> tuple[int, ...]:
 def loops_of(program: TileProgram) -> Iterator[tuple[Site, For]]:
     """Every loop of ``program`` with its place."""
     for at, nest in enumerate(program.nests, start=1):
-        seen: dict[Dim, int] = {}
-        for stmt in statements(nest.body):
-            if isinstance(stmt, For):
-                seen[stmt.dim] = seen.get(stmt.dim, 0) + 1
-                yield Site(at, stmt.dim, seen[stmt.dim]), stmt
+        for (dim, number), loop in _loops_in(Same(nest.body)).items():
+            yield Site(at, dim, number), loop
+
+
+@lru_cache(maxsize=KEPT)
+def _loops_in(body: Same[Body]) -> Mapping[tuple[Dim, int], For]:
+    """The loops of a body, by their dims and their numbers among those of a dim, in order."""
+    found, seen = dict[tuple[Dim, int], For](), dict[Dim, int]()
+    for stmt in statements(body.one):
+        if isinstance(stmt, For):
+            seen[stmt.dim] = seen.get(stmt.dim, 0) + 1
+            found[stmt.dim, seen[stmt.dim]] = stmt
+    return found
 
 
 def loop_at(program: TileProgram, site: Site) -> For | None:
     """The loop of a place, if there is one."""
     nest = nest_at(program, site)
-    if nest is None or site.statement or site.number < 1:
+    if nest is None or site.statement:
         return None
-    inside = (stmt for stmt in statements(nest.body) if isinstance(stmt, For))
-    loops = (loop for loop in inside if loop.dim == site.loop)
-    return next(islice(loops, site.number - 1, None), None)
+    return _loops_in(Same(nest.body)).get((site.loop, site.number))
 
 
 def known_loop(program: TileProgram, site: Site) -> For:

@@ -164,7 +164,7 @@ class Layouts:
 
     def lanes(self, *dims: Dim) -> int:
         """The lanes of a tile over ``dims``."""
-        return prod(self.tiling.block(dim) for dim in dims)
+        return prod(map(self.tiling.block, dims))
 
     def grouped(self, dot: Let) -> bool:
         """True if four warps multiply together, with operands in shared memory."""

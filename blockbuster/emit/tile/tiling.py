@@ -58,12 +58,14 @@ def tiling_of(program: TileProgram, nest: Nest) -> Tiling:
 
 def tiling_in(nest: Nest, units: tuple[Dim, ...]) -> Tiling:
     """The same, of a program with these ``units``."""
-    return Tiling(
-        {block.dim: block.lanes for block in nest.blocks},
-        units,
-        tuple(block.dim for block in nest.blocks if block.whole),
-        tuple(block.dim for block in nest.blocks if block.ragged),
-    )
+    blocks, whole, ragged = dict[Dim, int](), list[Dim](), list[Dim]()
+    for block in nest.blocks:
+        blocks[block.dim] = block.lanes
+        if block.whole:
+            whole.append(block.dim)
+        if block.ragged:
+            ragged.append(block.dim)
+    return Tiling(blocks, units, tuple(whole), tuple(ragged))
 
 
 def fitted(
