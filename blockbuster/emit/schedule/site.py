@@ -107,14 +107,15 @@ def in_bodies(sites_in: SitesIn) -> SitesIn:
 
     @lru_cache(maxsize=KEPT)
     def known(
-        move: type, body: Same[Body], grid: tuple[Dim, ...], units: tuple[Dim, ...]
+        kind: Callable[[], Any], body: Same[Body], grid: tuple[Dim, ...], units: tuple[Dim, ...]
     ) -> tuple[Site, ...]:
-        return tuple(sites_in(move(), TileProgram((), (), (), (Nest(body.one, grid),), units)))
+        return tuple(sites_in(kind(), TileProgram((), (), (), (Nest(body.one, grid),), units)))
 
     @wraps(sites_in)
     def asked(move: Any, program: TileProgram) -> Iterator[Site]:
+        kind: Callable[[], Any] = type(move)
         for at, nest in enumerate(program.nests, start=1):
-            for site in known(type(move), Same(nest.body), nest.grid, program.units):
+            for site in known(kind, Same(nest.body), nest.grid, program.units):
                 yield changed(site, nest=at)
 
     return asked
