@@ -54,9 +54,6 @@ from blockbuster.selection.priors import PRIORS
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD = Split(), Spread()
 
-REMEMBERED = 64
-"""Programs whose first moves are remembered: those of a part, and of the parts before it."""
-
 
 def default_schedule(
     program: TileProgram,
@@ -87,7 +84,7 @@ def begun_of(program: TileProgram, sizes: Mapping[Dim, int], device: Target) -> 
     return _begun(Same(program), tuple(sizes.items()), Same(device))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=64)  # programs of a few parts
 def _begun(
     program: Same[TileProgram], sizes: tuple[tuple[Dim, int], ...], device: Same[Target]
 ) -> Scheduled:
@@ -116,7 +113,7 @@ def completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Schedul
     return _completed(scheduled, chunks) if chunks is not None else _as_usual(Same(scheduled))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=64)  # programs of a few parts
 def _as_usual(scheduled: Same[Scheduled]) -> Scheduled:
     return _completed(scheduled.one, None)
 
@@ -135,7 +132,7 @@ def divided(
     return _divided(scheduled, tiles, of_dots, own) if asked else _by_default(Same(scheduled))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=64)  # programs of a few parts
 def _by_default(scheduled: Same[Scheduled]) -> Scheduled:
     return _divided(scheduled.one, {}, {}, {})
 
