@@ -193,8 +193,9 @@ def pieces(view: View, tile: Tile, extents: Extents, size: int, *, columns: bool
         if whole is None:
             continue  # one entry
         runs = [] if buffer_axis.per_block else [r for r in runs_along(axis) if r.dim in tile.axes]
-        lanes = prod(_lanes_along(run, extents) for run in runs)
+        lanes: float = 1
         for run in runs:
+            lanes *= _lanes_along(run, extents)
             strides.setdefault(run.dim, stride)
         if stride <= max(size, region):
             region += (lanes - 1) * stride

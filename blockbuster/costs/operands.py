@@ -13,12 +13,12 @@ from math import prod
 
 from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, PARTIAL
 from blockbuster.emit.tile.layouts import COLUMNS, GROUP, GROUP_ROWS, HOPPER, ROWS, Layouts
-from blockbuster.emit.tile.program import Let, statements
+from blockbuster.emit.tile.program import Let
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.uneven_rows import rows_along
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.ir.dtypes import FLOAT8
 
 DEPTH = 16
@@ -156,8 +156,7 @@ def _waits_of_banks(stmt: Let, layouts: Layouts, columns: int) -> int:
 def crowding(layouts: Layouts) -> int:
     """How many warps compute the same rows of dots, because all warps lie along few rows."""
     found = 1
-    for stmt in statements(layouts.nest.body):
-        if isinstance(stmt, Let) and is_matrix_dot(stmt, layouts.tiling):
-            rows = layouts.lanes(layouts.tiling.lanes(stmt.target)[0])
-            found = max(found, ROWS * layouts.warps(stmt)[0] // rows)
+    for dot in matrix_dots(layouts.nest.body, layouts.tiling):
+        rows = layouts.lanes(layouts.tiling.lanes(dot.target)[0])
+        found = max(found, ROWS * layouts.warps(dot)[0] // rows)
     return found

@@ -258,7 +258,10 @@ class Counting:
 
     def lanes(self, *tiles: Tile) -> int:
         """Lanes of a tile over the axes of all these."""
-        return prod(self.tiling.block(d) for d in dict.fromkeys(d for t in tiles for d in t.axes))
+        if len(tiles) == 1:
+            return self.tiling.elements(tiles[0])
+        dims = dict.fromkeys([dim for tile in tiles for dim in tile.axes])
+        return prod(map(self.tiling.block, dims))
 
     def _moved(self, stmt: Load | Issue | Store, loops: Loops, sums: Counts) -> None:
         tile, buffer, view = accessed(stmt), stmt.view.buffer, lines.in_rows(stmt.view)

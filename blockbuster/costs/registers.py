@@ -9,9 +9,8 @@ quarter of the assembler's number. It only serves to tell how many programs run 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import prod
 
 from blockbuster.costs.operands import LANES
 from blockbuster.emit.tile.dataflow import accessed, defined, folded, operands
@@ -26,16 +25,19 @@ from blockbuster.emit.tile.program import (
     Issue,
     Let,
     Load,
+    Nest,
     Stmt,
     Store,
     Tile,
     statements,
 )
 from blockbuster.emit.tile.shared_memory import tile_bytes
-from blockbuster.emit.tile.tiling import Tiling
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.tiling import Tiling, blocked
+from blockbuster.emit.tile.typed import takes_matrix_units
+from blockbuster.emit.tile.uses import Uses, matrix_dots
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.ops import Cast, Pointwise
+from blockbuster.ir.types import Dim
 
 ALWAYS, WITH_DOTS = 16, 10
 """Registers for indices and loops, and more of them where there are dots."""
@@ -87,7 +89,7 @@ def registers(layouts: Layouts) -> tuple[int, int]:
     """
     nest, tiling = layouts.nest, layouts.held
     threads = nest.warps * LANES
-    dots = [s for s in statements(nest.body) if isinstance(s, Let) and is_matrix_dot(s, tiling)]
+    dots = matrix_dots(nest.body, tiling)
     inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
     totals = sum(_words(tile, tiling) for tile in inits) / threads
     others = max(0.0, _peak(layouts) / threads - totals)
@@ -117,7 +119,7 @@ def _places(body: tuple[Stmt, ...], tiling: Tiling, threads: int) -> float:
     return own + max(inner, default=0.0)
 
 
-def _fragments(dots: list[Let], layouts: Layouts) -> float:
+def _fragments(dots: Sequence[Let], layouts: Layouts) -> float:
     """Words of operands to a thread, of dots that warps multiply by themselves."""
     found = 0.0
     for dot in dots:
@@ -142,30 +144,33 @@ def _peak(layouts: Layouts) -> float:
     for partial sums of float8, which have registers of their own. A block of rows and columns alone
     that one statement reads, such as an outer product, is made there element by element.
     """
-    nest, tiling, uses = layouts.nest, layouts.held, layouts.uses
-    live = _lives(Same(nest.body))
+    tiling, live = layouts.held, _lives(Same(layouts.nest.body), layouts.held.units)
+    words = [0.0 if free else _words(tile, tiling) for tile, free in live.tiles]
+    held = live.held(words)
+    for at, numbers in _copied(layouts, live):
+        held[at] += COPIES * sum(map(words.__getitem__, numbers))
+    return max(held, default=0.0)
+
+
+def _without_registers(nest: Nest, units: tuple[Dim, ...], live: _Lives) -> set[Tile]:
+    """Tiles that take no registers: see ``_peak``."""
+    uses = Uses(nest, Tiling({}, units))
     awaits = (s.target for s in statements(nest.body) if isinstance(s, Await))
     none = {tile for tile in awaits if uses.only_in_dots(tile)}
     lets = (s for s in statements(nest.body) if isinstance(s, Let) and s.into)
     none.update(let.target for let in lets if not in_float8(let))
     none.update(s.onto for s in statements(nest.body) if isinstance(s, Fold) and s.onto)
     none.update(_element_by_element(live))
-    words = {tile: 0.0 if tile in none else _words(tile, tiling) for tile in live.made}
-    more = {at: COPIES * sum(words[t] for t in tiles) for at, tiles in _copied(layouts, live)}
-    held = enumerate(live.held(words))
-    return max((count + more.get(at, 0.0) for at, count in held), default=0.0)
+    return none
 
 
-def _copied(layouts: Layouts, live: _Lives) -> Iterator[tuple[int, list[Tile]]]:
+def _copied(layouts: Layouts, live: _Lives) -> Iterator[tuple[int, list[int]]]:
     """The operands that a statement takes in another layout, and that live on in their own."""
-    known, tiling = layouts.known, layouts.held
-    for at, (stmt, _) in enumerate(live.order):
-        if not isinstance(stmt, Let) or is_matrix_dot(stmt, tiling) or stmt.target not in known:
-            continue
-        to = known[stmt.target]
-        more = [tile for tile in dict.fromkeys(stmt.args) if tile in known and live.last[tile] > at]
-        wide = [(tile, tiling.lanes(tile)) for tile in more if len(tiling.lanes(tile)) > 1]
-        yield at, [tile for tile, lanes in wide if known[tile].crosses(to, lanes)]
+    known, lanes = layouts.known, layouts.held.lanes
+    for at, target, args in live.wide:
+        if to := known.get(target):
+            held = ((number, known.get(tile), tile) for number, tile in args)
+            yield at, [n for n, own, tile in held if own and own.crosses(to, lanes(tile))]
 
 
 def _element_by_element(live: _Lives) -> Iterator[Tile]:
@@ -187,18 +192,22 @@ def _is_elementwise(stmt: Stmt) -> bool:
 
 
 def _words(tile: Tile, tiling: Tiling) -> float:
-    return WORDS.get(tile.dtype, 1.0) * prod(tiling.block(dim) for dim in tile.axes)
+    return WORDS.get(tile.dtype, 1.0) * tiling.elements(tile)
 
 
 @lru_cache(maxsize=KEPT)
-def _lives(body: Same[Body]) -> _Lives:
-    return _Lives(body.one)
+def _lives(body: Same[Body], units: tuple[Dim, ...]) -> _Lives:
+    return _Lives(body.one, units)
 
 
 class _Lives:
-    """From which statement up to which the tiles of a body live, in the order of its text."""
+    """From which statement up to which the tiles of a body live, in the order of its text.
 
-    def __init__(self, body: Body) -> None:
+    ``tiles``: each with whether it takes no registers; they have numbers from 0. ``wide``: the
+    statements, but for matrix dots, that read blocks which live on.
+    """
+
+    def __init__(self, body: Body, units: tuple[Dim, ...]) -> None:
         self.order: list[tuple[Stmt, tuple[int, ...]]] = []
         self.ends: dict[int, int] = {}
         self._number(body, ())
@@ -210,6 +219,11 @@ class _Lives:
             made = defined(stmt)
             if made is not None:
                 self.made[made] = self.last[made] = at
+        none = _without_registers(Nest(body), units, self)
+        self.tiles = [(tile, tile in none) for tile in self.made]
+        self._numbers = {tile: number for number, tile in enumerate(self.made)}
+        self._steps = list(self._living())
+        self.wide = list(self._wide(units))
 
     def _number(self, body: tuple[Stmt, ...], loops: tuple[int, ...]) -> None:
         for stmt in body:
@@ -223,17 +237,36 @@ class _Lives:
         outside = [loop for loop in loops if loop > self.made.get(tile, at)]
         self.last[tile] = max(self.last.get(tile, 0), self.ends[outside[0]] if outside else at)
 
-    def held(self, words: Mapping[Tile, float]) -> Iterator[float]:
-        """The words of the tiles that are held at each statement; ``words``: of each tile."""
+    def _living(self) -> Iterator[tuple[list[int], list[int], list[int]]]:
+        """The tiles that begin to live at each statement, those whose registers it takes, and those
+        that live no longer.
+        """
         begin, end = defaultdict[int, list[Tile]](list), defaultdict[int, list[Tile]](list)
         for tile, first in self.made.items():
             begin[first].append(tile)
             end[self.last[tile]].append(tile)
-        living = 0.0  # words are multiples of a power of two: sums have no rounding errors
         for at, (stmt, _) in enumerate(self.order):
             made = defined(stmt)
             axes = set(made.axes) if made else None
-            living += sum(words[tile] for tile in begin[at])
-            reused = (t for t in end[at] if self.made[t] < at and t != made and {*t.axes} == axes)
-            yield living - sum(words[tile] for tile in reused)
-            living -= sum(words[tile] for tile in end[at])
+            taken = [t for t in end[at] if self.made[t] < at and t != made and {*t.axes} == axes]
+            begins, takes, ends = (
+                [self._numbers[tile] for tile in tiles] for tiles in (begin[at], taken, end[at])
+            )
+            yield begins, takes, ends
+
+    def _wide(self, units: tuple[Dim, ...]) -> Iterator[tuple[int, Tile, list[tuple[int, Tile]]]]:
+        for at, (stmt, _) in enumerate(self.order):
+            if isinstance(stmt, Let) and not takes_matrix_units(stmt, units):
+                more = [tile for tile in dict.fromkeys(stmt.args) if self.last[tile] > at]
+                wide = [tile for tile in more if len(blocked(tile.axes, units)) > 1]
+                if wide:
+                    yield at, stmt.target, [(self._numbers[tile], tile) for tile in wide]
+
+    def held(self, words: Sequence[float]) -> list[float]:
+        """The words of the tiles that are held at each statement; ``words``: of each tile."""
+        living, found = 0.0, list[float]()  # multiples of a power of two: no rounding errors
+        for begins, takes, ends in self._steps:
+            living += sum(map(words.__getitem__, begins))
+            found.append(living - sum(map(words.__getitem__, takes)))
+            living -= sum(map(words.__getitem__, ends))
+        return found

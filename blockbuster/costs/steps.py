@@ -54,7 +54,7 @@ def _mean(parts: Sequence[float], exponent: float) -> float:
     longest = max(parts, default=0.0)
     if not longest or math.isinf(exponent):
         return longest
-    total = sum((part / longest) ** exponent for part in parts)
+    total = sum([(part / longest) ** exponent for part in parts])
     return float(longest * total ** (1 / exponent))
 
 
@@ -94,7 +94,7 @@ class Rates:
 
     def total(self, name: str) -> float:
         """Seconds in which a resource works, all processors being busy."""
-        each = sum(step.runs * step.resources.get(name, 0.0) for step in self._usual)
+        each = sum([step.runs * step.resources.get(name, 0.0) for step in self._usual])
         return each * self.work.programs / self.machine.processors
 
     @cached_property

@@ -297,7 +297,7 @@ def _unique(nest: Nest, extents: Extents, found: tuple[Phase, ...]) -> dict[str,
     views = dict.fromkeys(stmt.view for stmt in accesses)
     touched: dict[str, int] = defaultdict(int)
     for view in views:
-        touched[view.buffer.name] += prod(_entries(a, view, extents) for a in view.runs)
+        touched[view.buffer.name] += prod([_entries(dim, view, extents) for dim in view.runs])
     moved = _by_array(phase.loaded for phase in found)
     for name, count in _by_array(phase.stored for phase in found).items():
         moved[name] = moved.get(name, 0) + count
@@ -309,21 +309,20 @@ def _unique(nest: Nest, extents: Extents, found: tuple[Phase, ...]) -> dict[str,
 
 def _entries(dim: Dim, view: View, extents: Extents) -> int:
     """How many entries along ``dim`` an access has: elements, or blocks."""
-    per_block = any(
-        axis == dim and entry.per_block
-        for axis, entry in zip(view.dims, view.buffer.axes, strict=True)
-    )
-    return extents.trips(dim) if per_block else extents.size(dim)
+    for axis, entry in zip(view.dims, view.buffer.axes, strict=True):
+        if entry.per_block and axis == dim:
+            return extents.trips(dim)
+    return extents.size(dim)
 
 
 def entries(view: View, extents: Extents) -> int:
     """The entries of the whole array that is looked at: elements, or one for each block."""
-    return prod(
-        1 if (dim := array_dim(axis)) is None
-        else extents.trips(dim) if entry.per_block
-        else extents.size(dim)
-        for axis, entry in zip(view.dims, view.buffer.axes, strict=True)
-    )  # fmt: skip
+    found = 1
+    for axis, entry in zip(view.dims, view.buffer.axes, strict=True):
+        dim = array_dim(axis)
+        if dim is not None:
+            found *= extents.trips(dim) if entry.per_block else extents.size(dim)
+    return found
 
 
 def _by_array(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:

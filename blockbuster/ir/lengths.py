@@ -32,7 +32,7 @@ class Length(Polynomial[Symbol, Fraction]):
             return made
         return Length.of((_cancelled(symbols), share) for symbols, share in made.terms)
 
-    @property
+    @cached_property
     def constant(self) -> int | None:
         """The number this length always is; None if it depends on a size."""
         if not self.terms:
@@ -89,9 +89,9 @@ class Length(Polynomial[Symbol, Fraction]):
 
     def value(self, sizes: Mapping[Dim, int]) -> int:
         """The number for these sizes (by size class). Raises ValueError if it is not whole."""
+        if self.constant is not None:  # as most often, of steps and starts
+            return self.constant
         total, divisor = self.total(sizes)
-        if divisor == 1:
-            return total
         if total % divisor:
             number = f"{self} is {Fraction(total, divisor)} for {self._given(sizes)}"
             raise ValueError(f"{number}: no whole number")

@@ -149,7 +149,7 @@ def test_values_that_a_sum_reads_first_are_held():
     (nest,) = program.nests
     lets = [stmt for stmt in statements(nest.body) if isinstance(stmt, Let)]
     summed = {tile for let in lets if isinstance(let.op, Functional) for tile in let.args}
-    passing = set(_element_by_element(_lives(Same(nest.body))))
+    passing = set(_element_by_element(_lives(Same(nest.body), program.units)))
 
     assert summed
     assert passing

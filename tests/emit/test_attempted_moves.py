@@ -1,5 +1,6 @@
 """A move that is attempted says why not as ``why_not`` does, and rewrites once."""
 
+from dataclasses import replace
 from itertools import product
 from random import Random
 
@@ -8,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blockbuster.emit.schedule import fill, narrow, part
+from blockbuster.emit.schedule.base import BodyMove
 from blockbuster.emit.schedule.block import BlockDims, Cut
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import MOVES
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, loops_of
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, loops_of, statements_of
 from blockbuster.emit.tile.changed import changed
 from blockbuster.errors import EmitError
 from blockbuster.rules import fuse, safe
@@ -121,3 +123,15 @@ def test_a_reason_remembered_by_the_body_is_that_of_the_whole_program(random):
     for (reason, args), (site, loop) in product(BY_BODY, loops_of(draft)):
         if loop.span is None and loop.chunk is None:
             assert reason(draft, site, **args) == reason.__wrapped__(draft, site, **args)
+
+
+@settings(max_examples=settings().max_examples // 3)
+@given(RANDOMS)
+def test_sites_remembered_by_the_body_are_those_of_the_whole_program(random):
+    """Whatever other nests there are."""
+    start = start_of(random_graph(random), random)
+    nests = (*start.draft.nests, *start.draft.nests)
+    start = replace(start, draft=changed(start.draft, nests=nests))
+    for move in (one for one in MOVES if isinstance(one, BodyMove)):
+        sites = [s for s, _ in statements_of(start.draft) if not move.why_not(start, s)]
+        assert [*move.sites(start)] == sites

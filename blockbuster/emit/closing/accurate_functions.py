@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from blockbuster.emit.tile.dataflow import with_parts
 from blockbuster.emit.tile.each_nest import Around, each_nest
-from blockbuster.emit.tile.program import Nest, statements
+from blockbuster.emit.tile.program import Nest
 from blockbuster.emit.tile.tiling import tiling_in
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 
 APPROXIMATED = ("div", "sqrt", "exp")
 
@@ -33,6 +33,6 @@ def not_shown(fn: str, nest: Nest, around: Around) -> str:
     which has come through many, and a better one took 5 % of attention's time.
     """
     tiling = tiling_in(nest, around.units)
-    if fn == "exp" and any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body)):
+    if fn == "exp" and matrix_dots(nest.body, tiling):
         return "its argument has come through a dot, which rounds more"
     return ""

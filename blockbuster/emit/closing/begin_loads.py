@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from blockbuster.emit.tile.dataflow import same_or, stored, with_parts
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.each_nest import Around, each_body
-from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt, statements
+from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt
 from blockbuster.emit.tile.tiling import Tiling, tiling_in
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.ir.ops import MONOID_OF, Functional
 
 MOST = 64 << 10
@@ -38,7 +38,7 @@ REDUCTIONS = tuple(map(Functional, MONOID_OF))
 def begin_loads(nest: Nest, around: Around) -> Nest:
     """A nest with loads ahead of the reductions that they stand behind."""
     tiling = tiling_in(nest, around.units)
-    if any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body)):
+    if matrix_dots(nest.body, tiling):
         return nest
     if sum(_bytes(nest.body, tiling)) > MOST:
         return nest

@@ -16,7 +16,6 @@ not wait for each other. A schedule cannot change any of this.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from blockbuster.emit.closing.accumulate import accumulate
@@ -75,9 +74,9 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
     program = _first_alike(drop_unit_folds(program), before)
     if before and _says_the_same(program, before):
         return program
-    program, known = retyped(program, before), before.nests if before else ()
+    program, known = retyped(program, before), _bodies(before)
     nests = tuple(
-        nest if _is_known(nest, known) else with_parts(nest, body=_tidied_body(Same(nest.body)))
+        nest if id(nest.body) in known else with_parts(nest, body=_tidied_body(Same(nest.body)))
         for nest in program.nests
     )
     return _first_alike(with_parts(program, nests=nests), before)
@@ -87,13 +86,18 @@ def _first_alike(program: TileProgram, before: TileProgram | None) -> TileProgra
     """``program`` with bodies that are the same objects where programs before it had such, as
     those of ``before`` are.
     """
-    known = before.nests if before and before.inputs is program.inputs else ()
+    known = _bodies(before if before and before.inputs is program.inputs else None)
 
     def of(nest: Nest) -> Nest:
-        same = _is_known(nest, known)
+        same = id(nest.body) in known
         return nest if same else with_parts(nest, body=first_alike(nest.body, program.inputs))
 
     return with_parts(program, nests=tuple(map(of, program.nests)))
+
+
+def _bodies(program: TileProgram | None) -> frozenset[int]:
+    """The bodies of a program's nests, by ``id``."""
+    return frozenset(id(nest.body) for nest in program.nests) if program else frozenset()
 
 
 def _says_the_same(program: TileProgram, before: TileProgram) -> bool:
@@ -103,10 +107,6 @@ def _says_the_same(program: TileProgram, before: TileProgram) -> bool:
         and all(nest.body is other.body for nest, other in bodies)
         and _arrays(program) == _arrays(before)
     )
-
-
-def _is_known(nest: Nest, known: Sequence[Nest]) -> bool:
-    return any(nest.body is other.body for other in known)
 
 
 @lru_cache(maxsize=KEPT)

@@ -18,6 +18,7 @@ from blockbuster.emit.schedule.site import (
     Applied,
     Site,
     all_nests,
+    in_bodies,
     loop_at,
     loops_of,
     nest_at,
@@ -190,3 +191,24 @@ class NestMove(Move):
     @abstractmethod
     def not_here(self, scheduled: Scheduled, site: Site, nest: Nest, **args: Any) -> str:
         """Why it cannot be applied to this nest with these arguments, or ""."""
+
+
+class BodyMove(Move):
+    """A move of a statement: ``not_in`` says why not, by the nest's body and the units alone."""
+
+    takes: ClassVar[str] = STATEMENT
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        return self._sites_in(scheduled.draft)
+
+    @in_bodies
+    def _sites_in(self, program: TileProgram) -> Iterator[Site]:
+        sites = (site for site, _ in statements_of(program))
+        return (site for site in sites if not self.not_in(program, site))
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        return self.not_in(scheduled.draft, site, **args)
+
+    @abstractmethod
+    def not_in(self, program: TileProgram, site: Site, **args: Any) -> str:
+        """Why it cannot be applied there, or "". Reads no arrays and blocks of ``program``."""

@@ -52,9 +52,9 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.emit.tile.tiling import Tiling, is_ragged, tiling_of
+from blockbuster.emit.tile.tiling import Tiling, blocked, is_ragged, tiling_of
 from blockbuster.emit.tile.trips import dims_in, dims_of, joined_in, walked_in
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
 
@@ -281,10 +281,10 @@ def not_agreeing(program: TileProgram) -> str:
     for nest in program.nests:
         blocks = {block.dim: block for block in nest.blocks}
         tiling = tiling_of(program, nest)
-        for stmt in statements(nest.body):
-            if reason := too_large(stmt, tiling):
+        for dims, pairs in _tied(Same(nest.body), program.units):
+            if reason := too_large(dims, tiling):
                 return reason
-            for a, b in one_dim(stmt):
+            for a, b in pairs:
                 if a in blocks and b in blocks and blocks[a].lanes != blocks[b].lanes:
                     return (
                         f"{a} and {b} are one dim under two names, with tiles of "
@@ -304,15 +304,21 @@ def not_agreeing(program: TileProgram) -> str:
     return ""
 
 
-def too_large(stmt: Stmt, tiling: Tiling) -> str:
-    """Why the tile that ``stmt`` makes has too many elements for Triton, or ""."""
-    tile = defined(stmt)
-    if tile is None:
+@lru_cache(maxsize=KEPT)
+def _tied(
+    body: Same[Body], units: tuple[Dim, ...]
+) -> tuple[tuple[tuple[Dim, ...], tuple[tuple[Dim, Dim], ...]], ...]:
+    """For each statement the dims of its tile with lanes, and pairs that are one dim, each once."""
+    made = ((defined(stmt), tuple(one_dim(stmt))) for stmt in statements(body.one))
+    found = ((blocked(tile.axes, units) if tile else (), pairs) for tile, pairs in made)
+    return tuple(dict.fromkeys(found))
+
+
+def too_large(dims: tuple[Dim, ...], tiling: Tiling) -> str:
+    """Why a tile with lanes along ``dims`` has too many elements for Triton, or ""."""
+    if math.prod([tiling.blocks.get(dim, 1) for dim in dims]) <= MOST:
         return ""
-    lanes = [tiling.blocks.get(dim, 1) for dim in tiling.lanes(tile)]
-    if math.prod(lanes) <= MOST:
-        return ""
-    shown = ", ".join(f"{dim}={tiling.blocks[dim]}" for dim in tiling.lanes(tile))
+    shown = ", ".join(f"{dim}={tiling.blocks[dim]}" for dim in dims)
     return (
         f"a tile with {shown} has more than the {MOST} elements that Triton takes: "
         "give smaller tiles, or reduce in a loop over blocks"
@@ -331,21 +337,25 @@ def one_dim(stmt: Stmt) -> Iterator[tuple[Dim, Dim]]:
 
 def unlooped(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, None]:
     """The dims of tiles that no loop surrounds: they are one block."""
+    return dict.fromkeys(_unlooped(Same(nest.body), nest.grid, units))
+
+
+@lru_cache(maxsize=KEPT)
+def _unlooped(body: Same[Body], grid: tuple[Dim, ...], units: tuple[Dim, ...]) -> tuple[Dim, ...]:
     found: dict[Dim, None] = {}
-    for stmt, loops in with_loops(nest.body):
+    for stmt, loops in with_loops(body.one):
         if isinstance(stmt, Let | Load):
-            walked = (*nest.grid, *(loop.dim for loop in loops))
-            axes = (d for d in stmt.target.axes if size_class(d) not in units)
+            walked = (*grid, *(loop.dim for loop in loops))
+            axes = blocked(stmt.target.axes, units)
             found.update(dict.fromkeys(d for d in axes if d not in walked))
-    return found
+    return tuple(found)
 
 
 def dims_of_dots(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, None]:
     """The dims that take part in a matrix dot of ``nest``."""
     tiling = Tiling({}, units)
-    dots = (s for s in statements(nest.body) if is_matrix_dot(s, tiling))
-    lets = (stmt for stmt in dots if isinstance(stmt, Let))
-    return dict.fromkeys(dim for let in lets for arg in let.args for dim in tiling.lanes(arg))
+    dots = matrix_dots(nest.body, tiling)
+    return dict.fromkeys(dim for dot in dots for arg in dot.args for dim in tiling.lanes(arg))
 
 
 def least_lanes(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, int]:
@@ -357,9 +367,9 @@ def least_lanes(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, int]:
 def _least_lanes(body: Same[Body], units: tuple[Dim, ...]) -> tuple[tuple[Dim, int], ...]:
     nest = Nest(body.one)
     found = dict.fromkeys(dims_of_dots(nest, units), LEAST)
-    for stmt in statements(nest.body):
-        if isinstance(stmt, Let) and in_float8(stmt) and is_matrix_dot(stmt, Tiling({}, units)):
-            found[stmt.args[0].axes[-1]] = LEAST_DEPTH
+    for dot in matrix_dots(nest.body, Tiling({}, units)):
+        if in_float8(dot):
+            found[dot.args[0].axes[-1]] = LEAST_DEPTH
     return tuple(found.items())
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
+from blockbuster.emit.schedule.base import BodyMove, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import expanded, folded, fresh_names, level_of, reads
@@ -35,18 +35,17 @@ from blockbuster.emit.tile.program import (
 from blockbuster.ir.ops import ROW_FOLDS, Functional
 
 
-class DeferLaneSums(Move):
+class DeferLaneSums(BodyMove):
     """Fold what a loop reduces across lanes lane by lane, and reduce it behind the loop."""
 
     name: ClassVar[str] = "defer"
-    takes: ClassVar[str] = STATEMENT
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_in(self, program: TileProgram, site: Site, **args: Any) -> str:
         """The statement is a fold whose value nothing else needs in its loop."""
-        fold = statement_at(scheduled.draft, site)
+        fold = statement_at(program, site)
         if not isinstance(fold, Fold):
             return f"{no_such_place(self, site)} that folds" if fold is None else "it is no fold"
-        nest = scheduled.draft.nests[site.nest - 1]
+        nest = program.nests[site.nest - 1]
         place = place_of(fold, nest.body)
         if place is None:
             return f"{fold.target.name} is folded outside a loop"

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 from blockbuster.emit.closing.lead_first import lead_first
@@ -35,7 +36,9 @@ from blockbuster.emit.schedule.lets import expression_of, lets_of, without_unrea
 from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nests_at
-from blockbuster.emit.tile.dataflow import expanded, folded, fresh_names, readers_of
+from blockbuster.emit.tile.changed import changed
+from blockbuster.emit.tile.dataflow import expanded, folded, readers_of
+from blockbuster.emit.tile.each_nest import KEPT, Body, Names, Same, names_of
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, exp2, finite
 from blockbuster.ir.expr import Arg, Call, Const, Expr, call, replaced, substitute
@@ -69,12 +72,11 @@ class Factor(Move):
         """The draft with such exponentials in base 2, and with leads folded first."""
         draft, chosen = scheduled.draft, nests_at(scheduled.draft, site)
         led = share_factors(lead_first(draft))
-        names = fresh_names(led)
-        nests = (
-            factored(made, names) if at in chosen and is_factorable(nest) else nest
-            for at, (nest, made) in enumerate(zip(draft.nests, led.nests, strict=True))
-        )
-        return replace(draft, nests=tuple(nests))
+        nests, taken = list(draft.nests), names_of(led)
+        for at in (at for at in chosen if is_factorable(draft.nests[at])):
+            body, given = _factored(Same(led.nests[at].body), taken)
+            nests[at], taken = changed(led.nests[at], body=body), taken | given
+        return changed(draft, nests=tuple(nests))
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,12 @@ def _lanes(tile: Tile) -> frozenset[str]:
 
 def is_factorable(nest: Nest) -> bool:
     """True if ``nest`` makes some power of which one value serves a row."""
-    lets = lets_of(nest.body)
+    return _is_factorable(Same(nest.body))
+
+
+@lru_cache(maxsize=KEPT)
+def _is_factorable(body: Same[Body]) -> bool:
+    lets = lets_of(body.one)
     return any(
         is_by_row(power, let.target)
         for let in lets.values()
@@ -154,12 +161,15 @@ def is_factorable(nest: Nest) -> bool:
     )
 
 
-def factored(nest: Nest, names: Iterator[str]) -> Nest:
-    """``nest``, whose groups are taken apart, with its powers in base 2."""
-    lets = lets_of(nest.body)
-    writer = _Writer(lets, readers_of(nest.body), names)
-    body = expanded(writer.walked(nest.body, {}), writer.with_maxima)
-    return replace(nest, body=with_lead_bits(without_unread(body, nest.body)))
+@lru_cache(maxsize=KEPT)
+def _factored(body: Same[Body], taken: frozenset[str]) -> tuple[Body, frozenset[str]]:
+    """A body, whose groups are taken apart, with its powers in base 2, and the names of new tiles,
+    which are not ``taken``.
+    """
+    names, lets = Names(taken), lets_of(body.one)
+    writer = _Writer(lets, readers_of(body.one), names)
+    made = expanded(writer.walked(body.one, {}), writer.with_maxima)
+    return with_lead_bits(without_unread(made, body.one)), frozenset(names.given)
 
 
 @dataclass

@@ -7,11 +7,11 @@ its seventh statement, loops included, in program order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same
@@ -98,6 +98,29 @@ def of_body(reason: Callable[..., str]) -> Callable[..., str]:
     return asked
 
 
+SitesIn: TypeAlias = "Callable[[Any, TileProgram], Iterator[Site]]"
+"""The sites of a move in a program."""
+
+
+def in_bodies(sites_in: SitesIn) -> SitesIn:
+    """``sites_in``, remembered by each nest's body: it may read no more than ``of_body`` says."""
+
+    @lru_cache(maxsize=KEPT)
+    def known(
+        kind: Callable[[], Any], body: Same[Body], grid: tuple[Dim, ...], units: tuple[Dim, ...]
+    ) -> tuple[Site, ...]:
+        return tuple(sites_in(kind(), TileProgram((), (), (), (Nest(body.one, grid),), units)))
+
+    @wraps(sites_in)
+    def asked(move: Any, program: TileProgram) -> Iterator[Site]:
+        kind: Callable[[], Any] = type(move)
+        for at, nest in enumerate(program.nests, start=1):
+            for site in known(kind, Same(nest.body), nest.grid, program.units):
+                yield changed(site, nest=at)
+
+    return asked
+
+
 def all_nests(program: TileProgram) -> tuple[Site, ...]:
     """All nests at once, and then each by itself."""
     return (EVERYWHERE, *map(Site, range(1, len(program.nests) + 1)))
@@ -113,21 +136,27 @@ def nests_at(program: TileProgram, site: Site) -> tuple[int, ...]:
 def loops_of(program: TileProgram) -> Iterator[tuple[Site, For]]:
     """Every loop of ``program`` with its place."""
     for at, nest in enumerate(program.nests, start=1):
-        seen: dict[Dim, int] = {}
-        for stmt in statements(nest.body):
-            if isinstance(stmt, For):
-                seen[stmt.dim] = seen.get(stmt.dim, 0) + 1
-                yield Site(at, stmt.dim, seen[stmt.dim]), stmt
+        for (dim, number), loop in _loops_in(Same(nest.body)).items():
+            yield Site(at, dim, number), loop
+
+
+@lru_cache(maxsize=KEPT)
+def _loops_in(body: Same[Body]) -> Mapping[tuple[Dim, int], For]:
+    """The loops of a body, by their dims and their numbers among those of a dim, in order."""
+    found, seen = dict[tuple[Dim, int], For](), dict[Dim, int]()
+    for stmt in statements(body.one):
+        if isinstance(stmt, For):
+            seen[stmt.dim] = seen.get(stmt.dim, 0) + 1
+            found[stmt.dim, seen[stmt.dim]] = stmt
+    return found
 
 
 def loop_at(program: TileProgram, site: Site) -> For | None:
     """The loop of a place, if there is one."""
     nest = nest_at(program, site)
-    if nest is None or site.statement or site.number < 1:
+    if nest is None or site.statement:
         return None
-    inside = (stmt for stmt in statements(nest.body) if isinstance(stmt, For))
-    loops = (loop for loop in inside if loop.dim == site.loop)
-    return next(islice(loops, site.number - 1, None), None)
+    return _loops_in(Same(nest.body)).get((site.loop, site.number))
 
 
 def known_loop(program: TileProgram, site: Site) -> For:
@@ -147,6 +176,6 @@ def statements_of(program: TileProgram) -> Iterator[tuple[Site, Stmt]]:
 def statement_at(program: TileProgram, site: Site) -> Stmt | None:
     """The statement of a place, if there is one."""
     nest = nest_at(program, site)
-    if nest is None or site != Site(site.nest, statement=max(site.statement, 1)):
+    if nest is None or site.loop or site.number != 1 or site.statement < 1:
         return None
     return next(islice(statements(nest.body), site.statement - 1, None), None)

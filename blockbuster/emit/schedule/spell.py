@@ -12,6 +12,7 @@ results of a program should not use this form.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
@@ -20,6 +21,7 @@ from blockbuster.emit.schedule.scaling import compacted, reading_once, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nests_at, with_nests
 from blockbuster.emit.tile.dataflow import mapped, readers_of
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import Let, Nest, Stmt, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, tanh_by
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls_in, replaced, substitute
@@ -39,14 +41,18 @@ class Spell(Move):
         chosen = nests_at(scheduled.draft, site)
         if not chosen:
             return no_such_place(self, site)
-        bodies = (scheduled.draft.nests[at].body for at in chosen)
-        if not any(tanhs_of(stmt) for body in bodies for stmt in statements(body)):
+        if not any(_has_tanhs(Same(scheduled.draft.nests[at].body)) for at in chosen):
             return f"there is no {SPELLED}"
         return ""
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The draft without the tanh of these nests."""
         return with_nests(scheduled.draft, site, spelled)
+
+
+@lru_cache(maxsize=KEPT)
+def _has_tanhs(body: Same[Body]) -> bool:
+    return any(tanhs_of(stmt) for stmt in statements(body.one))
 
 
 def tanhs_of(stmt: Stmt) -> tuple[Call, ...]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
+from blockbuster.emit.schedule.base import BodyMove, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, with_body
 from blockbuster.emit.tile.dataflow import folded, mapped, readers_of, retargeted
@@ -28,21 +28,20 @@ from blockbuster.emit.tile.typed import takes_matrix_units
 Body = tuple[Stmt, ...]
 
 
-class Turn(Move):
+class Turn(BodyMove):
     """Exchange the operands of a product that is added up and then stored."""
 
     name: ClassVar[str] = "turn"
-    takes: ClassVar[str] = STATEMENT
 
-    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+    def not_in(self, program: TileProgram, site: Site, **args: Any) -> str:
         """The statement is a dot of two blocks, and its sum is only stored."""
-        dot, draft = statement_at(scheduled.draft, site), scheduled.draft
+        dot = statement_at(program, site)
         if dot is None:
             return no_such_place(self, site)
-        if not takes_matrix_units(dot, draft.units):
+        if not takes_matrix_units(dot, program.units):
             return "it is no dot of two blocks"
         assert isinstance(dot, Let)
-        body = draft.nests[site.nest - 1].body
+        body = program.nests[site.nest - 1].body
         return added_up_otherwise(dot, body) or used_otherwise(dot, body)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:

@@ -73,11 +73,17 @@ def are_alike(one: Any, other: Any) -> bool:
     if kind is float:
         return bool(one.hex() == other.hex())
     if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(are_alike, one, other))
+        return len(one) == len(other) and _all_alike(one, other)
     if not is_dataclass(kind):
         return False
     parts = _parts(kind)
-    return all(map(are_alike, parts(one), parts(other)))
+    return _all_alike(parts(one), parts(other))
+
+
+def _all_alike(some: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    """The same of each two values: most are the same objects."""
+    pairs = zip(some, others, strict=True)
+    return all(are_alike(one, other) for one, other in pairs if one is not other)
 
 
 @cache

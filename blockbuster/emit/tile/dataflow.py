@@ -159,13 +159,15 @@ def with_parts(whole: Part, **parts: Any) -> Part:
     Most passes change few statements: copies of the others would cost most of their time. A tuple
     of the same objects is left as it is, too.
     """
-    other = {n: part for n, part in parts.items() if not _is_same(getattr(whole, n), part)}
+    other = dict[str, Any]()
+    for name, part in parts.items():
+        old = getattr(whole, name)
+        if old is not part and not _is_same(old, part):
+            other[name] = part
     return changed(whole, **other) if other else whole
 
 
 def _is_same(old: Any, new: Any) -> bool:
-    if old is new:
-        return True
     tuples = isinstance(old, tuple) and isinstance(new, tuple)
     return tuples and len(old) == len(new) and all(map(is_, old, new))
 
@@ -292,7 +294,7 @@ def replaced_by(body: tuple[Stmt, ...], loop: For, made: Iterable[Stmt]) -> tupl
 
 def same_or(body: tuple[Stmt, ...], made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """``made``, or ``body`` if both hold the same objects."""
-    return body if _is_same(body, made) else made
+    return body if body is made or _is_same(body, made) else made
 
 
 def with_buffers(body: tuple[Stmt, ...], other: Mapping[Buffer, Buffer]) -> tuple[Stmt, ...]:

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from blockbuster.emit.tile.alike import Inputs, first_alike
+from blockbuster.emit.tile.changed import changed
 from blockbuster.emit.tile.dataflow import defined, names_beside, with_parts
 from blockbuster.emit.tile.hashed import HashedOnce
 from blockbuster.emit.tile.program import Buffer, Nest, Stmt, TileProgram, statements
@@ -72,7 +73,12 @@ class Around(HashedOnce):
 
 def around_nests(program: TileProgram) -> Around:
     """What passes over one nest of ``program`` may know of it."""
-    return Around(program.units, program.dtype, program.outputs)
+    return _around(program.units, program.dtype, Same(program.outputs))
+
+
+@lru_cache(maxsize=KEPT)  # the same object has its hash already
+def _around(units: tuple[Dim, ...], dtype: str, outputs: Same[tuple[Buffer, ...]]) -> Around:
+    return Around(units, dtype, outputs.one)
 
 
 def each_nest(one: Callable[[Nest, Around], Nest]) -> ProgramPass:
@@ -113,7 +119,7 @@ def _pass(
         taken: frozenset[str],
         inputs: Same[Inputs],
     ) -> tuple[Nest, frozenset[str]]:
-        given = _Names(taken)
+        given = Names(taken)
         nest = one(_bare(body.one, reads, fields), known, given)
         other = nest.body if nest.body is body.one else first_alike(nest.body, inputs.one)
         return with_parts(nest, body=other), frozenset(given.given)
@@ -121,20 +127,21 @@ def _pass(
     @wraps(said)
     def every(program: TileProgram) -> TileProgram:
         known, inputs, nests = around_nests(program), Same(program.inputs), list[Nest]()
-        bodies = (Same(nest.body) for nest in program.nests) if names else ()
-        taken = frozenset[str]().union(*map(_names, bodies))
+        taken = names_of(program) if names else frozenset[str]()
         for nest in program.nests:
-            fields = tuple([getattr(nest, name) for name in reads])
+            fields = tuple(map(partial(getattr, nest), reads))
             after, new = made(Same(nest.body), fields, known, taken, inputs)
             taken = taken | new if new else taken  # the same object has its hash already
-            nests.append(with_parts(nest, body=after.body) if keeps else after)
+            if keeps:
+                after = nest if after.body is nest.body else changed(nest, body=after.body)
+            nests.append(after)
         return with_parts(program, nests=tuple(nests))
 
     return every
 
 
-class _Names(Iterator[str]):
-    """Names beside those that are taken; ``given``: those that were asked for."""
+class Names(Iterator[str]):
+    """Names of tiles beside those that are taken; ``given``: those that were asked for."""
 
     def __init__(self, taken: frozenset[str]) -> None:
         self._free, self.given = names_beside(taken), list[str]()
@@ -147,6 +154,11 @@ class _Names(Iterator[str]):
 def _bare(body: Body, reads: tuple[str, ...], fields: tuple[Any, ...]) -> Nest:
     """A nest with this body, and of other fields only those that are read."""
     return Nest(body, **dict(zip(reads, fields, strict=True)))
+
+
+def names_of(program: TileProgram) -> frozenset[str]:
+    """The names of the tiles that a program makes."""
+    return frozenset[str]().union(*(_names(Same(nest.body)) for nest in program.nests))
 
 
 @lru_cache(maxsize=4 * KEPT)

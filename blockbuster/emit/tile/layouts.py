@@ -35,9 +35,9 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
-from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.tiling import Tiling, blocked, tiling_of
 from blockbuster.emit.tile.typed import takes_matrix_units
-from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.types import Dim
 
 HOPPER = "sm_90"
@@ -152,9 +152,10 @@ class Layouts:
         for tile, view in (*views.items(), *stores):
             order, each = self._order(tile, view), self.neighbours(view, tile)
             self._widest[order] = max(each, self._widest.get(order, 1))
+        notes = _notes(Same(nest.body), tiling.units)
         for _ in range(2):  # accumulators are read before the fold that says how they lie
-            for stmt in statements(nest.body):
-                self._note(stmt, views)
+            for note in notes:
+                self._note(note)
 
     @cached_property
     def uses(self) -> Uses:
@@ -163,7 +164,7 @@ class Layouts:
 
     def lanes(self, *dims: Dim) -> int:
         """The lanes of a tile over ``dims``."""
-        return prod(self.tiling.block(dim) for dim in dims)
+        return prod(map(self.tiling.block, dims))
 
     def grouped(self, dot: Let) -> bool:
         """True if four warps multiply together, with operands in shared memory."""
@@ -195,30 +196,29 @@ class Layouts:
                 across *= 2
         return down, across
 
-    def _note(self, stmt: Stmt, views: Mapping[Tile, View]) -> None:
+    def _note(self, note: _Note) -> None:
         """Note the layout of what a statement makes, if it has one."""
-        target = defined(stmt)
-        if isinstance(stmt, Fold) and stmt.value in self.known:
-            self.known.update(dict.fromkeys(folded(stmt), self.known[stmt.value]))
-        elif target in views:
-            assert target is not None
-            self._loaded(target, views[target])
-        elif isinstance(stmt, Let) and is_matrix_dot(stmt, self.tiling):
-            self.known[stmt.target] = self._of_dot(stmt)
-        elif target is not None and self.tiling.lanes(target):
-            found = self._met(stmt, target)
-            if found is not None:
-                self.known[target] = found
+        known, stmt = self.known, note.stmt
+        if note.view is not None:
+            self._loaded(note.targets[0], note.view)
+        elif isinstance(stmt, Fold):
+            if stmt.value in known:
+                known.update(dict.fromkeys(note.targets, known[stmt.value]))
+                return
+        elif note.is_dot:
+            assert isinstance(stmt, Let)
+            known[stmt.target] = self._of_dot(stmt)
+        elif found := self._met(note):
+            known[note.targets[0]] = found
 
-    def _met(self, stmt: Stmt, target: Tile) -> Layout | None:
+    def _met(self, note: _Note) -> Layout | None:
         """The layout in which operands meet: that of matrix units, or the first one's.
 
         What is spread from rows and columns alone has none: it is made in any.
         """
-        read = [tile for tile in operands(stmt) if tile in self.known]
-        wide = [tile for tile in read if len(self.tiling.lanes(tile)) > 1]
-        narrow = len(self.tiling.lanes(target)) < 2
-        found = [self.known[tile] for tile in wide or (read if narrow else ())]
+        found = [layout for tile in note.wide if (layout := self.known.get(tile))]
+        if not found and note.narrow:
+            found = [layout for tile in note.read if (layout := self.known.get(tile))]
         return next((layout for layout in found if not layout.dense), found[0] if found else None)
 
     def _of_dot(self, dot: Let) -> Layout:
@@ -258,6 +258,40 @@ class Layouts:
 def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layouts:
     """The layouts of a nest of ``program``, which has dtypes, at sizes that are not known."""
     return Layouts(nest, tiling_of(program, nest), target)
+
+
+@dataclass(frozen=True)
+class _Note:
+    """A statement that says how tiles lie. ``targets``: these tiles. ``view``: of what is loaded.
+    ``read``: operands, ``wide`` ones with several dims of lanes; ``narrow``: the target has not.
+    """
+
+    stmt: Stmt
+    targets: tuple[Tile, ...]
+    view: View | None = None
+    is_dot: bool = False
+    read: tuple[Tile, ...] = ()
+    wide: tuple[Tile, ...] = ()
+    narrow: bool = False
+
+
+@lru_cache(maxsize=KEPT)
+def _notes(body: Same[Body], units: tuple[Dim, ...]) -> tuple[_Note, ...]:
+    """The statements of a body that say how tiles lie, in order."""
+    views, found = dict(arrivals(body.one)), list[_Note]()
+    for stmt in statements(body.one):
+        target = defined(stmt)
+        if isinstance(stmt, Fold):
+            found.append(_Note(stmt, folded(stmt)))
+        elif target is not None and target in views:
+            found.append(_Note(stmt, (target,), views[target]))
+        elif target is not None and takes_matrix_units(stmt, units):
+            found.append(_Note(stmt, (target,), is_dot=True))
+        elif target and (lanes := blocked(target.axes, units)) and (read := operands(stmt)):
+            wide = tuple(tile for tile in read if len(blocked(tile.axes, units)) > 1)
+            narrow = len(lanes) < 2
+            found.append(_Note(stmt, (target,), read=read, wide=wide, narrow=narrow))
+    return tuple(found)
 
 
 @lru_cache(maxsize=KEPT)

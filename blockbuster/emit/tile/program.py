@@ -32,7 +32,7 @@ from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import AxisView, dims_along, dims_among
+from blockbuster.ir.views import AxisView, dims_among
 
 INPUT, OUTPUT, WORKSPACE = "input", "output", "workspace"
 
@@ -41,8 +41,7 @@ INPUT, OUTPUT, WORKSPACE = "input", "output", "workspace"
 class BufferAxis:
     """One axis of an array in global memory.
 
-    ``per_block``: one entry per block of ``dim`` instead of one per element (a list of partial
-    sums). ``dim`` None: an axis of extent 1.
+    ``per_block``: an entry per block of ``dim``, not per element. ``dim`` None: of extent 1.
     """
 
     dim: Dim | None
@@ -81,9 +80,12 @@ class View(HashedOnce):
 
     def sliced(self, tile: Tile) -> tuple[Dim, ...]:
         """The tile's dims in the order of the array's axes."""
+        return tuple(filter(tile.axes.__contains__, self._elements))
+
+    @cached_property
+    def _elements(self) -> tuple[Dim, ...]:
         axes = zip(self.dims, self.buffer.axes, strict=True)
-        found = (d for dim, axis in axes if not axis.per_block for d in dims_along(dim))
-        return tuple(dim for dim in dict.fromkeys(found) if dim in tile.axes)
+        return tuple(dict.fromkeys(dims_among([d for d, axis in axes if not axis.per_block])))
 
 
 @dataclass(frozen=True)
@@ -143,8 +145,7 @@ class Issue(HashedOnce):
 class Await(HashedOnce):
     """The tile of this iteration, which an ``Issue`` of the same loop started to load.
 
-    Until the iteration ends, reading ``target`` reads the place where it arrived. ``columns``: as
-    of a ``Load``.
+    Until the iteration ends, ``target`` is read where it arrived. ``columns``: as of a ``Load``.
     """
 
     target: Tile
@@ -383,14 +384,13 @@ class TileProgram(HashedOnce):
     dtype: str = ""
     constants: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        return self.show()
-
     def show(self) -> str:
         """The text form; ``parse_tiles`` reads it back."""
         from blockbuster.emit.tile.show import show_tiles
 
         return show_tiles(self)
+
+    __str__ = show
 
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:

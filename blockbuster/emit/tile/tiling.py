@@ -41,15 +41,15 @@ class Tiling:
 
     def lanes(self, tile: Tile) -> tuple[Dim, ...]:
         """The axes along which ``tile`` has lanes."""
-        return _beside(tile.axes, self.units) if self.units else tile.axes
+        return blocked(tile.axes, self.units)
 
     def block(self, dim: Dim) -> int:
         """How many elements a block of ``dim`` has."""
-        return 1 if self.is_unit(dim) else self.blocks[dim]
+        return 1 if self.units and size_class(dim) in self.units else self.blocks[dim]
 
     def elements(self, tile: Tile) -> int:
         """How many elements ``tile`` has in all its lanes."""
-        return prod([self.blocks[dim] for dim in self.lanes(tile)])
+        return prod(map(self.blocks.__getitem__, blocked(tile.axes, self.units)))
 
     def ragged(self, dim: Dim) -> bool:
         """True if a block of ``dim`` may hold lanes past its end: accesses need masks."""
@@ -57,7 +57,7 @@ class Tiling:
 
 
 @lru_cache(maxsize=4096)  # asked of the same few axes all the time
-def _beside(axes: tuple[Dim, ...], units: tuple[Dim, ...]) -> tuple[Dim, ...]:
+def blocked(axes: tuple[Dim, ...], units: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """The axes of whose dims a block has more than one element."""
     return tuple(dim for dim in axes if size_class(dim) not in units)
 
@@ -69,12 +69,14 @@ def tiling_of(program: TileProgram, nest: Nest) -> Tiling:
 
 def tiling_in(nest: Nest, units: tuple[Dim, ...]) -> Tiling:
     """The same, of a program with these ``units``."""
-    return Tiling(
-        {block.dim: block.lanes for block in nest.blocks},
-        units,
-        tuple(block.dim for block in nest.blocks if block.whole),
-        tuple(block.dim for block in nest.blocks if block.ragged),
-    )
+    blocks, whole, ragged = dict[Dim, int](), list[Dim](), list[Dim]()
+    for block in nest.blocks:
+        blocks[block.dim] = block.lanes
+        if block.whole:
+            whole.append(block.dim)
+        if block.ragged:
+            ragged.append(block.dim)
+    return Tiling(blocks, units, tuple(whole), tuple(ragged))
 
 
 def fitted(

@@ -61,11 +61,12 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, folded_dtype, value_dtype
 from blockbuster.emit.tile.rings import arrivals, issues
+from blockbuster.emit.tile.tiling import blocked
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.dtypes import FLOAT8, HALF, INTEGERS
 from blockbuster.ir.ops import Cast, Functional
 from blockbuster.ir.origin import Origin
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 
 Holder = TypeVar("Holder", Tile, Buffer)
 Made = dict[tuple[Tile, str], Tile]
@@ -149,9 +150,8 @@ def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
     """True if ``stmt`` is a dot of two blocks; ``units`` are dims whose blocks are elements."""
     if not (isinstance(stmt, Let) and isinstance(stmt.op, Functional) and stmt.op.name == "dot"):
         return False
-    if not units:
-        return all(len(arg.axes) == 2 for arg in stmt.args)
-    return all(sum(size_class(d) not in units for d in arg.axes) == 2 for arg in stmt.args)
+    left, right = stmt.args
+    return len(blocked(left.axes, units)) == len(blocked(right.axes, units)) == 2
 
 
 @dataclass(frozen=True)

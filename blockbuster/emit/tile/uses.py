@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from blockbuster.emit.tile.dataflow import operands
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.ir.ops import Cast
+from blockbuster.ir.types import Dim
 
 SWIZZLED = 64  # lanes of two bytes that the widest swizzle takes
 
 
 def is_matrix_dot(stmt: Stmt, tiling: Tiling) -> bool:
     """True if ``stmt`` is a dot of two blocks, which the matrix units take."""
-    return takes_matrix_units(stmt, tiling.units)
+    return isinstance(stmt, Let) and takes_matrix_units(stmt, tiling.units)
+
+
+def matrix_dots(body: Body, tiling: Tiling) -> tuple[Let, ...]:
+    """The dots of two blocks in ``body``, those in its loops included, in order."""
+    return _matrix_dots(Same(body), tiling.units)
+
+
+@lru_cache(maxsize=2 * KEPT)  # of bodies, and of loops
+def _matrix_dots(body: Same[Body], units: tuple[Dim, ...]) -> tuple[Let, ...]:
+    lets = (stmt for stmt in statements(body.one) if isinstance(stmt, Let))
+    return tuple(let for let in lets if takes_matrix_units(let, units))
+
+
+@lru_cache(maxsize=KEPT)
+def _readers(body: Same[Body]) -> Mapping[Tile, Sequence[tuple[Stmt, int]]]:
+    """The statements that read each tile of a body, with the operand position."""
+    found: dict[Tile, list[tuple[Stmt, int]]] = {}
+    for stmt in statements(body.one):
+        for index, operand in enumerate(operands(stmt)):
+            found.setdefault(operand, []).append((stmt, index))
+    return found
 
 
 def has_exact_dots(program: TileProgram) -> bool:
     """True if a dot takes float32: products of float8 alone do not, whatever is made of them."""
-    stmts = (stmt for nest in program.nests for stmt in statements(nest.body))
-    dots = (s for s in stmts if isinstance(s, Let) and takes_matrix_units(s, program.units))
+    tiling = Tiling({}, program.units)
+    dots = (dot for nest in program.nests for dot in matrix_dots(nest.body, tiling))
     return any(arg.dtype == FLOAT for dot in dots for arg in dot.args)
 
 
@@ -35,17 +59,13 @@ class Uses:
     nest: Nest
     tiling: Tiling
 
-    def of(self, tile: Tile) -> list[tuple[Stmt, int]]:
+    def of(self, tile: Tile) -> Sequence[tuple[Stmt, int]]:
         """The statements that read ``tile``, with the operand position."""
-        return self._readers.get(tile, [])
+        return self._readers.get(tile, ())
 
     @cached_property
-    def _readers(self) -> dict[Tile, list[tuple[Stmt, int]]]:
-        found: dict[Tile, list[tuple[Stmt, int]]] = {}
-        for stmt in statements(self.nest.body):
-            for index, operand in enumerate(operands(stmt)):
-                found.setdefault(operand, []).append((stmt, index))
-        return found
+    def _readers(self) -> Mapping[Tile, Sequence[tuple[Stmt, int]]]:
+        return _readers(Same(self.nest.body))
 
     def behind_casts(self, tile: Tile) -> list[tuple[Stmt, int]]:
         """The same, but the readers of what it is cast to instead of a cast."""
@@ -68,16 +88,15 @@ class Uses:
         A tile's rows are swizzled by as many bytes as they have, up to those of ``SWIZZLED``
         lanes. Which axis is a row is known at launch only, so both are looked at.
         """
-        dots = [s for s in statements(self.nest.body) if is_matrix_dot(s, self.tiling)]
-        operands_ = [arg for s in dots if isinstance(s, Let) for arg in s.args]
+        dots = matrix_dots(self.nest.body, self.tiling)
+        operands_ = [arg for dot in dots for arg in dot.args]
         blocks = [self.tiling.blocks[d] for arg in operands_ for d in self.tiling.lanes(arg)]
         return len(dots) > 1 and len({min(block, SWIZZLED) for block in blocks}) > 1
 
     def fewest_rows(self) -> int:
         """The fewest lanes down the result of a matrix dot; 0 if there is none."""
-        lets = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, Let))
-        dots = (stmt for stmt in lets if is_matrix_dot(stmt, self.tiling))
-        rows = (self.tiling.blocks[self.tiling.lanes(stmt.target)[0]] for stmt in dots)
+        dots = matrix_dots(self.nest.body, self.tiling)
+        rows = [self.tiling.blocks[self.tiling.lanes(dot.target)[0]] for dot in dots]
         return min(rows, default=0)
 
     def mixed(self) -> bool:

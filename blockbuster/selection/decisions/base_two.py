@@ -21,7 +21,7 @@ from blockbuster.emit.tile.dataflow import readers_of
 from blockbuster.emit.tile.program import Let, Nest, Stmt, Tile, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.typed import is_accurate
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.ir.expr import Const, Expr, arguments, calls_in, replaced
 from blockbuster.ir.ops import Functional, Pointwise
 
@@ -43,7 +43,7 @@ def in_base_two(scheduled: Scheduled) -> Scheduled:
 
 def _has_dots(scheduled: Scheduled, nest: Nest) -> bool:
     tiling = tiling_of(scheduled.draft, nest)
-    return any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body))
+    return bool(matrix_dots(nest.body, tiling))
 
 
 def feeds_exponentials(nest: Nest) -> bool:

@@ -25,7 +25,7 @@ from blockbuster.emit.tile.known_bounds import KnownBounds
 from blockbuster.emit.tile.program import For, Nest, statements
 from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.combining import in_one_tile, rows_spread
@@ -167,7 +167,7 @@ class ChunkSizes:
         if self.asked is not None:
             return self.asked.get(loop.dim, self.asked.get(size_class(loop.dim), 0))
         programs, trips = max(self.programs(path), 1), self.left(loop)
-        dots = any(is_matrix_dot(stmt, self.tiling) for stmt in statements(loop.body))
+        dots = matrix_dots(loop.body, self.tiling)
         busy = self.processors * (1 if dots else PRIORS.programs_per_processor)
         if 2 * programs > busy:
             return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from blockbuster.emit.schedule.base import Args
 from blockbuster.emit.schedule.block import (
@@ -24,6 +25,7 @@ from blockbuster.emit.schedule.spread import Spread, needs_all
 from blockbuster.emit.target.targets import Target
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.dtypes import dtype_of
+from blockbuster.emit.tile.each_nest import Same
 from blockbuster.emit.tile.program import For, Let, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import dims_in
@@ -66,9 +68,28 @@ def default_schedule(
 
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
-    begun = rows_joined(unscheduled(program, sizes, device), tiles or {})
-    made = arranged(taps_written_out(begun), tiles=tiles or {}, chunks=chunks)
-    return with_usual_settings(made, warps)
+    if tiles:
+        begun = taps_written_out(rows_joined(unscheduled(program, sizes, device), tiles))
+    else:
+        begun = begun_of(program, sizes, device)
+    return with_usual_settings(arranged(begun, tiles=tiles or {}, chunks=chunks), warps)
+
+
+def begun_of(program: TileProgram, sizes: Mapping[Dim, int], device: Target) -> Scheduled:
+    """``program`` after the moves that come before its dims are cut into blocks.
+
+    The same object for the same program and sizes: what is asked of no lanes or chunks is
+    remembered of it, since a search for schedules begins where the default one did.
+    """
+    return _begun(Same(program), tuple(sizes.items()), Same(device))
+
+
+@lru_cache(maxsize=64)  # programs of a few parts
+def _begun(
+    program: Same[TileProgram], sizes: tuple[tuple[Dim, int], ...], device: Same[Target]
+) -> Scheduled:
+    bare = unscheduled(program.one, dict(sizes), device.one)
+    return taps_written_out(rows_joined(bare, {}))
 
 
 def arranged(
@@ -89,6 +110,15 @@ def arranged(
 
 def completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
     """``scheduled``, which is divided, after the moves behind that."""
+    return _completed(scheduled, chunks) if chunks is not None else _as_usual(Same(scheduled))
+
+
+@lru_cache(maxsize=64)  # programs of a few parts
+def _as_usual(scheduled: Same[Scheduled]) -> Scheduled:
+    return _completed(scheduled.one, None)
+
+
+def _completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
     scheduled = filled(narrowed(past_empty_blocks(scheduled, chunks)))
     scheduled = parted(deferred(in_chunks(scheduled, asked=chunks)))
     return inlined(longest_first(in_base_two(scheduled)))
@@ -98,6 +128,18 @@ def divided(
     scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, int], own: Own
 ) -> Scheduled:
     """The same up to where there is a nest for each kernel, but for those that combine chunks."""
+    asked = tiles or of_dots or own
+    return _divided(scheduled, tiles, of_dots, own) if asked else _by_default(Same(scheduled))
+
+
+@lru_cache(maxsize=64)  # programs of a few parts
+def _by_default(scheduled: Same[Scheduled]) -> Scheduled:
+    return _divided(scheduled.one, {}, {}, {})
+
+
+def _divided(
+    scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, int], own: Own
+) -> Scheduled:
     lanes = {**of_dots, **tiles}
     scheduled = heads_grouped(split_floats(scheduled), lanes)
     scheduled = dense_copies(scheduled, lanes)

@@ -26,7 +26,13 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.tiling import Tiling, fitted, power_of_two, tiling_of
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.emit.tile.uses import SWIZZLED, Uses, has_exact_dots, is_matrix_dot
+from blockbuster.emit.tile.uses import (
+    SWIZZLED,
+    Uses,
+    has_exact_dots,
+    is_matrix_dot,
+    matrix_dots,
+)
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.roles_of_dims import Shape, shape_of
@@ -149,7 +155,7 @@ def choose_warps(nest: Nest, tiling: Tiling) -> int:
     Rows that are whole have more warps, the wider they are: ``row_lanes_per_thread``.
     """
     warps = PRIORS.usual_warps
-    if not any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body)):
+    if not matrix_dots(nest.body, tiling):
         lanes = WARP * PRIORS.row_lanes_per_thread
         wanted = power_of_two(-(-widest_computed(nest, tiling) // lanes))
         return min(max(wanted, warps), MOST_WARPS)

@@ -10,7 +10,7 @@ from blockbuster.emit.schedule.site import statement_at
 from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.program import Fold, For, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.priors import PRIORS
 
@@ -43,7 +43,7 @@ def does_not_pay(fold: Fold, loop: For, tiling: Tiling, sizes: Mapping[Dim, int]
     let = reduction_of(fold, loop)
     assert let is not None
     wide, narrow = tiling.elements(let.args[0]), tiling.elements(fold.target)
-    dots = any(is_matrix_dot(stmt, tiling) for stmt in statements(loop.body))
+    dots = bool(matrix_dots(loop.body, tiling))
     if dots and wide > PRIORS.deferred_lanes_beside_dots:
         return "the loop holds a dot, whose operands and sum need the registers"
     if wide == narrow:

@@ -35,14 +35,13 @@ from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.each_nest import KEPT
 from blockbuster.emit.tile.program import (
     WORKSPACE,
-    Let,
     Nest,
     Store,
     TileProgram,
     statements,
 )
 from blockbuster.emit.tile.tiling import tiling_of
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.errors import EmitError
 from blockbuster.selection.decisions.combining import combining_warps, stores_blocks
 from blockbuster.selection.decisions.overlapping import overlapped
@@ -74,8 +73,7 @@ def combines_few(program: TileProgram, nest: Nest) -> bool:
     if combining_warps(program, nest) or (stores_blocks(nest) and not _adds_up(nest)):
         return False
     tiling = tiling_of(program, nest)
-    lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
-    return not any(is_matrix_dot(let, tiling) for let in lets)
+    return not matrix_dots(nest.body, tiling)
 
 
 def _adds_up(nest: Nest) -> bool:

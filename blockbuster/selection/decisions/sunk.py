@@ -20,7 +20,7 @@ from blockbuster.emit.schedule.site import loops_of
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.program import For, Load, Stmt, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 
 SINK = Sink()
 
@@ -44,7 +44,7 @@ def does_not_pay(scheduled: Scheduled, number: int) -> str:
     assert isinstance(loop, For)
     if _is_narrow(before, loop, tiling):
         return ""
-    if not any(is_matrix_dot(stmt, tiling) for stmt in statements(loop.body)):
+    if not matrix_dots(loop.body, tiling):
         return "no dot is in the loop: it waits for memory"
     counted = {chunks.lanes for chunks in scheduled.draft.chunks}
     rows = {*counted, *(outer.dim for outer in around), *nest.grid}

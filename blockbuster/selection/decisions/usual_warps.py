@@ -16,9 +16,9 @@ from blockbuster.emit.schedule.on_grid import loops_of_programs
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.warps import MOST
 from blockbuster.emit.tile.layouts import WARP
-from blockbuster.emit.tile.program import Let, Load, Nest, statements
+from blockbuster.emit.tile.program import Load, Nest, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.selection.decisions.combining import combining_warps, programs, widest
 from blockbuster.selection.decisions.default_tiles import choose_warps
 from blockbuster.selection.priors import PRIORS
@@ -30,7 +30,7 @@ def usual_warps(scheduled: Scheduled, nest: Nest) -> int:
         return warps
     tiling = tiling_of(scheduled.draft, nest)
     warps = choose_warps(nest, tiling)
-    if any(is_matrix_dot(s, tiling) for s in statements(nest.body) if isinstance(s, Let)):
+    if matrix_dots(nest.body, tiling):
         return warps
     if _reads_across(nest, tiling):
         return max(warps // 2, PRIORS.usual_warps)

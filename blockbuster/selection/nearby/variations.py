@@ -21,16 +21,16 @@ from blockbuster.costs import known_time
 from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.block import least_lanes
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.each_nest import Same
 from blockbuster.emit.tile.layouts import WARP
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost
+from blockbuster.selection.decisions.default_schedule import begun_of
 from blockbuster.selection.decisions.default_tiles import widest_computed
 from blockbuster.selection.decisions.grouped_grid import grouped
-from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
-from blockbuster.selection.decisions.taps_written_out import taps_written_out
 from blockbuster.selection.decisions.usual_settings import KernelSetting, with_settings
 from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Way
 from blockbuster.selection.nearby.edits import JAM, RECUT, WALK, edits
@@ -51,7 +51,7 @@ def variations(
     then these are all. None wants more registers or shared memory than a program can have; there
     are none if none that was looked at fits, or the machine lacks a rate that the program needs.
     """
-    bare = taps_written_out(rows_joined(replace(scheduled, draft=scheduled.start, moves=()), {}))
+    bare = begun_of(scheduled.start, scheduled.known, scheduled.target)
     search = _Search(bare, in_chunks)
     starts = search.starts()
     if min((one.microseconds for one in starts), default=0.0) > PRIORS.hopeless_factor * other:
@@ -84,6 +84,14 @@ class _Search:
         self.arranged = Arrangements(bare, self.roles)
         self.texts: dict[tuple[str, tuple[KernelSetting, ...], bool], str] = {}
         self.found: dict[str, Variation | None] = {}
+        self._usual: dict[Same[Scheduled], tuple[KernelSetting, ...]] = {}
+
+    def usual(self, made: Scheduled) -> tuple[KernelSetting, ...]:
+        """The default setting of each kernel."""
+        key = Same(made)
+        if key not in self._usual:
+            self._usual[key] = usual(made)
+        return self._usual[key]
 
     def ranked(self) -> tuple[Variation, ...]:
         """All that fit, the cheapest first; of equals, the one that was found first."""
@@ -173,7 +181,7 @@ class _Search:
         made = self.arranged.at(near)
         if made is None:
             return None
-        known = usual(made)
+        known = self.usual(made)
         alike = len(known) == len(here.settings)
         settings = with_stages(known, here.settings) if alike else known
         one = self._costed(near, settings, in_groups=near.later[-1].move == RECUT.name)
@@ -236,7 +244,7 @@ class _Search:
         made = self.arranged.at(arrangement)
         if made is None:
             return None
-        known = usual(made)
+        known = self.usual(made)
         settings = settings if settings and len(settings) == len(known) else known
         key = made.schedule, settings, in_groups
         if key in self.texts:
