@@ -6,7 +6,7 @@ know, and only the rest is solved for with SymPy, which is loaded then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -15,7 +15,7 @@ import numpy as np
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Float64
 from blockbuster.ir.expr import Arg, Call, Expr, arguments
-from blockbuster.rules.laws import Law, Question, Repaired, Unrepaired, repaired
+from blockbuster.rules.laws import LAWS, Law, Question, Repaired, Unrepaired, repaired
 from blockbuster.rules.separate import ANY, signs_of
 
 SETTINGS, ELEMENTS, NEARLY = 24, 8, 1e-6
@@ -34,10 +34,10 @@ class Bounded:
     question: Question
     bounds: tuple[tuple[int, int, str], ...]
 
-    def repaired(self) -> Repaired | Unrepaired:
-        """The repair function, or why there is none."""
-        found = repaired(self.question)
-        if isinstance(found, Repaired) or found.certain:
+    def repaired(self, laws: Sequence[Law] = LAWS) -> Repaired | Unrepaired:
+        """The repair function, or why there is none; nothing is solved for if ``laws`` are few."""
+        found = repaired(self.question, laws)
+        if isinstance(found, Repaired) or found.certain or laws != LAWS:
             return found
         shown = self.refuted()
         if shown:
@@ -111,6 +111,7 @@ def bounded(question: Question, folded: Mapping[int, tuple[str, Expr]]) -> Bound
     wherever g reads it, which asks for more: it may then be any number that the lead bounds.
     """
     g, signs, bounds = question.g, dict(question.signs), list[tuple[int, int, str]]()
+    extrema = question.extrema
     elements = dict.fromkeys(question.elements)
     free = max((*arguments(g), *question.producers), default=0) + 1
     for lead, (monoid, summand) in folded.items():
@@ -126,13 +127,14 @@ def bounded(question: Question, folded: Mapping[int, tuple[str, Expr]]) -> Bound
         made = _replaced(g, summand, Arg(free))
         if made != g:
             g = made
+            extrema = {r: _replaced(each, summand, Arg(free)) for r, each in extrema.items()}
             signs[free] = own
             elements[free] = None
             bounds.append((free, lead, side))
             free += 1
     read = {*arguments(g)}
     kept = tuple(index for index in elements if index in read)
-    made_of = replace(question, g=g, elements=kept, signs=signs)
+    made_of = replace(question, g=g, elements=kept, signs=signs, extrema=extrema)
     return Bounded(made_of, tuple(each for each in bounds if each[0] in read))
 
 

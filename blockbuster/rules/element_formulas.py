@@ -8,7 +8,6 @@ an element of an operand.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple
 
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, functions_of, substitute
 from blockbuster.ir.graph import Graph, Node, Value
@@ -104,31 +103,7 @@ def applies(node: Node, fn: str) -> bool:
     return expr is not None and fn in functions_of(expr)
 
 
-# What two maps fold, element by element ----------------------------------------------------
-
-
-class InBoth(NamedTuple):
-    """Formulas of two maps: what the first folds, what the second waits for, and what it folds."""
-
-    lead: Expr
-    late: Arg
-    folded: Expr
-    all: Formulas
-
-
-def in_both(graph: Graph, lead: Value, late: Value, alone: Node) -> InBoth:
-    """The formulas of the map that folds ``lead``, and of the map ``alone``, which reads ``late``.
-
-    What the first makes of blocks is known by its formula in the second, but ``late`` is a leaf.
-    """
-    formulas = Formulas()
-    first = graph.nodes[lead.node]
-    known = formulas.of(map_of(first).body, entering(formulas, first, {}))
-    outputs = map_of(first).body.outputs
-    made = {Value(lead.node, port): known[end.value] for port, end in enumerate(outputs)}
-    leaf = formulas.leaf(late)
-    inside = formulas.of(map_of(alone).body, entering(formulas, alone, made | {late: leaf}))
-    return InBoth(folded_of(first, lead.port, known), leaf, folded_of(alone, 0, inside), formulas)
+# What a map folds, element by element ------------------------------------------------------
 
 
 def monoid_of(node: Node, port: int) -> str:
