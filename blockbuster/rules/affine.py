@@ -5,6 +5,7 @@
     row_shift(x, c)      x                 1
     mul(p, g)            0                 mul(x, g)             p = row_scale(x, c)
     where(b, q, 0)       where(b, x, 0)    where(b, 1, 0)        q = row_shift(x, c)
+    abs(p)               0                 abs(x)                times the size of the factor
 
 Products and sums of blocks, rows and columns are taken as scalar functions over axes that are
 matched by dim, so that a part may have fewer axes than the value, or be one number.
@@ -16,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Expr, arguments
+from blockbuster.ir.expr import Arg, Call, Expr, arguments, call
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.origin import Origin
@@ -24,6 +25,7 @@ from blockbuster.ir.types import Dim, Type
 from blockbuster.rules.base import label
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.element_formulas import scalar_of
+from blockbuster.rules.laws import SCALES
 from blockbuster.rules.linear_expressions import BOTH, ONE, NotAffine, Parts, split
 
 Term = Value | Expr
@@ -42,6 +44,7 @@ class Leaves(list[Value]):
         return Arg(self.index(term))
 
 
+OfCalls = Callable[[Call], "Parts[Expr] | None"]
 Own = Callable[[Call, Node, Leaves], "Parts[Expr] | None"]
 """The parts of a function of a node's operands, where a rule knows them by itself."""
 
@@ -52,6 +55,8 @@ class Affine:
 
     ``parts`` starts with those that are known; new ones are made in ``builder``, an edit of the
     body. Values that are no such sum have the reason in ``refused``, as has all that reads them.
+    ``passed`` are the functions that the factor passes, beside arithmetic. Behind absolute values,
+    ``sizes`` holds the values that are multiples of its size.
     """
 
     body: Graph
@@ -61,11 +66,15 @@ class Affine:
     parts: dict[Value, Parts[Term]] = field(default_factory=dict)
     own: Own | None = None
     refused: dict[Value, str] = field(default_factory=dict)
+    passed: tuple[str, ...] = SCALES[0].passes
+    sizes: dict[Value, None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, body: Graph, factor: Value, origin: Origin) -> Affine:
+    def of(
+        cls, body: Graph, factor: Value, origin: Origin, passed: tuple[str, ...] = SCALES[0].passes
+    ) -> Affine:
         """What depends on one value of ``body``, which is a part of itself, followed to the end."""
-        found = cls(body, Builder(body), body.type_of(factor).axes, origin)
+        found = cls(body, Builder(body), body.type_of(factor).axes, origin, passed=passed)
         found.parts[factor] = Parts(None, ONE)
         found.follow()
         return found
@@ -84,49 +93,60 @@ class Affine:
                 self.refused.update((Value(position, port), reasons[0]) for port in ports)
             elif made is not None:
                 self.parts[Value(position)] = made
+                if self._is_size(node):
+                    self.sizes[Value(position)] = None
 
     def _node(self, node: Node) -> Parts[Term] | None:
         given = [self.parts.get(value) for value in node.operands]
         expr = scalar_of(node)
         if expr is not None:
-            return self._pointwise(expr, node, given)
+            return self._pointwise(expr, node)
         if not any(given):
             return None
         match node.op:
-            case Functional("row_sum"):
-                return self._row_sum(node, given)
-            case Functional("dot"):
+            case Functional("dot") if "dot" in self.passed:
                 return self._dot(node, given)
+            case Functional(name) if name in self.passed:
+                return self._row_fold(name, node, given)
         raise NotAffine(label(node))
+
+    def _is_size(self, node: Node) -> bool:
+        """Whether a node makes, or passes on, multiples of the size of the factor."""
+        held = [value in self.sizes for value in node.operands if value in self.parts]
+        return any(held) or _size_of(node, self.passed) is not None
 
     # scalar functions -----------------------------------------------------------------
 
-    def of_expression(self, expr: Expr, node: Node) -> Parts[Term] | None:
-        """The parts of an expression of a node's operands; None if it does not depend on the
-        factor. Raises NotAffine if it is no such sum.
-        """
-        for value in node.operands:
-            if value in self.refused:
-                raise NotAffine(self.refused[value])
-        return self._pointwise(expr, node, [self.parts.get(value) for value in node.operands])
-
-    def _pointwise(
-        self, expr: Expr, node: Node, given: Sequence[Parts[Term] | None]
-    ) -> Parts[Term] | None:
+    def _pointwise(self, expr: Expr, node: Node) -> Parts[Term] | None:
         leaves = Leaves()
-
-        def operand(arg: Arg) -> Parts[Expr]:
-            parts = given[arg.index] or Parts[Term](node.operands[arg.index], None)
-            return Parts(leaves.arg(parts.rest), leaves.arg(parts.slope))
 
         def own(inner: Call) -> Parts[Expr] | None:
             return self.own(inner, node, leaves) if self.own else None
 
-        found = split(expr, operand, own)
+        of = _size_of(node, self.passed)
+        found = self.split(expr if of is None else of, node, leaves, own)
         if found.slope is None:
             return None
+        if of is not None:
+            if found.rest is not None:
+                raise NotAffine("the size of a sum of it and others")
+            found = Parts(None, call("abs", found.slope))
+        if len({value in self.sizes for value in node.operands if value in self.parts}) > 1:
+            raise NotAffine("a sum of it and its size")
         rest, slope = (self._emitted(part, leaves, node) for part in (found.rest, found.slope))
         return Parts(rest, slope)
+
+    def split(
+        self, expr: Expr, node: Node, leaves: Leaves, own: OfCalls = lambda _: None
+    ) -> Parts[Expr]:
+        """The parts of an expression of a node's operands; raises as ``split``."""
+
+        def operand(arg: Arg) -> Parts[Expr]:
+            value = node.operands[arg.index]
+            parts = self.parts.get(value) or Parts[Term](value, None)
+            return Parts(leaves.arg(parts.rest), leaves.arg(parts.slope))
+
+        return split(expr, operand, own)
 
     def _emitted(self, expr: Expr | None, leaves: Sequence[Value], node: Node) -> Term | None:
         if expr is None or not arguments(expr):
@@ -134,20 +154,22 @@ class Affine:
         axes = node.types[0].axes
         return by_dim(self.builder, expr, leaves, axes, self.origin, node.hints)
 
-    # sums -----------------------------------------------------------------------------
+    # folds ----------------------------------------------------------------------------
 
-    def _row_sum(self, node: Node, given: Sequence[Parts[Term] | None]) -> Parts[Term]:
-        (summed,) = self.body.types_of(node.operands)
-        self._does_not_change_along(summed.axes[-1])
+    def _row_fold(self, name: str, node: Node, given: Sequence[Parts[Term] | None]) -> Parts[Term]:
+        (folded,) = self.body.types_of(node.operands)
+        self._does_not_change_along(folded.axes[-1])
+        if name != "row_sum" and given[0] and given[0].rest is not None:
+            raise NotAffine("a sum of it and others")
 
-        def row_sum(term: Term) -> Term:
+        def row_fold(term: Term) -> Term:
             if not isinstance(term, Value):
-                raise NotAffine(f"one number, added along {summed.axes[-1]}")
-            if self.builder.type_of(term).axes[-1:] != summed.axes[-1:]:
-                raise NotAffine(f"a part that is the same along {summed.axes[-1]}")
-            return self._add(Functional("row_sum"), term, hints=node.hints)
+                raise NotAffine(f"one number, added along {folded.axes[-1]}")
+            if self.builder.type_of(term).axes[-1:] != folded.axes[-1:]:
+                raise NotAffine(f"a part that is the same along {folded.axes[-1]}")
+            return self._add(Functional(name), term, hints=node.hints)
 
-        return _each(given[0], row_sum)
+        return _each(given[0], row_fold)
 
     def _dot(self, node: Node, given: Sequence[Parts[Term] | None]) -> Parts[Term]:
         self._does_not_change_along(self.body.type_of(node.operands[0]).axes[1])
@@ -181,10 +203,18 @@ class Affine:
 
     def _does_not_change_along(self, dim: Dim) -> None:
         if dim in self.axes:
-            raise NotAffine(f"a sum along {dim}, along which it changes")
+            raise NotAffine(f"a fold along {dim}, along which it changes")
 
     def _add(self, op: Functional, *operands: Value, hints: tuple[str, ...] = ()) -> Value:
         return self.builder.add(op, *operands, hints=hints, origin=self.origin)[0]
+
+
+def _size_of(node: Node, passed: tuple[str, ...]) -> Expr | None:
+    """What a node takes absolute values of, if these are passed."""
+    match scalar_of(node):
+        case Call("abs", (expr,)) if "abs" in passed:
+            return expr
+    return None
 
 
 def _each(parts: Parts[Term] | None, change: Callable[[Term], Term]) -> Parts[Term]:

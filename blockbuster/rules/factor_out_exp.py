@@ -25,10 +25,10 @@ from blockbuster.ir.expr import Arg, Call, Const, Expr, call, rewrite
 from blockbuster.ir.graph import Node, Value
 from blockbuster.ir.ops import Map
 from blockbuster.ir.origin import Origin
-from blockbuster.rules.affine import Affine, Leaves, Term
+from blockbuster.rules.affine import Affine, Leaves
 from blockbuster.rules.base import Match
 from blockbuster.rules.by_dim import packed
-from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
+from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts
 from blockbuster.rules.shared_factor import Factor, LeavingFactor
 
 
@@ -71,14 +71,8 @@ class _Powers:
         """The parts of an exponential of operands of ``node``; None for any other function."""
         if expr.fn != "exp":
             return None
-
-        def operand(arg: Arg) -> Parts[Expr]:
-            value = node.operands[arg.index]
-            parts = self._exponents.parts.get(value) or Parts[Term](value, None)
-            return Parts(leaves.arg(parts.rest), leaves.arg(parts.slope))
-
         try:
-            power = split(expr.args[0], operand)
+            power = self._exponents.split(expr.args[0], node, leaves)
         except NotAffine:
             return None
         if power.slope is None or not self._is_it(power.slope, leaves):

@@ -45,6 +45,7 @@ class Law:
     ``signs`` are those that s may have.
     With ``turns``, the fold of x is by the other one of max and min.
     ``leaves`` names what the fold leaves beside f_s(fold x); such a law repairs nothing.
+    ``passes`` are the functions of a body that s passes on its way to the fold, beside arithmetic.
     ``anywhere``: its h is right for all producers, also infinite ones, and if nothing is folded.
     """
 
@@ -55,6 +56,7 @@ class Law:
     signs: str = ANY
     turns: bool = False
     leaves: str = ""
+    passes: tuple[str, ...] = ()
     anywhere: bool = False
 
 
@@ -62,8 +64,8 @@ _T: Expr = Arg(0)
 _SCALED, _SHIFTED = call("mul", Arg(1), Arg(0)), call("add", Arg(0), Arg(1))
 
 SCALES = (
-    Law("scale", _SCALED, "factor", ("+",)),
-    Law("scale, s >= 0", _SCALED, "factor", ("max", "min"), signs="0+"),
+    Law("scale", _SCALED, "factor", ("+",), passes=("row_sum", "dot")),
+    Law("scale, s >= 0", _SCALED, "factor", ("max", "min"), "0+", passes=("row_max", "row_min")),
     Law("scale, s <= 0", _SCALED, "factor", ("max", "min"), signs="-0", turns=True),
 )
 AT_EXTREMA = (

@@ -61,10 +61,6 @@ class MonotoneOutOfExtremum(MoveOut):
     name = "monotone-out-of-extremum"
     needs = (Map, Map)
 
-    def unfit(self, graph: Graph, found: Found) -> str:
-        """Why the rule leaves a function to others, as a predicate, or ""."""
-        return ""
-
     def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
         for found in self._waiting(graph, position):
             if isinstance(found, str):
@@ -119,10 +115,7 @@ class MonotoneOutOfExtremum(MoveOut):
                 yield gone
                 continue
             try:
-                found = _judged(graph, port, alone, waits)
-                if unfit := self.unfit(graph, found):
-                    raise NotMonotoneError(unfit)
-                yield found
+                yield _judged(graph, port, alone, waits)
             except NotMonotoneError as reason:
                 yield f"{name_of(graph, Value(position, port))} {reason}"
 

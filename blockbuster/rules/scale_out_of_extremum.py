@@ -21,32 +21,83 @@ Source: ours; max r e = r max e for r >= 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from blockbuster.ir.expr import Arg, Call
-from blockbuster.ir.graph import Graph
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Map
+from blockbuster.ir.origin import Origin
+from blockbuster.rules.affine import Affine
 from blockbuster.rules.base import name_of
-from blockbuster.rules.element_formulas import scalar_of
-from blockbuster.rules.laws import OUT_OF_EXTREMA
-from blockbuster.rules.monotone import HOLE
-from blockbuster.rules.monotone_out_of_extremum import Found, MonotoneOutOfExtremum
+from blockbuster.rules.element_formulas import applies, scalar_of
+from blockbuster.rules.laws import OUT_OF_EXTREMA, SCALES
+from blockbuster.rules.legality import map_at
 from blockbuster.rules.separate import NEGATIVE
+from blockbuster.rules.shared_factor import Factor, LeavingFactor, made_here, sharing
 from blockbuster.rules.signs import PROVABLE, signs_of_value
 
 
-class ScaleOutOfExtremum(MonotoneOutOfExtremum):
+class ScaleOutOfExtremum(LeavingFactor):
     """Maxima and minima of what all iterations scale alike."""
 
     name = "scale-out-of-extremum"
     in_place = True
+    monoids = ("max", "min")
 
-    def unfit(self, graph: Graph, found: Found) -> str:
-        match found.parts.outer:
-            case Call("mul", (Arg(a), Arg(b))) if HOLE in (a, b):
-                factor = found.alone.operands[found.inside[b if a == HOLE else a].port]
-            case _:
-                return "is no product with one factor that waits"
-        expr, name = scalar_of(graph.nodes[factor.node]), name_of(graph, factor)
+    def ports(self, graph: Graph, position: int) -> Iterator[int]:
+        """Of operands that wait for another map over the dim that shares a list."""
+        others = tuple(dict.fromkeys(sharing(graph, position)))
+        for port in made_here(graph, position) if others else ():
+            if any(_waits(graph, graph.nodes[position].operands[port], o) for o in others):
+                yield port
+
+    def followed(self, op: Map, port: int, origin: Origin) -> Factor:
+        values = Affine.of(op.body, Value(-1, port), origin, SCALES[1].passes)
+        return Factor(values, Arg(0), (port,), self.monoids)
+
+    def unfit(self, graph: Graph, position: int, found: Factor) -> str:
+        (port,) = found.ports
+        return (
+            self.not_out(graph, graph.nodes[position].operands[port])
+            or _hidden(map_at(graph, position), found)
+            or _waits_all_the_same(graph, position, port)
+        )
+
+    def not_out(self, graph: Graph, factor: Value) -> str:
+        """Only factors of ``OUT_OF_EXTREMA`` may leave, and only if none is negative."""
+        expr = scalar_of(graph.nodes[factor.node])
         if not isinstance(expr, Call) or expr.fn not in OUT_OF_EXTREMA:
-            return f"is scaled by {name}, which is no reciprocal and no exponential"
+            return "it is no reciprocal and no exponential"
         if NEGATIVE in signs_of_value(graph, factor, PROVABLE):
-            return f"is scaled by {name}, which may be negative, for all that shows"
+            return "it may be negative, for all that shows"
         return ""
+
+
+def _waits(graph: Graph, value: Value, other: int) -> bool:
+    return value.node == other or graph.reaches(other, value.node)
+
+
+def _hidden(op: Map, found: Factor) -> str:
+    """0 is chosen where the factor is infinite: behind the fold, the product would be NaN."""
+    read = (node for node in op.body.nodes if any(v in found.values.parts for v in node.operands))
+    hides = any(applies(node, "where") for node in read)
+    return "where can hide it, and it may be infinite" if hides else ""
+
+
+def _waits_all_the_same(graph: Graph, position: int, port: int) -> str:
+    """With one of the maps that the factor waits for, no other operand may be in between."""
+    node, op = graph.nodes[position], map_at(graph, position)
+    between: list[Value] = []
+    for other in dict.fromkeys(sharing(graph, position)):
+        if not _waits(graph, node.operands[port], other):
+            continue
+        kept = [
+            value
+            for at, value in enumerate(node.operands)
+            if at != port and value.node >= 0
+            if graph.reaches(other, value.node) or (value.node == other and not op.iterated[at])
+        ]
+        if not kept:
+            return ""
+        between += kept
+    return f"{name_of(graph, between[0])} waits for the same loop"

@@ -1,8 +1,8 @@
-"""A factor that all iterations of a map share, taken out of the sums it enters.
+"""A factor that all iterations of a map share, taken out of the folds it enters: use "move out".
 
-This is what factor-out and factor-out-exp share: which maps and operands they look at, and how the
-factor is applied to the sums after the map. Lists that contain the factor stay, in a map of their
-own if another map iterates over them:
+The rules for it say by which folds, behind which functions, and which factors stay because floats
+have a largest number. Lists that contain the factor stay, in a map of their own if another map
+iterates over them:
 
     e, s = map K (x in !X, c = c) { .. yield e yield +s }    s1 = map K (x in !X) { .. yield +s }
     y = map K (e in !e, s = s) { .. }                        s = mul(s1, c)
@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple
 from blockbuster.ir.builder import rebuild
 from blockbuster.ir.expr import Arg, Expr, call
 from blockbuster.ir.graph import Graph, Output, Value
-from blockbuster.ir.ops import Accumulate, Map, Op
+from blockbuster.ir.ops import Accumulate, Map, Op, Result
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.ports import results_at, select_results
 from blockbuster.rules.affine import Affine, Term
@@ -29,11 +29,16 @@ from blockbuster.rules.linear_expressions import Parts
 
 
 class Factor(NamedTuple):
-    """The parts of a map's values as to a factor, and the factor, as a function of operands."""
+    """The parts of a map's values as to a factor, and the factor, as a function of operands.
+
+    ``apart``: it is a value of its own behind the map, not a part of each product.
+    """
 
     values: Affine
     expr: Expr
     ports: tuple[int, ...]
+    monoids: tuple[str, ...] = ("+",)
+    apart: bool = True
 
 
 class MoveOut(LocalRule):
@@ -60,7 +65,17 @@ class MoveOut(LocalRule):
 
 
 class LeavingFactor(MoveOut):
-    """A rule for maps with an operand whose factor can leave the sums that it goes into."""
+    """A rule for maps with an operand whose factor can leave the folds that it goes into."""
+
+    monoids: ClassVar[tuple[str, ...]] = ("+",)
+
+    def ports(self, graph: Graph, position: int) -> Iterator[int]:
+        """The ports of the operands of a map that the rule looks at."""
+        return made_here(graph, position) if shares_a_pass(graph, position) else iter(())
+
+    def unfit(self, graph: Graph, position: int, found: Factor) -> str:
+        """Why a factor stays although an equation lets it leave, or ""."""
+        return ""
 
     def followed(self, op: Map, port: int, origin: Origin) -> Factor:
         """The factor that a map's operand at a port gives."""
@@ -68,25 +83,27 @@ class LeavingFactor(MoveOut):
 
     def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
         op, node = map_at(graph, position), graph.nodes[position]
-        if all(result != Accumulate("+") for result in op.results):
+        if not any(_folds(result, self.monoids) for result in op.results):
             return
-        ports = [*made_here(graph, position)]
-        if not ports or not shares_a_pass(graph, position):
-            return
-        for port in ports:
-            reason = first_iteration_gone(graph, position) or why_it_stays(
-                graph, position, self.followed(op, port, Origin()).values
-            )
+        for port in [*self.ports(graph, position)]:
+            reason = self._why_it_stays(graph, position, self.followed(op, port, Origin()))
             factor = name_of(op.body, Value(-1, port))
             stays = reason and f"{factor} stays in {label(node)}: {reason}"
             yield name_of(graph, node.operands[port]), stays
 
     def apply(self, match: Match) -> Graph:
         graph, position = match.graph, match.nodes["map"]
-        ports = made_here(graph, position)
+        ports = self.ports(graph, position)
         tried = (self.followed(match.map("map"), port, match.origin()) for port in ports)
-        found = next(f for f in tried if not why_it_stays(graph, position, f.values))
+        found = next(f for f in tried if not self._why_it_stays(graph, position, f))
         return _taken_out(match, found)
+
+    def _why_it_stays(self, graph: Graph, position: int, found: Factor) -> str:
+        return (
+            first_iteration_gone(graph, position)
+            or self.unfit(graph, position, found)
+            or why_it_stays(graph, position, found)
+        )
 
 
 # Conditions: which maps and operands, and why a factor stays ---------------------------
@@ -122,17 +139,17 @@ def _runs_over(graph: Graph, position: int, dim: str) -> bool:
     return isinstance(op, Map) and op.dim == dim
 
 
-def why_it_stays(graph: Graph, position: int, found: Affine) -> str:
-    """Why a factor stays in all sums, or "": in lists it may stay where that costs no pass."""
+def why_it_stays(graph: Graph, position: int, found: Factor) -> str:
+    """Why a factor stays in all folds, or "": in lists it may stay where that costs no pass."""
     op = map_at(graph, position)
     staying = why_ports_stay(graph, position, found)
     leaving = [o for p, o in enumerate(op.body.outputs) if p not in staying]
-    if not any(output.value in found.parts for output in leaving):
+    if not any(output.value in found.values.parts for output in leaving):
         return next(iter(staying.values()), "no sum depends on it")
     return next(iter(staying.values())) if staying and _costs(graph, position, staying) else ""
 
 
-def why_ports_stay(graph: Graph, position: int, found: Affine) -> dict[int, str]:
+def why_ports_stay(graph: Graph, position: int, found: Factor) -> dict[int, str]:
     """The results of a map that need the factor in the map, and why: all of a group, or none."""
     op = map_at(graph, position)
     staying: dict[int, str] = {}
@@ -144,16 +161,20 @@ def why_ports_stay(graph: Graph, position: int, found: Affine) -> dict[int, str]
     return {port: staying[port] for port in sorted(staying)}
 
 
-def _why_it_needs_it(op: Map, port: int, found: Affine) -> str:
+def _folds(result: Result, monoids: tuple[str, ...]) -> bool:
+    return isinstance(result, Accumulate) and result.monoid in monoids
+
+
+def _why_it_needs_it(op: Map, port: int, found: Factor) -> str:
     """Why a result needs the factor in the map, or ""."""
-    value = op.body.outputs[port].value
-    if value in found.refused:
-        return f"is not linear in it, because of {found.refused[value]}"
-    if value not in found.parts:
+    value, values = op.body.outputs[port].value, found.values
+    if value in values.refused:
+        return f"is not linear in it, because of {values.refused[value]}"
+    if value not in values.parts:
         return ""
-    if op.results[port] != Accumulate("+"):
+    if not _folds(op.results[port], found.monoids):
         return f"is not summed over {op.dim}"
-    return leads_others(op, port) or not_sums(op, found, value)
+    return leads_others(op, port) or not_sums(op, values, value)
 
 
 def not_sums(op: Map, found: Affine, value: Value) -> str:
@@ -186,7 +207,7 @@ def _taken_out(match: Match, found: Factor) -> Graph:
     """The graph in which the factor is applied to sums, after the map."""
     graph, position = match.graph, match.nodes["map"]
     op, node, origin = match.map("map"), match.node("map"), match.origin()
-    staying = [*why_ports_stay(graph, position, found.values)]
+    staying = [*why_ports_stay(graph, position, found)]
     edit = match.edit()
     if staying:
         kept, ports = select_results(node, staying, rebuild)
@@ -202,12 +223,15 @@ def _taken_out(match: Match, found: Factor) -> Graph:
     hints = tuple(node.hints[port] for port in free)
     new = edit.add(changed, *node.operands, hints=hints, origin=origin)
     given = [node.operands[port] for port in found.ports]
-    factor = by_dim(edit, found.expr, given, found.values.axes, origin)
+    factor = found.expr
+    if found.apart:
+        given, factor = [by_dim(edit, factor, given, found.values.axes, origin)], Arg(0)
     for value, port in zip(new, free, strict=True):
         total = value
         if parts[port] is not None:
             axes = node.types[port].axes
-            total = by_dim(edit, call("mul", Arg(0), Arg(1)), [value, factor], axes, origin)
+            product = call("mul", Arg(len(given)), factor)
+            total = by_dim(edit, product, [*given, value], axes, origin)
         edit.redirect(match.value("map", port), total)
     return edit.finish()
 

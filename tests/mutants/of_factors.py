@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutate import Mutant
 
-ADDED = 'if op.results[port] != Accumulate("+"):'
+ADDED = "if not _folds(op.results[port], found.monoids):"
 FOLDS = "isinstance(op.results[port], Accumulate)"
 LOST = "first_iteration_gone"
 SITE = "(graph, position)"
@@ -14,9 +14,10 @@ def shared_factors() -> tuple[Mutant, ...]:
     """factor-out."""
     rule, file = "FactorOut", "shared_factor"
     return (
-        Mutant("factor: a peeled map", rule, file, f"{LOST}{SITE} or ", "", "cases"),
+        Mutant("factor: a peeled map", rule, file, f"{LOST}{SITE}\n            or self.unfit",
+               "self.unfit", "cases"),
         Mutant("factor: an input", rule, file, "value.node >= 0 and ", "", "cases"),
-        Mutant("factor: nothing shared", rule, file, "or not shares_a_pass(graph, position)", "",
+        Mutant("factor: nothing shared", rule, file, "if shares_a_pass(graph, position)", "if True",
                "cases"),
         Mutant("factor: a list", rule, file, ADDED,
                ADDED.replace("if", f"if {FOLDS} and")),
@@ -43,8 +44,8 @@ def parts() -> tuple[Mutant, ...]:
     rule, file, values, exprs = "FactorOut", "shared_factor", "affine", "linear_expressions"
     return (
         Mutant("factor: a lost axis", rule, file, "if lost else", "if False else", "cases"),
-        Mutant("factor: the factor is lost", rule, file, 'call("mul", Arg(0), Arg(1)), [value,',
-               "Arg(0), [value,"),
+        Mutant("factor: the factor is lost", rule, file, 'call("mul", Arg(len(given)), factor)',
+               "Arg(len(given))"),
         Mutant("factor: along the sum", rule, values, "if dim in self.axes:", "if False:"),
         Mutant("factor: two products", rule, values, "if all(self._is_whole(part, whole) for",
                "if False and all(self._is_whole(part, whole) for", "cases"),

@@ -42,6 +42,27 @@ def broken_sides(law: Law, monoid: str) -> Iterator[tuple[str, tuple[Graph, Grap
         yield "not the neutral element", _sides(law, _shared(law), monoid, of_x, neutral="2")
 
 
+def passed_sides(name: str, law: Law, behind: str = "") -> tuple[Graph, Graph]:
+    """The fold of a function of scaled elements, and that of the elements, scaled by ``behind``."""
+    s = _shared(law)
+    return _passed(name, f"x_1 * ({s})", "t"), _passed(name, "x_1 * 1", f"t * ({behind or s})")
+
+
+def _passed(name: str, inside: str, outside: str) -> Graph:
+    folds = {"dot": "f = dot(g, w_1)", "abs": "a = abs(g)\n    f = row_max(a)"}
+    monoid = {"row_max": "max ", "row_min": "min ", "abs": "max "}.get(name, "+")
+    return parse(f"""graph(x: N[M,N], w: N[L,N], s: [M]) {{
+  t = map N (x_1 in !x, w_1 in !w, s = s) {{
+    g = {inside} over [M,N]
+    {folds.get(name, f"f = {name}(g)")}
+    yield {monoid}f
+  }}
+  h = {outside} over {"[M,L]" if name == "dot" else "[M]"}
+  return h
+}}
+""")
+
+
 def reads_neutral(law: Law) -> bool:
     """Whether the row holds for the neutral element of its fold, and for no other number."""
     return 2 in arguments(law.function)

@@ -15,7 +15,7 @@ from blockbuster.rules.laws import LAWS, Question, Repaired, repaired
 from blockbuster.rules.separate import ANY, signs_of
 from tests.mutants.mutate import Copies
 from tests.parameters import rest_slow
-from tests.rules.law_programs import broken_sides, reads_neutral, repair_sides, sides
+from tests.rules.law_programs import broken_sides, passed_sides, reads_neutral, repair_sides, sides
 
 ROWS = [(law, monoid) for law in LAWS for monoid in law.monoids]
 BROKEN = [
@@ -46,8 +46,26 @@ def test_every_row_with_a_condition_is_tried_without_it():
     assert len(BROKEN) == conditions > 0
 
 
+PASSED = [(name, law) for law in LAWS for name in law.passes]
+
+
+@pytest.mark.parametrize(("name", "law"), PASSED, ids=[name for name, _ in PASSED])
+def test_what_a_factor_passes_is_proven(name, law):
+    assert bb.prove_equal(*passed_sides(name, law)).equal
+
+
+def test_a_factor_of_any_sign_passes_no_extremum():
+    for name in ("row_max", "row_min"):
+        assert bb.prove_equal(*passed_sides(name, LAWS[0])).equal is False
+
+
+def test_only_the_size_of_a_factor_passes_absolute_values():
+    assert bb.prove_equal(*passed_sides("abs", LAWS[0], "abs(s)")).equal
+    assert bb.prove_equal(*passed_sides("abs", LAWS[0])).equal is False
+
+
 USES = (
-    "beside", "dependent_folds", "factor_out", "factor_out_exp", "fold_at_extremum", "magnitudes",
+    "affine", "beside", "dependent_folds", "factor_out", "factor_out_exp", "fold_at_extremum",
     "monotone_out_of_extremum", "rescale_by_magnitude", "rolling_update",
     "scale_out_of_extremum", "scale_out_of_magnitude", "shared_factor",
 )  # fmt: skip
