@@ -1,4 +1,4 @@
-"""Scalar expressions as ``rest + slope * factor``: the arithmetic of ``affine.py``."""
+"""Scalar expressions as ``rest + slope * factor``; and with 1 or 0 in place of parts."""
 
 from __future__ import annotations
 
@@ -111,6 +111,7 @@ ARITHMETIC: Mapping[str, Callable[..., Any]] = {
 }  # fmt: skip
 """Functions that are made by arithmetic alone, of numbers of any kind."""
 
+NOTHING = (None, ZERO)
 EXACT = ("add", "sub", "mul", "neg")
 
 
@@ -122,3 +123,23 @@ def number(expr: Call) -> Expr:
     if expr.fn not in EXACT or len(values) < len(expr.args):
         return expr
     return Const(ARITHMETIC[expr.fn](*values))
+
+
+def without(fn: str, parts: tuple[Expr | None, ...], neutral: Const) -> Expr | None:
+    """A function of parts, of which None are the ``neutral`` element: 1, or 0; None if it is."""
+    match (fn, parts):
+        case ("abs", (None,)):
+            return None
+        case ("mul", (None, part)) | ("mul" | "div", (part, None)) if neutral == ONE:
+            return part
+        case ("add", (None, part)) | ("add" | "sub", (part, None)) if neutral == ZERO:
+            return part
+        case ("sub", (None, part)) if neutral == ZERO and part is not None:
+            return number(call("neg", part))
+        case ("neg", (None,)) | ("mul" | "div", (None, _)) | ("mul", (_, None)) if neutral == ZERO:
+            return None
+        case ("where", (_, first, second)) if (
+            neutral == ZERO and first in NOTHING and second in NOTHING
+        ):
+            return None
+    return number(Call(fn, tuple(neutral if part is None else part for part in parts)))

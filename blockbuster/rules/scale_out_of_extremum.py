@@ -22,19 +22,18 @@ Source: ours; max r e = r max e for r >= 0.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
-from blockbuster.ir.expr import Arg, Call
+from blockbuster.ir.expr import Call
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map
-from blockbuster.ir.origin import Origin
-from blockbuster.rules.affine import Affine
 from blockbuster.rules.base import name_of
 from blockbuster.rules.element_formulas import applies, scalar_of
 from blockbuster.rules.laws import OUT_OF_EXTREMA, SCALES
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.separate import NEGATIVE
-from blockbuster.rules.shared_factor import Factor, LeavingFactor, made_here, sharing
+from blockbuster.rules.shared_factor import LeavingFactor, made_here, sharing
 from blockbuster.rules.signs import PROVABLE, signs_of_value
+from blockbuster.rules.unscaled import Unscaled
 
 
 class ScaleOutOfExtremum(LeavingFactor):
@@ -42,7 +41,8 @@ class ScaleOutOfExtremum(LeavingFactor):
 
     name = "scale-out-of-extremum"
     in_place = True
-    monoids = ("max", "min")
+    monoids: ClassVar[tuple[str, ...]] = ("max", "min")
+    passed: ClassVar[tuple[str, ...]] = SCALES[1].passes
 
     def ports(self, graph: Graph, position: int) -> Iterator[int]:
         """Of operands that wait for another map over the dim that shares a list."""
@@ -51,16 +51,11 @@ class ScaleOutOfExtremum(LeavingFactor):
             if any(_waits(graph, graph.nodes[position].operands[port], o) for o in others):
                 yield port
 
-    def followed(self, op: Map, port: int, origin: Origin) -> Factor:
-        values = Affine.of(op.body, Value(-1, port), origin, SCALES[1].passes)
-        return Factor(values, Arg(0), (port,), self.monoids)
-
-    def unfit(self, graph: Graph, position: int, found: Factor) -> str:
-        (port,) = found.ports
+    def unfit(self, graph: Graph, position: int, found: Unscaled) -> str:
         return (
-            self.not_out(graph, graph.nodes[position].operands[port])
-            or _hidden(map_at(graph, position), found)
-            or _waits_all_the_same(graph, position, port)
+            self.not_out(graph, graph.nodes[position].operands[found.port])
+            or _hidden(found)
+            or _waits_all_the_same(graph, position, found.port)
         )
 
     def not_out(self, graph: Graph, factor: Value) -> str:
@@ -77,9 +72,10 @@ def _waits(graph: Graph, value: Value, other: int) -> bool:
     return value.node == other or graph.reaches(other, value.node)
 
 
-def _hidden(op: Map, found: Factor) -> str:
+def _hidden(found: Unscaled) -> str:
     """0 is chosen where the factor is infinite: behind the fold, the product would be NaN."""
-    read = (node for node in op.body.nodes if any(v in found.values.parts for v in node.operands))
+    nodes = found.op.body.nodes
+    read = (node for node in nodes if any(v in found.factors for v in node.operands))
     hides = any(applies(node, "where") for node in read)
     return "where can hide it, and it may be infinite" if hides else ""
 

@@ -36,16 +36,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from blockbuster.ir.expr import Arg, Call, call
+from blockbuster.ir.expr import Call
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import ROW_FOLDS, Map
-from blockbuster.ir.origin import Origin
-from blockbuster.rules.affine import Affine
 from blockbuster.rules.element_formulas import applies, scalar_of
 from blockbuster.rules.laws import OUT_OF_MAGNITUDES
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
-from blockbuster.rules.shared_factor import Factor
 
 
 class ScaleOutOfMagnitude(ScaleOutOfExtremum):
@@ -54,22 +50,12 @@ class ScaleOutOfMagnitude(ScaleOutOfExtremum):
     name = "scale-out-of-magnitude"
     in_place = True
     monoids = ("max",)
+    passed = ("abs", "row_max")
 
     def ports(self, graph: Graph, position: int) -> Iterator[int]:
         op = map_at(graph, position)
         sizes = any(applies(node, "abs") for node in op.body.nodes)
         return super().ports(graph, position) if sizes and len(op.results) == 1 else iter(())
-
-    def followed(self, op: Map, port: int, origin: Origin) -> Factor:
-        passed = "abs", *(ROW_FOLDS[monoid] for monoid in self.monoids)
-        values = Affine.of(op.body, Value(-1, port), origin, passed)
-        return Factor(values, call("abs", Arg(0)), (port,), self.monoids, apart=False)
-
-    def unfit(self, graph: Graph, position: int, found: Factor) -> str:
-        (output,) = map_at(graph, position).body.outputs
-        signed = output.value in found.values.parts and output.value not in found.values.sizes
-        reason = super().unfit(graph, position, found)
-        return reason or ("no absolute value is taken of it" if signed else "")
 
     def not_out(self, graph: Graph, factor: Value) -> str:
         """Only factors of ``OUT_OF_MAGNITUDES`` may leave, or their reciprocals."""

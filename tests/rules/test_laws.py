@@ -65,9 +65,9 @@ def test_only_the_size_of_a_factor_passes_absolute_values():
 
 
 USES = (
-    "affine", "beside", "dependent_folds", "factor_out", "factor_out_exp", "fold_at_extremum",
+    "beside", "dependent_folds", "factor_out", "factor_out_exp", "fold_at_extremum",
     "monotone_out_of_extremum", "rescale_by_magnitude", "rolling_update",
-    "scale_out_of_extremum", "scale_out_of_magnitude", "shared_factor",
+    "scale_out_of_extremum", "scale_out_of_magnitude", "shared_factor", "unscaled",
 )  # fmt: skip
 
 
@@ -202,7 +202,7 @@ MUTANTS = {
     "a root has its sign": ('call("abs", base) if NEGATIVE in', "base if NEGATIVE in"),
     "a maximum of any factor": ("return None if of_order and", "return None if False and"),
     "squares may be negative": ("return _size_of(a)", "return a"),
-    "a choice by the producer": ('if expr.fn == "where" and not', "if False and not"),
+    "a choice by the producer": ("if not free:", "if False:"),
     "a multiple is a term": ("_added({}, self.shift(a), k)", "self.shift(a)"),
 }  # fmt: skip
 ASKED = (

@@ -12,4 +12,4 @@ graph(X: K[M,N] = port) {
   }
   return z
 }
-# because: s stays in K<mul row_max>: z is not linear in it, because of a fold along N, along which it changes
+# because: s stays in K<mul row_max>: z is no multiple of it: a value is folded along N, along which it changes

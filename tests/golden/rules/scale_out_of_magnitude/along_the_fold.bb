@@ -13,4 +13,4 @@ graph(X: K[M,N] = port) {
   }
   return z
 }
-# because: s stays in K<mul abs(x) row_max>: z is not linear in it, because of a fold along N, along which it changes
+# because: s stays in K<mul abs(x) row_max>: z is no multiple of it: a value is folded along N, along which it changes

@@ -15,4 +15,4 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: r stays in N<row_scale abs(x) add row_max>: z is not linear in it, because of a sum of it and its size
+# because: r stays in N<row_scale abs(x) add row_max>: z is no multiple of it: a value takes add of elements and producers together

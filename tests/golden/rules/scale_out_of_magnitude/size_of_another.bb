@@ -15,4 +15,4 @@ graph(X: N[M,N] = port, W: N[N] = port) {
   }
   return z
 }
-# because: r stays in N<row_scale abs(x) col_scale row_max>: no absolute value is taken of it
+# because: r stays in N<row_scale abs(x) col_scale row_max>: z is a multiple of another power of it, or of its size
