@@ -29,7 +29,14 @@ def number(expr: Call) -> Expr:
     return Const(ARITHMETIC[expr.fn](*values))
 
 
-def without(fn: str, parts: tuple[Expr | None, ...], neutral: Const) -> Expr | None:
+def without(expr: Expr, leaf: Callable[[Expr], Expr | None], neutral: Const) -> Expr | None:
+    """``expr`` of what ``leaf`` gives for its leaves: None is the ``neutral`` element, 1 or 0."""
+    if not isinstance(expr, Call):
+        return leaf(expr)
+    return joined(expr.fn, tuple(without(arg, leaf, neutral) for arg in expr.args), neutral)
+
+
+def joined(fn: str, parts: tuple[Expr | None, ...], neutral: Const) -> Expr | None:
     """A function of parts, of which None are the ``neutral`` element: 1, or 0; None if it is."""
     match (fn, parts):
         case ("abs", (None,)):
@@ -40,10 +47,10 @@ def without(fn: str, parts: tuple[Expr | None, ...], neutral: Const) -> Expr | N
             return part
         case ("sub", (None, part)) if neutral == ZERO and part is not None:
             return number(call("neg", part))
-        case ("neg", (None,)) | ("mul" | "div", (None, _)) | ("mul", (_, None)) if neutral == ZERO:
+        case ("neg" | "square", (None,)) | ("mul" | "div", (None, _)) if neutral == ZERO:
             return None
-        case ("where", (_, *branches)) if neutral == ZERO and all(
-            b in (None, ZERO) for b in branches
-        ):
+        case ("mul", (_, None)) if neutral == ZERO:
+            return None
+        case ("where", (_, None | Const(0.0), None | Const(0.0))) if neutral == ZERO:
             return None
     return number(Call(fn, tuple(neutral if part is None else part for part in parts)))

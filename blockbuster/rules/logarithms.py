@@ -57,7 +57,7 @@ def logarithm(
         return None
     (found,) = used
     large, small = (_linear(expr, to.leaf(value)) for value in (found.large, found.small))
-    rest = _rest(expr)
+    rest = without(expr, lambda leaf: None if leaf == LOG else leaf, ZERO)
     assert large is not None
     assert small is not None
     if rest is not None:
@@ -92,13 +92,6 @@ def _marked(
     log = to.emit(call("log", to.leaf(whole.significand)))
     used[Logarithm(to.exponent(whole.terms), log)] = None
     return LOG
-
-
-def _rest(expr: Expr) -> Expr | None:
-    """What is added to the terms with the logarithm."""
-    if not isinstance(expr, Call):
-        return None if expr == LOG else expr
-    return without(expr.fn, tuple(map(_rest, expr.args)), ZERO)
 
 
 def _linear(expr: Expr, value: Expr) -> Expr | None:

@@ -28,7 +28,7 @@ from blockbuster.ir.uses import results_of
 from blockbuster.rules.base import label
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.element_formulas import scalar_of
-from blockbuster.rules.linear_expressions import ONE, ZERO, without
+from blockbuster.rules.linear_expressions import ONE, ZERO, joined
 from blockbuster.rules.separate import Factor, NotSeparableError, Separation
 
 Term = Value | Expr
@@ -156,7 +156,7 @@ class Unscaled:
         if neutral == ONE and expr.fn == "exp" and self._power(expr.args[0]) != Factor():
             return call("exp", self._rest(expr.args[0], ZERO) or ZERO)
         parts = tuple(self._rest(arg, neutral) for arg in expr.args)
-        return without(expr.fn, parts, neutral)
+        return joined(expr.fn, parts, neutral)
 
     def _emitted(self, expr: Expr, node: Node) -> Term:
         given, count = dict[int, Value](), len(self._values)
