@@ -204,7 +204,7 @@ class Separation:
             found = [self.factor(each) for each in parts if each != Const(0.0)]
         except NotSeparableError:
             return None
-        if any(each != found[0] for each in found[1:]):
+        if not found or any(each != found[0] for each in found[1:]):
             return None
         of_order = expr.fn in ("maximum", "minimum", "relu")
         odd = (base for base, power in found[0].powers.items() if power % 2)

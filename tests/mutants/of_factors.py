@@ -53,7 +53,7 @@ def parts() -> tuple[Mutant, ...]:
                "if found.factors[value] != found.leaving:", "if False:"),
         Mutant("factor: a condition", rule, law, "if not free:", "if False:", "cases"),
         Mutant("factor: others added", rule, law,
-               "if any(each != found[0] for each in found[1:]):", "if False:"),
+               "any(each != found[0] for", "any(False for"),
         Mutant("factor: taken of a root", rule, law, "self.known and all(", "self.known or all(",
                "cases"),
         Mutant("factor: added as 0", rule, exprs, '("mul" | "div", (part, None)) if',
