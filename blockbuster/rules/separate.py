@@ -186,7 +186,7 @@ class Separation:
                 return {call("mul", k, term): n for term, n in self.shift(a).items()}
             case Call("mul" | "div" as fn, (a, k)) if self._is_parameter(k):
                 return {call(fn, term, k): n for term, n in self.shift(a).items()}
-            case Call("log", (a,)):
+            case Call("log", (a,)) if not self.known:
                 factor = self._absolute(self.factor(a))
                 logs: dict[Expr, float] = {}
                 logs.update((call("log", base), power) for base, power in factor.powers.items())

@@ -80,6 +80,8 @@ def shared_exponentials() -> tuple[Mutant, ...]:
                'else call("mul", term, by)', "else term"),
         Mutant("exp: put on, not taken off", rule, "separate",
                'else call("neg", term) if', "else term if"),
+        Mutant("exp: of a logarithm", rule, "separate", 'case Call("log", (a,)) if not self.known:',
+               'case Call("log", (a,)):', "cases"),
         Mutant("exp: a list", rule, "shared_factor", ADDED,
                ADDED.replace("if", f"if {FOLDS} and")),
         Mutant("exp: changes with the sum", rule, file, "if not walks and", "if"),
