@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, functions_of, substitute
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Op, Pointwise
+from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Map, Op, Pointwise
 from blockbuster.rules.base import maker_of, map_of
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
@@ -106,13 +106,6 @@ def applies(node: Node, fn: str) -> bool:
 # What a map folds, element by element ------------------------------------------------------
 
 
-def monoid_of(node: Node, port: int) -> str:
-    """What a map folds its result ``port`` with."""
-    result = map_of(node).results[port]
-    assert not isinstance(result, Collect)
-    return result.monoid
-
-
 def entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list[Expr]:
     """The formulas of what enters the body of a map: equal for the same items of the same value."""
     given = zip(node.operands, map_of(node).iterated, strict=True)
@@ -121,13 +114,14 @@ def entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list
 
 def folded_of(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
     """What a result of a map is folded from, element by element."""
-    body = map_of(node).body
-    return formulas[before_rows(body, body.outputs[port].value, monoid_of(node, port))[0]]
+    return formulas[before_rows(map_of(node), port)]
 
 
-def before_rows(body: Graph, value: Value, monoid: str) -> tuple[Value, Node | None]:
-    """What a map folds, before a fold of its rows; and the node that folds these, if one does."""
-    maker = maker_of(body, value)
-    if maker is not None and maker.op == Functional(ROW_FOLDS[monoid]):
-        return maker.operands[0], maker
-    return value, None
+def before_rows(op: Map, port: int) -> Value:
+    """What a map folds its result ``port`` from, before a fold of rows."""
+    value, result = op.body.outputs[port].value, op.results[port]
+    assert not isinstance(result, Collect)
+    maker = maker_of(op.body, value)
+    if maker is not None and maker.op == Functional(ROW_FOLDS[result.monoid]):
+        return maker.operands[0]
+    return value

@@ -4,7 +4,8 @@ A function f_s, where s is the same in every iteration, commutes with a fold if
 
     fold_i f_s(x_i) = f_s(fold_i x_i)
 
-A law has three uses. *Move out*: what all iterations share is applied after the fold. *Repair*: a
+A law has three uses. *Move out*: what all iterations share is applied after the fold
+(``shared_factor.py``; ``passes`` says through which functions it comes that far). *Repair*: a
 fold runs in the loop of the reduction that s comes from; when that one goes from r to r', the
 partial result t becomes h(t, r, r') = f_s'(f_s^-1(t)). *Combine*: two partial results, each with a
 reduction of its own, are taken to the common one by the same h, and folded.

@@ -16,6 +16,7 @@ Rising are tanh, exp, log, sqrt and such, sums, maxima, and products with what i
 falling are differences, reciprocals of positive numbers, and products with what is not positive.
 Saves a pass over the elements. Costs less: F is computed once per row.
 Termination: each application takes an operator out of a map, and none puts one in.
+No row of the table of laws, which knows scales and shifts: any F that keeps order will do.
 Source: ours; max F(x) = F(max x).
 """
 
@@ -76,7 +77,7 @@ class MonotoneOutOfExtremum(MoveOut):
         (result,) = op.results
         assert isinstance(result, Accumulate)
         monoid = result.monoid if found.parts.rises else TURNED[result.monoid]
-        body, value = Builder(op.body), _of_elements(op)
+        body, value = Builder(op.body), before_rows(op, 0)
         rows, axes = value != op.body.outputs[0].value, op.body.type_of(value).axes
         made = found.inner or by_dim(body, found.parts.inner, found.inside, axes, origin)
         if rows:
@@ -140,12 +141,12 @@ def _judged(graph: Graph, port: int, alone: Node, waits: list[Value]) -> Found:
     whole = frozenset(index for index, value in shared.items())
     parts = monotone(folded_of(alone, 0, known), late, whole, signs)
     inside = {e.index: value for value, e in reversed(known.items()) if isinstance(e, Arg)}
-    axes, shown = op.body.type_of(_of_elements(op)).axes, dict[str, None]()
+    axes, shown = op.body.type_of(before_rows(op, 0)).axes, dict[str, None]()
     for index in arguments(parts.inner):
         if any(formulas.reads(Arg(index), Arg(each)) for each in late):
             raise NotMonotoneError("combines elements that wait")
         shown |= dict.fromkeys(op.body.type_of(inside[index]).axes)
-    if _of_elements(op) != op.body.outputs[0].value and axes[-1] not in shown:
+    if before_rows(op, 0) != op.body.outputs[0].value and axes[-1] not in shown:
         raise NotMonotoneError(f"is the same along {axes[-1]}")
     left = {*alone.types[0].axes} - {*shown}
     for index in arguments(parts.outer):
@@ -154,10 +155,3 @@ def _judged(graph: Graph, port: int, alone: Node, waits: list[Value]) -> Found:
         raise NotMonotoneError(f"would lose its axis {min(left)}")
     inner = next((value for value, e in known.items() if e == parts.inner), None)
     return Found(port, alone, parts, inside, inner)
-
-
-def _of_elements(op: Map) -> Value:
-    """What a map folds, before a fold of rows."""
-    (result,), (output,) = op.results, op.body.outputs
-    assert isinstance(result, Accumulate)
-    return before_rows(op.body, output.value, result.monoid)[0]

@@ -10,6 +10,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.ir.expr import FUNCTIONS as SCALAR_FUNCTIONS
 from blockbuster.ir.expr import Arg, Const, call
+from blockbuster.ir.parse import parse
 from blockbuster.rules import laws
 from blockbuster.rules.laws import LAWS, Question, Repaired, repaired
 from blockbuster.rules.separate import ANY, signs_of
@@ -62,6 +63,20 @@ def test_a_factor_of_any_sign_passes_no_extremum():
 def test_only_the_size_of_a_factor_passes_absolute_values():
     assert bb.prove_equal(*passed_sides("abs", LAWS[0], "abs(s)")).equal
     assert bb.prove_equal(*passed_sides("abs", LAWS[0])).equal is False
+
+
+def test_an_exponential_makes_a_factor_of_a_shift():
+    assert bb.prove_equal(*_sums("exp(x_1 + s)", "t * exp(s)")).equal
+    assert bb.prove_equal(*_sums("exp(x_1 + s)", "t * s")).equal is False
+
+
+def _sums(inside, outside):
+    text = """graph(x: N[M,N], s: [M]) {{
+  t = map N (x_1 in !x, s = s) {{ g = {} over [M,N]  f = row_sum(g)  yield +f }}
+  h = {} over [M]
+  return h
+}}"""
+    return parse(text.format(inside, "t * 1")), parse(text.format("exp(x_1)", outside))
 
 
 USES = (
