@@ -36,7 +36,7 @@ from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.element_formulas import Formulas, before_rows, folded_of
 from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.monotone import HOLE, Monotone, NotMonotoneError, monotone
-from blockbuster.rules.shared_factor import MoveOut, made_here, sharing
+from blockbuster.rules.shared_factor import MoveOut, waiting
 from blockbuster.rules.signs import signs_of_value
 
 TURNED = {"max": "min", "min": "max"}
@@ -100,11 +100,7 @@ class MonotoneOutOfExtremum(MoveOut):
 
     def _waiting(self, graph: Graph, position: int) -> Iterator[Found | str]:
         """The extrema of a map whose function leaves it, or why it stays."""
-        others = tuple(dict.fromkeys(sharing(graph, position)))
-        operands = [graph.nodes[position].operands[port] for port in made_here(graph, position)]
-        waits = [
-            v for v in operands if any(o == v.node or graph.reaches(o, v.node) for o in others)
-        ]
+        waits = [graph.nodes[position].operands[port] for port in waiting(graph, position)]
         for port, result in enumerate(map_at(graph, position).results if waits else ()):
             op = map_at(graph, position)
             if result not in (Accumulate("max"), Accumulate("min")) or op.group_of(port) != (port,):

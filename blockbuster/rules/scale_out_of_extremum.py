@@ -31,7 +31,7 @@ from blockbuster.rules.element_formulas import applies, scalar_of
 from blockbuster.rules.laws import OUT_OF_EXTREMA, SCALES
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.separate import NEGATIVE
-from blockbuster.rules.shared_factor import LeavingFactor, made_here, sharing
+from blockbuster.rules.shared_factor import LeavingFactor, sharing, waiting, waits
 from blockbuster.rules.signs import PROVABLE, signs_of_value
 from blockbuster.rules.unscaled import Unscaled
 
@@ -45,11 +45,7 @@ class ScaleOutOfExtremum(LeavingFactor):
     passed: ClassVar[tuple[str, ...]] = SCALES[1].passes
 
     def ports(self, graph: Graph, position: int) -> Iterator[int]:
-        """Of operands that wait for another map over the dim that shares a list."""
-        others = tuple(dict.fromkeys(sharing(graph, position)))
-        for port in made_here(graph, position) if others else ():
-            if any(_waits(graph, graph.nodes[position].operands[port], o) for o in others):
-                yield port
+        return waiting(graph, position)
 
     def unfit(self, graph: Graph, position: int, found: Unscaled) -> str:
         return (
@@ -68,10 +64,6 @@ class ScaleOutOfExtremum(LeavingFactor):
         return ""
 
 
-def _waits(graph: Graph, value: Value, other: int) -> bool:
-    return value.node == other or graph.reaches(other, value.node)
-
-
 def _hidden(found: Unscaled) -> str:
     """0 is chosen where the factor is infinite: behind the fold, the product would be NaN."""
     nodes = found.op.body.nodes
@@ -85,7 +77,7 @@ def _waits_all_the_same(graph: Graph, position: int, port: int) -> str:
     node, op = graph.nodes[position], map_at(graph, position)
     between: list[Value] = []
     for other in dict.fromkeys(sharing(graph, position)):
-        if not _waits(graph, node.operands[port], other):
+        if not waits(graph, node.operands[port], other):
             continue
         kept = [
             value

@@ -138,6 +138,19 @@ def sharing(graph: Graph, position: int) -> Iterator[int]:
                 yield other
 
 
+def waiting(graph: Graph, position: int) -> Iterator[int]:
+    """The ports of local operands that wait for another map over the dim that shares a list."""
+    others = tuple(dict.fromkeys(sharing(graph, position)))
+    for port in made_here(graph, position) if others else ():
+        if any(waits(graph, graph.nodes[position].operands[port], other) for other in others):
+            yield port
+
+
+def waits(graph: Graph, value: Value, other: int) -> bool:
+    """True if a node makes a value, or what it is made of."""
+    return value.node == other or graph.reaches(other, value.node)
+
+
 def _runs_over(graph: Graph, position: int, dim: str) -> bool:
     op = graph.nodes[position].op
     return isinstance(op, Map) and op.dim == dim

@@ -156,7 +156,7 @@ def scaled_magnitudes() -> tuple[Mutant, ...]:
         Mutant("magnitude: a peeled map", rule, folds,
                "first_iteration_gone(graph, position) or self.unfit", "self.unfit",
                "cases"),
-        Mutant("magnitude: another loop", rule, file, "if any(_waits(", "if True or any(_waits(",
+        Mutant("magnitude: another loop", rule, folds, "if any(waits(", "if True or any(waits(",
                "cases"),
         Mutant("magnitude: waits all the same", rule, file, "if not kept:", "if True:", "cases"),
         Mutant("magnitude: waits for the sum", rule, file,
