@@ -6,11 +6,11 @@ loaded then (``answer.py``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.ir.expr import Arg, Expr, arguments, replaced
-from blockbuster.rules.laws import Law, Question, Repaired, Unrepaired, repaired
+from blockbuster.rules.laws import LAWS, Law, Question, Repaired, Unrepaired, repaired
 from blockbuster.rules.separate import signs_of
 
 SOLVED = Law("solved for", Arg(0), "factor", ())
@@ -27,12 +27,12 @@ class Bounded:
     question: Question
     bounds: tuple[tuple[int, int, str], ...]
 
-    def repaired(self) -> Repaired | Unrepaired:
-        """The repair function, or why there is none."""
+    def repaired(self, laws: Sequence[Law] = LAWS) -> Repaired | Unrepaired:
+        """The repair function, or why there is none; nothing is solved for if ``laws`` are few."""
         from blockbuster.rules.answer import solved_for
 
-        found = repaired(self.question)
-        if isinstance(found, Repaired) or found.certain:
+        found = repaired(self.question, laws)
+        if isinstance(found, Repaired) or found.certain or laws != LAWS:
             return found
         h, reason, certain = solved_for(self.question, self.bounds)
         return Unrepaired(reason, certain) if h is None else Repaired(SOLVED, h, ())
@@ -45,6 +45,7 @@ def bounded(question: Question, folded: Mapping[int, tuple[str, Expr]]) -> Bound
     wherever g reads it, which asks for more: it may then be any number that the lead bounds.
     """
     g, signs, bounds = question.g, dict(question.signs), list[tuple[int, int, str]]()
+    extrema = question.extrema
     elements = dict.fromkeys(question.elements)
     free = max((*arguments(g), *question.producers), default=0) + 1
     for lead, (monoid, summand) in folded.items():
@@ -60,11 +61,12 @@ def bounded(question: Question, folded: Mapping[int, tuple[str, Expr]]) -> Bound
         made = replaced(g, {summand: Arg(free)})
         if made != g:
             g = made
+            extrema = {r: replaced(each, {summand: Arg(free)}) for r, each in extrema.items()}
             signs[free] = own
             elements[free] = None
             bounds.append((free, lead, side))
             free += 1
     read = {*arguments(g)}
     kept = tuple(index for index in elements if index in read)
-    made_of = replace(question, g=g, elements=kept, signs=signs)
+    made_of = replace(question, g=g, elements=kept, signs=signs, extrema=extrema)
     return Bounded(made_of, tuple(each for each in bounds if each[0] in read))

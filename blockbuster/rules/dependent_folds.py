@@ -18,13 +18,16 @@ from blockbuster.ir.ports import select_results
 from blockbuster.rules.base import label, map_of, name_of
 from blockbuster.rules.element_formulas import Formulas, entering, folded_of, scalar_of
 from blockbuster.rules.laws import Question
-from blockbuster.rules.legality import first_iteration_gone, map_at
+from blockbuster.rules.legality import different_dims, first_iteration_gone, map_at
 from blockbuster.rules.separate import ANY, signs_of
 from blockbuster.rules.shared_factor import sharing
 from blockbuster.rules.signs import signs_of_fold
 
 MOST_LEADS = 3
 """For how many results a fold may wait: each stays in a register of the loop."""
+
+
+EXTREMA = (Accumulate("max"), Accumulate("min"))
 
 
 class NotDependentError(ValueError):
@@ -56,8 +59,9 @@ def dependents(graph: Graph, position: int) -> Iterator[Dependent | str]:
     for first in dict.fromkeys(sharing(graph, position)):
         if not graph.reaches(first, position):
             continue
-        if gone := first_iteration_gone(graph, first, position):
-            yield gone
+        apart = different_dims(graph, first, position)
+        if reason := apart or first_iteration_gone(graph, first, position):
+            yield reason
             continue
         for port, result in enumerate(map_at(graph, position).results):
             if not isinstance(result, Accumulate) or result.monoid == "prod":
@@ -109,7 +113,12 @@ class _Read:
         elements = tuple(index for index, value in leaves.items() if value is None)
         folded = tuple(folded_of(first, lead.port, known) for lead in leads)
         signs = {n: self._signs(lead, f) for n, lead, f in zip(numbers, leads, folded, strict=True)}
-        question = Question(g, numbers, elements, self.monoid, signs)
+        extrema = {
+            n: f
+            for n, lead, f in zip(numbers, leads, folded, strict=True)
+            if map_at(graph, self.first).results[lead.port] in EXTREMA
+        }
+        question = Question(g, numbers, elements, self.monoid, signs, extrema)
         return Dependent(self.first, port, self.alone, leads, between, question, leaves, folded)
 
     def _is_late(self, value: Value) -> bool:

@@ -8,11 +8,10 @@ an element of an operand.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple
 
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, functions_of, substitute
 from blockbuster.ir.graph import Graph, Node, Value
-from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Op, Pointwise
+from blockbuster.ir.ops import ROW_FOLDS, Collect, Elementwise, Functional, Map, Op, Pointwise
 from blockbuster.rules.base import maker_of, map_of
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
@@ -104,38 +103,7 @@ def applies(node: Node, fn: str) -> bool:
     return expr is not None and fn in functions_of(expr)
 
 
-# What two maps fold, element by element ----------------------------------------------------
-
-
-class InBoth(NamedTuple):
-    """Formulas of two maps: what the first folds, what the second waits for, and what it folds."""
-
-    lead: Expr
-    late: Arg
-    folded: Expr
-    all: Formulas
-
-
-def in_both(graph: Graph, lead: Value, late: Value, alone: Node) -> InBoth:
-    """The formulas of the map that folds ``lead``, and of the map ``alone``, which reads ``late``.
-
-    What the first makes of blocks is known by its formula in the second, but ``late`` is a leaf.
-    """
-    formulas = Formulas()
-    first = graph.nodes[lead.node]
-    known = formulas.of(map_of(first).body, entering(formulas, first, {}))
-    outputs = map_of(first).body.outputs
-    made = {Value(lead.node, port): known[end.value] for port, end in enumerate(outputs)}
-    leaf = formulas.leaf(late)
-    inside = formulas.of(map_of(alone).body, entering(formulas, alone, made | {late: leaf}))
-    return InBoth(folded_of(first, lead.port, known), leaf, folded_of(alone, 0, inside), formulas)
-
-
-def monoid_of(node: Node, port: int) -> str:
-    """What a map folds its result ``port`` with."""
-    result = map_of(node).results[port]
-    assert not isinstance(result, Collect)
-    return result.monoid
+# What a map folds, element by element ------------------------------------------------------
 
 
 def entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list[Expr]:
@@ -146,13 +114,14 @@ def entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list
 
 def folded_of(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
     """What a result of a map is folded from, element by element."""
-    body = map_of(node).body
-    return formulas[before_rows(body, body.outputs[port].value, monoid_of(node, port))[0]]
+    return formulas[before_rows(map_of(node), port)]
 
 
-def before_rows(body: Graph, value: Value, monoid: str) -> tuple[Value, Node | None]:
-    """What a map folds, before a fold of its rows; and the node that folds these, if one does."""
-    maker = maker_of(body, value)
-    if maker is not None and maker.op == Functional(ROW_FOLDS[monoid]):
-        return maker.operands[0], maker
-    return value, None
+def before_rows(op: Map, port: int) -> Value:
+    """What a map folds its result ``port`` from, before a fold of rows."""
+    value, result = op.body.outputs[port].value, op.results[port]
+    assert not isinstance(result, Collect)
+    maker = maker_of(op.body, value)
+    if maker is not None and maker.op == Functional(ROW_FOLDS[result.monoid]):
+        return maker.operands[0]
+    return value

@@ -17,12 +17,7 @@ Source: ours; local-linearity with more than dots between the factor and the sum
 
 from __future__ import annotations
 
-from blockbuster.ir.expr import Arg
-from blockbuster.ir.graph import Value
-from blockbuster.ir.ops import Map
-from blockbuster.ir.origin import Origin
-from blockbuster.rules.affine import Affine
-from blockbuster.rules.shared_factor import Factor, LeavingFactor
+from blockbuster.rules.shared_factor import LeavingFactor
 
 
 class FactorOut(LeavingFactor):
@@ -30,6 +25,3 @@ class FactorOut(LeavingFactor):
 
     name = "factor-out"
     in_place = True
-
-    def followed(self, op: Map, port: int, origin: Origin) -> Factor:
-        return Factor(Affine.of(op.body, Value(-1, port), origin), Arg(0), (port,))

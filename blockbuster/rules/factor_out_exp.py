@@ -19,17 +19,8 @@ Source: ours; exp(a + b) = exp(a) exp(b), as in online softmax.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from blockbuster.ir.expr import Arg, Call, Const, Expr, call, rewrite
-from blockbuster.ir.graph import Node, Value
-from blockbuster.ir.ops import Map
-from blockbuster.ir.origin import Origin
-from blockbuster.rules.affine import Affine, Leaves, Term
 from blockbuster.rules.base import Match
-from blockbuster.rules.by_dim import packed
-from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
-from blockbuster.rules.shared_factor import Factor, LeavingFactor
+from blockbuster.rules.shared_factor import LeavingFactor
 
 
 class FactorOutExp(LeavingFactor):
@@ -37,64 +28,7 @@ class FactorOutExp(LeavingFactor):
 
     name = "factor-out-exp"
     in_place = True
-
-    def followed(self, op: Map, port: int, origin: Origin) -> Factor:
-        powers = _Powers(op, Affine.of(op.body, Value(-1, port), origin))
-        powers.values.follow()
-        by, operands = powers.by
-        ports = (port, *(value.port for value in operands))
-        return Factor(powers.values, call("exp", _times(Arg(0), by)), ports)
+    exponential = True
 
     def describe(self, match: Match) -> str:
         return f"exp of {super().describe(match)}"
-
-
-def _times(power: Expr, by: Expr) -> Expr:
-    if by == ONE:
-        return power
-    by = rewrite(by, lambda e: Arg(e.index + 1) if isinstance(e, Arg) else e)
-    return call("neg", power) if by == Const(-1.0) else call("mul", power, by)
-
-
-class _Powers:
-    """Exponentials of x + by * m, as exp(x) times exp(by * m): those with the first ``by``.
-
-    ``by`` is an expression of operands that all iterations share (a temperature), or a number.
-    """
-
-    def __init__(self, op: Map, exponents: Affine) -> None:
-        self.by: tuple[Expr, tuple[Value, ...]] = ONE, ()
-        self.values = replace(exponents, parts={}, refused={}, own=self._of)
-        self._op, self._exponents, self._found = op, exponents, False
-
-    def _of(self, expr: Call, node: Node, leaves: Leaves) -> Parts[Expr] | None:
-        """The parts of an exponential of operands of ``node``; None for any other function."""
-        if expr.fn != "exp":
-            return None
-
-        def operand(arg: Arg) -> Parts[Expr]:
-            value = node.operands[arg.index]
-            parts = self._exponents.parts.get(value) or Parts[Term](value, None)
-            return Parts(leaves.arg(parts.rest), leaves.arg(parts.slope))
-
-        try:
-            power = split(expr.args[0], operand)
-        except NotAffine:
-            return None
-        if power.slope is None or not self._is_it(power.slope, leaves):
-            return None
-        return Parts(None, call("exp", power.rest or ZERO))
-
-    def _is_it(self, slope: Expr, leaves: Leaves) -> bool:
-        """Whether ``slope`` is ``by``: all iterations share it, and it is the first such."""
-        by, used = packed(slope)
-        operands = tuple(leaves[index] for index in used)
-        if any(value.node >= 0 or self._op.iterated[value.port] for value in operands):
-            return False
-        types = self._op.body.types_of(operands)
-        axes = max((self._exponents.axes, *(type.axes for type in types)), key=len)
-        if any(type.buffered or not {*type.axes} <= {*axes} for type in types):
-            return False
-        if not self._found:
-            self._found, self.by, self.values.axes = True, (by, operands), axes
-        return self.by == (by, operands)

@@ -4,7 +4,8 @@ A function f_s, where s is the same in every iteration, commutes with a fold if
 
     fold_i f_s(x_i) = f_s(fold_i x_i)
 
-A law has three uses. *Move out*: what all iterations share is applied after the fold. *Repair*: a
+A law has three uses. *Move out*: what all iterations share is applied after the fold
+(``shared_factor.py``; ``passes`` says through which functions it comes that far). *Repair*: a
 fold runs in the loop of the reduction that s comes from; when that one goes from r to r', the
 partial result t becomes h(t, r, r') = f_s'(f_s^-1(t)). *Combine*: two partial results, each with a
 reduction of its own, are taken to the common one by the same h, and folded.
@@ -16,12 +17,13 @@ first, and solves for the functions that do not come apart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Literal
 
-from blockbuster.ir.expr import Arg, Expr, arguments, call, rewrite
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
+from blockbuster.ir.ops import IDENTITY
 from blockbuster.rules.separate import (
     ANY,
     POSITIVE,
@@ -39,30 +41,44 @@ from blockbuster.rules.separate import (
 class Law:
     """A row: ``function`` of x, argument 0, and s, argument 1, commutes with folds by ``monoids``.
 
-    ``takes`` says how s is found: as a "factor" of x, or as a "shift" of it.
+    Argument 2 is the neutral element of the fold.
+    ``takes`` says how s is found: as a "factor" of x, as a "shift" of it, or as the "choice" of x.
     ``signs`` are those that s may have.
     With ``turns``, the fold of x is by the other one of max and min.
     ``leaves`` names what the fold leaves beside f_s(fold x); such a law repairs nothing.
+    ``passes`` are the functions of a body that s passes on its way to the fold, beside arithmetic.
+    ``anywhere``: its h is right for all producers, also infinite ones, and if nothing is folded.
     """
 
     name: str
     function: Expr
-    takes: Literal["factor", "shift"]
+    takes: Literal["factor", "shift", "choice"]
     monoids: tuple[str, ...]
     signs: str = ANY
     turns: bool = False
     leaves: str = ""
+    passes: tuple[str, ...] = ()
+    anywhere: bool = False
 
 
 _T: Expr = Arg(0)
 _SCALED, _SHIFTED = call("mul", Arg(1), Arg(0)), call("add", Arg(0), Arg(1))
 
-LAWS = (
-    Law("scale", _SCALED, "factor", ("+",)),
-    Law("scale, s >= 0", _SCALED, "factor", ("max", "min"), signs="0+"),
+SCALES = (
+    Law("scale", _SCALED, "factor", ("+",), passes=("row_sum", "dot")),
+    Law("scale, s >= 0", _SCALED, "factor", ("max", "min"), "0+", passes=("row_max", "row_min")),
     Law("scale, s <= 0", _SCALED, "factor", ("max", "min"), signs="-0", turns=True),
+)
+AT_EXTREMA = (
+    Law("choice", call("where", Arg(1), _T, Arg(2)), "choice", ("+", "max", "min"), anywhere=True),
+)
+"""s says whether an extremum that x waits for is the final one."""
+
+LAWS = (
+    *SCALES,
     Law("shift", _SHIFTED, "shift", ("max", "min")),
     Law("shift of a sum", _SHIFTED, "shift", ("+",), leaves="s times the number of elements"),
+    *AT_EXTREMA,
 )
 """Every law. The tests prove each row, and refute it without its condition."""
 
@@ -102,13 +118,17 @@ class Unrepaired:
 
 @dataclass(frozen=True)
 class Question:
-    """A fold of ``g`` by ``monoid``: argument numbers of ``producers``, ``elements``, the rest."""
+    """A fold of ``g`` by ``monoid``: argument numbers of ``producers``, ``elements``, the rest.
+
+    ``extrema`` are the producers that are maxima or minima, and of which elements they are.
+    """
 
     g: Expr
     producers: tuple[int, ...]
     elements: tuple[int, ...]
     monoid: str
     signs: Signs
+    extrema: Mapping[int, Expr] = field(default_factory=dict)
 
     @property
     def parameters(self) -> tuple[int, ...]:
@@ -117,15 +137,16 @@ class Question:
         return tuple(sorted(index for index in arguments(self.g) if index not in held))
 
 
-def repaired(question: Question) -> Repaired | Unrepaired:
-    """The repair function of a fold by the first law that gives one, or why none does."""
+def repaired(question: Question, laws: Sequence[Law] = LAWS) -> Repaired | Unrepaired:
+    """The repair function of a fold by the first of ``laws`` that gives one, or why none does."""
     separation = Separation(
         frozenset(question.producers), frozenset(question.elements), question.signs
     )
     reasons: list[Unrepaired] = []
-    for law in LAWS:
+    ways = {"factor": _by_factor, "shift": _by_shift, "choice": _by_choice}
+    for law in laws:
         if question.monoid in law.monoids:
-            ask = _by_factor if law.takes == "factor" else _by_shift
+            ask = ways[law.takes]
             try:
                 found = ask(question, law, separation)
             except NotSeparableError as reason:
@@ -157,6 +178,28 @@ def _by_shift(question: Question, law: Law, separation: Separation) -> Repaired 
     if law.leaves and change is not None:
         return Unrepaired(f"a changed shift s leaves {law.leaves}, which h is not given", True)
     return Repaired(law, _T if change is None else call("add", _T, change), ())
+
+
+def _by_choice(question: Question, law: Law, _: Separation) -> Repaired | Unrepaired:
+    """An element is x where it is the extremum, and NaN may count as that; else it is neutral.
+
+    No element so far was at the new extremum, unless that is the old one.
+    """
+    neutral, (lead, *more) = Const(IDENTITY[question.monoid]), question.producers
+    of, r = question.extrema.get(lead), Arg(lead)
+    if more or of is None:
+        return Unrepaired("it waits for more than one extremum")
+    match question.g:
+        case Call("where", (test, _, other)) if other == neutral:
+            alike, missing = [call("eq", of, r), call("eq", r, of)], call("ne", of, of)
+            either = [call("or", *p) for e in alike for p in ((e, missing), (missing, e))]
+            chosen: Expr = call("eq", Arg(1), Arg(2))
+            if test in either:
+                chosen = call("or", chosen, call("ne", Arg(1), Arg(1)))
+            elif test not in alike:
+                return Unrepaired("it compares what the extremum is not of")
+            return Repaired(law, call("where", chosen, _T, neutral), ())
+    return Unrepaired(f"it is not {neutral.value:g} where it is not at the extremum")
 
 
 def signs_of_factor(factor: Factor, signs: Signs) -> str:

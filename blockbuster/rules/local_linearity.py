@@ -11,6 +11,7 @@ minus the mean and the variance is taken (mean_shifts.py): else digits would can
 The map no longer waits for c, so it may join the map that makes c. The rule looks at one body, not
 at neighbouring maps, so it works after fusion, and on several dots at once. Costs, for a shift, the
 row sums. Lowest priority: rules 4, 5 and 8 come first.
+Beside the law of factor-out, which leaves nothing: a shift of a sum leaves a second sum.
 Termination: each application moves the operator one level out. Only extensions move one in, and
 they terminate.
 Source: ours; (diag(c) X + a 1') Y = diag(c) X Y + a (1' Y), as in rules 4 and 5.

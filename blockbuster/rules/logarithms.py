@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, functions_of
 from blockbuster.ir.graph import Node, Value
 from blockbuster.rules.element_formulas import scalar_of
 from blockbuster.rules.emitter import Emitter
-from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
+from blockbuster.rules.linear_expressions import ONE, ZERO, without
 from blockbuster.rules.pairs import Pair
+
+LOG = Arg(-1)
+"""The logarithm that an expression is followed as a function of."""
 
 
 @dataclass(frozen=True)
@@ -49,50 +52,73 @@ def logarithm(
     if expr is None or node.types[0].buffered:
         return None
     used: dict[Logarithm, None] = {}
-
-    def operand(arg: Arg) -> Parts[Expr]:
-        if arg.index not in known:
-            return Parts(arg, None)
-        used[known[arg.index]] = None
-        return Parts(None, ONE)
-
-    def own(inner: Call) -> Parts[Expr] | None:
-        (first, *_) = inner.args
-        pair = pairs.get(first.index) if isinstance(first, Arg) and inner.fn == "log" else None
-        whole = to.by_elements(pair) if pair else None
-        if whole is None or not whole.terms:
-            return None
-        log = to.emit(call("log", to.leaf(whole.significand)))
-        used[Logarithm(to.exponent(whole.terms), log)] = None
-        return Parts(None, ONE)
-
-    try:
-        parts = split(expr, operand, own)
-    except NotAffine:
-        return None
-    if parts.slope is None or len(used) != 1:
+    expr = _marked(to, expr, known, pairs, used)
+    if len(used) != 1 or _linear(expr, LOG) is None:
         return None
     (found,) = used
-    return _times(to, parts, found, node)
+    large, small = (_linear(expr, to.leaf(value)) for value in (found.large, found.small))
+    rest = without(expr, lambda leaf: None if leaf == LOG else leaf, ZERO)
+    assert large is not None
+    assert small is not None
+    if rest is not None:
+        large = call("add", rest, large)
 
-
-def _times(to: Emitter, parts: Parts[Expr], found: Logarithm, node: Node) -> Logarithm:
-    """The parts of ``rest + slope * (large + small)``, without axes that the node drops."""
-
-    def product(value: Value) -> Expr:
-        assert parts.slope is not None
-        return _multiplied(parts.slope, to.leaf(value))
-
-    large = product(found.large)
-    if parts.rest is not None:
-        large = call("add", parts.rest, large)
-
-    def fitting(value: Value) -> Value:
+    def fitting(part: Expr) -> Value:
+        """A part, without axes that the node drops."""
+        value = to.emit(part)
         return to.with_axes(value, tuple(d for d in to.axes(value) if d in node.types[0].axes))
 
-    small = product(found.small)
-    summed = found.summed or parts.rest is not None
-    return Logarithm(fitting(to.emit(large)), fitting(to.emit(small)), summed)
+    return Logarithm(fitting(large), fitting(small), found.summed or rest is not None)
+
+
+def _marked(
+    to: Emitter,
+    expr: Expr,
+    known: Mapping[int, Logarithm],
+    pairs: Mapping[int, Pair],
+    used: dict[Logarithm, None],
+) -> Expr:
+    """``expr`` with LOG for its logarithms, which are added to ``used``."""
+    if isinstance(expr, Arg) and expr.index in known:
+        used[known[expr.index]] = None
+        return LOG
+    if not isinstance(expr, Call):
+        return expr
+    (first, *_) = expr.args
+    pair = pairs.get(first.index) if isinstance(first, Arg) and expr.fn == "log" else None
+    whole = to.by_elements(pair) if pair else None
+    if whole is None or not whole.terms:
+        return Call(expr.fn, tuple(_marked(to, arg, known, pairs, used) for arg in expr.args))
+    log = to.emit(call("log", to.leaf(whole.significand)))
+    used[Logarithm(to.exponent(whole.terms), log)] = None
+    return LOG
+
+
+def _linear(expr: Expr, value: Expr) -> Expr | None:
+    """The terms with the logarithm, of ``value`` in its place; None if ``expr`` is not linear."""
+    if expr == LOG:
+        return value
+    if not isinstance(expr, Call):
+        return None
+    parts = [_linear(arg, value) for arg in expr.args]
+    given = [arg for arg, part in zip(expr.args, parts, strict=True) if part is None]
+    held = [part for part in parts if part is not None]
+    if any(LOG.index in arguments(arg) for arg in given):
+        return None
+    match (expr.fn, held, given):
+        case ("add" | "sub" | "neg", [*_], []):
+            return Call(expr.fn, tuple(held))
+        case ("add", [part], _):
+            return part
+        case ("sub", [part], _):
+            return part if parts[0] is not None else call("neg", part)
+        case ("mul", [part], [factor]):
+            return _multiplied(factor, part)
+        case ("div", [part], [divisor]) if parts[0] is not None:
+            return call("div", part, divisor)
+        case ("where", [*_], [test, *_]) if held and parts[0] is None:
+            return Call("where", (test, *(part or ZERO for part in parts[1:])))
+    return None
 
 
 def _multiplied(slope: Expr, value: Expr) -> Expr:

@@ -16,6 +16,7 @@ Rising are tanh, exp, log, sqrt and such, sums, maxima, and products with what i
 falling are differences, reciprocals of positive numbers, and products with what is not positive.
 Saves a pass over the elements. Costs less: F is computed once per row.
 Termination: each application takes an operator out of a map, and none puts one in.
+No row of the table of laws, which knows scales and shifts: any F that keeps order will do.
 Source: ours; max F(x) = F(max x).
 """
 
@@ -35,7 +36,7 @@ from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.element_formulas import Formulas, before_rows, folded_of
 from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.monotone import HOLE, Monotone, NotMonotoneError, monotone
-from blockbuster.rules.shared_factor import MoveOut, made_here, sharing
+from blockbuster.rules.shared_factor import MoveOut, waiting
 from blockbuster.rules.signs import signs_of_value
 
 TURNED = {"max": "min", "min": "max"}
@@ -61,10 +62,6 @@ class MonotoneOutOfExtremum(MoveOut):
     name = "monotone-out-of-extremum"
     needs = (Map, Map)
 
-    def unfit(self, graph: Graph, found: Found) -> str:
-        """Why the rule leaves a function to others, as a predicate, or ""."""
-        return ""
-
     def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
         for found in self._waiting(graph, position):
             if isinstance(found, str):
@@ -80,7 +77,7 @@ class MonotoneOutOfExtremum(MoveOut):
         (result,) = op.results
         assert isinstance(result, Accumulate)
         monoid = result.monoid if found.parts.rises else TURNED[result.monoid]
-        body, value = Builder(op.body), _of_elements(op)
+        body, value = Builder(op.body), before_rows(op, 0)
         rows, axes = value != op.body.outputs[0].value, op.body.type_of(value).axes
         made = found.inner or by_dim(body, found.parts.inner, found.inside, axes, origin)
         if rows:
@@ -103,11 +100,7 @@ class MonotoneOutOfExtremum(MoveOut):
 
     def _waiting(self, graph: Graph, position: int) -> Iterator[Found | str]:
         """The extrema of a map whose function leaves it, or why it stays."""
-        others = tuple(dict.fromkeys(sharing(graph, position)))
-        operands = [graph.nodes[position].operands[port] for port in made_here(graph, position)]
-        waits = [
-            v for v in operands if any(o == v.node or graph.reaches(o, v.node) for o in others)
-        ]
+        waits = [graph.nodes[position].operands[port] for port in waiting(graph, position)]
         for port, result in enumerate(map_at(graph, position).results if waits else ()):
             op = map_at(graph, position)
             if result not in (Accumulate("max"), Accumulate("min")) or op.group_of(port) != (port,):
@@ -119,10 +112,7 @@ class MonotoneOutOfExtremum(MoveOut):
                 yield gone
                 continue
             try:
-                found = _judged(graph, port, alone, waits)
-                if unfit := self.unfit(graph, found):
-                    raise NotMonotoneError(unfit)
-                yield found
+                yield _judged(graph, port, alone, waits)
             except NotMonotoneError as reason:
                 yield f"{name_of(graph, Value(position, port))} {reason}"
 
@@ -147,12 +137,12 @@ def _judged(graph: Graph, port: int, alone: Node, waits: list[Value]) -> Found:
     whole = frozenset(index for index, value in shared.items())
     parts = monotone(folded_of(alone, 0, known), late, whole, signs)
     inside = {e.index: value for value, e in reversed(known.items()) if isinstance(e, Arg)}
-    axes, shown = op.body.type_of(_of_elements(op)).axes, dict[str, None]()
+    axes, shown = op.body.type_of(before_rows(op, 0)).axes, dict[str, None]()
     for index in arguments(parts.inner):
         if any(formulas.reads(Arg(index), Arg(each)) for each in late):
             raise NotMonotoneError("combines elements that wait")
         shown |= dict.fromkeys(op.body.type_of(inside[index]).axes)
-    if _of_elements(op) != op.body.outputs[0].value and axes[-1] not in shown:
+    if before_rows(op, 0) != op.body.outputs[0].value and axes[-1] not in shown:
         raise NotMonotoneError(f"is the same along {axes[-1]}")
     left = {*alone.types[0].axes} - {*shown}
     for index in arguments(parts.outer):
@@ -161,10 +151,3 @@ def _judged(graph: Graph, port: int, alone: Node, waits: list[Value]) -> Found:
         raise NotMonotoneError(f"would lose its axis {min(left)}")
     inner = next((value for value, e in known.items() if e == parts.inner), None)
     return Found(port, alone, parts, inside, inner)
-
-
-def _of_elements(op: Map) -> Value:
-    """What a map folds, before a fold of rows."""
-    (result,), (output,) = op.results, op.body.outputs
-    assert isinstance(result, Accumulate)
-    return before_rows(op.body, output.value, result.monoid)[0]

@@ -46,9 +46,8 @@ from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Accumulate
 from blockbuster.rules.base import UpstreamRule
-from blockbuster.rules.bounded import Bounded
 from blockbuster.rules.dependent_folds import Dependent
-from blockbuster.rules.laws import Question, Repaired, Unrepaired, repaired
+from blockbuster.rules.laws import SCALES, Question
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.rolling_update import RollingUpdate
 from blockbuster.rules.separate import NotSeparableError, Separation
@@ -64,6 +63,7 @@ class RescaleByMagnitude(RollingUpdate, UpstreamRule):
     in_place = True
     roles = ("magnitude", "sum")
     words = "the magnitude"
+    laws = SCALES
     never_zero: ClassVar[Expr] = call("maximum", Arg(0), 1e-30)
     """What to divide by: the inverse of the least such number, times numbers as usual, is finite.
 
@@ -71,9 +71,6 @@ class RescaleByMagnitude(RollingUpdate, UpstreamRule):
     keeps its digits through a square.
     """
     from_the_start = True
-
-    def answered(self, asked: Bounded) -> Repaired | Unrepaired:
-        return repaired(asked.question)
 
     def unfit(self, graph: Graph, found: Dependent) -> str | None:
         folds = [map_at(graph, found.first).results[lead.port] for lead in found.leads]

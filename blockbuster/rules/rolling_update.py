@@ -43,39 +43,66 @@ from typing import ClassVar
 
 from blockbuster.ir.expr import Arg, Expr, arguments, call, substitute
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import IDENTITY, Accumulate
-from blockbuster.rules.base import name_of
-from blockbuster.rules.beside import AS_IT_IS, RunBeside, Wait, Waiting
-from blockbuster.rules.bounded import Bounded, bounded
+from blockbuster.ir.ops import IDENTITY, Accumulate, Map
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, name_of, unheard
+from blockbuster.rules.beside import AS_IT_IS, Waiting, run_beside
+from blockbuster.rules.bounded import bounded
 from blockbuster.rules.dependent_folds import Dependent, dependents
-from blockbuster.rules.laws import Repaired, Unrepaired
+from blockbuster.rules.laws import LAWS, Law, Repaired
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.separate import NEGATIVE, POSITIVE, ZERO
 
 
-class RollingUpdate(RunBeside):
-    """A map that folds leads, and a fold that waits for them."""
+class RollingUpdate(LocalRule):
+    """A map that folds leads, and a fold that waits for them.
+
+    ``roles`` are the names of both in a match, ``words`` those of the leads in a description.
+    """
 
     name = "rolling-update"
-    roles = ("leads", "fold")
-    words = "what it waits for"
+    needs = (Map, Map)
+    roles: ClassVar[tuple[str, str]] = ("leads", "fold")
+    words: ClassVar[str] = "what it waits for"
+    laws: ClassVar[tuple[Law, ...]] = LAWS
+    """The laws that repair a fold; only beside all of them, h is solved for."""
     never_zero: ClassVar[Expr] = call("where", call("eq", Arg(0), 0.0), 1.0, Arg(0))
     """What stands for a lead that h divides by, and that is 0 if all that it is made of is."""
     from_the_start: ClassVar[bool] = False
     """Whether it stands for all such leads, also where nothing is folded into one yet."""
 
-    def answered(self, asked: Bounded) -> Repaired | Unrepaired:
-        """The repair function, or why there is none."""
-        return asked.repaired()
+    def asks(self, op: Map) -> bool:
+        """False if the rule leaves a map to others, whatever it waits for."""
+        return True
 
     def unfit(self, graph: Graph, found: Dependent) -> str | None:
         """Why the rule leaves a fold to others, as a predicate; None if it has nothing to say."""
         return ""
 
-    def waiting(self, graph: Graph, position: int) -> Iterator[Wait]:
-        for found in dependents(graph, position):
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+        known = set[int]()
+        for found in self._waiting(graph, position):
             if isinstance(found, str):
-                yield (position,), found
+                note(Refusal(self, (position,), found))
+            elif found.first not in known:
+                known.add(found.first)
+                places = dict(zip(self.roles, (found.first, position), strict=True))
+                yield Match(self, graph, places, name_of(graph, Value(position, found.port)))
+
+    def apply(self, match: Match) -> Graph:
+        first, fold = (match.nodes[role] for role in self.roles)
+        found = self._waiting(match.graph, fold)
+        sites = (each for each in found if isinstance(each, Waiting) and each.first == first)
+        return run_beside(match, next(sites), *self.roles)
+
+    def describe(self, match: Match) -> str:
+        return f"{match.detail} beside {self.words} in {label(match.node(self.roles[0]))}"
+
+    def _waiting(self, graph: Graph, position: int) -> Iterator[Waiting | str]:
+        """The folds of the map at ``position`` that wait, or why they cannot run in the loop."""
+        op = graph.nodes[position].op
+        for found in dependents(graph, position) if isinstance(op, Map) and self.asks(op) else ():
+            if isinstance(found, str):
+                yield found
                 continue
             unfit = self.unfit(graph, found)
             if unfit is None:
@@ -83,7 +110,7 @@ class RollingUpdate(RunBeside):
             each = unfit or self._rolling(graph, found)
             if isinstance(each, str):
                 each = f"{name_of(graph, Value(position, found.port))} {each}"
-            yield (position,), each
+            yield each
 
     def _rolling(self, graph: Graph, found: Dependent) -> Waiting | str:
         """How a fold is repaired in the loop of its leads, or why it cannot be, as a predicate."""
@@ -95,7 +122,9 @@ class RollingUpdate(RunBeside):
         }
         folded = dict(zip(question.producers, found.folded, strict=True))
         asked = bounded(question, {number: (m, folded[number]) for number, m in monoids.items()})
-        answer, guarded = self.answered(asked), dict[int, str]()
+        answer, guarded = asked.repaired(self.laws), dict[int, str]()
+        if isinstance(answer, Repaired) and answer.law.anywhere:
+            return _placed(found, answer.h, [AS_IT_IS], [AS_IT_IS])
         if self.from_the_start or not isinstance(answer, Repaired) or answer.divisors:
             guarded = {
                 number: POSITIVE
@@ -103,17 +132,19 @@ class RollingUpdate(RunBeside):
                 if ZERO in (signs := question.signs[number]) and NEGATIVE not in signs
             }
             known = {**asked.question.signs, **guarded}
-            answer = self.answered(replace(asked, question=replace(asked.question, signs=known)))
+            asked = replace(asked, question=replace(asked.question, signs=known))
+            answer = asked.repaired(self.laws)
         if not isinstance(answer, Repaired):
             return f"cannot be repaired: {answer.reason}"
         if answer.divisors:
             return "cannot be repaired: h divides by what may be 0 before the last element"
         guards: list[Expr] = []
-        starts: list[Expr | None] = []
+        starts: list[Expr] | None = [] if question.monoid == "+" else None
         for number in question.producers:
             monoid, signs = monoids.get(number), question.signs[number]
             guards.append(self.never_zero if number in guarded else _guard(monoid, signs))
-            starts.append(self._start(monoid, signs, number in guarded))
+            start = self._start(monoid, signs, number in guarded)
+            starts = None if starts is None or start is None else [*starts, start]
         return _placed(found, answer.h, guards, starts)
 
     def _start(self, monoid: str | None, signs: str, guarded: bool) -> Expr | None:
@@ -133,9 +164,12 @@ def _guard(monoid: str | None, signs: str) -> Expr:
 
 
 def _placed(
-    found: Dependent, h: Expr, guards: Sequence[Expr], starts: Sequence[Expr | None]
+    found: Dependent, h: Expr, guards: Sequence[Expr], starts: Sequence[Expr] | None
 ) -> Waiting:
-    """The fold with ``h`` as its factor: ``guards``, or ``starts`` of nothing, stand for leads."""
+    """The fold with ``h`` as its factor: ``guards``, or ``starts`` of nothing, stand for leads.
+
+    Without ``starts``, what nothing is folded into yet stays as it is.
+    """
     count, question = len(found.leads), found.question
     places = [index - 1 - 2 * count for index in sorted(arguments(h)) if index > 2 * count]
     values = [found.leaves[question.parameters[place]] for place in places]
@@ -152,18 +186,15 @@ def _placed(
         return substitute(h, (x, *old, *new, *given))
 
     start = IDENTITY[question.monoid]
-    if question.monoid == "+" and None not in starts:
-        of_leads = [each for each in starts if each is not None]
-        factor = repaired(of_leads, of_leads, both)
+    if starts is not None:
+        factor = repaired(starts, starts, both)
     else:
         factor = call("where", call("eq", x, start), x, repaired(guards, guards, both))
     parameters = tuple(value for value in values if value is not None)
     assert len(parameters) == len(values)
     guarded = any(guard != AS_IT_IS for guard in guards)
     restored = repaired(guards, [AS_IT_IS] * count, 0) if guarded else AS_IT_IS
-    pairs = zip(found.leads, guards, strict=True)
-    inside = tuple((lead, lead.port, guard) for lead, guard in pairs)
     return Waiting(
-        found.first, found.port, found.alone, tuple(lead.port for lead in found.leads), factor,
-        inside, found.between, parameters, restored,
+        found.first, found.port, found.alone, found.leads, tuple(guards), found.between,
+        parameters, factor, restored,
     )  # fmt: skip

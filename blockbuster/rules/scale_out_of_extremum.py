@@ -21,32 +21,71 @@ Source: ours; max r e = r max e for r >= 0.
 
 from __future__ import annotations
 
-from blockbuster.ir.expr import Arg, Call
-from blockbuster.ir.graph import Graph
+from collections.abc import Iterator
+from typing import ClassVar
+
+from blockbuster.ir.expr import Call
+from blockbuster.ir.graph import Graph, Value
 from blockbuster.rules.base import name_of
-from blockbuster.rules.element_formulas import scalar_of
-from blockbuster.rules.laws import OUT_OF_EXTREMA
-from blockbuster.rules.monotone import HOLE
-from blockbuster.rules.monotone_out_of_extremum import Found, MonotoneOutOfExtremum
+from blockbuster.rules.element_formulas import applies, scalar_of
+from blockbuster.rules.laws import OUT_OF_EXTREMA, SCALES
+from blockbuster.rules.legality import map_at
 from blockbuster.rules.separate import NEGATIVE
+from blockbuster.rules.shared_factor import LeavingFactor, sharing, waiting, waits
 from blockbuster.rules.signs import PROVABLE, signs_of_value
+from blockbuster.rules.unscaled import Unscaled
 
 
-class ScaleOutOfExtremum(MonotoneOutOfExtremum):
+class ScaleOutOfExtremum(LeavingFactor):
     """Maxima and minima of what all iterations scale alike."""
 
     name = "scale-out-of-extremum"
     in_place = True
+    monoids: ClassVar[tuple[str, ...]] = ("max", "min")
+    passed: ClassVar[tuple[str, ...]] = SCALES[1].passes
 
-    def unfit(self, graph: Graph, found: Found) -> str:
-        match found.parts.outer:
-            case Call("mul", (Arg(a), Arg(b))) if HOLE in (a, b):
-                factor = found.alone.operands[found.inside[b if a == HOLE else a].port]
-            case _:
-                return "is no product with one factor that waits"
-        expr, name = scalar_of(graph.nodes[factor.node]), name_of(graph, factor)
+    def ports(self, graph: Graph, position: int) -> Iterator[int]:
+        return waiting(graph, position)
+
+    def unfit(self, graph: Graph, position: int, found: Unscaled) -> str:
+        return (
+            self.not_out(graph, graph.nodes[position].operands[found.port])
+            or _hidden(found)
+            or _waits_all_the_same(graph, position, found.port)
+        )
+
+    def not_out(self, graph: Graph, factor: Value) -> str:
+        """Only factors of ``OUT_OF_EXTREMA`` may leave, and only if none is negative."""
+        expr = scalar_of(graph.nodes[factor.node])
         if not isinstance(expr, Call) or expr.fn not in OUT_OF_EXTREMA:
-            return f"is scaled by {name}, which is no reciprocal and no exponential"
+            return "it is no reciprocal and no exponential"
         if NEGATIVE in signs_of_value(graph, factor, PROVABLE):
-            return f"is scaled by {name}, which may be negative, for all that shows"
+            return "it may be negative, for all that shows"
         return ""
+
+
+def _hidden(found: Unscaled) -> str:
+    """0 is chosen where the factor is infinite: behind the fold, the product would be NaN."""
+    nodes = found.op.body.nodes
+    read = (node for node in nodes if any(v in found.factors for v in node.operands))
+    hides = any(applies(node, "where") for node in read)
+    return "where can hide it, and it may be infinite" if hides else ""
+
+
+def _waits_all_the_same(graph: Graph, position: int, port: int) -> str:
+    """With one of the maps that the factor waits for, no other operand may be in between."""
+    node, op = graph.nodes[position], map_at(graph, position)
+    between: list[Value] = []
+    for other in dict.fromkeys(sharing(graph, position)):
+        if not waits(graph, node.operands[port], other):
+            continue
+        kept = [
+            value
+            for at, value in enumerate(node.operands)
+            if at != port and value.node >= 0
+            if graph.reaches(other, value.node) or (value.node == other and not op.iterated[at])
+        ]
+        if not kept:
+            return ""
+        between += kept
+    return f"{name_of(graph, between[0])} waits for the same loop"

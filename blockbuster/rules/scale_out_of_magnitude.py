@@ -36,37 +36,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from blockbuster.ir.expr import Arg, call
-from blockbuster.ir.graph import Graph
-from blockbuster.rules.base import Match, label, name_of
-from blockbuster.rules.by_dim import by_dim
+from blockbuster.ir.expr import Call
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.rules.element_formulas import applies, scalar_of
+from blockbuster.rules.laws import OUT_OF_MAGNITUDES
 from blockbuster.rules.legality import map_at
-from blockbuster.rules.magnitudes import largest, late, unscaled, why_it_stays
-from blockbuster.rules.shared_factor import MoveOut
-
-SCALED = call("mul", Arg(0), call("abs", Arg(1)))
+from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
 
 
-class ScaleOutOfMagnitude(MoveOut):
+class ScaleOutOfMagnitude(ScaleOutOfExtremum):
     """Largest absolute values of what all iterations scale alike."""
 
     name = "scale-out-of-magnitude"
     in_place = True
+    monoids = ("max",)
+    passed = ("abs", "row_max")
 
-    def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
-        node = graph.nodes[position]
-        for found in late(graph, position) if largest(map_at(graph, position)) else ():
-            factor, reason = name_of(graph, node.operands[found.port]), ""
-            if stays := why_it_stays(graph, position, found):
-                reason = f"{factor} stays in {label(node)}: {stays}"
-            yield factor, reason
+    def ports(self, graph: Graph, position: int) -> Iterator[int]:
+        op = map_at(graph, position)
+        sizes = any(applies(node, "abs") for node in op.body.nodes)
+        return super().ports(graph, position) if sizes and len(op.results) == 1 else iter(())
 
-    def apply(self, match: Match) -> Graph:
-        graph, position, origin = match.graph, match.nodes["map"], match.origin()
-        node, edit = match.node("map"), match.edit()
-        found = next(f for f in late(graph, position) if not why_it_stays(graph, position, f))
-        op = unscaled(match.map("map"), found.port, origin)
-        (new,) = edit.add(op, *node.operands, hints=node.hints, origin=origin)
-        given = [new, node.operands[found.port]]
-        edit.redirect(match.value("map"), by_dim(edit, SCALED, given, node.types[0].axes, origin))
-        return edit.finish()
+    def not_out(self, graph: Graph, factor: Value) -> str:
+        """Only factors of ``OUT_OF_MAGNITUDES`` may leave, or their reciprocals."""
+        expr = scalar_of(graph.nodes[factor.node])
+        if isinstance(expr, Call) and expr.fn == "reciprocal":
+            (expr,) = expr.args
+        root = isinstance(expr, Call) and expr.fn in OUT_OF_MAGNITUDES
+        return "" if root else "it is no root: values could leave the range of floats"

@@ -11,8 +11,9 @@ Only A is made: what becomes of it when r changes is all that a repair needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
+from functools import reduce
 from math import isfinite
 
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size, arguments, call
@@ -45,6 +46,17 @@ class Factor:
         return Factor(
             _added(self.powers, other.powers, power), _added(self.exponent, other.exponent, power)
         )
+
+
+def expression(factor: Factor) -> Expr:
+    """A factor without powers but 1, written out."""
+    assert all(power == 1 for power in factor.powers.values())
+    terms = [
+        term if by == 1 else call("neg", term) if by == -1 else call("mul", term, by)
+        for term, by in factor.exponent.items()
+    ]
+    exponent = [call("exp", reduce(lambda a, b: call("add", a, b), terms))] if terms else []
+    return reduce(lambda a, b: call("mul", a, b), [*factor.powers, *exponent])
 
 
 def signs_of(expr: Expr, known: Signs, trusted: frozenset[str] | None = None) -> str:
@@ -113,17 +125,26 @@ def _size_of(signs: str) -> str:
 
 @dataclass(frozen=True)
 class Separation:
-    """Takes functions apart: arguments ``producers``, ``elements``, and what signs they have."""
+    """Takes functions apart: arguments ``producers``, ``elements``, and what signs they have.
 
-    producers: frozenset[int]
-    elements: frozenset[int]
+    Of an argument that is a function itself, ``known`` is the factor, ``shifts`` the shift. The
+    factor of an exponential is what ``power`` makes of its exponent, if there is such a function.
+    """
+
+    producers: Set[int]
+    elements: Set[int]
     signs: Signs
+    known: Mapping[int, Factor] = field(default_factory=dict)
+    shifts: Mapping[int, Mapping[Expr, float]] = field(default_factory=dict)
+    power: Callable[[Expr], Factor] | None = None
 
     def factor(self, expr: Expr) -> Factor:
         """A of ``expr`` = A(r) * B(c). Raises NotSeparableError if it is no such product."""
         if self._lacks(expr, self.producers):
             return Factor()
         match expr:
+            case Arg(index) if index in self.known:
+                return self.known[index]
             case Call("mul", (a, b)):
                 return self.factor(a).times(self.factor(b))
             case Call("div", (a, b)):
@@ -137,11 +158,13 @@ class Separation:
             case Call("pow", (a, Const(power))) if isfinite(power):
                 return self._to(self.factor(a), power)
             case Call("exp", (a,)):
-                return Factor({}, self.shift(a))
+                return self.power(a) if self.power else Factor({}, self.shift(a))
             case Call("add" | "sub" | "where" | "maximum" | "minimum" | "relu", _):
                 shared = self._shared(expr)
                 if shared is not None:
                     return shared
+            case Call(_, args) if self.known and all(self.factor(a) == Factor() for a in args):
+                return Factor()
         return Factor({self._alone(expr): 1})
 
     def shift(self, expr: Expr) -> Mapping[Expr, float]:
@@ -149,6 +172,8 @@ class Separation:
         if self._lacks(expr, self.producers):
             return {}
         match expr:
+            case Arg(index) if index in self.shifts:
+                return self.shifts[index]
             case Call("add", (a, b)):
                 return _added(self.shift(a), self.shift(b), 1)
             case Call("sub", (a, b)):
@@ -161,7 +186,7 @@ class Separation:
                 return {call("mul", k, term): n for term, n in self.shift(a).items()}
             case Call("mul" | "div" as fn, (a, k)) if self._is_parameter(k):
                 return {call(fn, term, k): n for term, n in self.shift(a).items()}
-            case Call("log", (a,)):
+            case Call("log", (a,)) if not self.known:
                 factor = self._absolute(self.factor(a))
                 logs: dict[Expr, float] = {}
                 logs.update((call("log", base), power) for base, power in factor.powers.items())
@@ -171,13 +196,15 @@ class Separation:
     def _shared(self, expr: Call) -> Factor | None:
         """The factor of all parts of a sum or of a choice; None if they have several."""
         parts = expr.args[1:] if expr.fn == "where" else expr.args
-        if expr.fn == "where" and not self._lacks(expr.args[0], self.producers):
+        test = expr.args[0] if expr.fn == "where" else Const(0.0)
+        free = self._lacks(test, self.producers) or (self.known and self.factor(test) == Factor())
+        if not free:
             return None
         try:
             found = [self.factor(each) for each in parts if each != Const(0.0)]
         except NotSeparableError:
             return None
-        if any(each != found[0] for each in found[1:]):
+        if not found or any(each != found[0] for each in found[1:]):
             return None
         of_order = expr.fn in ("maximum", "minimum", "relu")
         odd = (base for base, power in found[0].powers.items() if power % 2)
@@ -205,7 +232,7 @@ class Separation:
     def _is_parameter(self, expr: Expr) -> bool:
         return self._lacks(expr, self.producers | self.elements)
 
-    def _lacks(self, expr: Expr, among: frozenset[int]) -> bool:
+    def _lacks(self, expr: Expr, among: Set[int]) -> bool:
         return among.isdisjoint(arguments(expr))
 
 

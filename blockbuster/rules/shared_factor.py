@@ -1,8 +1,8 @@
-"""A factor that all iterations of a map share, taken out of the sums it enters.
+"""A factor that all iterations of a map share, taken out of the folds it enters: use "move out".
 
-This is what factor-out and factor-out-exp share: which maps and operands they look at, and how the
-factor is applied to the sums after the map. Lists that contain the factor stay, in a map of their
-own if another map iterates over them:
+The rules for it say by which folds, behind which functions, and which factors stay because floats
+have a largest number. Lists that contain the factor stay, in a map of their own if another map
+iterates over them:
 
     e, s = map K (x in !X, c = c) { .. yield e yield +s }    s1 = map K (x in !X) { .. yield +s }
     y = map K (e in !e, s = s) { .. }                        s = mul(s1, c)
@@ -13,27 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from blockbuster.ir.builder import rebuild
-from blockbuster.ir.expr import Arg, Expr, call
+from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.graph import Graph, Output, Value
-from blockbuster.ir.ops import Accumulate, Map, Op
+from blockbuster.ir.ops import Accumulate, Map, Op, Result
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.ports import results_at, select_results
-from blockbuster.rules.affine import Affine, Term
 from blockbuster.rules.base import LocalRule, Match, Note, label, name_of, unheard
 from blockbuster.rules.by_dim import by_dim
+from blockbuster.rules.laws import SCALES
 from blockbuster.rules.legality import first_iteration_gone, leads_others, map_at
-from blockbuster.rules.linear_expressions import Parts
-
-
-class Factor(NamedTuple):
-    """The parts of a map's values as to a factor, and the factor, as a function of operands."""
-
-    values: Affine
-    expr: Expr
-    ports: tuple[int, ...]
+from blockbuster.rules.separate import expression
+from blockbuster.rules.unscaled import Term, Unscaled
 
 
 class MoveOut(LocalRule):
@@ -60,33 +53,61 @@ class MoveOut(LocalRule):
 
 
 class LeavingFactor(MoveOut):
-    """A rule for maps with an operand whose factor can leave the sums that it goes into."""
+    """A rule for maps with an operand whose factor can leave the folds that it goes into."""
 
-    def followed(self, op: Map, port: int, origin: Origin) -> Factor:
-        """The factor that a map's operand at a port gives."""
-        raise AssertionError(f"{self.name} follows no factor")
+    monoids: ClassVar[tuple[str, ...]] = ("+",)
+    passed: ClassVar[tuple[str, ...]] = SCALES[0].passes
+    exponential: ClassVar[bool] = False
+
+    def ports(self, graph: Graph, position: int) -> Iterator[int]:
+        """The ports of the operands of a map that the rule looks at."""
+        return made_here(graph, position) if shares_a_pass(graph, position) else iter(())
+
+    def unfit(self, graph: Graph, position: int, found: Unscaled) -> str:
+        """Why a factor stays although an equation lets it leave, or ""."""
+        return ""
 
     def sites(self, graph: Graph, position: int) -> Iterator[tuple[str, str]]:
         op, node = map_at(graph, position), graph.nodes[position]
-        if all(result != Accumulate("+") for result in op.results):
+        if not any(_folds(result, self.monoids) for result in op.results):
             return
-        ports = [*made_here(graph, position)]
-        if not ports or not shares_a_pass(graph, position):
-            return
-        for port in ports:
-            reason = first_iteration_gone(graph, position) or why_it_stays(
-                graph, position, self.followed(op, port, Origin()).values
-            )
+        for port in [*self.ports(graph, position)]:
+            found = Unscaled(op, port, Origin(), self.passed, self.exponential)
+            reason = self._why_it_stays(graph, position, found)
             factor = name_of(op.body, Value(-1, port))
             stays = reason and f"{factor} stays in {label(node)}: {reason}"
             yield name_of(graph, node.operands[port]), stays
 
     def apply(self, match: Match) -> Graph:
         graph, position = match.graph, match.nodes["map"]
-        ports = made_here(graph, position)
-        tried = (self.followed(match.map("map"), port, match.origin()) for port in ports)
-        found = next(f for f in tried if not why_it_stays(graph, position, f.values))
-        return _taken_out(match, found)
+        for port in self.ports(graph, position):
+            op, origin = match.map("map"), match.origin()
+            found = Unscaled(op, port, origin, self.passed, self.exponential)
+            if not self._why_it_stays(graph, position, found):
+                return _taken_out(match, found, [*self._staying(op, found)])
+        raise AssertionError(f"nothing leaves at {match}")
+
+    def _why_it_stays(self, graph: Graph, position: int, found: Unscaled) -> str:
+        """Why a factor stays in all folds, or "": in lists it may stay where that costs no pass."""
+        reason = first_iteration_gone(graph, position) or self.unfit(graph, position, found)
+        if reason:
+            return reason
+        op = map_at(graph, position)
+        staying = self._staying(op, found)
+        leaving = [o for p, o in enumerate(op.body.outputs) if p not in staying]
+        if not any(output.value in found.factors for output in leaving):
+            return next(iter(staying.values()), "no sum depends on it")
+        return next(iter(staying.values())) if staying and _costs(graph, position, staying) else ""
+
+    def _staying(self, op: Map, found: Unscaled) -> dict[int, str]:
+        """The results that need the factor in the map, and why: all of a group, or none."""
+        staying: dict[int, str] = {}
+        for port, output in enumerate(op.body.outputs):
+            reason = _why_it_needs_it(op, port, found, self.monoids)
+            if reason:
+                reason = f"{name_of(op.body, output.value)} {reason}"
+                staying |= {beside: reason for beside in op.group_of(port) if beside not in staying}
+        return {port: staying[port] for port in sorted(staying)}
 
 
 # Conditions: which maps and operands, and why a factor stays ---------------------------
@@ -117,59 +138,45 @@ def sharing(graph: Graph, position: int) -> Iterator[int]:
                 yield other
 
 
+def waiting(graph: Graph, position: int) -> Iterator[int]:
+    """The ports of local operands that wait for another map over the dim that shares a list."""
+    others = tuple(dict.fromkeys(sharing(graph, position)))
+    for port in made_here(graph, position) if others else ():
+        if any(waits(graph, graph.nodes[position].operands[port], other) for other in others):
+            yield port
+
+
+def waits(graph: Graph, value: Value, other: int) -> bool:
+    """True if a node makes a value, or what it is made of."""
+    return value.node == other or graph.reaches(other, value.node)
+
+
 def _runs_over(graph: Graph, position: int, dim: str) -> bool:
     op = graph.nodes[position].op
     return isinstance(op, Map) and op.dim == dim
 
 
-def why_it_stays(graph: Graph, position: int, found: Affine) -> str:
-    """Why a factor stays in all sums, or "": in lists it may stay where that costs no pass."""
-    op = map_at(graph, position)
-    staying = why_ports_stay(graph, position, found)
-    leaving = [o for p, o in enumerate(op.body.outputs) if p not in staying]
-    if not any(output.value in found.parts for output in leaving):
-        return next(iter(staying.values()), "no sum depends on it")
-    return next(iter(staying.values())) if staying and _costs(graph, position, staying) else ""
+def _folds(result: Result, monoids: tuple[str, ...]) -> bool:
+    return isinstance(result, Accumulate) and result.monoid in monoids
 
 
-def why_ports_stay(graph: Graph, position: int, found: Affine) -> dict[int, str]:
-    """The results of a map that need the factor in the map, and why: all of a group, or none."""
-    op = map_at(graph, position)
-    staying: dict[int, str] = {}
-    for port, output in enumerate(op.body.outputs):
-        reason = _why_it_needs_it(op, port, found)
-        if reason:
-            reason = f"{name_of(op.body, output.value)} {reason}"
-            staying |= {beside: reason for beside in op.group_of(port) if beside not in staying}
-    return {port: staying[port] for port in sorted(staying)}
-
-
-def _why_it_needs_it(op: Map, port: int, found: Affine) -> str:
+def _why_it_needs_it(op: Map, port: int, found: Unscaled, monoids: tuple[str, ...]) -> str:
     """Why a result needs the factor in the map, or ""."""
     value = op.body.outputs[port].value
     if value in found.refused:
-        return f"is not linear in it, because of {found.refused[value]}"
-    if value not in found.parts:
+        return f"is no multiple of it: a value {found.refused[value]}"
+    if value not in found.factors:
         return ""
-    if op.results[port] != Accumulate("+"):
+    if not _folds(op.results[port], monoids):
         return f"is not summed over {op.dim}"
-    return leads_others(op, port) or not_sums(op, found, value)
-
-
-def not_sums(op: Map, found: Affine, value: Value) -> str:
-    """What the factor multiplies must be summed over the map, with the axes of the value.
-
-    Nothing may be added to it: two sums can be large where the sum of both is small, as those of a
-    row and of its log-sum-exp are in a log-softmax.
-    """
-    parts = found.parts[value]
-    if parts.rest is not None:
-        return "adds it to others: digits would cancel behind the sum"
-    if not isinstance(parts.slope, Value):
+    if found.factors[value] != found.leaving:
+        return "is a multiple of another power of it, or of its size"
+    rest = found.rests[value]
+    if not isinstance(rest, Value):
         return "is a number times it"
-    shown = (*found.axes, *found.builder.type_of(parts.slope).axes)
+    shown = (*found.axes, *found.builder.type_of(rest).axes)
     lost = [dim for dim in op.body.type_of(value).axes if dim not in shown]
-    return f"would lose its axis {lost[0]}" if lost else ""
+    return f"would lose its axis {lost[0]}" if lost else leads_others(op, port)
 
 
 def _costs(graph: Graph, position: int, staying: dict[int, str]) -> bool:
@@ -182,11 +189,9 @@ def _costs(graph: Graph, position: int, staying: dict[int, str]) -> bool:
 # Rewriting -------------------------------------------------------------------------------
 
 
-def _taken_out(match: Match, found: Factor) -> Graph:
-    """The graph in which the factor is applied to sums, after the map."""
-    graph, position = match.graph, match.nodes["map"]
+def _taken_out(match: Match, found: Unscaled, staying: list[int]) -> Graph:
+    """The graph in which the factor is applied to folds, after the map."""
     op, node, origin = match.map("map"), match.node("map"), match.origin()
-    staying = [*why_ports_stay(graph, position, found.values)]
     edit = match.edit()
     if staying:
         kept, ports = select_results(node, staying, rebuild)
@@ -195,26 +200,25 @@ def _taken_out(match: Match, found: Factor) -> Graph:
         ):
             edit.redirect(match.value("map", port), value)
     free = [port for port in range(len(op.results)) if port not in staying]
-    parts = {port: found.values.parts.get(op.body.outputs[port].value) for port in free}
-    outputs = [_unscaled(op.body.outputs[port], parts[port]) for port in free]
-    results = results_at(op, free)
-    changed = replace(op, body=found.values.builder.finish(*outputs), results=results)
+    rests = [found.rests.get(op.body.outputs[port].value) for port in free]
+    outputs = [_unscaled(op.body.outputs[p], rest) for p, rest in zip(free, rests, strict=True)]
+    changed = replace(op, body=found.builder.finish(*outputs), results=results_at(op, free))
     hints = tuple(node.hints[port] for port in free)
     new = edit.add(changed, *node.operands, hints=hints, origin=origin)
-    given = [node.operands[port] for port in found.ports]
-    factor = by_dim(edit, found.expr, given, found.values.axes, origin)
-    for value, port in zip(new, free, strict=True):
+    assert found.leaving is not None
+    factor, given = expression(found.leaving), dict(enumerate(node.operands))
+    if found.exponential:  # once for all
+        given[-1], factor = by_dim(edit, factor, given, found.axes, origin), Arg(-1)
+    for value, port, rest in zip(new, free, rests, strict=True):
         total = value
-        if parts[port] is not None:
-            axes = node.types[port].axes
-            total = by_dim(edit, call("mul", Arg(0), Arg(1)), [value, factor], axes, origin)
+        if rest is not None:
+            product, axes = call("mul", Arg(-2), factor), node.types[port].axes
+            total = by_dim(edit, product, {**given, -2: value}, axes, origin)
         edit.redirect(match.value("map", port), total)
     return edit.finish()
 
 
-def _unscaled(output: Output, parts: Parts[Term] | None) -> Output:
+def _unscaled(output: Output, rest: Term | None) -> Output:
     """An output without the factor, if it has it."""
-    if parts is None:
-        return output
-    assert isinstance(parts.slope, Value)
-    return replace(output, value=parts.slope)
+    assert rest is None or isinstance(rest, Value)
+    return output if rest is None else replace(output, value=rest)

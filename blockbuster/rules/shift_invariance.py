@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from blockbuster.ir.expr import Arg, Call, Const, Expr, Size, arguments, call, rewrite
+from blockbuster.ir.expr import Arg, Call, Const, Expr, Size, arguments, call
 from blockbuster.ir.types import Dim
-from blockbuster.rules.linear_expressions import ARITHMETIC
+from blockbuster.rules.linear_expressions import ARITHMETIC, ZERO, without
 
 
 def minus_mean(dim: Dim) -> Expr:
@@ -29,26 +29,9 @@ def around_mean(expr: Expr, dim: Dim, squares: Expr) -> Expr:
     if 1 not in arguments(expr) or not isinstance(expr, Call):
         return expr
     if _shift_invariant(expr, dim):
-        moved: dict[Expr, Expr] = {Arg(0): Const(0.0), Arg(1): squares}
-        return _without_zeros(rewrite(expr, lambda e: moved.get(e, e)))
+        moved: dict[Expr, Expr | None] = {Arg(0): None, Arg(1): squares}
+        return without(expr, lambda leaf: moved.get(leaf, leaf), ZERO) or ZERO
     return Call(expr.fn, tuple(around_mean(arg, dim, squares) for arg in expr.args))
-
-
-def _without_zeros(expr: Expr) -> Expr:
-    """``expr`` without the terms that are 0 because the sum is."""
-    if not isinstance(expr, Call):
-        return expr
-    zero, args = Const(0.0), tuple(_without_zeros(arg) for arg in expr.args)
-    match expr.fn, args:
-        case ("neg" | "square" | "div" | "mul", (first, *_)) if first == zero:
-            return zero
-        case ("mul", (_, second)) if second == zero:
-            return zero
-        case ("add" | "sub", (first, second)) if second == zero:
-            return first
-        case ("add", (first, second)) if first == zero:
-            return second
-    return Call(expr.fn, args)
 
 
 _POINTS = range(3)

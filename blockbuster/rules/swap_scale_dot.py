@@ -9,6 +9,8 @@ before   S = map K (x in !X, c = c) {       after   P = map N (X = !X, y in !YT)
          }                                          }
 
 The matmul no longer waits for c, and both maps run over N. Costs nothing in flops when N <= K.
+The law of factor-out for two maps that are not fused yet: a pattern of its own, since the paper's
+steps are counted by it.
 Source: Blockbuster Part 1, rule 4: diag(c) X Y = diag(c) (X Y).
 """
 

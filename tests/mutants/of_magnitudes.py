@@ -19,8 +19,8 @@ def of_the_pattern() -> tuple[Mutant, ...]:
         Mutant("by magnitude: the least", RULE, OWN,
                'folds in ([Accumulate("max")], [Accumulate("+")]) and', "", "cases"),
         Mutant("by magnitude: a peeled map", RULE, "dependent_folds",
-               "if gone := first_iteration_gone(graph, first, position):",
-               'if gone := "":', "cases"),
+               "if reason := apart or first_iteration_gone(graph, first, position):",
+               "if reason := apart:", "cases"),
         Mutant("by magnitude: another value", RULE, OWN, "if any(own.get(",
                "if False and any(own.get(", "cases"),
         Mutant("by magnitude: a lesser power", RULE, OWN, "< -power * times", "< times", "cases"),
@@ -43,7 +43,7 @@ def of_the_product() -> tuple[Mutant, ...]:
     """What the power of the scale in a function is."""
     return (
         Mutant("by magnitude: two powers", RULE, PRODUCTS,
-               "if any(each != found[0] for each in found[1:]):", "if False:", "cases"),
+               "any(each != found[0] for", "any(False for", "cases"),
         Mutant("by magnitude: the square of once", RULE, PRODUCTS, '"square": 2.0',
                '"square": 1.0'),
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """The table of laws as pairs of block programs, which ``prove_equal`` compares exactly.
 
-One program folds f_s(x), the other one applies f_s to the fold of x. With the condition of its row
+One program folds f_s(x), the other one applies f_s to the fold of x. A choice is made of folds that
+are combined with others, p: what is not chosen has no part in these. With the condition of its row
 they are equal; without it they are not, so no row claims a condition that it does not need.
 """
 
@@ -9,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from blockbuster.ir import Graph, parse
-from blockbuster.ir.expr import show_expr
+from blockbuster.ir.expr import Arg, arguments, call, show_expr
 from blockbuster.rules.laws import Law, Question, Repaired
 from blockbuster.rules.separate import ANY
 
 ROW_FOLDS = {"+": "row_sum", "max": "row_max", "min": "row_min"}
 YIELDS = {"+": "+", "max": "max ", "min": "min "}
+NEUTRAL = {"+": "0", "max": "-inf", "min": "inf"}
+COMBINED = {"+": "add", "max": "maximum", "min": "minimum"}
 OTHER = {"+": "+", "max": "min", "min": "max"}
 WITH_SIGN = {ANY: "s", "0+": "square(s)", "-0": "-square(s)"}
 """A vector with given signs, made of a vector with any."""
@@ -23,18 +26,51 @@ WITH_SIGN = {ANY: "s", "0+": "square(s)", "-0": "-square(s)"}
 def sides(law: Law, monoid: str) -> tuple[Graph, Graph]:
     """The two programs that a row says are equal."""
     of_x = OTHER[monoid] if law.turns else monoid
-    return _sides(law, WITH_SIGN[law.signs], monoid, of_x, "t + s * |N|" if law.leaves else "")
+    return _sides(law, _shared(law), monoid, of_x, left="t + s * |N|" if law.leaves else "")
 
 
 def broken_sides(law: Law, monoid: str) -> Iterator[tuple[str, tuple[Graph, Graph]]]:
     """The same without one of the conditions of the row, with its name."""
     of_x = OTHER[monoid] if law.turns else monoid
     if law.signs != ANY:
-        yield "any sign", _sides(law, "s", monoid, of_x, "")
+        yield "any sign", _sides(law, "s", monoid, of_x)
     if law.turns:
-        yield "the same fold", _sides(law, WITH_SIGN[law.signs], monoid, monoid, "")
+        yield "the same fold", _sides(law, _shared(law), monoid, monoid)
     if law.leaves:
-        yield "nothing is left", _sides(law, "s", monoid, of_x, "")
+        yield "nothing is left", _sides(law, "s", monoid, of_x)
+    if reads_neutral(law):
+        yield "not the neutral element", _sides(law, _shared(law), monoid, of_x, neutral="2")
+
+
+def passed_sides(name: str, law: Law, behind: str = "") -> tuple[Graph, Graph]:
+    """The fold of a function of scaled elements, and that of the elements, scaled by ``behind``."""
+    s = _shared(law)
+    return _passed(name, f"x_1 * ({s})", "t"), _passed(name, "x_1 * 1", f"t * ({behind or s})")
+
+
+def _passed(name: str, inside: str, outside: str) -> Graph:
+    folds = {"dot": "f = dot(g, w_1)", "abs": "a = abs(g)\n    f = row_max(a)"}
+    monoid = {"row_max": "max ", "row_min": "min ", "abs": "max "}.get(name, "+")
+    return parse(f"""graph(x: N[M,N], w: N[L,N], s: [M]) {{
+  t = map N (x_1 in !x, w_1 in !w, s = s) {{
+    g = {inside} over [M,N]
+    {folds.get(name, f"f = {name}(g)")}
+    yield {monoid}f
+  }}
+  h = {outside} over {"[M,L]" if name == "dot" else "[M]"}
+  return h
+}}
+""")
+
+
+def reads_neutral(law: Law) -> bool:
+    """Whether the row holds for the neutral element of its fold, and for no other number."""
+    return 2 in arguments(law.function)
+
+
+def _shared(law: Law) -> str:
+    """A vector that s of the row may be."""
+    return "s > 0" if law.takes == "choice" else WITH_SIGN[law.signs]
 
 
 def repair_sides(question: Question, found: Repaired) -> tuple[Graph, Graph]:
@@ -55,8 +91,17 @@ def repair_sides(question: Question, found: Repaired) -> tuple[Graph, Graph]:
     )
 
 
-def _sides(law: Law, s: str, monoid: str, of_x: str, left: str) -> tuple[Graph, Graph]:
-    inside, outside = (show_expr(law.function, (name, f"({s})")) for name in ("x", "t"))
+def _sides(
+    law: Law, s: str, monoid: str, of_x: str, left: str = "", neutral: str = ""
+) -> tuple[Graph, Graph]:
+    given = f"({s})", neutral or NEUTRAL[monoid]
+    inside, outside = (show_expr(law.function, (name, *given)) for name in ("x", "t"))
+    if law.takes == "choice":
+        both = show_expr(call(COMBINED[monoid], Arg(0), Arg(1)), ("t", "p"))
+        return (
+            _program(["x"], ["s", "p"], inside, monoid, both),
+            _program(["x"], ["s", "p"], "x", of_x, f"where({s}, {both}, p)"),
+        )
     return (
         _program(["x"], ["s"], inside, monoid, "t"),
         _program(["x"], ["s"], "x", of_x, left or outside),

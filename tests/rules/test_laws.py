@@ -10,12 +10,13 @@ import pytest
 import blockbuster as bb
 from blockbuster.ir.expr import FUNCTIONS as SCALAR_FUNCTIONS
 from blockbuster.ir.expr import Arg, Const, call
+from blockbuster.ir.parse import parse
 from blockbuster.rules import laws
 from blockbuster.rules.laws import LAWS, Question, Repaired, repaired
 from blockbuster.rules.separate import ANY, signs_of
 from tests.mutants.mutate import Copies
 from tests.parameters import rest_slow
-from tests.rules.law_programs import broken_sides, repair_sides, sides
+from tests.rules.law_programs import broken_sides, passed_sides, reads_neutral, repair_sides, sides
 
 ROWS = [(law, monoid) for law in LAWS for monoid in law.monoids]
 BROKEN = [
@@ -39,15 +40,49 @@ def test_a_row_without_its_condition_is_refuted(pair):
 
 
 def test_every_row_with_a_condition_is_tried_without_it():
-    conditions = sum((law.signs != ANY) + law.turns + bool(law.leaves) for law, _ in ROWS)
+    conditions = sum(
+        (law.signs != ANY) + law.turns + bool(law.leaves) + reads_neutral(law) for law, _ in ROWS
+    )
 
     assert len(BROKEN) == conditions > 0
 
 
+PASSED = [(name, law) for law in LAWS for name in law.passes]
+
+
+@pytest.mark.parametrize(("name", "law"), PASSED, ids=[name for name, _ in PASSED])
+def test_what_a_factor_passes_is_proven(name, law):
+    assert bb.prove_equal(*passed_sides(name, law)).equal
+
+
+def test_a_factor_of_any_sign_passes_no_extremum():
+    for name in ("row_max", "row_min"):
+        assert bb.prove_equal(*passed_sides(name, LAWS[0])).equal is False
+
+
+def test_only_the_size_of_a_factor_passes_absolute_values():
+    assert bb.prove_equal(*passed_sides("abs", LAWS[0], "abs(s)")).equal
+    assert bb.prove_equal(*passed_sides("abs", LAWS[0])).equal is False
+
+
+def test_an_exponential_makes_a_factor_of_a_shift():
+    assert bb.prove_equal(*_sums("exp(x_1 + s)", "t * exp(s)")).equal
+    assert bb.prove_equal(*_sums("exp(x_1 + s)", "t * s")).equal is False
+
+
+def _sums(inside, outside):
+    text = """graph(x: N[M,N], s: [M]) {{
+  t = map N (x_1 in !x, s = s) {{ g = {} over [M,N]  f = row_sum(g)  yield +f }}
+  h = {} over [M]
+  return h
+}}"""
+    return parse(text.format(inside, "t * 1")), parse(text.format("exp(x_1)", outside))
+
+
 USES = (
-    "beside", "dependent_folds", "factor_out", "factor_out_exp", "fold_at_extremum", "magnitudes",
+    "beside", "dependent_folds", "factor_out", "factor_out_exp", "fold_at_extremum",
     "monotone_out_of_extremum", "rescale_by_magnitude", "rolling_update",
-    "scale_out_of_extremum", "scale_out_of_magnitude", "shared_factor",
+    "scale_out_of_extremum", "scale_out_of_magnitude", "shared_factor", "unscaled",
 )  # fmt: skip
 
 
@@ -182,7 +217,7 @@ MUTANTS = {
     "a root has its sign": ('call("abs", base) if NEGATIVE in', "base if NEGATIVE in"),
     "a maximum of any factor": ("return None if of_order and", "return None if False and"),
     "squares may be negative": ("return _size_of(a)", "return a"),
-    "a choice by the producer": ('if expr.fn == "where" and not', "if False and not"),
+    "a choice by the producer": ("if not free:", "if False:"),
     "a multiple is a term": ("_added({}, self.shift(a), k)", "self.shift(a)"),
 }  # fmt: skip
 ASKED = (

@@ -15,4 +15,4 @@ graph(X: K[M,K] = port, F: K[N,M]) {
   }
   return p, z
 }
-# because: c stays in K<col_scale row_sum>: u is not linear in it, because of a sum along M, along which it changes
+# because: c stays in K<col_scale row_sum>: u is no multiple of it: a value is folded along M, along which it changes

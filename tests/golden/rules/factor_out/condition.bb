@@ -13,4 +13,4 @@ graph(X: K[M,K] = port, G: K[M,K] = port) {
   }
   return p
 }
-# because: c stays in K<row_scale mul where(x, y, 0) row_sum>: a is not linear in it, because of a condition on it
+# because: c stays in K<row_scale mul where(x, y, 0) row_sum>: a is no multiple of it: a value takes where of elements and producers together

@@ -11,4 +11,4 @@ graph(X: B[M,K] = port) {
   }
   return p
 }
-# because: c stays in B<row_shift row_sum>: a is not linear in it, because of one number, added along K
+# because: c stays in B<row_shift row_sum>: a is no multiple of it: a value takes add of elements and producers together

@@ -13,4 +13,4 @@ graph(X: K[M,K] = port, Y: K[N,K] = port) {
   }
   return p
 }
-# because: c stays in K<x * y x * y dot>: d is not linear in it, because of a product with it in both factors
+# because: c stays in K<x * y x * y dot>: d is no multiple of it: a value multiplies it by itself

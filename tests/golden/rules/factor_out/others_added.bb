@@ -12,4 +12,4 @@ graph(X: K[M,K] = port, G: K[M,K] = port) {
   }
   return p
 }
-# because: c stays in K<row_scale add row_sum>: a adds it to others: digits would cancel behind the sum
+# because: c stays in K<row_scale add row_sum>: a is no multiple of it: a value takes add of elements and producers together

@@ -12,4 +12,4 @@ graph(X: K[M,K] = port) {
   }
   return p
 }
-# because: c stays in K<row_sum x * 2 add>: u adds it to others: digits would cancel behind the sum
+# because: c stays in K<row_sum x * 2 add>: u is no multiple of it: a value takes add of elements and producers together

@@ -14,4 +14,4 @@ graph(X: K[M,K] = port, G: K[M,K] = port, Y: K[N,K] = port) {
   }
   return p, q
 }
-# because: c stays in K<row_shift where(x > 0, y, 0) row_sum row_sum>: a adds it to others: digits would cancel behind the sum
+# because: c stays in K<row_shift where(x > 0, y, 0) row_sum row_sum>: a is no multiple of it: a value takes add of elements and producers together

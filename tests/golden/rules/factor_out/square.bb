@@ -12,4 +12,4 @@ graph(X: K[M,K] = port) {
   }
   return p
 }
-# because: c stays in K<row_scale square(x) row_sum>: a is not linear in it, because of square of it
+# because: c stays in K<row_scale square(x) row_sum>: a is a multiple of another power of it, or of its size

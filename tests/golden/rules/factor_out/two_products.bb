@@ -12,4 +12,4 @@ graph(X: K[M,K] = port, G: K[M,K] = port, Y: K[N,K] = port) {
   }
   return p
 }
-# because: c stays in K<row_scale add dot>: d is not linear in it, because of two matrix products in place of one
+# because: c stays in K<row_scale add dot>: d is no multiple of it: a value takes add of elements and producers together

@@ -14,4 +14,4 @@ graph(X: K[M,K] = port) {
   }
   return l
 }
-# because: c stays in K<row_shift exp(x) x + 1 row_sum>: a is not linear in it, because of one number, added along K
+# because: c stays in K<row_shift exp(x) x + 1 row_sum>: a is no multiple of it: a value takes add of elements and producers together

@@ -14,4 +14,4 @@ graph(X: K[M,K] = port) {
   }
   return l
 }
-# because: c stays in K<row_shift exp(x) mul row_sum>: a is not linear in it, because of a product with it in both factors
+# because: c stays in K<row_shift exp(x) mul row_sum>: a is a multiple of another power of it, or of its size

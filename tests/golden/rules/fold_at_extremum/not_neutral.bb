@@ -11,7 +11,7 @@ graph(X: N[M,N] = port, K: N[N] = port) {
   }
   return i
 }
-# because: i does not take 0 where m is not
+# because: i cannot be repaired: it is not 0 where it is not at the extremum
 # wrong
 graph(X: N[M,N] = port, K: N[N] = port) {
   m, i = map N (x in !X, k in !K) {

@@ -15,7 +15,7 @@ graph(X: N[M,N] = port, K: N[N] = port) {
   }
   return i
 }
-# because: i waits for s, too
+# because: i cannot be repaired: it waits for more than one extremum
 # wrong
 graph(X: N[M,N] = port, K: N[N] = port) {
   m, i = map N (x in !X, k in !K) {

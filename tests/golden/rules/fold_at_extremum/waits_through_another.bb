@@ -1,4 +1,4 @@
-# What depends on the maximum through another node is not there in the loop.
+# What depends on the maximum through another node is made again in the loop.
 graph(X: N[M,N] = port, K: N[N] = port) {
   m = map N (x in !X) {
     m_1 = row_max(x)
@@ -14,4 +14,17 @@ graph(X: N[M,N] = port, K: N[N] = port) {
   }
   return i
 }
-# because: i waits for b, which depends on the same loop
+# after
+graph(X: N[M,N] = port, K: N[N] = port) {
+  m, i = map N (x in !X, k in !K) {
+    m_1 = row_max(x)
+    c = x == m_1 over [M,N]
+    b = tanh(m_1)
+    y = b + k over [M,N]
+    h = where(c, y, inf)
+    i_1 = row_min(h)
+    yield max t = m_1
+    yield min i_1 by t: where(r == r2, x, inf)
+  }
+  return i
+}

@@ -12,4 +12,4 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: z is scaled by s, which is no reciprocal and no exponential
+# because: r stays in N<row_scale row_max>: it is no reciprocal and no exponential

@@ -12,4 +12,4 @@ graph(X: K[M,N] = port) {
   }
   return z
 }
-# because: z waits for r, which changes along what is folded
+# because: s stays in K<mul row_max>: z is no multiple of it: a value is folded along N, along which it changes

@@ -14,4 +14,4 @@ graph(X: N[M,N] = port, c: [M]) {
   }
   return z
 }
-# because: z is not known to rise or to fall: it takes mul
+# because: r stays in N<row_scale row_max>: it may be negative, for all that shows

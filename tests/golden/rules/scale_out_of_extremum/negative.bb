@@ -11,7 +11,7 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: z is not known to rise or to fall: it takes mul
+# because: r stays in N<row_scale row_max>: it is no reciprocal and no exponential
 # wrong
 graph(X: N[M,N] = port) {
   m, s = map N (x in !X) {

@@ -13,4 +13,4 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: the first iteration of z was peeled off
+# because: r stays in N from 1<row_scale row_max>: the first iteration of z was peeled off

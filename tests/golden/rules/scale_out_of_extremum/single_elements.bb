@@ -14,15 +14,15 @@ graph(X: N[M] = port, Y: N[M] = port) {
 }
 # after
 graph(X: N[M] = port, Y: N[M] = port) {
-  s = map N (x in !X) {
-    q = exp(x)
+  z = map N (y in !Y, x in !X) {
+    d = sub(y, x)
+    yield min d
+  }
+  s = map N (x_1 in !X) {
+    q = exp(x_1)
     yield +q
   }
   r = recip0(s)
-  z = map N (y in !Y, x_1 in !X) {
-    d = sub(y, x_1)
-    yield min d
-  }
-  t1 = mul(r, z)
+  t1 = mul(z, r)
   return t1
 }

@@ -14,4 +14,4 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: z is scaled by r, which may be negative, for all that shows
+# because: r stays in N<row_scale row_max>: it may be negative, for all that shows

@@ -15,7 +15,7 @@ graph(X: N[M,N] = port, W: N[N] = port) {
   }
   return z
 }
-# because: r stays in N<row_scale col_shift abs(x) row_max>: a sum of it and others
+# because: r stays in N<row_scale col_shift abs(x) row_max>: z is no multiple of it: a value takes add of elements and producers together
 # wrong
 graph(X: N[M,N] = port, W: N[N] = port) {
   m, s = map N (x in !X, w in !W) {

@@ -13,4 +13,4 @@ graph(X: K[M,N] = port) {
   }
   return z
 }
-# because: r stays in K<mul abs(x) row_max>: it changes along N, which is folded
+# because: s stays in K<mul abs(x) row_max>: z is no multiple of it: a value is folded along N, along which it changes

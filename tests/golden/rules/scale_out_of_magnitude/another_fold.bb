@@ -14,3 +14,4 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
+# because: r stays in N<row_scale abs(x) row_sum>: z is no multiple of it: a value takes row_sum of it

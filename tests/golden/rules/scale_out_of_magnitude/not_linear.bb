@@ -15,7 +15,7 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: r stays in N<row_scale exp(x) abs(x) row_max>: exp of it
+# because: r stays in N<row_scale exp(x) abs(x) row_max>: z is no multiple of it: a value takes an exponential of it
 # wrong
 graph(X: N[M,N] = port) {
   m, s = map N (x in !X) {

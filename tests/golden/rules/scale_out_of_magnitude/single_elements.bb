@@ -14,9 +14,8 @@ graph(X: N[M] = port, Y: N[M] = port) {
 # after
 graph(X: N[M] = port, Y: N[M] = port) {
   z = map N (y in !Y, x in !X) {
-    a = (y - x) * -1
-    a_1 = abs(a)
-    yield max a_1
+    a = abs((y - x) * -1)
+    yield max a
   }
   s = map N (x_1 in !X) {
     q = square(x_1)

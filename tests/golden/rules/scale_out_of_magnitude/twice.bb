@@ -15,7 +15,7 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: r stays in N<row_scale row_scale abs(x) row_max>: a product with it in both factors
+# because: r stays in N<row_scale row_scale abs(x) row_max>: z is a multiple of another power of it, or of its size
 # wrong
 graph(X: N[M,N] = port) {
   m, s = map N (x in !X) {
