@@ -38,7 +38,7 @@ class Grid:
 
     >>> grid = Grid(((1, 4), (1, 10)), np.array([[2.0, 2.0], [8.0, 0.0]]))
     >>> round(grid.at(2, 1), 6), round(grid.at(4, 20), 6)
-    (4.0, 160.0)
+    (4.0, 16.0)
     """
 
     axes: tuple[tuple[int, ...], ...]
@@ -47,12 +47,14 @@ class Grid:
     @functools.cached_property
     def _logs(self) -> NDArray[np.float64]:
         """Logarithms of the times; what was not measured takes longer by as much as it is larger
-        than its neighbour.
+        than its neighbours, after the one that gives least: large calls waste no more than small
+        ones. Attention of 16 x 16384 x 128 takes an H100 and an H200 3,390 microseconds: from the
+        neighbour of half the columns, whose time is no half, it would be 4,041.
         """
         known = self.us.copy()
         for at in np.ndindex(*known.shape):
             if known[at] == 0.0:
-                known[at] = max(
+                known[at] = min(
                     known[(*at[:axis], place - 1, *at[axis + 1 :])]
                     * sizes[place]
                     / sizes[place - 1]
