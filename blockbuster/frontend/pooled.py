@@ -48,8 +48,8 @@ def as_pool(
     if params["keepdims"] or not isinstance(x, TracedArray) or x.kind != FLOAT:
         return None
     found = _windows(trace, op, x, params["axis"] % x.ndim)
-    if found is None or len(found.extents) < 2:
-        return None
+    if found is None or len(found.extents) < 2 or found.array.kind != FLOAT:
+        return None  # of a mask, pieces would be joined by "or"
     total = math.prod(found.extents.values())
     if total > UNROLLED:
         return None

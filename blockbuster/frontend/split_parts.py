@@ -33,10 +33,14 @@ def of_split_axis(trace: Trace, x: TracedArray, params: Mapping[str, Any]) -> Tr
     assert isinstance(shown, Value)
     base = array_at(trace, shown)
     old, new = ([trace.dims.length(one) for one in a.axes] for a in (base, x))
+    if len(new) != len(old) + 1:
+        return None
     at = next((n for n, extent in enumerate(old) if extent != new[n]), len(old))
-    if len(new) != len(old) + 1 or at == len(old) or old[at + 1 :] != new[at + 2 :]:
+    if at == len(old) or old[at + 1 :] != new[at + 2 :]:
         return None
     outer, inner = new[at : at + 2]
+    if outer * inner != old[at]:  # of an array without elements: others say that there are none
+        return None
     if axis == at:
         made = trace.record("slice", (base,), {"axis": at, "start": start * inner, "length": inner})
     elif axis == at + 1 and (step := inner.constant):

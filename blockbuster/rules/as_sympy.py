@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from math import isfinite
 
 import sympy
 
@@ -45,8 +46,9 @@ _RELATIONS = {
     sympy.GreaterThan: "ge",
 }
 
-_TESTS = {name: relation for relation, name in _RELATIONS.items()}
+_NO_NUMBERS = (sympy.zoo, sympy.nan, sympy.oo, -sympy.oo)
 _POWERS = {power: name for name, power in POWERS.items()}
+
 
 SIZE = "size of "
 """How the names of symbols begin that stand for sizes."""
@@ -61,17 +63,18 @@ def to_sympy(expr: Expr, args: Sequence[Symbolic]) -> Symbolic:
     match expr:
         case Arg(index):
             return args[index]
-        case Const(value):
+        case Const(value) if isfinite(value):
             exact = sympy.Rational(value)
             return exact if exact.q in POWERS_OF_TWO else sympy.Float(value)
         case Size(dim):
             return sympy.Symbol(f"{SIZE}{dim}", positive=True)
-        case Call("where", (Call(fn, sides), *parts)) if fn in _TESTS:
-            test, (chosen, other) = _TESTS[fn], (to_sympy(part, args) for part in parts)
-            given = [to_sympy(side, args) for side in sides]
-            return sympy.Piecewise((chosen, test(*given)), (other, True))
         case Call(fn, given) if fn in _FUNCTIONS:
-            return _FUNCTIONS[fn](*(to_sympy(arg, args) for arg in given))
+            made = _FUNCTIONS[fn](*(to_sympy(arg, args) for arg in given))
+            if made in _NO_NUMBERS:
+                raise NoCounterpartError("is no number: it divides by 0")
+            return made
+        case Const(value):
+            raise NoCounterpartError(f"holds {value}, with which SymPy computes otherwise")
     assert isinstance(expr, Call)
     raise NoCounterpartError(f"has no {expr.fn} of SymPy")
 

@@ -187,8 +187,10 @@ def _by_choice(question: Question, law: Law, _: Separation) -> Repaired | Unrepa
     """
     neutral, (lead, *more) = Const(IDENTITY[question.monoid]), question.producers
     of, r = question.extrema.get(lead), Arg(lead)
-    if more or of is None:
+    if more:
         return Unrepaired("it waits for more than one extremum")
+    if of is None:
+        return Unrepaired("it waits for what is no extremum")
     match question.g:
         case Call("where", (test, _, other)) if other == neutral:
             alike, missing = [call("eq", of, r), call("eq", r, of)], call("ne", of, of)

@@ -83,3 +83,16 @@ def test_integers_have_no_nan():
     x = np.arange(6).reshape(2, 3)
     assert bb.jit(lambda x: np.nansum(x, 1))(x).dtype == np.int64
     np.testing.assert_array_equal(bb.jit(lambda x: np.nanmax(x, 1))(x), [2, 5])
+
+
+def test_steps_have_the_dtypes_of_their_libraries():
+    torch = pytest.importorskip("torch")
+    for dtype in (torch.int32, torch.uint8, torch.float32):
+        x, y = torch.tensor([0, 1, 2], dtype=dtype), torch.tensor([5, 6, 7], dtype=dtype)
+        made = bb.jit(lambda x, y: torch.heaviside(x, y))(x, y)
+        assert made.dtype == dtype
+        assert made.tolist() == [5, 1, 1]
+    numbers = np.array([-1, 0, 3], np.int32)
+    made = bb.jit(lambda x, y: np.heaviside(x, y))(numbers, numbers)
+    assert made.dtype == np.float64
+    assert made.tolist() == [0.0, 0.0, 1.0]

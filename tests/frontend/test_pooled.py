@@ -78,3 +78,14 @@ def test_tensors_with_names_of_sizes():
         by_hand, lambda x: torch.nn.functional.max_pool2d(x, 2) + 1)]  # fmt: skip
     ops = [sorted(e.op for e in one.equations) for one in made]
     assert ops[0] == ops[1]
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: (x > 0).reshape(2, 2, 2, 2).mean((1, 3)),
+    lambda x: np.isnan(x).reshape(2, 2, 2, 2).mean((1, 3)),
+    lambda x: (x > 0).reshape(2, 2, 2, 2).mean(3).mean(1),
+])  # fmt: skip
+def test_means_of_masks_are_counted(fn):
+    x = np.array([[1.0, -1, np.nan, 2], [3, 4, -5, 6], [-1, -1, 0, 0], [1, 1, 1, np.nan]])
+
+    np.testing.assert_allclose(bb.jit(fn)(x), fn(x))

@@ -45,6 +45,9 @@ def test_arrays_of_divisors_are_refused():
         bb.trace(np.remainder, x1="M", x2="M")
     with pytest.raises(TraceError, match="powers of 2"):
         bb.trace(lambda x, y: np.fmod(x, y), x="M", y="M")
+    for number in (5.0, np.array([1e18, 3.0, 5.0])):
+        with pytest.raises(TraceError, match="powers of 2"):
+            bb.trace(lambda y: np.fmod(number, y), y="M=3")  # noqa: B023
 
 
 def test_tensors():

@@ -68,3 +68,16 @@ def test_tensors(way):
 
     x = torch.from_numpy(X)
     assert torch.equal(bb.jit(turn)(x), turn(x))
+
+
+@pytest.mark.parametrize(("fn", "shape"), [
+    (lambda x: x.reshape(6)[2], (6, 1)),
+    (lambda x: x.mean(1, keepdims=True).reshape(-1)[0], (4, 5)),
+    (lambda x: x.reshape(2, 6)[..., 0], (2, 6, 1)),
+    (lambda x: x.reshape(0, 5, 7)[:, 1], (0, 6)),
+    (lambda x: x.T.reshape(0, 2, 3)[:, 1], (3, 0)),
+])  # fmt: skip
+def test_reshapes_that_split_no_axis_are_sliced_as_they_are(fn, shape):
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+
+    np.testing.assert_array_equal(bb.jit(fn)(x), fn(x))

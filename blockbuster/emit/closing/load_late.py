@@ -18,9 +18,9 @@ it would take as many registers as the sums of dots do.
 
 from __future__ import annotations
 
-from blockbuster.emit.tile.dataflow import needed, operands, same_or, with_parts
+from blockbuster.emit.tile.dataflow import folded, needed, operands, same_or, with_parts
 from blockbuster.emit.tile.each_nest import Around, each_body
-from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt
+from blockbuster.emit.tile.program import For, Let, Load, Nest, Stmt, statements
 
 
 @each_body("programs")
@@ -38,6 +38,9 @@ def load_late(nest: Nest, _: Around) -> Nest:
             waiting.append(stmt)
             continue
         first = needed(waiting, (stmt,))
+        changes = {tile for inner in statements((stmt,)) for tile in folded(inner)}
+        if any(changes & {*operands(one)} for one in waiting):
+            first = tuple(waiting)  # they read what is folded on
         body += [*first, stmt]
         waiting = [one for one in waiting if one not in first]
         if isinstance(stmt, For):

@@ -73,7 +73,9 @@ def float_power(x: Array, y: Array) -> Array:
 
 def fmod(x: Array, y: float) -> Array:
     """What a division by a power of 2 leaves, with the sign of ``x``."""
-    if isinstance(x, TracedArray) and not (x.kind == FLOAT and divides_exactly(y)):
+    floats = isinstance(x, TracedArray) and x.kind == FLOAT
+    traced = isinstance(x, TracedArray) or isinstance(y, TracedArray)
+    if traced and not (floats and divides_exactly(y)):
         hint = "use x - y * bb.trunc(x / y), whose quotient is rounded"
         raise trace_error("fmod is of floats by powers of 2 from 1 to 2**15", hint=hint)
     return x - y * trunc(x / y)
@@ -89,8 +91,7 @@ ROWS = (
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
     Row(of_two("mod", "``x % y``."), _GROUP, ("remainder", "mod"), (), ("remainder",),
         (example("int: M N", 3), example("int: M N", -2)), public=False, note="of integers"),
-    Row(fmod, _GROUP, ("fmod",), (), ("fmod", "Tensor.fmod"), (example("M N", 2),), public=False,
-        note="of floats by powers of 2"),
+    Row(fmod, _GROUP, ("fmod",), (), ("fmod", "Tensor.fmod"), (example("M N", 2),), public=False),
     _pair("lt", "<", ("less",), ("lt", "less")),
     _pair("le", "<=", ("less_equal",), ("le", "less_equal")),
     _pair("gt", ">", ("greater",), ("gt", "greater")),

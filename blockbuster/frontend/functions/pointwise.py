@@ -170,7 +170,8 @@ def sinc(x: Array) -> Array:
 
 def heaviside(x: Array, y: Array) -> Array:
     """0 for numbers below 0, 1 for numbers above 0, and ``y`` where ``x`` is 0; NaN stays NaN."""
-    return where(x == 0, y, where(x > 0, 1, where(x < 0, 0, x)))
+    x, y = as_floats(x), as_floats(y)
+    return where(x == 0, y, where(x > 0, 1.0, where(x < 0, 0.0, x)))
 
 
 def hypot(x: Array, y: Array) -> Array:

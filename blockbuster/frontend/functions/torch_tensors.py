@@ -9,6 +9,7 @@ from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import UNDECIDED
 from blockbuster.frontend.functions.choices import one_hot, take_along_axis
 from blockbuster.frontend.functions.joins import constant
+from blockbuster.frontend.functions.operators import logical_or
 from blockbuster.frontend.functions.pointwise import (
     astype,
     clip,
@@ -25,7 +26,7 @@ from blockbuster.frontend.functions.row import Array, torch_row, with_method
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
 from blockbuster.frontend.functions.torch_orders import Extreme
-from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.kinds import FLOAT, TRUTH
 from blockbuster.frontend.memory import perhaps
 from blockbuster.frontend.shapes import listed
 from blockbuster.frontend.source import trace_error
@@ -129,7 +130,9 @@ def logit(input: Array, eps: float | None = None) -> Array:
 
 def torch_heaviside(input: Array, values: Array) -> Array:
     """0 for numbers below 0 and for NaN, 1 for numbers above 0, and ``values`` where x is 0."""
-    return where(input == 0, values, where(input > 0, 1, 0))
+    if input.kind == TRUTH:
+        return logical_or(input, values)
+    return where(input > 0, 1, where(input == 0, values, 0))  # in the dtype of ``values``
 
 
 def positive(input: Array) -> Array:
