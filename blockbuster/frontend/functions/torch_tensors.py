@@ -26,10 +26,11 @@ from blockbuster.frontend.functions.row import Array, torch_row, with_method
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
 from blockbuster.frontend.functions.torch_orders import Extreme
-from blockbuster.frontend.kinds import FLOAT, TRUTH
+from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.memory import perhaps
 from blockbuster.frontend.shapes import listed
 from blockbuster.frontend.source import trace_error
+from blockbuster.ir.dtypes import TRUTH
 
 
 def t(input: Array) -> Array:
