@@ -112,7 +112,10 @@ def _length(data: Any, deepest: int) -> Length:
         return Inverse(of)
 
     terms = items(lambda term: row(term, items(symbol), number(-(2**63)), number(1)))(data)
-    return Length(tuple((symbols, Fraction(top, under)) for symbols, top, under in terms))
+    found = Length(tuple((symbols, Fraction(top, under)) for symbols, top, under in terms))
+    if Length.of((tuple(sorted(symbols)), share) for symbols, share in found.terms) != found:
+        raise Wrong("is a sum whose terms repeat, or are in another order")
+    return found
 
 
 def lengths_to_json(lengths: Lengths) -> list[Any]:

@@ -177,6 +177,16 @@ def test_quotients_of_sizes_are_numbers(one, other, d, h, data):
                 length.value(sizes)
 
 
+@pytest.mark.parametrize("terms", [
+    [[["D"], 1, 1], [["D"], 1, 1]], [[["H"], 1, 1], [["D"], 1, 1]], [[["H", "D"], 1, 1]],
+    [[["D"], 0, 1]],
+])  # fmt: skip
+def test_lengths_of_a_file_are_sums_as_they_are_written(terms):
+    """Others would not be equal to what they are, and a division by one would not end."""
+    with pytest.raises(Wrong, match="terms repeat, or are in another order"):
+        read_length(terms)
+
+
 def test_a_divisor_cancels_against_its_size():
     part = H * inverse(D)
 
