@@ -231,49 +231,6 @@ def test_a_loop_that_reads_nothing_of_it_goes_before_the_wait():
     assert prove_tiles(draft, placed, trials=3).equal
 
 
-BESIDE = """
-tiles {
-  dots in f32
-  inputs X: f32[M, K], W: f32[N, K], R: f32[M, N]
-  outputs Y: f32[M, N]
-  workspaces I1: f32[M, K]
-  nest 1 { warps 4 forall M { forall K {
-    t1: f32[M, K] = load X[M, K]
-    t2: f32[M, K] = t1 + 1
-    store I1[M, K] = t2
-  } } }
-  nest 2 { grid M, N warps 4 PROGRAMS overlaps
-    t3: f32[M, N] = init +
-    for K {
-      t4: f32[M, K] = load I1[M, K]
-      t5: f32[N, K] = load W[N, K]
-      t6: f32[M, N] = dot(t4, t5)
-      t3 += t6
-    }
-    t7: f32[M, N] = load R[M, N]
-    t8: f32[M, N] = t3 + t7
-    store Y[M, N] = t8
-  }
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ("programs", "order"),
-    [
-        ("at most 2 programs", ["Wait", "Init", "For", "Load", "Let", "Store"]),
-        ("", ["Init", "Load", "Wait", "For", "Let", "Store"]),
-    ],
-)
-def test_programs_that_take_several_places_load_behind_their_loop(programs, order):
-    """The tile would be held through the loop over places and the one inside, which are one."""
-    draft = parse_tiles(BESIDE.replace("PROGRAMS", programs))
-    placed = place_waits.place_waits(bind(draft))
-
-    assert [type(stmt).__name__ for stmt in placed.nests[1].body] == order
-    assert prove_tiles(draft, placed, trials=3).equal
-
-
 def test_the_results_are_those_of_kernels_in_turn(graph):
     random = np.random.default_rng(0)
     shapes = {name: tuple(SIZES[d] for d in dims.split()) for name, dims in DIMS.items()}

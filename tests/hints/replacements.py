@@ -110,6 +110,8 @@ REPLACED = (
      lambda x: torch.nn.functional.max_pool1d(x, 3, return_indices=False), T),
     ("nancumsum", lambda x: np.nancumsum(x, -1),
      lambda x: bb.cumsum(bb.where(bb.isnan(x), 0, x), -1), NAN),
+    ("nanargmax", lambda x: np.nanargmax(x, -1),
+     lambda x: bb.argmax(bb.where(bb.isnan(x), -np.inf, x), -1), NAN),
     ("arctan", np.arctan, custom(np.arctan), X),
     ("arccos", lambda c: np.cos(np.arccos(c) + 0.5),
      lambda c: c * np.cos(0.5) - bb.sqrt(1 - c * c) * np.sin(0.5), X / 4),

@@ -175,8 +175,8 @@ def test_times_between_and_beyond_what_was_measured():
     grid = Grid(((16, 64), (100, 400)), np.array([[1.0, 2.0], [4.0, 0.0]]))
     assert grid.at(16, 100) == pytest.approx(1.0)
     assert grid.at(32, 100) == pytest.approx(2.0), "half way in logarithms"
-    assert grid.at(64, 400) == pytest.approx(16.0), "not measured: as its nearest grows"
-    assert grid.at(128, 800) == pytest.approx(64.0), "beyond, in proportion"
+    assert grid.at(64, 400) == pytest.approx(8.0), "not measured: as its neighbours grow, at least"
+    assert grid.at(128, 800) == pytest.approx(32.0), "beyond, in proportion"
     assert grid.at(1, 1) == pytest.approx(1.0), "below, the time of the edge"
 
 
