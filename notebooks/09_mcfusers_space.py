@@ -57,8 +57,8 @@ assert len(found) == 26
 # and `h` alone, since no product uses both.
 
 # %%
-print(*(str(one) for one in found if not one.is_deep))
-assert [str(one) for one in found if not one.is_deep] == ["mn(k,h)", "nm(k,h)"]
+print(*(str(one) for one in found if one.branches))
+assert [str(one) for one in found if one.branches] == ["mn(k,h)", "nm(k,h)"]
 
 # %% [markdown]
 # A word fixes the whole program. Products stand in the loops that they use, and a load or a store

@@ -33,7 +33,7 @@ from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.base_two import in_base_two
 from blockbuster.selection.decisions.chunk_sizes import in_chunks
-from blockbuster.selection.decisions.combining import blocks
+from blockbuster.selection.decisions.combining import blocks, combined_finely
 from blockbuster.selection.decisions.dead_tiles import filled
 from blockbuster.selection.decisions.default_tiles import choose_tiling
 from blockbuster.selection.decisions.deferral import deferred
@@ -121,7 +121,7 @@ def _as_usual(scheduled: Same[Scheduled]) -> Scheduled:
 def _completed(scheduled: Scheduled, chunks: Mapping[Dim, int] | None) -> Scheduled:
     scheduled = filled(narrowed(past_empty_blocks(scheduled, chunks)))
     scheduled = parted(deferred(in_chunks(scheduled, asked=chunks)))
-    return inlined(longest_first(in_base_two(scheduled)))
+    return inlined(longest_first(combined_finely(in_base_two(scheduled))))
 
 
 def divided(
