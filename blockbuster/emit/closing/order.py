@@ -9,9 +9,9 @@ take the dtype of the dots that read them, and rows that begin where wide copies
 loops of each nest go onto the launch grid, factors that several sums share are computed once, and
 loads begin before lanes are reduced. Then facts for the printer are recorded: how tiles lie in
 registers, which sums the matrix units add to, how exact functions are, workarounds for a compiler's
-faults, and which loops are one. Last, loads go behind loops in programs that take several places,
-waits are placed where kernels overlap, folds of folds are made one, and sums are paired that need
-not wait for each other. A schedule cannot change any of this.
+faults, and which loops are one. Last, masks of rows and columns go behind loops, and loads in
+programs that take several places, waits are placed where kernels overlap, folds of folds are made
+one, and sums are paired that need not wait for each other. A schedule cannot change any of this.
 """
 
 from __future__ import annotations
