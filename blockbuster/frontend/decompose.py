@@ -25,7 +25,7 @@ from blockbuster.frontend.views import ViewRecorder
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call, substitute
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import whole
+from blockbuster.ir.lengths import ONE, whole
 
 Term = Ref | Expr | None
 """An operand of an equation being taken apart: an array, a scalar, or left out."""
@@ -314,8 +314,13 @@ def _windows(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]
 
 
 def _reshape(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    """By the extents that were asked for: other operators may have tied sizes of axes since."""
-    extents = [recorder.normal(extent) for extent in equation.param("shape").extents]
+    """By the extents that were asked for: other operators may have tied sizes of axes since, or
+    have told that an axis has one element.
+    """
+    asked = zip(equation.shape, equation.param("shape").extents, strict=True)
+    extents = [
+        ONE if recorder.length(axis) == ONE else recorder.normal(extent) for axis, extent in asked
+    ]
     return recorder.reshape(_ref(terms[0]), equation.shape, extents)
 
 

@@ -218,8 +218,7 @@ class SizeTable:
         """
         length = self.length(axis)
         is_known = all(dim in self._extent for dim in length.dims) and not length.clamps
-        is_half = number > 1 and self.extent(axis) == 2 * number
-        if not (self._one_class and is_known and is_half and length.dims):
+        if not (self._one_class and is_known and number > 1 and length.dims):
             return None
         return length * share_of(2) if self._asked("equal", length, whole(2 * number)) else None
 

@@ -51,7 +51,7 @@ def test_workspaces_are_new_each_time_and_in_order(stage, torch):
 
 
 def test_workspaces_lie_apart_in_one_allocation(stage, torch):
-    q, k, v = torch.zeros(1, 128), torch.zeros(4096, 128), torch.zeros(4096, 128)
+    q, k, v = torch.zeros(1, 64), torch.zeros(4096, 64), torch.zeros(4096, 64)
     staged = stage(attention, q, k, v)
     replay, log, asked = staged.replay([q, k, v]), staged.log, []
     replay([q, k, v])

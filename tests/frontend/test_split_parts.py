@@ -81,3 +81,12 @@ def test_reshapes_that_split_no_axis_are_sliced_as_they_are(fn, shape):
     x = np.arange(float(np.prod(shape))).reshape(shape)
 
     np.testing.assert_array_equal(bb.jit(fn)(x), fn(x))
+
+
+@pytest.mark.parametrize("shapes", [((1, 1), (2, 3)), ((1, 1), (1, 2)), ((3, 2), (1, 1))])
+def test_an_array_of_one_element_in_a_row_meets_others(shapes):
+    x, y = (np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape) for shape in shapes)
+
+    found = bb.jit(lambda x, y: x.reshape(-1) + y.reshape(-1))(x, y)
+
+    np.testing.assert_array_equal(found, x.reshape(-1) + y.reshape(-1))
