@@ -30,8 +30,9 @@ MOST_CHOSEN = 8
 
 MOST_COUNTED = 64
 """Elements of a row of which each pair is compared for the first of them. On an H200 the first 32
-of 64 take 3 microseconds for 32 rows and 12 for 256, beside 10 and 11 by ``torch.topk``; for 4096
-rows 46 beside 20, and of 128 elements 172 beside 32.
+of 64 take 3 microseconds for 32 rows and some 12 for 256, beside 10 and 11 by ``torch.topk``; for
+4096 rows 69 beside 20. Counts are integers, which the check of first results allows no roundings:
+added as numbers they take two thirds of that.
 """
 
 MOST_SORTED = 32
@@ -112,10 +113,10 @@ def _by_counting(x: TracedArray, k: Any, at: int, largest: bool) -> tuple[Array,
     is_another = places != places[:, None]  # none before itself, whatever rounds one of the two
     is_ahead = (others > own if largest else others < own) & is_another
     is_first = (others == own) & (order[..., None, :] < order[..., :, None])
-    rank = sum(where(is_ahead | is_first, 1.0, 0.0), -1)  # as numbers: sums of int64 take thrice
+    rank = sum(is_ahead | is_first, -1)
     hit = rank[..., None, :] == positions(x.trace, k, 0, 1)[:, None]
     values = element_where(hit, x[..., None, :], -1, False)
-    return values, apply("whole", sum(where(hit, places + 0.0, 0.0), -1))
+    return values, sum(where(hit, places, 0), -1)
 
 
 def _one_by_one(x: Array, k: int, at: int, largest: bool) -> tuple[Array, Array]:
