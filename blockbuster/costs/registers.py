@@ -55,8 +55,8 @@ sm_90, bench/results/2026-11-23-h200-costs) most want a sixth less than others o
 
 SPLIT = 2.2, 0.6
 """Registers for each word that a thread has of the left and of the right operand of a split dot, to
-take it apart: parts of the left one stay in registers, the others go to shared memory. Of nine
-products of 64 to 128 rows, 32 to 128 columns and sums of 32 or 64, in four and in eight warps.
+take it apart: parts of the left one stay in registers, the others go to shared memory. Fitted to
+nine products that were compiled for sm_90: 64 and 128 rows, 32 to 256 columns, sums of 32 and 64.
 """
 
 COPIES = 2

@@ -43,7 +43,7 @@ class _Windows:
 def as_pool(
     trace: Trace, op: str, operands: Sequence[Any], params: Mapping[str, Any]
 ) -> TracedArray | None:
-    """A fold along one axis as the pool that it ends; None if it ends none of two axes."""
+    """The pool over two or more axes whose last fold this is; None if it is the last of none."""
     (x,) = operands
     if params["keepdims"] or not isinstance(x, TracedArray) or x.kind != FLOAT:
         return None

@@ -3,7 +3,8 @@
     x % 2     x - 2 * floor(x / 2), and once more 2 where that is below 0
 
 A quotient by such a number is exact but for the smallest numbers, and so are its floor and the
-difference. A quotient by another number is rounded, so that its floor may be one too large.
+difference. A quotient by another number is rounded, so that its floor may be one too large, and one
+by a power of 2 below 1 may be infinite.
 """
 
 from __future__ import annotations
