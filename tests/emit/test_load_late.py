@@ -106,6 +106,49 @@ def test_a_mask_that_the_loop_needs_is_made_before_it():
     assert prove_tiles(masked("where(t3, t8, 0)"), made, trials=2).equal
 
 
+TWICE = """
+tiles {
+  dots in f32
+  inputs X: f32[M, K], W: f32[N]
+  outputs Y: f32[M, N], Z: f32[M, N]
+  nest 1 {
+    grid M, N warps 4
+    t1: f32[M] = init +
+    for K {
+      t2: f32[M, K] = load X[M, K]
+      t3: f32[M] = row_sum(t2)
+      t1 += t3
+    }
+    t4: f32[N] = load W[N]
+    t5: f32[M, N] = t4 + t1
+    for K {
+      t6: f32[M, K] = load X[M, K]
+      t7: f32[M] = row_sum(t6)
+      t1 += t7
+    }
+    store Y[M, N] = t5
+    t8: f32[M, N] = t4 + t1
+    store Z[M, N] = t8
+  }
+}
+"""
+
+
+def test_what_reads_a_sum_stays_before_the_loop_that_goes_on_with_it(monkeypatch):
+    program = parse_tiles(TWICE)
+    verify_tiles(program)
+    kept = ["t1", "For", "t4", "t5", "For", "Store", "t8", "Store"]
+
+    made = load_late.load_late(program)
+    assert names(made) == kept
+    assert prove_tiles(program, made, trials=2).equal
+
+    mutated(monkeypatch, load_late, "changes & {*operands(one)}", "False")
+    made = load_late.load_late(parse_tiles(TWICE))
+    assert names(made) != kept
+    assert not prove_tiles(program, made, trials=2).equal
+
+
 def test_programs_of_one_place_stay_as_they_are():
     assert load_late.load_late(program("")) == program("")
 
