@@ -117,6 +117,14 @@ def test_a_library_is_called_on_the_cpu_and_for_long_rows():
         assert len(plan.calls) == calls
 
 
+def test_more_operators_than_a_part_may_have_are_one_kernel_where_that_wins():
+    """A fold and its choices for each of eight elements: 25 groups of operators, divided 55 us."""
+    plan = bb.select(bb.trace(lambda x: bb.topk(x, 8), x="M N=128"), {"M": 4096}, machine="h100")
+
+    assert plan.kernels == 1
+    assert plan.total_us < 20
+
+
 def test_all_but_the_largest_are_masked_in_one_kernel():
     def masked(x):
         return bb.where(x >= bb.topk(x, 16)[0][..., -1:], x, -np.inf)
