@@ -9,7 +9,7 @@ innermost axes of all such arrays, and along the axes that are folded: here alon
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -24,13 +24,16 @@ from blockbuster.frontend.interleaved import (
 )
 from blockbuster.frontend.layout import Layout
 from blockbuster.frontend.primitives import Apply, Count, Fold, Primitive, Round, Source
+from blockbuster.frontend.program import Shape
 from blockbuster.frontend.strips import Along, Strip, Strips
+from blockbuster.ir.lengths import whole
+from blockbuster.ir.types import Dim, size_class
 
 LINE = 32
 """Elements in a row of memory that a block reads, at least: a sector of two or four bytes each."""
 
 MOST = 3
-"""Axes of a block at most."""
+"""Axes of a block at most, beside those that are known to be short."""
 
 
 def along_whole_lines(
@@ -38,15 +41,19 @@ def along_whole_lines(
     primitives: Sequence[Primitive],
     live: Sequence[bool],
     outputs: Sequence[tuple[int, Strips]],
+    fixed: Mapping[Dim, int],
 ) -> tuple[list[Layout], list[Primitive]]:
-    """The layouts, and the primitives with their folds, in blocks along lines of the arrays."""
+    """The layouts, and the primitives with their folds, in blocks along lines of the arrays.
+
+    ``fixed``: sizes that are known.
+    """
     unchanged = list(layouts), list(primitives)
     of = [at for at, primitive in enumerate(primitives) if live[at]]
     kinds = Source | Apply | Round | Count | Fold
     if any(not isinstance(primitives[at].op, kinds) for at in of):
         return unchanged
     arrays = [
-        (at, [along for strip in strips for along in _pieces(strip)])
+        (at, [_known(along, primitives[at].shape, fixed) for s in strips for along in _pieces(s)])
         for at, strips in (*sources(primitives, of), *outputs)
     ]
     most = max((len(runs) for _, runs in arrays), default=0)
@@ -67,7 +74,11 @@ def along_whole_lines(
         chosen[ref.value].add(own)
     spread(chosen, primitives, of)
     found = blocked_along(chosen, layouts)
-    many = max(len(chosen[at]) for at in of) > MOST
+    short = {dim for dim, size in fixed.items() if size <= SHORT}
+    many = any(
+        sum(size_class(level.dim) not in short for level in found[at] if level.blocked) > MOST
+        for at in of
+    )
     if many or meet(found, of, [fold.dim for fold in folds.values()]):
         return unchanged
     return found, [
@@ -82,6 +93,13 @@ def _pieces(strip: Strip) -> Sequence[Along]:
         if inner.length is None or inner.length != outer.step:
             return strip.moving[:1]
     return strip.moving
+
+
+def _known(along: Along, shape: Shape, fixed: Mapping[Dim, int]) -> Along:
+    """A run along a whole axis of a known size with that as its length."""
+    dim = shape[along.axis]
+    known = fixed.get(size_class(dim)) if isinstance(dim, str) else None
+    return along if along.length is not None or known is None else replace(along, length=whole(known))
 
 
 def _line(runs: Sequence[Along]) -> Iterator[int]:

@@ -24,7 +24,7 @@ from blockbuster.ir.graph import Value
 from blockbuster.selection.parts.alike import Key
 from blockbuster.selection.parts.bounds import WHOLE_ROWS, Bounds
 from blockbuster.selection.parts.operand_views import PRODUCT, elements
-from blockbuster.selection.parts.units import Units, numbers_in
+from blockbuster.selection.parts.units import POINTWISE, Units, numbers_in
 from blockbuster.selection.priors import PRIORS
 
 Kind = tuple[tuple[Any, ...], ...]
@@ -130,7 +130,8 @@ class Estimates:
             for other in (n for n in needed if before[unit] >> n & 1):
                 needed[unit] |= needed[other]
         groups: list[int] = []
-        for own in (own for unit, own in needed.items() if not read >> unit & 1):
+        ends = (own for unit, own in needed.items() if not read >> unit & 1)
+        for own in (one for end in ends for one in self._piece_by_piece(end, part, needed)):
             left = []
             for group in groups:
                 if self._meet(group, own):
@@ -139,6 +140,20 @@ class Estimates:
                     left.append(group)
             groups = [*left, own]
         return tuple(groups)
+
+    def _piece_by_piece(self, own: int, part: int, needed: Mapping[int, int]) -> list[int]:
+        """What stores the pieces of joined arrays: each kernel its own, and one the pieces that
+        others have stored. Just ``own``, the units that one needs, if that joins no arrays.
+        """
+        last = max(numbers_in(own))
+        ops = [self.units.program.equations[at].op for at in self.units.units[last].equations]
+        if "concat" not in ops or not {*ops} <= {*POINTWISE}:
+            return [own]
+        made = [needed[unit] for unit in numbers_in(self._before[last] & part)]
+        joins_others = any(
+            v.node < 0 or not part >> self.units.of[v.node] & 1 for v in self.units.units[last].reads
+        )
+        return [*made, 1 << last] if joins_others or not made else made
 
     def _meet(self, one: int, other: int) -> bool:
         """True if two parts that write different arrays are one kernel."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import prod
 
 from blockbuster.frontend.kinds import FLOAT, MOVES
@@ -49,6 +50,24 @@ def turned_for_products(program: ArrayProgram) -> set[int]:
     products = [at for at, equation in enumerate(program.equations) if equation.op == PRODUCT]
     found = (_turned(program, value) for at in products for value in operands_of(program, at))
     return {at for at in found if at is not None}
+
+
+def with_shared_copies(program: ArrayProgram) -> ArrayProgram:
+    """``program`` with one transpose in place of equal ones of an array that may each be worth an
+    array of their own: one copy of an image serves all convolutions of it.
+    """
+    turned = sorted(turned_for_products(program))
+    moves = [program.equations[at] for at in turned]
+    keys = [(one.op, one.operands, one.params) for one in moves]
+    if len(set(keys)) == len(keys):
+        return program
+    first = {key: at for key, at in reversed([*zip(keys, turned, strict=True)])}
+    kept = {Value(at): Value(first[key]) for key, at in zip(keys, turned, strict=True)}
+    return replace(
+        program,
+        equations=tuple(one.reading(kept) for one in program.equations),
+        outputs=tuple(replace(o, value=kept.get(o.value, o.value)) for o in program.outputs),
+    )
 
 
 def joined_for_products(program: ArrayProgram, sizes: Mapping[Dim, int]) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from blockbuster.selection.candidates.candidate import CPU, Choice, Key
 from blockbuster.selection.candidates.in_range import in_range
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.parts.operand_views import with_shared_copies
 from blockbuster.selection.parts.units import Units
 from blockbuster.selection.plans.asked import Asked, Known, Subject
 from blockbuster.selection.plans.divided import Divided, Division
@@ -66,6 +67,7 @@ class Family:
             for given in program.inputs
         }
         dtypes = dtypes_of(dtype, target, input_dtypes, constants)
+        program = with_shared_copies(program)
         self._whole = Part(program, dtypes)
         arithmetic = self._whole.arithmetic
         overlap = effort == OVERLAPPING
