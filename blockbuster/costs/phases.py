@@ -275,10 +275,10 @@ class Counting:
             sums.sectors += tiles * SECTOR * pieces(view, tile, self.extents, SECTOR, **turned)
         if not (isinstance(stmt, Issue) and stmt.described):  # a descriptor takes one lane's time
             inner = {loop.dim for loop in loops} - set(self.extents.nest.grid)
-            asked = tiles * width * self.lanes(tile) // wide
-            places = lines.indexed(view, tile, inner) * asked
+            asked = width * self.lanes(tile) // wide
+            places = tiles * lines.places(view, tile, inner, self.layouts, asked)
             sums.places += places
-            sums.instructions += COPIED * asked + places
+            sums.instructions += COPIED * tiles * asked + places
             sums.instructions += tiles * lines.masks(tile, self.tiling, wide // width)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved

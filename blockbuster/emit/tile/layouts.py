@@ -246,7 +246,7 @@ class Layouts:
         return max(1, self.at_once(view, tile) // MEMORY[view.buffer.dtype].bytes)
 
     def _order(self, tile: Tile, view: View) -> tuple[Dim, ...]:
-        return tuple([dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)])
+        return tuple([dim for dim in view.inward(tile) if dim in self.tiling.lanes(tile)])
 
     def _loaded(self, tile: Tile, view: View) -> None:
         """A lane holds as many elements as the widest access to memory in this order moves."""

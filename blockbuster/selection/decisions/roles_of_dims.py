@@ -69,7 +69,7 @@ def _note_tile(stmt: Let | Load, loops: tuple[For, ...], shape: Shape, tiling: T
     if len(lanes) == 2:
         shape.rows.setdefault(lanes[0])
         shape.columns.setdefault(lanes[1])
-        if isinstance(stmt, Load) and stmt.view.sliced(stmt.target)[-1] != lanes[1]:
+        if isinstance(stmt, Load) and stmt.view.inward(stmt.target)[-1] != lanes[1]:
             shape.across.setdefault(lanes[1])
         if isinstance(stmt, Load):
             again = (d for d in _around_serial(loops) if d not in lanes and not tiling.is_unit(d))

@@ -41,7 +41,7 @@ def _reads_across(nest: Nest, tiling: Tiling) -> bool:
     """True if all blocks that ``nest`` loads lie across the rows of memory."""
     loads = (stmt for stmt in statements(nest.body) if isinstance(stmt, Load))
     lanes = {load: tiling.lanes(load.target) for load in loads}
-    across = [load.view.sliced(load.target)[-1] != d[1] for load, d in lanes.items() if len(d) == 2]
+    across = [load.view.inward(load.target)[-1] != d[1] for load, d in lanes.items() if len(d) == 2]
     return bool(across) and all(across)
 
 
