@@ -103,8 +103,7 @@ def _dense(view: View, tile: Tile, tiling: Tiling, extents: Extents) -> int:
     Triton finds out how many neighbours a mask keeps together where it compares lanes that all
     follow one another; places of a padded axis that are remainders of a joined dim do not. Dilated
     convolutions of 32 x 256 x 14 x 14 load each element by itself (Triton 3.6 and 3.9, sm_90), so
-    none is on its way ahead, and took an H200 34 microseconds; predicted without this 22, with it
-    DILATED.
+    none is on its way ahead, and took an H200 34 microseconds; predicted are 26, and were 19.
     """
     last = _last_run(view, tile)
     if last is None or last.step != ONE or (last.share is not None and is_padded(view.dims[-1])):
