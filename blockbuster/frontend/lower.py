@@ -81,9 +81,7 @@ class _Lowering:
         named = with_own_dims(program.primitives, self._live, ends)
         stored = [(value, strips) for _, value, strips in program.outputs]
         lined = with_lines(layouts(named, self._live), named, self._live, stored)
-        self._layouts, named = along_whole_lines(
-            lined, named, self._live, stored, program.fixed
-        )
+        self._layouts, named = along_whole_lines(lined, named, self._live, stored, program.fixed)
         self._program = replace(program, primitives=tuple(named))
         self._made: dict[tuple[int, Layout], Value] = {}
         self._converted: dict[tuple[int, Layout, tuple[Dim, ...]], Value] = {}

@@ -99,7 +99,9 @@ def _known(along: Along, shape: Shape, fixed: Mapping[Dim, int]) -> Along:
     """A run along a whole axis of a known size with that as its length."""
     dim = shape[along.axis]
     known = fixed.get(size_class(dim)) if isinstance(dim, str) else None
-    return along if along.length is not None or known is None else replace(along, length=whole(known))
+    if along.length is not None or known is None:
+        return along
+    return replace(along, length=whole(known))
 
 
 def _line(runs: Sequence[Along]) -> Iterator[int]:

@@ -1,6 +1,7 @@
 """Lines of memory that a tile touches, beside counting them element by element."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,9 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.costs.lines import LINE, SECTOR, SHIFTED, TESTED, copied_at_once, indexed, pieces
+from blockbuster.costs.lines import (
+    LINE,
+    SECTOR,
+    SHIFTED,
+    TESTED,
+    copied_at_once,
+    in_rows,
+    indexed,
+    pieces,
+    places,
+)
 from blockbuster.costs.work import work
 from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.layouts import _in_blocks
 from blockbuster.emit.tile.program import Buffer, BufferAxis, Nest, Tile, View
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.ir.lengths import whole
@@ -213,6 +225,57 @@ def test_windows_begin_anywhere():
     assert width(Strided("V", (Run("A"), Run("S", step=whole(2))))) == 4
     assert width(Strided("V", (Run("A"),), whole(8))) == 16
     assert width(Strided("V", (Run("A"),), whole(-1))) == 2
+    assert width(Strided("V", (Run("A"), Run("S", step=whole(3))), whole(-3))) == 2, "no 6 bytes"
+
+
+@pytest.mark.parametrize(("dtype", "padded", "joined", "expected"), [
+    ("float16", True, True, 2),  # a mask of remainders: Triton tests each place by itself
+    ("float16", True, False, 4),
+    ("float16", False, True, 4),
+    ("float32", True, True, 4),  # which a copy that runs ahead takes
+])  # fmt: skip
+def test_masks_of_joined_windows_are_for_one_element(dtype, padded, joined, expected):
+    buffer = Buffer("x", tuple(map(BufferAxis, "CHV")), "input", dtype)
+    shares = [Share(("H", "V"), at) if joined else None for at in (0, 1)]
+    dims = ["H_V", "H_V"] if joined else ["H", "V"]
+    taps = [
+        Strided(dim, (Run(run, share=share), Run("S", step=whole(2))), whole(-2), padded=padded)
+        for dim, run, share in zip("HV", dims, shares, strict=True)
+    ]
+    view, tile = View(buffer, ("C", *taps)), Tile("t", (dims[1], "C"), dtype=dtype)
+    blocks = {"C": 32, dims[1]: 16}
+    sizes = {"C": 32, "H": 14, "V": 14, "S": 3, "H_V": 196}
+    extents = Extents(Nest((), ()), sizes, blocks)
+    assert copied_at_once(view, tile, Tiling(blocks, ("S",)), extents) == expected
+
+
+def test_filters_of_one_pixel_are_rows_of_channels():
+    axes = (BufferAxis("K"), BufferAxis("C"), BufferAxis(None), BufferAxis(None))
+    view = in_rows(View(Buffer("w", axes, "input", "float16"), ("K", "C", None, None)))
+    blocks = {"K": 64, "C": 64}
+    extents = Extents(Nest((), ()), {"K": 64, "C": 256}, blocks)
+    tile = Tile("t", ("K", "C"), dtype="float16")
+    assert view.dims == ("K", "C")
+    assert copied_at_once(view, tile, Tiling(blocks, ()), extents) == 16
+
+
+@pytest.mark.parametrize(("order", "found"), [("CV", 128), ("VC", 4 * 128)])
+def test_a_lane_finds_the_place_of_its_pixel_once(order, found):
+    """64 pixels by 64 channels of four warps: with channels last, a lane has 16 bytes of each of
+    four pixels; with pixels last and one element at once, 32 channels of one pixel.
+    """
+    buffer = Buffer("x", tuple(map(BufferAxis, "H" + order)), "input", "float16")
+    windows = {d: Strided(d, (Run(d), Run("S"))) for d in "HV"}
+    view = View(buffer, tuple(windows.get(d, d) for d in "H" + order))
+    tile = Tile("t", ("V", "C"), dtype="float16")
+    at_once = 2 if order == "CV" else 16
+    layouts = SimpleNamespace(known={tile: _in_blocks(
+        ((order[0], 64), (order[1], 64)), 4, at_once // 2
+    )})  # fmt: skip
+    moves = 64 * 64 * 2 // at_once
+    assert places(view, tile, ["S"], layouts, moves) == SHIFTED * found
+    assert places(view, tile, ["C"], layouts, moves) == 0
+    assert places(view, tile, ["S"], SimpleNamespace(known={}), moves) == SHIFTED * moves
 
 
 @settings(max_examples=60, deadline=None)

@@ -60,3 +60,24 @@ def test_an_axis_of_one_element_makes_no_line():
 
     images, weights = of.inputs
     assert [len(given.type.axes) for given in (images, weights)] == [2, 0]
+
+
+def channels_last(w):
+    return np.transpose(w, (0, 2, 3, 4, 1))
+
+
+def test_short_axes_of_known_sizes_count_to_the_lines():
+    """Filters of 3 x 3 x 3 taps, copied with their channels last: by the last two axes alone, each
+    program would move one element, and so it does where nothing is known of the taps.
+    """
+    (known,) = blocked(lowered(channels_last, w="A 32 3 3 3"))
+    assert len(known) == 4
+    assert "A" not in known
+    (unknown,) = blocked(lowered(channels_last, w="A B T T T"))
+    assert "B" not in unknown
+
+
+def test_values_of_short_axes_are_right():
+    w = np.random.default_rng(0).standard_normal((2, 32, 3, 3, 3))
+    (y,) = bb.evaluate(lowered(channels_last, w="A 32 3 3 3"), {"w": w}).values()
+    np.testing.assert_array_equal(y, channels_last(w))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import numpy as np
 import pytest
 
 import blockbuster as bb
@@ -70,6 +71,35 @@ def test_few_programs_hold_the_rows_behind_a_product_of_few_rows():
 
     assert set(found.programs(whole(found)).values()) == {4, inf}  # of 16 rows each
     assert found.of(whole(found), {}) > apart(found)
+
+
+def joined(x, w, u):
+    return np.concatenate((bb.tanh(x @ w), x @ u), axis=1)
+
+
+def joined_with_another(x, w):
+    return np.concatenate((bb.tanh(x @ w), x), axis=1)
+
+
+def folded(x, w, u):
+    return joined(x, w, u).sum(axis=1)
+
+
+def test_kernels_store_the_pieces_of_a_joined_array():
+    """Two products are estimated as two kernels, and no copy; a piece that others have stored, or
+    an input, is one kernel more.
+    """
+    sizes = dict(M=4096, K=1024, N=1024, L=512, A=1536)
+    found = estimates(joined, sizes, x="M K", w="K N", u="K L")
+    first, second, join = (1 << at for at in range(3))
+    assert found.kernels(whole(found)) == (first, second)
+    assert found.of(whole(found), {}) < apart(found)
+    assert found.kernels(second | join) == (second, join)
+
+    other = estimates(joined_with_another, sizes | {"A": 2048}, x="M K", w="K N")
+    assert other.kernels(whole(other)) == (0b01, 0b10)
+    one = estimates(folded, sizes, x="M K", w="K N", u="K L")
+    assert len(one.kernels(whole(one))) == 1, "a fold needs all pieces"
 
 
 def test_products_that_do_not_meet_are_kernels_of_their_own():

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import blockbuster as bb
@@ -10,6 +11,7 @@ from blockbuster.selection.parts.operand_views import (
     copied_for_products,
     joined_for_products,
     turned_for_products,
+    with_shared_copies,
 )
 from blockbuster.selection.parts.units import units_of
 
@@ -45,6 +47,36 @@ CASES = [
     (rows, dict(x="M K", w="N K"), 0),
     (scaled, dict(x="M K N", w="N M K"), 0),
 ]
+
+
+def two_filters(x, w, u):
+    return conv(x, w) + conv(x, u)
+
+
+def test_one_copy_of_an_image_serves_all_filters():
+    program = bb.trace(two_filters, x="N C H V", w="K C R S", u="K C R S")
+    shared = with_shared_copies(program)
+
+    assert len(turned_for_products(program)) == 4
+    assert len(turned_for_products(shared)) == 3
+    arrays = {name: np.random.default_rng(0).standard_normal(shape) for name, shape in (
+        ("x", (2, 3, 5, 6)), ("w", (4, 3, 3, 2)), ("u", (4, 3, 3, 2)),
+    )}  # fmt: skip
+    for one, other in zip(
+        program.numpy(arrays).values(), shared.numpy(arrays).values(), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("function", "dims"), [
+    (lambda x, w, y: conv(x, w) + conv(y, w.transpose(0, 1, 3, 2)), dict(y="N C H V")),
+    (lambda x, w, u: conv(x, w) + conv(x.transpose(0, 1, 3, 2), u), dict(u="K C R S")),
+])  # fmt: skip
+def test_other_arrays_and_other_orders_have_copies_of_their_own(function, dims):
+    program = bb.trace(function, x="N C H H", w="K C R R", **{
+        name: text.replace("V", "H").replace("S", "R") for name, text in dims.items()
+    })  # fmt: skip
+    assert with_shared_copies(program) is program
 
 
 @pytest.mark.parametrize(("function", "dims", "count"), CASES)

@@ -146,14 +146,13 @@ class Estimates:
         others have stored. Just ``own``, the units that one needs, if that joins no arrays.
         """
         last = max(numbers_in(own))
-        ops = [self.units.program.equations[at].op for at in self.units.units[last].equations]
+        unit = self.units.units[last]
+        ops = [self.units.program.equations[at].op for at in unit.equations]
         if "concat" not in ops or not {*ops} <= {*POINTWISE}:
             return [own]
-        made = [needed[unit] for unit in numbers_in(self._before[last] & part)]
-        joins_others = any(
-            v.node < 0 or not part >> self.units.of[v.node] & 1 for v in self.units.units[last].reads
-        )
-        return [*made, 1 << last] if joins_others or not made else made
+        made = [needed[other] for other in numbers_in(self._before[last] & part)]
+        whole = all(v.node >= 0 and part >> self.units.of[v.node] & 1 for v in unit.reads)
+        return made if made and whole else [*made, 1 << last]
 
     def _meet(self, one: int, other: int) -> bool:
         """True if two parts that write different arrays are one kernel."""

@@ -61,7 +61,7 @@ def with_shared_copies(program: ArrayProgram) -> ArrayProgram:
     keys = [(one.op, one.operands, one.params) for one in moves]
     if len(set(keys)) == len(keys):
         return program
-    first = {key: at for key, at in reversed([*zip(keys, turned, strict=True)])}
+    first = dict(reversed([*zip(keys, turned, strict=True)]))
     kept = {Value(at): Value(first[key]) for key, at in zip(keys, turned, strict=True)}
     return replace(
         program,
