@@ -150,16 +150,6 @@ def plain(of: Convolution) -> Measure:
     return us if of.rank < 3 else lambda *sizes: us(3, *sizes)
 
 
-def dilated(of: Convolution) -> Measure:
-    """Convolutions that keep the sides, by taps that lie apart."""
-
-    def us(apart: int, taps: int, channels: int, filters: int, side: int) -> float:
-        w, given, made = (filters, channels), (channels, side), (filters, side)
-        return of(w, taps, given, made, dict(padding=apart * (taps // 2), dilation=apart))
-
-    return us
-
-
 def depthwise(of: Convolution) -> Measure:
     """A filter for each channel, at every ``step``-th place of ``side`` ones."""
 
@@ -211,14 +201,6 @@ CONVOLUTIONS: dict[str, tuple[Callable[[Convolution], Measure], int, Axes]] = {
     "lines": (
         plain, 1,
         dict(taps=(3, 7, 15), channels=(64, 256), filters=(64, 256), side=(256, 1024, 4096)),
-    ),
-    "dilated": (
-        dilated, 2,
-        dict(apart=(2, 4), taps=(3, 5), channels=(64, 256), filters=(64, 256), side=(14, 28, 56)),
-    ),
-    "lines_dilated": (
-        dilated, 1,
-        dict(apart=(2, 16), taps=(2, 3), channels=(64, 256), filters=(64, 256), side=(256, 2048)),
     ),
     "volumes": (
         plain, 3, dict(channels=(16, 64, 128), filters=(16, 64, 128), side=(8, 16, 32)),

@@ -84,8 +84,7 @@ class Grid:
 class Convolution:
     """The sizes of a convolution along ``rank`` axes: elements of ``given`` and ``made`` channels,
     over all images, and products over its axes of ``taps`` and strides (``step``). ``last``: the
-    channels are the last axis in memory; ``turned``: it is transposed. ``apart``: how far its taps
-    lie apart, at most.
+    channels are the last axis in memory; ``turned``: it is transposed.
     """
 
     rank: int
@@ -98,7 +97,6 @@ class Convolution:
     made: int
     last: bool = False
     turned: bool = False
-    apart: int = 1
 
     @property
     def operations(self) -> float:
@@ -143,9 +141,10 @@ class Library:
         return self.attention.at(batches, rows, keys, columns)
 
     def convolution_us(self, of: Convolution) -> float:
-        """Microseconds of a convolution. Where they were not measured, lines are told as images of
-        as many taps and elements, and taps that lie apart as neighbours; groups of a transposed
-        convolution are told one after the other.
+        """Microseconds of a convolution. Lines are told as images of as many taps and elements
+        where they were not measured, and groups of a transposed convolution one after the other.
+        Taps that lie apart take as long as neighbours: those of 32 images of 14 to 56 pixels an
+        H200 within 5% (bench/results/2026-11-29-h200-convs).
         """
         if of.turned and of.groups > 1:
             alone = replace(
@@ -159,31 +158,26 @@ class Library:
             return self._at("depthwise", of, of.given, max(of.channels, of.filters))
         if of.groups > 1:
             return self._at("grouped", of, of.made, sqrt(of.channels * of.filters))
-        kind = "dilated" if of.apart > 1 and _table("dilated", of.rank) in self.convolutions else ""
-        return self._at(kind, of, of.made, of.channels, of.filters)
+        return self._at("", of, of.made, of.channels, of.filters)
 
     def _at(self, kind: str, of: Convolution, elements: float, *channels: float) -> float:
         """Microseconds by the table of a kind, at so many elements of a channel."""
-        names = _table(kind, of.rank), _table(kind, 2)
-        name = names[0] if names[0] in self.convolutions else names[1]
+        names = {
+            1: f"lines_{kind}" if kind else "lines",
+            2: kind or "images",
+            3: f"volumes_{kind}" if kind else "volumes",
+        }
+        name = names[of.rank] if names[of.rank] in self.convolutions else names[2]
         table = self.convolutions[f"{name}_channels_last" if of.last else name]
-        rank = 2 if name == names[1] else of.rank
+        rank = 2 if name == names[2] else of.rank
         side = (elements / (VOLUMES if rank == 3 else IMAGES)) ** (1 / rank)
         step, taps = of.step ** (1 / rank), of.taps ** (1 / rank)
-        apart = min(of.apart, table.axes[0][-1])  # taps further apart take no longer
-        fronts = {"depthwise": [step], "grouped": [of.groups], "dilated": [apart]}
-        front = fronts.get(kind, [])
+        front = {"depthwise": [step], "grouped": [of.groups]}.get(kind, [])
         sizes = [*front, taps, *channels, side]
         if name == "volumes":
             return table.at(*channels, side, powers=[1, 1, 3]) * of.taps / VOLUME_TAPS
         powers = [1] * len(front) + [rank] + [1] * len(channels) + [rank]
         return table.at(*sizes, powers=powers)
-
-
-def _table(kind: str, rank: int) -> str:
-    """The table of a kind of convolutions along so many places."""
-    along = {1: "lines", 2: "", 3: "volumes"}[rank]
-    return "_".join(filter(None, (along, kind))) or "images"
 
 
 def library_of(machine: Machine) -> Library | None:

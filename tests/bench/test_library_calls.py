@@ -38,7 +38,5 @@ def test_tables_hold_a_time_for_each_size():
     assert known["volumes_grouped_channels_last"][1](2, 3, 4, 2) == 8 * 4 * 2**3
     assert known["volumes"][1](2, 3, 4) == 8 * 3 * 4**3
     assert known["lines_transposed"][1](16, 2, 1, 8) == 32 * 8 * 8
-    assert known["dilated"][1](4, 5, 2, 3, 14) == 32 * 3 * 14**2
-    assert known["lines_dilated_channels_last"][1](16, 3, 2, 3, 64) == 32 * 3 * 64
     assert known["lines"][1](7, 2, 3, 64) == 32 * 3 * 64
     assert known["images"][1](5, 512, 512, 112) == 0.0, "too large to be measured"

@@ -87,8 +87,7 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
         operations = 4.0 * prod(of_rows[:-1]) / (2 if call.fn.is_causal else 1)
     else:
         assert isinstance(call.fn, LibraryConvolution), "the other call"
-        told = call.fn.channels_last, bool(call.fn.more), max(call.fn.dilation)
-        of = Convolution(*call.fn.extents(x, w, made), *told)
+        of = Convolution(*call.fn.extents(x, w, made), call.fn.channels_last, bool(call.fn.more))
         taken, operations = library.convolution_us(of), of.operations
         if call.fn.moves_filters:
             taken += _moved_us(prod(w), machine)
