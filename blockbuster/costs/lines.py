@@ -12,7 +12,7 @@ from math import ceil, gcd, prod
 
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
-from blockbuster.emit.tile.layouts import Layouts
+from blockbuster.emit.tile.layouts import Layouts, inward
 from blockbuster.emit.tile.program import Nest, Tile, TileProgram, View
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.told_sizes import with_told
@@ -203,7 +203,7 @@ def masks(tile: Tile, tiling: Tiling, at_once: int) -> int:
 def is_across(view: View, tile: Tile, tiling: Tiling) -> bool:
     """True if the lanes of a tile's rows are not neighbours in memory."""
     lanes = tiling.lanes(tile)
-    return len(lanes) == 2 and view.inward(tile)[-1] != lanes[-1]
+    return len(lanes) == 2 and inward(view, tile)[-1] != lanes[-1]
 
 
 def pieces(view: View, tile: Tile, extents: Extents, size: int, *, columns: bool = False) -> int:

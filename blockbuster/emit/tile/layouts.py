@@ -39,6 +39,7 @@ from blockbuster.emit.tile.tiling import Tiling, blocked, tiling_of
 from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.types import Dim
+from blockbuster.ir.views import dims_among
 
 HOPPER = "sm_90"
 GROUP, GROUP_ROWS = 4, 64
@@ -246,13 +247,27 @@ class Layouts:
         return max(1, self.at_once(view, tile) // MEMORY[view.buffer.dtype].bytes)
 
     def _order(self, tile: Tile, view: View) -> tuple[Dim, ...]:
-        return tuple([dim for dim in view.inward(tile) if dim in self.tiling.lanes(tile)])
+        return tuple([dim for dim in inward(view, tile) if dim in self.tiling.lanes(tile)])
 
     def _loaded(self, tile: Tile, view: View) -> None:
         """A lane holds as many elements as the widest access to memory in this order moves."""
         order = self._order(tile, view)
         if order:
             self.known[tile] = self.blocked(order, self._widest[order])
+
+
+def inward(view: View, tile: Tile) -> tuple[Dim, ...]:
+    """The dims of a tile in the order in which they change in memory, the fastest last: a joined
+    dim of several axes changes as fast as along the innermost of them.
+    """
+    return tuple(filter(tile.axes.__contains__, _fastest_last(view)))
+
+
+@lru_cache(maxsize=KEPT)
+def _fastest_last(view: View) -> tuple[Dim, ...]:
+    axes = zip(view.dims, view.buffer.axes, strict=True)
+    along = dims_among([axis for axis, own in axes if not own.per_block])
+    return tuple(reversed(dict.fromkeys(reversed(along))))
 
 
 def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layouts:

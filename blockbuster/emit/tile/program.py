@@ -82,24 +82,10 @@ class View(HashedOnce):
         """The tile's dims in the order of the array's axes."""
         return tuple(filter(tile.axes.__contains__, self._elements))
 
-    def inward(self, tile: Tile) -> tuple[Dim, ...]:
-        """The tile's dims in the order in which they change in memory, the fastest last: a joined
-        dim of several axes changes as fast as along the innermost of them.
-        """
-        return tuple(filter(tile.axes.__contains__, self._inward))
-
     @cached_property
     def _elements(self) -> tuple[Dim, ...]:
-        return tuple(dict.fromkeys(self._along))
-
-    @cached_property
-    def _inward(self) -> tuple[Dim, ...]:
-        return tuple(reversed(dict.fromkeys(reversed(self._along))))
-
-    @cached_property
-    def _along(self) -> tuple[Dim, ...]:
         axes = zip(self.dims, self.buffer.axes, strict=True)
-        return tuple(dims_among([d for d, axis in axes if not axis.per_block]))
+        return tuple(dict.fromkeys(dims_among([d for d, axis in axes if not axis.per_block])))
 
 
 @dataclass(frozen=True)

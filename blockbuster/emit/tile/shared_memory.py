@@ -29,6 +29,7 @@ from blockbuster.emit.tile.layouts import (
     WORD,
     Layout,
     Layouts,
+    inward,
     layouts_of,
     of_lanes,
 )
@@ -185,7 +186,7 @@ class _Memory:
     def _stored(self, stmt: Store) -> int:
         lanes = self.tiling.lanes(stmt.value)
         width = MEMORY[stmt.view.buffer.dtype].bytes
-        order = [dim for dim in stmt.view.inward(stmt.value) if dim in lanes]
+        order = [dim for dim in inward(stmt.view, stmt.value) if dim in lanes]
         if not order:
             return 0
         dense = order[-1] in dims_along(stmt.view.dims[-1])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from blockbuster.emit.schedule.block import LEAST
 from blockbuster.emit.tile.float8_dots import LEAST_DEPTH, in_float8
+from blockbuster.emit.tile.layouts import inward
 from blockbuster.emit.tile.program import For, Let, Load, Stmt, TileProgram
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
@@ -69,7 +70,7 @@ def _note_tile(stmt: Let | Load, loops: tuple[For, ...], shape: Shape, tiling: T
     if len(lanes) == 2:
         shape.rows.setdefault(lanes[0])
         shape.columns.setdefault(lanes[1])
-        if isinstance(stmt, Load) and stmt.view.inward(stmt.target)[-1] != lanes[1]:
+        if isinstance(stmt, Load) and inward(stmt.view, stmt.target)[-1] != lanes[1]:
             shape.across.setdefault(lanes[1])
         if isinstance(stmt, Load):
             again = (d for d in _around_serial(loops) if d not in lanes and not tiling.is_unit(d))

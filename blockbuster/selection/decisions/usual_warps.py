@@ -15,7 +15,7 @@ from __future__ import annotations
 from blockbuster.emit.schedule.on_grid import loops_of_programs
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.warps import MOST
-from blockbuster.emit.tile.layouts import WARP
+from blockbuster.emit.tile.layouts import WARP, inward
 from blockbuster.emit.tile.program import Load, Nest, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import matrix_dots
@@ -41,7 +41,7 @@ def _reads_across(nest: Nest, tiling: Tiling) -> bool:
     """True if all blocks that ``nest`` loads lie across the rows of memory."""
     loads = (stmt for stmt in statements(nest.body) if isinstance(stmt, Load))
     lanes = {load: tiling.lanes(load.target) for load in loads}
-    across = [load.view.inward(load.target)[-1] != d[1] for load, d in lanes.items() if len(d) == 2]
+    across = [inward(load.view, load.target)[-1] != d[1] for load, d in lanes.items() if len(d) == 2]
     return bool(across) and all(across)
 
 
