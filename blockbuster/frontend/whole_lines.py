@@ -45,13 +45,15 @@ def along_whole_lines(
 ) -> tuple[list[Layout], list[Primitive]]:
     """The layouts, and the primitives with their folds, in blocks along lines of the arrays.
 
-    ``fixed``: sizes that are known.
+    ``fixed``: sizes that are known, by which more axes make a line where nothing is folded.
     """
     unchanged = list(layouts), list(primitives)
     of = [at for at, primitive in enumerate(primitives) if live[at]]
     kinds = Source | Apply | Round | Count | Fold
     if any(not isinstance(primitives[at].op, kinds) for at in of):
         return unchanged
+    folds = {at: op for at in of if isinstance(op := primitives[at].op, Fold)}
+    fixed = {} if folds else fixed
     arrays = [
         (at, [_known(along, primitives[at].shape, fixed) for s in strips for along in _pieces(s)])
         for at, strips in (*sources(primitives, of), *outputs)
@@ -66,7 +68,6 @@ def along_whole_lines(
     chosen: Axes = [set() for _ in primitives]
     for at, runs in full:
         chosen[at].update(_line(runs))
-    folds = {at: op for at in of if isinstance(op := primitives[at].op, Fold)}
     for at, fold in folds.items():
         (ref,) = primitives[at].operands
         own = ref.axes[fold.axis]

@@ -41,7 +41,9 @@ def _reads_across(nest: Nest, tiling: Tiling) -> bool:
     """True if all blocks that ``nest`` loads lie across the rows of memory."""
     loads = (stmt for stmt in statements(nest.body) if isinstance(stmt, Load))
     lanes = {load: tiling.lanes(load.target) for load in loads}
-    across = [inward(load.view, load.target)[-1] != d[1] for load, d in lanes.items() if len(d) == 2]
+    across = [
+        inward(load.view, load.target)[-1] != d[1] for load, d in lanes.items() if len(d) == 2
+    ]
     return bool(across) and all(across)
 
 
