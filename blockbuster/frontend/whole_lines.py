@@ -32,6 +32,9 @@ from blockbuster.ir.types import Dim, size_class
 LINE = 32
 """Elements in a row of memory that a block reads, at least: a sector of two or four bytes each."""
 
+KINDS = Source | Apply | Round | Count | Fold
+"""The operators of programs whose values may be blocked along lines."""
+
 MOST = 3
 """Axes of a block at most, beside those that are known to be short."""
 
@@ -49,13 +52,12 @@ def along_whole_lines(
     """
     unchanged = list(layouts), list(primitives)
     of = [at for at, primitive in enumerate(primitives) if live[at]]
-    kinds = Source | Apply | Round | Count | Fold
-    if any(not isinstance(primitives[at].op, kinds) for at in of):
+    if any(not isinstance(primitives[at].op, KINDS) for at in of):
         return unchanged
     folds = {at: op for at in of if isinstance(op := primitives[at].op, Fold)}
     fixed = {} if folds else fixed
     arrays = [
-        (at, [_known(along, primitives[at].shape, fixed) for s in strips for along in _pieces(s)])
+        (at, [*_runs(strips, primitives[at].shape, fixed)])
         for at, strips in (*sources(primitives, of), *outputs)
     ]
     most = max((len(runs) for _, runs in arrays), default=0)
@@ -75,12 +77,7 @@ def along_whole_lines(
         chosen[ref.value].add(own)
     spread(chosen, primitives, of)
     found = blocked_along(chosen, layouts)
-    short = {dim for dim, size in fixed.items() if size <= SHORT}
-    many = any(
-        sum(size_class(level.dim) not in short for level in found[at] if level.blocked) > MOST
-        for at in of
-    )
-    if many or meet(found, of, [fold.dim for fold in folds.values()]):
+    if _has_many(found, of, fixed) or meet(found, of, [fold.dim for fold in folds.values()]):
         return unchanged
     return found, [
         replace(one, op=replace(folds[at], in_blocks=True)) if at in folds else one
@@ -96,13 +93,23 @@ def _pieces(strip: Strip) -> Sequence[Along]:
     return strip.moving
 
 
-def _known(along: Along, shape: Shape, fixed: Mapping[Dim, int]) -> Along:
-    """A run along a whole axis of a known size with that as its length."""
-    dim = shape[along.axis]
-    known = fixed.get(size_class(dim)) if isinstance(dim, str) else None
-    if along.length is not None or known is None:
-        return along
-    return replace(along, length=whole(known))
+def _has_many(layouts: Sequence[Layout], of: Sequence[int], fixed: Mapping[Dim, int]) -> bool:
+    """True if a value is blocked along more axes than blocks have."""
+    short = {dim for dim, size in fixed.items() if size <= SHORT}
+    return any(
+        sum(size_class(level.dim) not in short for level in layouts[at] if level.blocked) > MOST
+        for at in of
+    )
+
+
+def _runs(strips: Strips, shape: Shape, fixed: Mapping[Dim, int]) -> Iterator[Along]:
+    """The axes of a value that run along an array, those of known sizes with their length."""
+    for along in (one for strip in strips for one in _pieces(strip)):
+        dim = shape[along.axis]
+        known = fixed.get(size_class(dim)) if isinstance(dim, str) else None
+        if along.length is None and known is not None:
+            along = replace(along, length=whole(known))
+        yield along
 
 
 def _line(runs: Sequence[Along]) -> Iterator[int]:
