@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -122,14 +122,14 @@ def main() -> None:
         print(first_call(*asked.alone))
         return
     outside = [case.key for case in ALL if case.suite == "outside"][:: asked.every]
-    names = asked.only.split(",") if asked.only else [*MODELS, *outside]
+    names = asked.only.split(",") if asked.only else [*outside, *MODELS]
     asked.out.mkdir(parents=True, exist_ok=True)
     log = Log(asked.out / "cases.jsonl")
     (asked.out / "runs.jsonl").write_text(json.dumps(machine() | {"workers": asked.workers}) + "\n")
     print(f"{'seconds':56} {'ours':>8} {'torch':>8} {'warm':>8} {'torch':>8}")
     with ThreadPoolExecutor(asked.workers) as pool:
-        for made in pool.map(record, names):
-            log.note(made)
+        for done in as_completed(pool.submit(record, name) for name in names):
+            log.note(made := done.result())
             print(line(made), flush=True)
     print(*medians([*log.found.values()]), sep="\n")
 
