@@ -35,6 +35,7 @@ from bench.records import Log, Record, machine
 OURS, TORCH = SIDES = ("blockbuster", "torch.compile")
 CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_CACHE_HOME", "CUDA_CACHE_PATH")
 MODELS = ("gpt-block", "mlp-16", "cell-8", "cell-64", "decoder-4096-16", "decoder-4096-2048")
+WHEN = ("cold", "warm")
 PATIENCE = 150.0  # seconds that a process may take
 Made = tuple[Callable[..., Any], Sequence[torch.Tensor]]
 
@@ -80,12 +81,12 @@ def in_a_process(name: str, side: str, caches: str) -> float | str:
     return done.stderr[-600:] if done.returncode else float(done.stdout.split()[-1])
 
 
-def record(name: str) -> Record:
-    """Both sides of a program, cold and then warm."""
+def record(name: str, times: Sequence[str]) -> Record:
+    """Both sides of a program, cold and then perhaps warm."""
     made: Record = {"key": name}
     for side in SIDES:
         with tempfile.TemporaryDirectory() as caches:
-            made[side] = {when: in_a_process(name, side, caches) for when in ("cold", "warm")}
+            made[side] = {when: in_a_process(name, side, caches) for when in times}
     return made
 
 
@@ -95,14 +96,14 @@ def line(made: Record) -> str:
     def shown(found: float | str) -> str:
         return "failed" if isinstance(found, str) else f"{found:.2f}"
 
-    numbers = (shown(made[side][when]) for when in ("cold", "warm") for side in SIDES)
+    numbers = (shown(made[side][when]) for when in made[OURS] for side in SIDES)
     return f"{made['key']:56} " + " ".join(f"{one:>8}" for one in numbers)
 
 
 def medians(records: Sequence[Record]) -> Iterator[str]:
     """Of ours, of torch.compile, and of their ratio, where neither failed."""
-    for when in ("cold", "warm"):
-        both = [(made[OURS][when], made[TORCH][when]) for made in records]
+    for when in WHEN:
+        both = [(made[OURS][when], made[TORCH][when]) for made in records if when in made[OURS]]
         times = [pair for pair in both if not any(isinstance(one, str) for one in pair)]
         if times:
             ours, torchs, ratio = map(median, zip(*((a, b, a / b) for a, b in times), strict=True))
@@ -116,6 +117,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=10, help="every N-th program of bench/outside")
     parser.add_argument("--only", default="", help="programs by name, with commas between")
     parser.add_argument("--workers", type=int, default=4, help="programs at a time")
+    parser.add_argument("--cold", action="store_true", help="with empty caches alone")
     parser.add_argument("--alone", nargs=2, metavar=("PROGRAM", "SIDE"), help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.alone:
@@ -127,8 +129,9 @@ def main() -> None:
     log = Log(asked.out / "cases.jsonl")
     (asked.out / "runs.jsonl").write_text(json.dumps(machine() | {"workers": asked.workers}) + "\n")
     print(f"{'seconds':56} {'ours':>8} {'torch':>8} {'warm':>8} {'torch':>8}")
+    times = WHEN[:1] if asked.cold else WHEN
     with ThreadPoolExecutor(asked.workers) as pool:
-        for done in as_completed(pool.submit(record, name) for name in names):
+        for done in as_completed(pool.submit(record, name, times) for name in names):
             log.note(made := done.result())
             print(line(made), flush=True)
     print(*medians([*log.found.values()]), sep="\n")
