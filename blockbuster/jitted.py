@@ -27,8 +27,8 @@ from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.trees import holds
 from blockbuster.frontend.users_frames import UsersFrames
 from blockbuster.ir.types import Dim
-from blockbuster.machines import CPU
-from blockbuster.runtime.compiled import Compiled, keep
+from blockbuster.machines import CPU, Machine
+from blockbuster.runtime.compiled import SAVED, Compiled, keep
 from blockbuster.runtime.first_launch import Refused
 from blockbuster.runtime.given import (
     beside,
@@ -43,10 +43,12 @@ from blockbuster.runtime.given import (
 from blockbuster.runtime.known_calls import MOST, KnownCall, ReadyCall, never
 from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.merged_arrays import Regrouping
-from blockbuster.runtime.tensors import in_common
+from blockbuster.runtime.tensors import Arrays, in_common
+from blockbuster.selection.decision import Memory
 from blockbuster.selection.decisions.empty_blocks import constant_masks
 from blockbuster.selection.plans.plan import Plan, Sizes
 from blockbuster.selection.plans.report import Report
+from blockbuster.tuning.memory import decisions_for
 from blockbuster.tuning.setting import tuning_for
 from blockbuster.tuning.traced import Traced
 
@@ -228,7 +230,10 @@ class Jitted:
 
             def made(program: ArrayProgram) -> Traced:
                 given = tuning.known, arrays.others, constants
-                family = family_of(program, arrays.dtype, device, *given, **self._choosing)
+                memory = self._memory(program, arrays, device, constants)
+                family = family_of(
+                    program, arrays.dtype, device, *given, memory=memory, **self._choosing
+                )
                 compare = comparison(program) if self._check else None
                 return Traced(family, shape, program, compare, tuning)
 
@@ -236,6 +241,18 @@ class Jitted:
             traced = replace(traced, merged=(fewer, made(fewer.program)) if fewer else None)
             keep(self._traced, key, traced)
         return traced, facts, taken
+
+    def _memory(
+        self, program: ArrayProgram, arrays: Arrays, device: str | Machine, constants: Sequence[str]
+    ) -> Memory | None:
+        """What other processes decided for arrays on a GPU; kernels of fusers are chosen anew."""
+        if not arrays.on_gpu or device == CPU or self._choosing.get("fusers"):
+            return None
+        others = sorted(arrays.others.items())
+        return decisions_for(
+            program, SAVED, dtype=arrays.dtype, others=others, device=device,
+            constants=tuple(constants), **self._choosing,
+        )  # fmt: skip
 
     def _compiled_for(self, traced: Traced, sizes: Sizes, arrays: Sequence[Any]) -> Compiled:
         """What a trace was compiled to for arrays: with merged axes where their strides allow."""

@@ -238,15 +238,28 @@ def _quiet(device: Any) -> Iterator[None]:
     """No gradients, no autocast; and functions that torch calls nondeterministic are allowed."""
     import torch
 
-    strict = torch.are_deterministic_algorithms_enabled()
+    here = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+    with torch.no_grad(), torch.autocast(device.type, enabled=False), _no_strictness(), here:
+        yield
+
+
+@contextmanager
+def _no_strictness() -> Iterator[None]:
+    """Torch does not insist on deterministic functions.
+
+    Saying so imports torch's compiler, which takes seconds: it is said where torch did insist.
+    """
+    import torch
+
+    if not torch.are_deterministic_algorithms_enabled():
+        yield
+        return
     warns = torch.is_deterministic_algorithms_warn_only_enabled()
-    with torch.no_grad(), torch.autocast(device.type, enabled=False):
-        torch.use_deterministic_algorithms(False)
-        try:
-            with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
-                yield
-        finally:
-            torch.use_deterministic_algorithms(strict, warn_only=warns)
+    torch.use_deterministic_algorithms(False)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(True, warn_only=warns)
 
 
 def _out_of_memory() -> type[Exception]:

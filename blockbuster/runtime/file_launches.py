@@ -1,7 +1,8 @@
 """The launches of an emitted file on a device, computed from its LaunchSpec for arrays of a layout.
 
 For the first arrays that need other kernels than those known, the kernels are compiled (``first``).
-For another layout only numbers are computed (``laid``); no compiler or check runs.
+For another layout only numbers are computed (``laid``); no compiler or check runs. Kernels that
+differ in names alone are one (alike.py).
 
 Triton compiles a kernel anew if one of its integers becomes 1, if its divisibility by 16 changes,
 if the alignment of a pointer changes, if the power of two changes that a launch says divides
@@ -16,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from blockbuster.emit.print.triton.file import OVERLAPS
+from blockbuster.emit.target.alike import shared
 from blockbuster.emit.target.compiler import (
     Compilation,
     Source,
@@ -61,7 +63,7 @@ class FileLaunches:
         self._describes = any(start.descriptors for start in spec.starts)
         self._waits = any(start.waits or start.asks for start in spec.starts)
         kernels = [entry["function"] for entry in module.KERNELS]
-        self._functions = {kernel.__name__: kernel for kernel in kernels}
+        self._functions = {kernel.__name__: shared(kernel) for kernel in kernels}
         self._lengths = frozenset(dim for dim, *_ in module.LENGTHS)
         self._with_lengths: Callable[[dict[Dim, int]], Sizes] = module.check_lengths
         self._known: dict[Any, Sequence[Kernel]] = {}
@@ -191,7 +193,7 @@ class FileLaunches:
         leaves_room: bool,
     ) -> Wanted:
         """A start of a kernel for arrays and constants."""
-        module, function = self._module, self._functions[start.kernel]
+        module, own = self._module, self._functions[start.kernel]
         places = tuple(self._number[name] for name in start.arrays)
         arguments = (*(module.argument(arrays[place]) for place in places), *begun[1])
         made, described = {}, []
@@ -199,9 +201,9 @@ class FileLaunches:
             place = self._number[name]
             made[parameter] = module.descriptor(arrays[place], tile)
             described.append(Described(place, tile) if made[parameter] else None)
-        named = {**made, **constants, **dict(start.options), **options}
+        named = own.named({**made, **constants, **dict(start.options), **options})
         known = (places, tuple(constants.values()), tuple(described))
-        return Wanted(section, begun, function, arguments, named, known, leaves_room)
+        return Wanted(section, begun, own.function, arguments, named, known, leaves_room)
 
 
 class Wanted(NamedTuple):

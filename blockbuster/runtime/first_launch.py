@@ -209,9 +209,13 @@ class FirstChecks:
     def admit(
         self, file: File, made: Sequence[Compilation], tensors: Sequence[Tensor], sizes: Sizes
     ) -> None:
-        """Raises Refused for a file that must not run; new binaries are kept for ``judge``."""
+        """Raises Refused for a file that must not run; new binaries are kept for ``judge``.
+
+        What another file of the plan has begun with is no binary that a process died of.
+        """
         found = [Binary.of(one.name, one.compiled, self._gpu.name) for one in made]
-        binaries = list({binary.key: binary for binary in found}.values())
+        begun = {binary.key for _, binaries in self._new for binary in binaries}
+        binaries = list({one.key: one for one in found if one.key not in begun}.values())
         try:
             new = admit(
                 binaries,
@@ -221,7 +225,7 @@ class FirstChecks:
             )
         except Faulty as fault:
             raise self._shown([(file, binaries)], str(fault)) from fault
-        if new:
+        if new or len(binaries) < len({binary.key for binary in found}):
             self._new.append((file, new))
             self._compilations += made
 

@@ -23,6 +23,7 @@ from blockbuster.runtime.launch import from_host
 from blockbuster.runtime.machines import device_for
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
 from blockbuster.selection.candidates.candidate import CPU
+from blockbuster.selection.decision import Memory
 from blockbuster.selection.plans.asked import Known
 from blockbuster.selection.plans.effort import USUAL
 from blockbuster.selection.plans.family import Family
@@ -138,6 +139,7 @@ def family_of(
     library: bool = True,
     effort: str = USUAL,
     fusers: Sequence[Fuser] = (),
+    memory: Memory | None = None,
 ) -> Family:
     """The family of a program's plans; see Family for what is given."""
     return Family(
@@ -150,4 +152,5 @@ def family_of(
         library=library,
         effort=effort,
         fusers=fusers,
+        memory=memory,
     )

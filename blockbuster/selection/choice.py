@@ -179,14 +179,20 @@ class Fused:
         found = list[Choice]()
         with collection_paused():
             for choice in choices:
-                if choice.snapshot > len(self.derivation.snapshots):
-                    self._whole_for(setting)
+                start = self.start(choice.snapshot, choice.name, setting)
                 low = self._lower(choice.snapshot)
-                start = typed_for_gpu(self.graph, low.program, setting.given)
-                made = on_equal_program(replace(choice, lowered=low), start)
-                if made and not made.again and made.name == self._name(choice.snapshot):
+                made = start and on_equal_program(replace(choice, lowered=low), start)
+                if made and not made.again:
                     found.append(made)
         return found
+
+    def start(self, number: int, name: str, setting: Setting) -> TileProgram | None:
+        """The program of a candidate before its schedule, for a GPU; None if none has this name."""
+        if number > len(self.derivation.snapshots):
+            self._whole_for(setting)
+        if number > max((len(self.snapshots) + 1, *self._whole)) or self._name(number) != name:
+            return None
+        return typed_for_gpu(self.graph, self._lower(number).program, setting.given)
 
     def consider(
         self,
@@ -343,18 +349,23 @@ class Fused:
         return self._lowered[number]
 
     def _choice(self, setting: Setting, number: int, form: Form) -> Choice:
-        low, one = self._lower(number), self._beside(number) or self._whole.get(number)
+        program = self._lower(number).program
         if setting.target == CPU:
-            start = typed_for_cpu(low.program, setting.given.arithmetic, self.graph)
+            start = typed_for_cpu(program, setting.given.arithmetic, self.graph)
             found = on_the_cpu(start, setting)
         else:
-            start = typed_for_gpu(self.graph, low.program, setting.given)
+            start = typed_for_gpu(self.graph, program, setting.given)
             found = on_a_gpu(start, setting, form)
             if number in self._whole and (reason := rows_too_wide(found.program)):
                 raise EmitError(reason)
+        return self.made(found, number, form)
+
+    def made(self, found: Candidate, number: int, form: Form) -> Choice:
+        """The choice that a candidate is, of a snapshot in some form."""
+        one = self._beside(number) or self._whole.get(number)
         return Choice(
             **vars(found),
-            lowered=low,
+            lowered=self._lower(number),
             snapshot=number,
             name=f"{self._name(number)}{form.words}",
             again=self._again(one, found) if isinstance(one, Again) else None,

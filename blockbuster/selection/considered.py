@@ -81,6 +81,19 @@ class MadeLater(Sequence["Choice"]):
         return len(self._made)
 
 
+class Recalled(MadeLater):
+    """The other choices beside one that was decided earlier: looked for if asked for.
+
+    ``blocks``: by how many lanes they cut dims, by size class.
+    """
+
+    def __init__(
+        self, make: Callable[[], Sequence[Choice]], blocks: Mapping[Dim, Sequence[int]]
+    ) -> None:
+        super().__init__(make, (), {})
+        self.blocks = blocks
+
+
 @dataclass(frozen=True)
 class Considered:
     """The best choice for some sizes, the others, and why some snapshots were excluded.

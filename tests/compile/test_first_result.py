@@ -1,5 +1,7 @@
 """First results: wrong ones are found, right ones never refused."""
 
+import subprocess
+import sys
 from random import Random
 
 import numpy as np
@@ -344,3 +346,32 @@ def test_subnormal_numbers_may_become_zero():
     flushed = broken(run, lambda out: out.zero_())
     found = compare_first(program, run, tensors, flushed(tensors))
     assert found == first_result.Finding()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("warns", [False, True])
+def test_torch_insists_on_deterministic_functions_as_before(example, strict, warns):
+    program, run, tensors = example
+    torch.use_deterministic_algorithms(strict, warn_only=warns)
+    try:
+        assert not compare_first(program, run, tensors, run(tensors)).wrong
+        assert torch.are_deterministic_algorithms_enabled() is strict
+        assert torch.is_deterministic_algorithms_warn_only_enabled() is warns
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+COMPARES = """
+import sys, torch
+import blockbuster as bb
+from blockbuster.check.first_result import compare_first
+x = torch.ones(8, 8)
+program = bb.trace(lambda x: x + 1, x="M N")
+assert not compare_first(program, lambda given: [given[0] + 1], [x], [x + 1]).wrong
+print(*sorted({"torch._dynamo", "torch._inductor", "sympy"} & {*sys.modules}))
+"""
+
+
+def test_comparing_imports_no_compiler():
+    done = subprocess.run([sys.executable, "-c", COMPARES], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == ("", 0), done.stderr

@@ -155,6 +155,24 @@ def test_a_right_result_is_remembered(checks, memory):
     assert not made.note
 
 
+def test_a_binary_that_another_file_began_with_needs_no_trial(checks, memory, monkeypatch):
+    made, other = checks(Finding()), SimpleNamespace(text="# another\n", writes=("more",))
+    assert memory.read(binary()) == Known(BEGUN)
+    again = made._compilations[:]
+    monkeypatch.setattr(first_launch, "fault_in_trial", lambda *_: no_trial())
+    made.admit(other, again, [], {})
+    made.judge(Runs([RESULT]), [], [RESULT])
+    assert memory.read(binary()) == Known(PASSED)
+
+
+def test_a_wrong_result_of_a_binary_of_two_files_refuses_both(checks):
+    made, other = checks(Finding("out is off")), SimpleNamespace(text="# more\n", writes=("more",))
+    made.admit(other, made._compilations[:], [], {})
+    with pytest.raises(Refused) as refused:
+        made.judge(Runs([RESULT]), [], [RESULT])
+    assert refused.value.files == (FILE, other)
+
+
 @pytest.mark.parametrize("cannot", [Finding(note="too large"), RuntimeError("too large")])
 def test_what_is_not_compared_is_noted_and_not_remembered(checks, memory, cannot):
     made = checks(cannot)

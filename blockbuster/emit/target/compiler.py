@@ -23,6 +23,7 @@ from blockbuster.emit.target.assembler import Assembler, assembler_for
 from blockbuster.emit.target.gpu import Gpu, with_cache
 from blockbuster.emit.target.inspection import Inspection, Made, tools
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.starting import starter
 from blockbuster.emit.target.targets import Target, target_of
 from blockbuster.errors import EmitError, message, shown_lines
 
@@ -227,15 +228,16 @@ def compile_ahead(kernels: Sequence[Source], gpu: Gpu) -> None:
     """Compile several kernels at once, a thread for each processor of the host, so that
     ``compiled_for_launch`` finds them compiled.
 
-    Triton's passes and the assembler, which take nine tenths of the time, do not hold Python's
-    lock. A kernel that fails is left to ``compiled_for_launch``, which says why; so are the later
-    of several starts of one function, whose state two threads would change, and all kernels while
-    launches are captured in a CUDA graph, when other threads had better not ask CUDA anything.
+    Triton's passes, the assembler and the compiler of its launchers in C, which take nine tenths of
+    the time, do not hold Python's lock. A kernel that fails is left to ``compiled_for_launch``,
+    which says why; so are the later of several starts of one function, whose state two threads
+    would change, and all kernels while launches are captured in a CUDA graph, when other threads
+    had better not ask CUDA anything.
     """
 
     def compile(function: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
         with gpu.current():  # each thread has a current device of its own
-            function.warmup(*arguments, grid=(1,), **options)
+            starter(function.warmup(*arguments, grid=(1,), **options))  # builds its launcher, too
 
     first: list[Source] = []
     for kernel in kernels:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
 from typing import Any
@@ -55,7 +55,9 @@ class Divided:
 
     ``machine``: the one whose numbers price parts. ``found``: by the search for the parts; where
     there was none, ``why`` says why. ``optimal``: no plan of those that were searched takes less,
-    as ``why`` says. ``notes``: which forms of parts were left out, and why.
+    as ``why`` says. ``notes``: which forms of parts were left out, and why. ``bits``: the units of
+    each part and the number of its form, if it can be made anew by these. ``search``: looks for the
+    parts of a plan that was decided earlier.
     """
 
     parts: tuple[Part, ...]
@@ -65,6 +67,14 @@ class Divided:
     why: str = ""
     optimal: bool = False
     notes: tuple[str, ...] = ()
+    bits: tuple[tuple[int, int], ...] = ()
+    search: Callable[[], Divided] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def told(self) -> Divided:
+        """The plan with what a search for it finds, which is left out where it was recalled."""
+        found = self.search() if self.search else self
+        return found if found.bits == self.bits else self
 
     @property
     def loaded_whole(self) -> dict[Dim, int]:
@@ -112,7 +122,7 @@ class Division:
     def __init__(
         self, program: ArrayProgram, dtypes: Dtypes, arithmetic: str, *, forms: Forms, effort: str
     ) -> None:
-        self._program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
+        self.program, self._dtypes, self._arithmetic = program, dtypes, arithmetic
         self.forms, self.effort = forms, effort
         self._parts: dict[tuple[Any, ...], Part] = {}
         self._names = names_of(program)
@@ -143,7 +153,7 @@ class Division:
         self, sizes: Mapping[Dim, int], machine: Machine, consider: Consider, whole: Part
     ) -> Divided:
         known = {size_class(dim): size for dim, size in sizes.items()}
-        units = units_of(self._program, known)
+        units = units_of(self.program, known)
         search = _Search(self, units, known, machine, consider, whole)
         if len(units) > 1:
             return search.found()
@@ -152,7 +162,8 @@ class Division:
         number, _ = self.forms.best(whole, consider, known, machine, times)
         part = self.forms.of(whole, machine)[number]
         why = ONE_UNIT if len(units) else NO_UNIT
-        return Divided((part,), tuple(consider(part)), machine, why=why)
+        bits = (((1 << len(units)) - 1, number),)
+        return Divided((part,), tuple(consider(part)), machine, why=why, bits=bits)
 
     def by_hand(
         self,
@@ -162,7 +173,7 @@ class Division:
         consider: Consider,
     ) -> Divided:
         """The plan of the parts that ``choose`` names: units as bits, in order."""
-        units = units_of(self._program, {size_class(dim): size for dim, size in sizes.items()})
+        units = units_of(self.program, {size_class(dim): size for dim, size in sizes.items()})
         if not len(units):
             raise ValueError(f"the program has no parts: {NO_UNIT}")
         parts = tuple(self.part(units, bits) for bits in choose(units))
@@ -175,7 +186,7 @@ class Division:
         ``stored``: the equations of them whose values it stores, where parts may overlap. Others
         can then read these although the units that read them are in this part, too.
         """
-        program = self._program
+        program = self.program
         own_values = dict.fromkeys(units.given(bits) if stored is None else stored)
         shown = {
             self.arrays[output.name]: output.value
@@ -225,6 +236,7 @@ class _Search:
         self._all = (1 << len(units)) - 1
         self._made: dict[tuple[int, tuple[int, ...]], Part] = {}  # by units and what they store
         self._prices: dict[Any, tuple[float, tuple[int, Price] | EmitError]] = {}  # and limits
+        self._forms: dict[int, int] = {}  # the number of a part's form, by units
         self._refused: dict[int, EmitError] = {}
         program = units.program
         values = [Value(-1, port) for port in range(len(program.inputs))]
@@ -266,7 +278,8 @@ class _Search:
         if taken.calls or taken.us > much:
             return None
         part = self._division.forms.of(whole, machine)[number]
-        return Divided((part,), tuple(self._consider(part)), machine, why=TOO_LITTLE)
+        considered, bits = tuple(self._consider(part)), ((self._all, number),)
+        return Divided((part,), considered, machine, why=TOO_LITTLE, bits=bits)
 
     def _best(self) -> Divided:
         bounds, units = self._bounds, self._units
@@ -288,7 +301,8 @@ class _Search:
         theirs = [bits for (bits, _), own in self._made.items() if own.by]
         budget = PRIORS.priced_parts
         found = Found(units, self._sizes, self._estimates, best, refused, budget, bounds, theirs)
-        return Divided(parts, considered, self._machine, found)
+        numbers = tuple((bits, self._forms[bits]) for bits in best.parts)
+        return Divided(parts, considered, self._machine, found, bits=numbers)
 
     def _overlapping(self) -> Divided:
         """The best plan whose parts may overlap. Raises ValueError for a program with too many
@@ -360,6 +374,7 @@ class _Search:
             self._made[bits, stored], self._refused[bits] = own, found
             return Price(inf, again=again)
         number, taken = found
+        self._forms[bits] = number
         self._made[bits, stored] = self._division.forms.of(own, self._machine)[number]
         weight = max(taken.weight, self._bounds.weight(bits, stored))
         read = (Value(at) for at in stored if self._units.crosses(Value(at), bits))

@@ -103,7 +103,7 @@ def explanation(plan: Plan) -> Explanation:
     head += f", without {', '.join(calls)}" if calls else ""
     stored = what_is_stored(plan, plan.sizes)
     sizes = f"for {sizes_in_words(plan.sizes)}" if plan.sizes else ""
-    return Explanation(head, machine, parts, stored, tuple(_search(plan, divided)), sizes)
+    return Explanation(head, machine, parts, stored, tuple(_search(plan, divided.told)), sizes)
 
 
 def time_in_words(plan: Plan, divided: Divided) -> str:
@@ -124,7 +124,7 @@ def divided_of(plan: Plan) -> Divided:
 
 def lower_bound(plan: Plan) -> float:
     """Microseconds that no plan of the same program goes below; see ``Plan.lower_bound_us``."""
-    divided = divided_of(plan)
+    divided = divided_of(plan).told
     found = divided.found
     if divided.optimal or (found is not None and found.best.every and _is_for(plan, found)):
         return plan.total_us

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from math import inf
 from typing import Any
@@ -21,6 +22,7 @@ from blockbuster.selection.candidates.candidate import CPU, Choice, Key
 from blockbuster.selection.candidates.in_range import in_range
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.decision import Memory
 from blockbuster.selection.parts.operand_views import with_shared_copies
 from blockbuster.selection.parts.units import Units
 from blockbuster.selection.plans.asked import Asked, Known, Subject
@@ -32,6 +34,7 @@ from blockbuster.selection.plans.part import Part, dtypes_of
 from blockbuster.selection.plans.pieces import Axes, Call, Piece
 from blockbuster.selection.plans.plan import File, Plan, Sizes, bound, whole_file
 from blockbuster.selection.plans.plan_classes import PlanClasses
+from blockbuster.selection.plans.recalled import decision_of, recalled_plan
 from blockbuster.selection.plans.whole_part import WholePart
 
 
@@ -44,7 +47,8 @@ class Family:
     ``known``: gives schedules that were measured. ``constants``: inputs that stay as they are from
     call to call, so that what is computed of them alone is kept. ``library``: whether calls of a
     library may take the place of kernels. ``effort``: how many parts are priced (effort.py).
-    ``fusers`` offer programs for parts (fusers.py).
+    ``fusers`` offer programs for parts (fusers.py). ``memory`` keeps what was decided for sizes, so
+    that another process need not search.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Family:
         library: bool = True,
         effort: str = USUAL,
         fusers: Sequence[Fuser] = (),
+        memory: Memory | None = None,
     ) -> None:
         self.name, self.dtype, self.target = program.name, dtype, target
         self._machine = built_in(CPU) if target == CPU else target_of(target).machine
@@ -77,6 +82,7 @@ class Family:
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._known, self._refused = known, dict[Key, None]()
+        self._memory = memory
         self._classes = PlanClasses(
             self._considered, self._at_other_sizes, self._planned, self.rules,
             () if target == CPU else _along_rows(program),
@@ -135,8 +141,24 @@ class Family:
             alone = tuple(consider(self._whole))
             found = Divided((self._whole,), alone, self._machine, why="one kernel was asked for")
         else:
-            found = self._division.divided(sizes, self._machine, consider, self._whole)
+            found = self._recalled(sizes) or self._searched(sizes)
         return self._measured(found, sizes, one_kernel)
+
+    def _searched(self, sizes: Sizes) -> Divided:
+        consider = self._consider(sizes, one_kernel=False)
+        found = self._division.divided(sizes, self._machine, consider, self._whole)
+        decision = decision_of(found) if self._memory and not self._refused else None
+        if self._memory and decision:
+            self._memory.keep(sizes, decision)
+        return found
+
+    def _recalled(self, sizes: Sizes) -> Divided | None:
+        """What was decided for these sizes earlier, unless a compiler refused kernels since."""
+        decision = self._memory.recall(sizes) if self._memory and not self._refused else None
+        if decision is None:
+            return None
+        search, where = partial(self._searched, sizes), (sizes, self._machine, self.target)
+        return recalled_plan(decision, self._division, self._whole, *where, search)
 
     def _consider(self, sizes: Sizes, one_kernel: bool) -> Consider:
         """What considers the pieces of parts at ``sizes``, each part once."""
@@ -200,6 +222,8 @@ class Family:
     def refuse(self, plan: Plan, files: Sequence[File], reason: str) -> None:
         """Never choose these files of a plan again: a compiler refuses or breaks them."""
         self._classes.forget()
+        if self._memory:
+            self._memory.forget()
         for file in files:
             assert file.considered is not None, "a plan of this family"
             best = file.considered.best

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from blockbuster.errors import EmitError
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.considered import Considered, MadeLater
+from blockbuster.selection.considered import Considered, MadeLater, Recalled
 from blockbuster.selection.decisions.packed import told_apart
 from blockbuster.selection.nearby.edits import pairs_in
 from blockbuster.selection.plans.size_classes import Blocks, Sizes, representative, rounded_up
@@ -157,7 +157,8 @@ def all_blocks(considered: Iterable[Considered]) -> dict[Dim, tuple[int, ...]]:
         later = one.others if isinstance(one.others, MadeLater) else None
         names = {} if later is None else later.dims
         others = blocks_of(one.others if later is None else later.models)
-        for dim, lanes in others.items():
+        recalled = later.blocks if isinstance(later, Recalled) else {}
+        for dim, lanes in (*others.items(), *recalled.items()):
             found.setdefault(names.get(dim, dim), set()).update(lanes)
         for dim, lanes in blocks_of([one.best]).items():
             found.setdefault(dim, set()).update(lanes)

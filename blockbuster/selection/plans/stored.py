@@ -172,6 +172,7 @@ def _from_part_to_part(plan: Plan, shapes: Shapes) -> Iterator[Stored]:
     divided = plan.divided
     if not isinstance(divided, Divided):
         return
+    divided = divided.told
     users = (call for call in plan.calls if not call.is_library)
     told = {name for call in users for name in _beside(call, shapes)}
     writes = [[n for step in part.pieces.steps for n in step.writes] for part in divided.parts]

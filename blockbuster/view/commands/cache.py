@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from blockbuster.tuning.memory import Decisions
 from blockbuster.tuning.store import Store, read_file, write_file
 from blockbuster.view.measurements import show
 from blockbuster.view.terminal import say, warn
@@ -13,7 +14,7 @@ EXAMPLES = """examples:
   blockbuster cache list
   blockbuster cache export tuned.json     on the computer where kernels were measured
   blockbuster cache import tuned.json     where they are used, on a GPU of that name
-  blockbuster cache clear
+  blockbuster cache clear                 and forget which kernels programs became
 """
 ACTIONS = ("list", "path", "clear", "export", "import")
 
@@ -39,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(store.folder.path or "this user has no cache")
     elif action == "clear":
         store.folder.clear()
+        Decisions("").folder.clear()
     elif action == "export":
         entries = [*store.entries()]
         path = write_file(entries, arguments.file)

@@ -1,0 +1,90 @@
+"""A plan as it was decided earlier, made without a search; and what is kept of one for later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, reduce
+from operator import or_
+
+from blockbuster.errors import EmitError, TraceError
+from blockbuster.ir.lengths import completed
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import Machine
+from blockbuster.selection.decision import Decision, kernel_of, recalled
+from blockbuster.selection.parts.units import units_of
+from blockbuster.selection.plans.divided import Divided, Division
+from blockbuster.selection.plans.part import Part
+from blockbuster.selection.plans.plan_classes import all_blocks
+
+DECIDED = "its parts were decided earlier"
+
+
+def decision_of(divided: Divided) -> Decision | None:
+    """What was decided; None where a part, or the choice for a piece, cannot be made anew by it."""
+    if not divided.bits or divided.search is not None:
+        return None
+    kernels = [kernel_of(one, all_blocks([one])) for one in divided.considered]
+    known = tuple(one for one in kernels if one is not None)
+    return Decision(divided.bits, known, divided.notes) if len(known) == len(kernels) else None
+
+
+def recalled_plan(
+    decision: Decision,
+    division: Division,
+    whole: Part,
+    sizes: Mapping[Dim, int],
+    machine: Machine,
+    target: str | Machine,
+    search: Callable[[], Divided],
+) -> Divided | None:
+    """The parts that were decided for a program at ``sizes``, with the choices for their pieces.
+
+    None if the decision does not fit the program. ``search`` looks for the best plan: for reports
+    on why it is this one.
+    """
+    try:
+        parts = _parts(decision, division, whole, sizes, machine)
+    except (EmitError, TraceError):
+        return None
+    left, considered = iter(decision.kernels), []
+    for own in parts or ():
+        known = completed(sizes, own.size_rules)
+        for fused, given in zip(own.fused, own.given, strict=True):
+            kernel = next(left, None)
+            found = kernel and recalled(kernel, fused, known, given, target)
+            if not found:
+                return None
+            considered.append(found)
+    if not parts or next(left, None) is not None:
+        return None
+    return Divided(
+        parts,
+        tuple(considered),
+        machine,
+        why=DECIDED,
+        notes=decision.notes,
+        bits=decision.parts,
+        search=cache(search),
+    )
+
+
+def _parts(
+    decision: Decision,
+    division: Division,
+    whole: Part,
+    sizes: Mapping[Dim, int],
+    machine: Machine,
+) -> tuple[Part, ...] | None:
+    """The parts in their forms; None unless they hold every unit of the program once."""
+    units = units_of(division.program, {size_class(dim): size for dim, size in sizes.items()})
+    every = (1 << len(units)) - 1
+    bits = [bits for bits, _ in decision.parts]
+    if sum(bits) != every or reduce(or_, bits, 0) != every:
+        return None
+    found = list[Part]()
+    for own, number in decision.parts:
+        forms = division.forms.of(whole if own == every else division.part(units, own), machine)
+        if number >= len(forms):
+            return None
+        found.append(forms[number])
+    return tuple(found)
