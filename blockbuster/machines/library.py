@@ -144,7 +144,7 @@ class Library:
         """Microseconds of a convolution. Lines are told as images of as many taps and elements
         where they were not measured, and groups of a transposed convolution one after the other.
         Taps that lie apart take as long as neighbours: those of 32 images of 14 to 56 pixels an
-        H200 within 5% (bench/results/2026-11-29-h200-convs).
+        H200 as long, or up to 12% less (bench/results/2026-11-29-h200-convs).
         """
         if of.turned and of.groups > 1:
             alone = replace(
