@@ -151,7 +151,8 @@ class KernelDerivation:
         """
         from blockbuster.view.terminal import telling
 
-        entries, draws = list[Entry](), Draws()
+        drafts = (self.start.draft, *(step.after.draft for step in self.steps))
+        entries, draws = list[Entry](), Draws((*drafts, self.final.program))
         with telling(progress, "proving") as tell:
             if self.fused:
                 entries += self.fused.prove(trials=trials, seed=seed, progress=tell).entries
