@@ -261,7 +261,8 @@ def cuts(
     """
     rules = tuple(dict.fromkeys(rule for side in sides for rule in side.rules))
     follow = {rule.dim for rule in rules if rule.exact}
-    classes = sorted({dim for side in sides for dim in side.classes}, key=lambda d: (d in follow, d))
+    found = {dim for side in sides for dim in side.classes}
+    classes = sorted(found, key=lambda dim: (dim in follow, dim))
     single = {d for d in classes if all(d in s.single for s in sides if d in s.classes)}
     single |= {d for s in sides if isinstance(s.program, Graph) for d in s.single}
     whole = {dim for side in sides for dim in side.whole}

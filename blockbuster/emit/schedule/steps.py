@@ -29,7 +29,7 @@ from blockbuster.ir.types import size_class
 from blockbuster.rules import Derivation
 
 if TYPE_CHECKING:
-    from blockbuster.interp.report import Entry, Progress, ProofReport
+    from blockbuster.interp.report import Progress, ProofReport
 
 CLOSED = "leads first, guards, grid"
 """What a proof calls the passes that follow the last move."""

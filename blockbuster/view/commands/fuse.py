@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     say(derivation.final.show() if arguments.text else _loops(derivation.final))
     left = explain(derivation.final, on_fault=FaultNotes().keep)
     if left:
-        say(f"\n{len(left)} buffered edges are left:")
+        say(f"\n{len(left)} buffered edge{'s are' if len(left) > 1 else ' is'} left:")
         say("\n".join(map(str, left)))
     return 0
 
