@@ -120,8 +120,9 @@ def test_a_default_array_is_an_input_of_its_present_form():
 
 @pytest.mark.parametrize("drawn", [
     lambda x: x + torch.rand(2, 3), lambda x: x + torch.randn(x.shape),
-    lambda x: x * torch.rand(()), lambda x: x + torch.randperm(3), lambda x: x + torch.normal(0.0, 1.0, (2, 3)),
-    lambda x: x + torch.empty(2, 3).normal_(), lambda x: x + torch.zeros(2, 3).uniform_(),
+    lambda x: x * torch.rand(()), lambda x: x + torch.randperm(3),
+    lambda x: x + torch.normal(0.0, 1.0, (2, 3)), lambda x: x + torch.empty(2, 3).normal_(),
+    lambda x: x + torch.zeros(2, 3).uniform_(),
 ])  # fmt: skip
 def test_random_numbers_of_torch_are_drawn_at_each_call(drawn):
     x = torch.from_numpy(X).float()

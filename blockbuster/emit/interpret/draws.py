@@ -64,7 +64,7 @@ class Draws:
 
     def side(self, program: Program) -> Side:
         """The side that runs a program, with what is known of it."""
-        return self._sides.setdefault(program, Side(program))
+        return self._sides.get(program) or Side(program)
 
     def verify(self, program: TileProgram) -> None:
         """Raise VerifyError if a program is ill-formed, which is looked at once."""
