@@ -154,15 +154,11 @@ from .frontend.functions.shapes import (
 from .frontend.lower import lower as lower
 from .frontend.program import ArrayProgram as ArrayProgram
 from .frontend.trace import trace as trace
-from .interp import (
-    Float16 as Float16,
-    Float32 as Float32,
-    Float64 as Float64,
-    GraphTraffic as GraphTraffic,
-    Proof as Proof,
-    evaluate as evaluate,
-    prove_equal as prove_equal,
-)
+from .interp.equal import prove_equal as prove_equal
+from .interp.evaluate import evaluate as evaluate
+from .interp.proof import Proof as Proof
+from .interp.semantics import Float16 as Float16, Float32 as Float32, Float64 as Float64
+from .interp.traffic import GraphTraffic as GraphTraffic
 from .ir import Graph as Graph, parse as parse, verify as verify
 from .jitted import Jitted as Jitted
 from .machines import Machine as Machine, machine as machine

@@ -20,7 +20,7 @@ from blockbuster.errors import EmitError, ParseError, among, message
 from blockbuster.interp.report import ProofReport
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
-from blockbuster.ir.sizes import bind_sizes, whole
+from blockbuster.ir.sizes import bind_sizes, example_of_sizes, whole
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.machines import Machine
@@ -299,7 +299,7 @@ def _check_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> None:
     found.update(rule.dim for rule in in_order(program.rules, found))
     missing = [d for d in sized(program) if d not in found]
     if missing:
-        hint = f"dims: {', '.join(named(program))}"
+        hint = example_of_sizes(named(program), sizes)
         raise ValueError(message(f"no size given for {', '.join(missing)}", hint=hint))
 
 

@@ -103,6 +103,7 @@ LAZY = {
     ("emit/kernel.py", "blockbuster.costs"),  # Kernel.cost
     ("emit/kernel.py", "blockbuster.selection"),  # Kernel.report
     ("emit/schedule/steps.py", "blockbuster.view"),  # KernelDerivation.prove
+    ("emit/schedule/steps.py", "blockbuster.emit.interpret"),  # likewise: first calls prove nothing
     ("costs/report.py", "blockbuster.view"),  # Report.plot
     ("rules/derivation.py", "blockbuster.view"),  # Derivation.prove, to_html, _repr_html_
     ("frontend/program.py", "blockbuster.view"),  # ArrayProgram._repr_html_

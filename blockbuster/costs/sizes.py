@@ -10,6 +10,7 @@ from blockbuster.emit.tile.tiling import is_ragged
 from blockbuster.emit.tile.trips import named, sized
 from blockbuster.errors import message
 from blockbuster.ir.lengths import completed
+from blockbuster.ir.sizes import example_of_sizes
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -41,9 +42,8 @@ def fitting(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
     found = completed({size_class(dim): int(size) for dim, size in sizes.items()}, program.rules)
     missing = [dim for dim in sized(program) if dim not in found]
     if missing:
-        raise ValueError(
-            message(f"no size given for {', '.join(missing)}", hint=f"dims: {', '.join(known)}")
-        )
+        hint = example_of_sizes(known, sizes)
+        raise ValueError(message(f"no size given for {', '.join(missing)}", hint=hint))
     _check_blocks(program, found)
     return found
 

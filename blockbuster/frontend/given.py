@@ -41,7 +41,9 @@ def from_text(dims: DimTable, text: str) -> tuple[Shape, str]:
             axes.append(dims.named(name, extent))
         else:
             what = shown(f"{word!r} in {text!r} is no dim", 160)
-            raise Refused(what, FORM)
+            spaced = " ".join(text.replace(",", " ").split())
+            between = f'spaces stand between dims: "{shown(spaced, 80)}"'
+            raise Refused(what, between if "," in word and spaced else FORM)
     return tuple(axes), dtype
 
 

@@ -23,6 +23,7 @@ from itertools import chain, islice
 from typing import Any
 
 from blockbuster.frontend.fixed import is_atom, is_plain, static
+from blockbuster.frontend.functions.refused import RANDOM
 from blockbuster.frontend.holders import (
     ABSENT,
     Unknown,
@@ -232,6 +233,8 @@ class _Seeker:
             self.visit(found)
 
     def _name(self, name: str) -> None:
+        if name in RANDOM:
+            raise Unknown(f"it calls {name}, which draws random numbers")
         self._names[name] = None
         self._whole |= name in _BY_NAME
 

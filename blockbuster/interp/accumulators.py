@@ -79,6 +79,8 @@ def aligned(item: Array, axes: Sequence[Dim], target: Sequence[Dim]) -> Array:
 
     Axes in front of ``axes``, along which items are stacked, stay.
     """
+    if axes == target:
+        return item
     lead = item.ndim - len(axes)
     extents = dict(zip(axes, item.shape[lead:], strict=True))
     for dim, extent in extents.items():

@@ -18,7 +18,7 @@ import numpy as np
 from blockbuster.interp.domains import RANGES
 from blockbuster.interp.layout import Array
 from blockbuster.ir.dtypes import TRUTH
-from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
+from blockbuster.ir.expr import Arg, Call, Const, Expr, Size, in_order
 from blockbuster.ir.ops import COMBINE, IDENTITY, MONOID_OF, Misc, Scan
 from blockbuster.ir.types import Dim
 
@@ -134,31 +134,22 @@ class Semantics(ABC):
     def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf, stack: Shape = ()) -> Any:
         """A scalar expression over items that broadcast together.
 
-        ``stack``: the leading axes along which items are stacked. Without recursion: fusion nests
-        calls a thousand deep. A shared part is computed once.
+        ``stack``: the leading axes along which items are stacked. A shared part is computed once.
         """
-        done: dict[int, Any] = {}
+        done: list[Any] = []
         rank = max(map(np.ndim, args), default=len(stack))
         shape = (*stack, *(1,) * (rank - len(stack)))
-        pending = [expr]
-        while pending:
-            top = pending[-1]
-            match top:
+        for part, numbers in in_order(expr):
+            match part:
                 case Arg(index):
-                    done[id(top)] = args[index]
+                    done.append(args[index])
                 case Const(value):
-                    done[id(top)] = self.each(self.constant(value), shape)
+                    done.append(self.each(self.constant(value), shape))
                 case Size(dim):
-                    done[id(top)] = self.each(self.extent(dim, size(dim)), shape)
+                    done.append(self.each(self.extent(dim, size(dim)), shape))
                 case Call():
-                    waiting = [arg for arg in top.args if id(arg) not in done]
-                    if waiting:
-                        pending.extend(waiting)
-                        continue
-                    if id(top) not in done:
-                        done[id(top)] = self.applied(top, [done[id(arg)] for arg in top.args])
-            pending.pop()
-        return done[id(expr)]
+                    done.append(self.applied(part, [done[number] for number in numbers]))
+        return done[-1]
 
     def each(self, number: Any, shape: Shape) -> Any:
         """A number that is an operand of each stacked item; a semantics that counts spreads it."""

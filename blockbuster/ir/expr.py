@@ -224,6 +224,28 @@ def sizes_in(expr: Expr) -> tuple[Dim, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)  # programs are run on many inputs, tile by tile
+def in_order(expr: Expr) -> tuple[tuple[Expr, tuple[int, ...]], ...]:
+    """The parts of ``expr``, itself last, each with the numbers of its arguments in this order.
+
+    A shared part is there once. Without recursion: fusion nests calls a thousand deep.
+    """
+    numbers: dict[int, int] = {}
+    ordered: list[tuple[Expr, tuple[int, ...]]] = []
+    stack = [expr]
+    while stack:
+        top = stack[-1]
+        waiting = [a for a in _parts(top) if id(a) not in numbers]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        if id(top) not in numbers:
+            numbers[id(top)] = len(ordered)
+            ordered.append((top, tuple(numbers[id(a)] for a in _parts(top))))
+        stack.pop()
+    return tuple(ordered)
+
+
 def _parts(expr: Expr) -> tuple[Expr, ...]:
     return expr.args if isinstance(expr, Call) else ()
 

@@ -22,9 +22,10 @@ an axis as long as they are, which may be long."""
 def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
     """Sizes near ``sizes`` that keep all rules: what to draw for a program with such views.
 
-    What follows from them is empty only where one of ``sizes`` is 0. Raises ValueError if no size
-    near makes what follows whole.
+    What follows from them is empty only where one of ``sizes`` is 0. Rules of dims that are not
+    among them say nothing here. Raises ValueError if no size near makes what follows whole.
     """
+    rules = in_order(rules, sizes)
     follow = {rule.dim for rule in rules if rule.exact}
     terms = [term for rule in rules for term in _terms(rule.length)]
     least = _dividing(terms, {dim: size for dim, size in sizes.items() if dim not in follow})

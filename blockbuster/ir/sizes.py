@@ -99,3 +99,13 @@ def _first(dim: Dim, arrays: Arrays) -> str:
 def _shown(axes: Axes) -> str:
     words = [str(axis or 1) for axis in axes]
     return f"({words[0]},)" if len(words) == 1 else f"({', '.join(words)})"
+
+
+def example_of_sizes(dims: Iterable[Dim], given: Mapping[Dim, int]) -> str:
+    """A hint: sizes for all ``dims`` as they may be written, those that are ``given`` as they are.
+
+    >>> example_of_sizes(("M", "K"), {"K": 64})
+    'for example sizes=dict(M=128, K=64), or in a shell --sizes M=128,K=64'
+    """
+    texts = [f"{dim}={given.get(dim, 128)}" for dim in dims]
+    return f"for example sizes=dict({', '.join(texts)}), or in a shell --sizes {','.join(texts)}"

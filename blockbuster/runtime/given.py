@@ -16,7 +16,7 @@ from blockbuster.frontend.arguments import Leaf, key_of, kind_key
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.program import check_program, own_dtypes_of
 from blockbuster.ir.lengths import completed
-from blockbuster.ir.sizes import whole
+from blockbuster.ir.sizes import example_of_sizes, whole
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
 from blockbuster.runtime.launch import from_host
@@ -84,7 +84,9 @@ def sizes_given(program: ArrayProgram, sizes: Mapping[str, int]) -> dict[str, in
     bound = completed({**program.sizes, **whole(sizes)}, program.rules)
     wrong = _wrong_sizes(program, bound)
     if wrong:
-        raise ValueError(message(wrong, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
+        derived = {rule.dim for rule in program.definitions}
+        hint = example_of_sizes([d for d in program.dims if d not in derived], bound)
+        raise ValueError(message(wrong, value=dict(sizes), hint=hint))
     return bound
 
 

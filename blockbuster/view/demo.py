@@ -16,10 +16,10 @@ from blockbuster.emit.target.disk import cache_folder, write_whole
 from blockbuster.errors import shown_lines
 from blockbuster.examples import Example
 from blockbuster.frontend import ArrayProgram, lower
-from blockbuster.interp import Float32, Float64, evaluate, prove_equal
 from blockbuster.interp.binding import dims_of
-from blockbuster.interp.equal import check_equal_exactly
-from blockbuster.interp.semantics import Semantics
+from blockbuster.interp.equal import check_equal_exactly, prove_equal
+from blockbuster.interp.evaluate import evaluate
+from blockbuster.interp.semantics import Float32, Float64, Semantics
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import Derivation, fuse, safe
 from blockbuster.rules.derivation import path_in_words

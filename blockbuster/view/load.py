@@ -16,23 +16,38 @@ from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.trace import trace_with_facts
 from blockbuster.frontend.users_frames import lines_of
 
+MOST_NAMED = 8
+"""So many functions of a file a message names."""
+
 
 def load_function(where: str) -> Callable[..., Any]:
     """The function that FILE.py:FUNCTION names. Raises TraceError saying what is wrong with it."""
-    file, colon, name = where.rpartition(":")
-    if not colon or not file.endswith(".py"):
-        raise TraceError(message("expected FILE.py:FUNCTION", value=where))
+    file, _, name = where.rpartition(":")
+    if not file.endswith(".py"):
+        raise TraceError(message("expected FILE.py:FUNCTION", value=where, hint=_whole(where)))
     module = load_module(file)
     function = getattr(module, name, None)
     if not inspect.isfunction(function):
-        own = [
-            n
-            for n, f in vars(module).items()
-            if inspect.isfunction(f) and f.__module__ == module.__name__
-        ]
+        own = _defined(module)
         hint = f"it defines {', '.join(own)}" if own else "it defines no function"
         raise TraceError(message(f"{file} has no function {name}", hint=hint))
     return function
+
+
+def _whole(where: str) -> str:
+    """What may be meant by a text without a function, or without the ending of its file."""
+    file, colon, name = where.partition(":")
+    if colon and name.isidentifier():
+        return f"write {file}.py:{name}"
+    if not file.endswith(".py") or not Path(file).is_file():
+        return "for example model.py:attention"
+    return " or ".join(f"{file}:{name}" for name in _defined(load_module(file))[:MOST_NAMED])
+
+
+def _defined(module: ModuleType) -> list[str]:
+    """The functions that a module defines."""
+    held = vars(module).items()
+    return [n for n, f in held if inspect.isfunction(f) and f.__module__ == module.__name__]
 
 
 def load_module(file: str) -> ModuleType:

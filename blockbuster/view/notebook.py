@@ -17,7 +17,7 @@ from blockbuster.view.dot import escape
 if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel
     from blockbuster.frontend import ArrayProgram
-    from blockbuster.interp import Proof
+    from blockbuster.interp.proof import Proof
     from blockbuster.interp.report import ProofReport
     from blockbuster.rules import Derivation
     from blockbuster.selection.plans.plan import Plan

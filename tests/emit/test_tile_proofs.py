@@ -12,13 +12,14 @@ from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.observer import TileObserver
 from blockbuster.emit.interpret.proof import UNROUNDED, UNTYPED, Comparison, prove_tiles
 from blockbuster.emit.interpret.remembered import Remembered
-from blockbuster.emit.interpret.sides import Side, cuts
+from blockbuster.emit.interpret.sides import Side, cuts, unrestricting
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Block, For, Store
 from blockbuster.errors import VerifyError
 from blockbuster.interp.semantics import Float64
+from blockbuster.ir.lengths import Rule, share_of, size
 from blockbuster.ir.parse import parse
 from tests.emit.cases import TEXTS, defer_lane_sums, graph_of, hoist
 from tests.emit.tile_texts import LANES, RUNNING, TWO
@@ -201,6 +202,25 @@ def test_proofs_that_share_draws_say_the_same_and_count_each_other():
     assert first == again == alone
     assert (between.equal, between.tier) == (True, "A")
     assert between.false_accept_bound >= prove_tiles(made, hoist(made)).false_accept_bound
+
+
+def test_sizes_are_drawn_together_with_programs_that_ask_no_more_of_them():
+    program = parse_tiles(TWO)
+    dim = Side(program).classes[0]
+    ragged, even = (Block(dim, 4, ragged=ragged) for ragged in (True, False))
+    blocked, halves = (
+        replace(program, nests=(replace(program.nests[0], blocks=(b,)), *program.nests[1:]))
+        for b in (ragged, even)
+    )
+    whole = replace(program, whole=(*program.whole, dim))
+    ruled = replace(program, rules=(Rule(dim, size("Q") * share_of(2)),))
+    apart = replace(program, rules=(Rule("P", size("Q") * share_of(2)),))
+    others = [Side(p) for p in (blocked, halves, whole, ruled, apart)]
+
+    assert [s.program for s in unrestricting([Side(program)], others)] == [blocked, apart]
+    joined = Draws((program, blocked, whole)).together([Side(program), Side(blocked)])
+    assert [side.program for side in joined] == [program, blocked]
+    assert [side.program for side in Draws().together([Side(whole)])] == [whole]
 
 
 def test_what_differs_is_found_beside_what_was_remembered():

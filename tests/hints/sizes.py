@@ -61,6 +61,7 @@ SIZES = (
     traced("x[1:-1]", lambda x: bb.pad(x, ((-1, 0), (0, 0))), lambda x: x[1:]),
     traced("from 1 to 2**63 - 1", lambda x: x, fixed={"x": "M D=1"}, x="M D=0"),
     traced("np.zeros((3, 0))", lambda x: x + 1, fixed={"x": np.zeros((3, 0))}, x="M D=0"),
+    traced('between dims: "M D"', lambda x: x + 1, fixed={"x": "M D"}, x="M, D"),
     traced("dtypes are", lambda x: x, fixed={"x": "int64: M"}, x="integer: M"),
     Tried("functools.partial", lambda: bb.trace(lambda x, n: x * n, x="M", n=3),
           lambda: bb.trace(partial(lambda x, n: x * n, n=3), x="M")),

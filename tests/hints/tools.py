@@ -81,7 +81,7 @@ def set_to(**change):
 COSTS = (
     Tried("known: M", work(SIZES | {"Q": 1}), work()),
     Tried("at least one element", work(SIZES | {"K": 0}), work()),
-    Tried("dims: M", work({"M": 2048, "K": 4096}), work()),
+    Tried("K=4096", work({"M": 2048, "K": 4096}), work({"M": 2048, "K": 4096, "N": 128})),
     Tried("warps nest 1 4", without_warps, work()),
     Tried("emit the kernel for this size", work({"M": 64, "N": 600}, softmax),
           lambda: softmax(600)),
@@ -101,6 +101,11 @@ SEARCH = (
 )  # fmt: skip
 
 READ = (
+    Tried("model.py:rows", lambda: load_function(file()), lambda: load_function(f"{file()}:rows")),
+    Tried("model.py:rows", lambda: load_function(f"{file().removesuffix('.py')}:rows"),
+          lambda: load_function(f"{file()}:rows")),
+    Tried("for example model.py:", lambda: load_function("rows"),
+          lambda: load_function(f"{file()}:rows")),
     Tried("it defines rows", lambda: load_function(f"{file()}:row"),
           lambda: load_function(f"{file()}:rows")),
     Tried("relative to where you are", lambda: load_function("nowhere/model.py:rows"),

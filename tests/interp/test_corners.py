@@ -27,7 +27,8 @@ from blockbuster.frontend import (
     sum,
     where,
 )
-from blockbuster.interp import evaluate, prove_equal
+from blockbuster.interp.equal import prove_equal
+from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.linear import CONSTANT, solution
 from blockbuster.interp.positions import far_sizes, unseen
 from blockbuster.rules import fuse, safe

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from blockbuster.frontend import abs, arange, exp, log, relu, sigmoid, softmax, sum, where
-from blockbuster.interp import cases, evaluate, prove_equal
+from blockbuster.interp import cases
 from blockbuster.interp.decimals import Decimals, in_decimals
+from blockbuster.interp.equal import prove_equal
+from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.setting import Setting
 from blockbuster.interp.terms import TooLarge
 from blockbuster.interp.work import Work

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from blockbuster.interp import prove_equal
+from blockbuster.interp.equal import prove_equal
 from tests.interp.pairs import different_pair, equal_pair, told_apart
 from tests.parameters import rest_slow
 

@@ -130,3 +130,14 @@ def test_batches_that_differ_in_their_data_alone_show_no_other_positions(
 
     monkeypatch.setattr(positions, "alike", lambda graph: frozenset())
     assert found == [positions.comparisons.__wrapped__(program) for program in programs]
+
+
+def test_comparisons_are_tried_beside_a_size_that_is_a_quotient_of_others():
+    def gated(x, w):
+        (heads, places), groups = x.shape, w.shape[0]
+        y = x.reshape(groups, heads // groups, places) * w[:, None, None]
+        return where(arange(places) < 3, y, 0.0).sum(-1)
+
+    start = lower(trace(gated, x="H M", w="G"))
+    assert [str(rule) for rule in start.size_rules] == ["|A| is |H| / |G|"]
+    assert prove_equal(start, fuse(start).final, trials=2).equal is True

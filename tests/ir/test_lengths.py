@@ -220,6 +220,20 @@ def test_sizes_are_fitted_to_quotients_of_them():
     assert fitted({"A": 1, "D": 0, "H": 2}, heads) == {"A": 2, "D": 1, "H": 2}
 
 
+def test_rules_of_other_dims_are_left_out_where_sizes_are_fitted():
+    """Comparisons of two dims are tried without the others of their program."""
+    heads = Rule("A", H * inverse(size("G")))
+    after = Rule("C", size("A") + whole(1))
+
+    assert fitted({"M": 3, "N": 2}, [heads]) == {"M": 3, "N": 2}
+    assert fitted({"G": 3, "M": 2}, [heads]) == {"G": 3, "M": 2}
+    assert fitted({"A": 3, "H": 2}, [heads]) == {"A": 3, "H": 2}
+    assert fitted({"A": 3, "C": 1}, [heads, after]) == {"A": 3, "C": 4}
+    assert fitted({"A": 3, "C": 1, "G": 2, "H": 3}, [heads, after]) == (
+        {"A": 2, "C": 3, "G": 2, "H": 4}
+    )
+
+
 def test_a_slice_of_a_slice_has_the_length_of_one_slice():
     rest = clamped(D - whole(1))
 

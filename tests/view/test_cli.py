@@ -59,6 +59,19 @@ def test_fuse_prints_the_steps_and_the_final_listing(capsys, model):
     assert "buffered edges are left" not in out
 
 
+def test_fuse_shows_a_program_with_functions_of_whole_arrays_in_its_text_form(capsys, tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(
+        "import blockbuster as bb\n\ndef joined(x, y, w):\n    return bb.concat([x, y], 0) @ w\n"
+    )
+    code, out, _ = run(capsys, "fuse", f"{path}:joined", "--dims", "x=M D", "y=N D", "w=D K")
+
+    assert code == 0
+    assert "with |A| = |M| + |N|" in out
+    assert "not shown as loops, because concat axis 0 is a function of whole arrays" in out
+    assert "1 buffered edge is left:" in out
+
+
 def test_fuse_writes_json(capsys, model, tmp_path):
     path = tmp_path / "steps.json"
 

@@ -37,11 +37,13 @@ class Bounds:
 
     def note(self, tile: Tile, numbers: Array, frame: Frame) -> None:
         """Keep the numbers of ``tile``, if a bound depends on them."""
-        if tile in self._tiles:
+        if self._tiles and tile in self._tiles:
             frame.numbers[tile] = numbers
 
     def note_let(self, stmt: Let, frame: Frame, value: Callable[[list[Array]], Array]) -> None:
         """Keep what an operator makes of numbers, if a bound depends on it and they are known."""
+        if not self._tiles:
+            return
         if stmt.target in self._tiles and all(arg in frame.numbers for arg in stmt.args):
             frame.numbers[stmt.target] = value([frame.numbers[arg] for arg in stmt.args])
 

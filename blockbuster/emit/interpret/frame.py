@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 from blockbuster.emit.interpret.memory import Path
 from blockbuster.emit.interpret.scope import Scope
@@ -23,6 +23,7 @@ class Lead(NamedTuple):
     new: Array
 
 
+@final
 @dataclass
 class Total:
     """An accumulator, as wide as the semantics adds up, and the iteration that it belongs to."""
@@ -31,6 +32,7 @@ class Total:
     path: Path
 
 
+@final
 @dataclass(frozen=True)
 class Arrived:
     """The tile of an iteration, where a load that ran ahead brought it."""

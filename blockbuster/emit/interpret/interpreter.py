@@ -189,7 +189,7 @@ class TileInterpreter:
             own = ((run, number, loop.dim),) if loop.parallel else ()
             return scope.inside(loop.dim, steps[number], (*scope.path, *own))
 
-        issues = [stmt for stmt in loop.body if isinstance(stmt, Issue)]
+        issues = [stmt for stmt in loop.body if type(stmt) is Issue]
         rings = {issue.token: Ring(issue) for issue in issues}
         for issue in issues:
             for iteration in range(issue.ahead):
@@ -199,17 +199,21 @@ class TileInterpreter:
             inner = later(iteration)
             assert inner is not None
             if loop.full and inner.real(loop.dim) < inner.blocks[loop.dim]:
-                self._at(loop, partial(_refuse, f"the last block of {loop.dim} is not full"))
+                why = f"the last block of {loop.dim} is not full"
+                raise Hazard(located(self.program, loop, why))
             self._body(loop.body, frame.inside(inner, rings, iteration, later))
         for issue in issues:
             self._at(issue, rings[issue.token].finish)
 
     def _body(self, body: tuple[Stmt, ...], frame: Frame) -> None:
         for stmt in body:
-            if isinstance(stmt, For):
+            if type(stmt) is For:
                 self._loop(stmt, frame)
-            else:
-                self._at(stmt, partial(MEANING[type(stmt)], self, stmt, frame))
+                continue
+            try:
+                MEANING[type(stmt)](self, stmt, frame)
+            except Hazard as hazard:
+                raise Hazard(located(self.program, stmt, str(hazard))) from None
 
     def _at(self, stmt: Stmt, act: Callable[[], Any]) -> Any:
         """What ``act`` gives; a hazard gets the line of ``stmt``."""
@@ -227,12 +231,13 @@ class TileInterpreter:
         held = frame.tiles.get(tile)
         if held is None:
             raise Hazard(f"{tile.name} is read before it is made")
-        if isinstance(held, Total):
+        if type(held) is Total:
             held = self.semantics.item(held.array)
-        elif isinstance(held, Arrived):
+        elif type(held) is Arrived:
             held.ring.read(held.iteration)
             held = held.array
-        return spread(held, len(tile.axes), frame.scope.stack)
+        stack = frame.scope.stack
+        return spread(held, len(tile.axes), stack) if stack else held
 
     def _tile(self, elements: Array, view: View, tile: Tile, scope: Scope) -> Array:
         """Elements as they lie in an array, as a tile: transposed, with zeros past the end."""
@@ -377,10 +382,6 @@ class TileInterpreter:
         before = spread(total.array, len(axes), scope.stack)
         total.array = wide.fold(member.monoid, rescaled(before, old), added)
         return Lead(axes, before, value, total.array)
-
-
-def _refuse(reason: str) -> None:
-    raise Hazard(reason)
 
 
 MEANING: dict[type, Callable[..., None]] = {

@@ -87,7 +87,7 @@ class Memory:
 
     def load(self, buffer: Buffer, index: Index, path: Path) -> Array:
         """The elements at ``index``. Raises Hazard if one is not, or not surely, written."""
-        if any(isinstance(place, Padded) for place in index):
+        if Padded in map(type, index):
             return self._with_zeros(buffer, index)
         self._check(buffer, index, path, "reads")
         return np.array(self.arrays[buffer][(*index, ...)])

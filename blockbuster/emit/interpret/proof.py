@@ -27,7 +27,6 @@ from blockbuster.emit.interpret.memory import Hazard
 from blockbuster.emit.interpret.remembered import Remembered
 from blockbuster.emit.interpret.sides import Cut, Program, Side, cuts
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
 from blockbuster.interp.apart import clearly_apart, close
 from blockbuster.interp.characters import Characters, representative
@@ -122,9 +121,9 @@ def prove_tiles(
     if trials < 1:
         raise ValueError(f"trials is {trials}, expected at least 1")
     known = Draws() if draws is None else draws
-    comparison = Comparison((Side(before), Side(after)), trials, seed, known)
+    comparison = Comparison((known.side(before), known.side(after)), trials, seed, known)
     if isinstance(before, TileProgram):
-        verify_tiles(before)
+        known.verify(before)
     try:
         comparison.check_after(lanes=lanes)
         return comparison.proof()
@@ -170,7 +169,8 @@ class Comparison:
         self.draws = draws or Draws()
         self.casts, self.left_out = True, tuple[str, ...]()
         self.each = 2 if trials >= 4 else 1  # how often each setting is tried, as in ``Trials``
-        self.constants = tuple(dict.fromkeys(c for side in sides for c in side.constants))
+        self.together = self.draws.together(sides)
+        self.constants = tuple(dict.fromkeys(c for side in self.together for c in side.constants))
         self.bounding = tuple(dict.fromkeys(name for side in sides for name in side.bounding))
         before, after = sides
         self.dtypes = {**before.dtypes, **after.dtypes}
@@ -192,7 +192,7 @@ class Comparison:
             if proof is not None:
                 return proof
         if any(typed):
-            before, after = (side.untyped() for side in self.sides)
+            before, after = (side.untyped for side in self.sides)
             self.sides, self.left_out = (before, after), (UNTYPED,)
         proof, why = self._terms()
         if proof is not None:
@@ -240,7 +240,7 @@ class Comparison:
     def cuts(self, tier: Tier) -> tuple[Cut, ...]:
         """The sizes and blocks at which trials of a tier are made."""
         random = np.random.default_rng([self.seed, 0])
-        return tuple(cuts(self.sides, -(-self.trials // self.each), random, tier.sizes))
+        return tuple(cuts(self.together, -(-self.trials // self.each), random, tier.sizes))
 
     def run(
         self,
@@ -374,7 +374,7 @@ class Comparison:
         _, after = self.sides
         try:
             if isinstance(after.program, TileProgram):
-                verify_tiles(after.program)
+                self.draws.verify(after.program)
             for cut in self.cuts(FREE) if lanes else ():
                 after.check_lanes(cut)
         except VerifyError as error:

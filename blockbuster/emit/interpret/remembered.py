@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from blockbuster.emit.interpret.memory import Memory
 from blockbuster.emit.tile.dataflow import loaded, stored
-from blockbuster.emit.tile.program import Buffer, Nest
+from blockbuster.emit.tile.each_nest import Same
+from blockbuster.emit.tile.program import Buffer, Nest, Stmt
 from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.interp.degree import Noted
 from blockbuster.interp.layout import Array
@@ -42,7 +44,7 @@ class Remembered:
         if is_dependent(nest):
             act()
             return
-        buffers = (*loaded(nest.body), *stored(nest.body))
+        buffers = _accessed(Same(nest.body))
         key = (nest.body, nest.grid, where, *map(memory.content, buffers))
         known = self._made.get(key)
         if known is None:
@@ -54,3 +56,8 @@ class Remembered:
         for buffer, here, values in known.arrays:
             memory.store_again(buffer, here, values)
         self._noted.add(known.noted)
+
+
+@lru_cache(maxsize=256)
+def _accessed(body: Same[tuple[Stmt, ...]]) -> tuple[Buffer, ...]:
+    return (*loaded(body.one), *stored(body.one))

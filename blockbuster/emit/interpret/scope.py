@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -34,14 +35,15 @@ class Scope:
 
     def inside(self, dim: Dim, start: int, path: Path) -> Scope:
         """The scope of an iteration over ``dim`` that begins at ``start``."""
-        return replace(self, at={**(self.at or {}), dim: start}, path=path)
+        at = {**(self.at or {}), dim: start}
+        return Scope(self.sizes, self.blocks, self.padded, at, path, self.abreast)
 
     def beside(self, dim: Dim, starts: Sequence[int], run: int) -> Scope:
         """The scope of all iterations over ``dim``, whose blocks have one element, side by side."""
         abreast = {**(self.abreast or {}), dim: np.array(starts)}
         return replace(self, abreast=abreast, path=(*self.path, (run, range(len(starts)), dim)))
 
-    @property
+    @cached_property
     def stack(self) -> Shape:
         """The leading axes of tiles: how many iterations run side by side."""
         return tuple(map(len, (self.abreast or {}).values()))
@@ -52,15 +54,16 @@ class Scope:
 
     def start(self, dim: Dim) -> int:
         """The first element of the current block of ``dim``."""
-        return (self.at or {}).get(dim, 0)
+        return self.at[dim] if self.at and dim in self.at else 0
 
     def real(self, dim: Dim) -> int:
         """How many elements of ``dim`` the current block has."""
-        if dim in (self.abreast or {}):
+        if self.abreast and dim in self.abreast:
             return 1
-        if dim not in (self.at or {}):
-            return self.size(dim)
-        return min(self.blocks[dim], self.size(dim) - self.start(dim))
+        size = self.sizes[size_class(dim)]
+        if not self.at or dim not in self.at:
+            return size
+        return min(self.blocks[dim], size - self.at[dim])
 
     def extents(self, tile: Tile) -> tuple[int, ...]:
         """The shape of a tile here."""

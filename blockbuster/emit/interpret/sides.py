@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd, lcm
@@ -141,6 +141,7 @@ class Side:
         """True for a tile program with dtypes, which rounds where its block program does not."""
         return not isinstance(self.program, Graph) and bool(self.program.dtype)
 
+    @cached_property
     def untyped(self) -> Side:
         """The same program without dtypes."""
         return self if isinstance(self.program, Graph) else Side(exact(self.program))
@@ -225,18 +226,46 @@ def cut_by(program: TileProgram, cut: Cut) -> TileProgram:
     return replace(program, nests=tuple(nests))
 
 
+def unrestricting(sides: Sequence[Side], others: Iterable[Side]) -> Iterator[Side]:
+    """Tile programs among ``others`` that may be run at any sizes and blocks that suit ``sides``.
+
+    Their rules, whole dims and blocks that are never ragged would leave fewer of them.
+    """
+    classes = {dim for side in sides for dim in side.classes}
+    rules = {rule for side in sides for rule in side.rules}
+    whole = {dim for side in sides for dim in side.whole}
+    single = {dim for side in sides for dim in side.single}
+    named = {key: ragged for side in sides for key, ragged in side.blocks.items()}
+    for other in others:
+        own = {rule for rule in other.rules if rule not in rules}
+        if (
+            not isinstance(other.program, Graph)
+            and not any(classes & {rule.dim, *rule.length.dims} for rule in own)
+            and classes & {*other.whole} <= whole
+            and single & {*other.classes} <= {*other.single}
+            and all(
+                named.get(key, True) == ragged
+                for key, ragged in other.blocks.items()
+                if key[0] in classes
+            )
+        ):
+            yield other
+
+
 def cuts(
     sides: Sequence[Side], count: int, random: np.random.Generator, sizes: Sequence[int]
 ) -> Iterator[Cut]:
     """Small sizes and blocks for all sides; in the first, dims have several blocks, one ragged.
 
-    As far as there are enough sizes, no two dims have the same.
+    As far as there are enough sizes, no two dims have the same, unless one follows from others.
     """
-    classes = sorted({dim for side in sides for dim in side.classes})
+    rules = tuple(dict.fromkeys(rule for side in sides for rule in side.rules))
+    follow = {rule.dim for rule in rules if rule.exact}
+    found = {dim for side in sides for dim in side.classes}
+    classes = sorted(found, key=lambda dim: (dim in follow, dim))
     single = {d for d in classes if all(d in s.single for s in sides if d in s.classes)}
     single |= {d for s in sides if isinstance(s.program, Graph) for d in s.single}
     whole = {dim for side in sides for dim in side.whole}
-    rules = tuple(dict.fromkeys(rule for side in sides for rule in side.rules))
     named = {key: ragged for side in sides for key, ragged in side.blocks.items()}
     for number in range(count):
         several = [s for s in sizes if s > 2 and (s % 2 or s == sizes[-1])]

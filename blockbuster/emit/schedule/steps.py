@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from blockbuster.emit.interpret.draws import Draws
-from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME
@@ -25,10 +24,12 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.traffic import elements_moved
 from blockbuster.emit.tile.trips import walked_in
 from blockbuster.errors import EmitError, message
-from blockbuster.interp.report import Entry, Progress, ProofReport
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import size_class
 from blockbuster.rules import Derivation
+
+if TYPE_CHECKING:
+    from blockbuster.interp.report import Progress, ProofReport
 
 CLOSED = "leads first, guards, grid"
 """What a proof calls the passes that follow the last move."""
@@ -149,9 +150,13 @@ class KernelDerivation:
         dtypes depend on the order, they are left out, and the proof says so. ``progress`` is told
         the name of each step before; without it, a terminal shows the names after two seconds.
         """
+        from blockbuster.emit.interpret.draws import Draws
+        from blockbuster.emit.interpret.proof import prove_tiles
+        from blockbuster.interp.report import Entry, ProofReport
         from blockbuster.view.terminal import telling
 
-        entries, draws = list[Entry](), Draws()
+        drafts = (self.start.draft, *(step.after.draft for step in self.steps))
+        entries, draws = list[Entry](), Draws((*drafts, self.final.program))
         with telling(progress, "proving") as tell:
             if self.fused:
                 entries += self.fused.prove(trials=trials, seed=seed, progress=tell).entries

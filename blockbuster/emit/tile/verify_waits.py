@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from blockbuster.emit.tile.constants import kept_nests, running_nests
 from blockbuster.emit.tile.dataflow import loaded, stored
+from blockbuster.emit.tile.each_nest import Same
 from blockbuster.emit.tile.program import (
     Buffer,
     Issue,
@@ -21,7 +23,12 @@ from blockbuster.emit.tile.waits import Release, Wait
 
 def is_dependent(nest: Nest) -> bool:
     """True if ``nest`` may begin before the nest before it has ended."""
-    return any(isinstance(stmt, Wait) for stmt in statements(nest.body))
+    return _waits(Same(nest.body))
+
+
+@lru_cache(maxsize=1024)
+def _waits(body: Same[tuple[Stmt, ...]]) -> bool:
+    return any(isinstance(stmt, Wait) for stmt in statements(body.one))
 
 
 def waits(program: TileProgram) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from blockbuster.errors import EmitError
+from blockbuster.ir.graph import Graph
 from blockbuster.rules import explain
 from blockbuster.rules.faults import FaultNotes
 from blockbuster.view.commands import view
@@ -40,9 +42,17 @@ def run(arguments: argparse.Namespace) -> int:
         view.write_page(derivation, arguments.html, setting, title=program.name, program=planned)
     say(program.listing() + "\n")
     say(derivation.show() + "\n")
-    say(derivation.final.show() if arguments.text else derivation.final.listing())
+    say(derivation.final.show() if arguments.text else _loops(derivation.final))
     left = explain(derivation.final, on_fault=FaultNotes().keep)
     if left:
-        say(f"\n{len(left)} buffered edges are left:")
+        say(f"\n{len(left)} buffered edge{'s are' if len(left) > 1 else ' is'} left:")
         say("\n".join(map(str, left)))
     return 0
+
+
+def _loops(graph: Graph) -> str:
+    """A program as loops, or in its text form where it holds what has none."""
+    try:
+        return graph.listing()
+    except EmitError as error:
+        return f"{graph.show()}\nnot shown as loops, because {error}"

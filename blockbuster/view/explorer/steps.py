@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from blockbuster.interp import Proof
-from blockbuster.interp.proof import WORDS
+from blockbuster.interp.proof import WORDS, Proof
 from blockbuster.interp.report import prove_pairs
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import Explanation, Rule
