@@ -28,9 +28,11 @@ from blockbuster.frontend.dtype_names import dtype_name
 from blockbuster.frontend.in_place import common_dtype
 from blockbuster.frontend.kinds import (
     FLOAT,
+    INDEX,
     MASK,
     SCALAR,
     WHOLE_NUMBERS,
+    WHOLES,
     dtype_of_kind,
     result_kind,
     scalar_kind,
@@ -88,7 +90,7 @@ def floats_of_integers(trace: Trace, op: str, operands: Sequence[Any]) -> Sequen
     if op == "cast" or FLOAT in (x.kind for x in arrays) or not _reads_numbers(trace, arrays):
         return operands
     kinds = [n.kind if isinstance(n, TracedArray) else scalar_kind(n) for n in operands]
-    needless = common_dtype(trace) == _default(trace) and {x.kind for x in arrays} == {MASK}
+    needless = common_dtype(trace) == _default(trace) and {x.kind for x in arrays} <= {MASK, INDEX}
     if needless or result_kind(op, kinds) != FLOAT:
         return operands
     return [_cast(n, _default(trace)) if any(n is x for x in arrays) else n for n in operands]
@@ -101,7 +103,7 @@ def _default(trace: Trace) -> str:
 
 def _reads_numbers(trace: Trace, arrays: Sequence[TracedArray]) -> bool:
     """True if an array is computed of elements of inputs that have a dtype."""
-    kinds = (*INTEGERS, MASK)
+    kinds = (*WHOLES, MASK)
     given = [x for x in arrays if x.kind in kinds] if trace.of_tensors or trace.of_arrays else []
     return any(map(_reads_an_input, given))
 
