@@ -88,12 +88,12 @@ def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray |
 def tanh_of_softplus(x: Any) -> Any:
     """tanh(log(1 + exp(x))), which keeps its digits near 0 too.
 
-    With s for sigmoid(x), exp(-softplus(x)) is 1 - s, so the tanh is (1 - (1 - s)^2) over
-    1 + (1 - s)^2.
+    With s for sigmoid(x), exp(-softplus(x)) is r = 1 - s, so the tanh is 1 - r^2 = s + s r over
+    1 + r^2. As s (2 - s) over 2 - s (2 - s), it would have half more rounding where x is large.
     """
     s = apply("sigmoid", x)
-    t = s * (2.0 - s)
-    return t / (2.0 - t)
+    r = 1.0 - s
+    return (s + s * r) / (1.0 + r * r)
 
 
 def _gelu(trace: Trace, operands: Sequence[Any]) -> TracedArray | None:

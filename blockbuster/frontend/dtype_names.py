@@ -36,9 +36,11 @@ def dtype_of(x: TracedArray) -> Any:
 
 
 def least_step(x: TracedArray) -> float:
-    """The distance from 1 to the next number in the dtype of ``x``, or in float32."""
-    steps = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
-    return steps.get(dtype_name(x), 2.0**-23)
+    """The distance from 1 to the next number in the dtype in which torch computes with ``x``.
+
+    That is float32 for narrower floats.
+    """
+    return 2.0**-52 if dtype_name(x) == "float64" else 2.0**-23
 
 
 def dtype_name(x: TracedArray) -> str:

@@ -31,6 +31,11 @@ def integer_power(
     base, exponent = operands
     if any(kind not in (MASK, TRUE, WHOLE, *WHOLES) for kind in kinds):
         return None
+    if all(kind in (MASK, TRUE) for kind in kinds):
+        is_array = isinstance(exponent, TracedArray)
+        without = trace.record("not", (exponent,)) if is_array else not exponent
+        truths: TracedArray = trace.record("or", (base, without))
+        return truths if trace.of_tensors else trace.integers(truths, "int8")
     if kinds[1] == MASK:
         return trace.record("where", (exponent, base, 1))
     if isinstance(exponent, TracedArray):

@@ -36,7 +36,7 @@ from blockbuster.frontend.kinds import (
 )
 from blockbuster.frontend.pooled import POOLED, as_pool
 from blockbuster.frontend.promotion import counts_as_input
-from blockbuster.frontend.remainders import remainder
+from blockbuster.frontend.remainders import remainder, whole_part
 from blockbuster.frontend.sizes import scalar
 from blockbuster.frontend.split_parts import of_split_axis
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
@@ -116,9 +116,7 @@ def _cast(trace: Trace, x: TracedArray, dtype: str) -> TracedArray:
     if dtype == TRUTH:
         return trace.record("ne", (x, 0))
     if x.kind == FLOAT:
-        negative = trace.record("lt", (x, 0.0))
-        above = trace.record("neg", (trace.record("floor", (trace.record("neg", (x,)),)),))
-        x = trace.record("where", (negative, above, trace.record("floor", (x,))))
+        x = whole_part(x)
     return trace.integers(x, dtype)
 
 

@@ -25,9 +25,14 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import dtype_name
+from blockbuster.frontend.in_place import common_dtype
 from blockbuster.frontend.kinds import (
     FLOAT,
+    INDEX,
+    MASK,
+    SCALAR,
     WHOLE_NUMBERS,
+    WHOLES,
     dtype_of_kind,
     result_kind,
     scalar_kind,
@@ -61,6 +66,8 @@ def promoted(trace: Trace, op: str, operands: Sequence[Any]) -> tuple[Sequence[A
     first = int(op == "where")
     numbers = [_held(trace, op, operands[first:], number) for number in operands[first:]]
     operands = [*operands[:first], *numbers]
+    if op == "where" and not any(isinstance(number, TracedArray) for number in numbers):
+        return operands, _of_choice(trace, operands[0], numbers)
     if op not in FUNCTIONS or not _may_differ(trace, numbers):
         return operands, ""
     now, wanted = _now_and_wanted(trace, op, [_typed(trace, number) for number in numbers])
@@ -73,22 +80,42 @@ def promoted(trace: Trace, op: str, operands: Sequence[Any]) -> tuple[Sequence[A
 
 
 def floats_of_integers(trace: Trace, op: str, operands: Sequence[Any]) -> Sequence[Any]:
-    """The operands; if ``op`` makes floats of integers alone, cast to the library's default floats.
+    """The operands; if ``op`` makes floats of integers or masks alone, cast to the default floats.
 
     Not in programs whose inputs are described by dims, nor if all operands are positions or masks
     that are computed of positions: those take the dtype of the operands that they meet later.
+    Masks need no cast if all floats that the program reads have the default dtype.
     """
     arrays = [n for n in operands[op == "where" :] if isinstance(n, TracedArray)]
-    if op == "cast" or not (trace.of_tensors or trace.of_arrays):
-        return operands
-    integers = [x for x in arrays if x.kind in INTEGERS]
-    if FLOAT in (x.kind for x in arrays) or not any(map(_reads_an_input, integers)):
+    if op == "cast" or FLOAT in (x.kind for x in arrays) or not _reads_numbers(trace, arrays):
         return operands
     kinds = [n.kind if isinstance(n, TracedArray) else scalar_kind(n) for n in operands]
-    if result_kind(op, kinds) != FLOAT:
+    needless = common_dtype(trace) == _default(trace) and {x.kind for x in arrays} <= {MASK, INDEX}
+    if needless or result_kind(op, kinds) != FLOAT:
         return operands
-    dtype = "float32" if trace.of_tensors else "float64"
-    return [_cast(n, dtype) if any(n is x for x in arrays) else n for n in operands]
+    return [_cast(n, _default(trace)) if any(n is x for x in arrays) else n for n in operands]
+
+
+def _default(trace: Trace) -> str:
+    """The dtype of floats that the library makes of other numbers."""
+    return "float32" if trace.of_tensors else "float64"
+
+
+def _reads_numbers(trace: Trace, arrays: Sequence[TracedArray]) -> bool:
+    """True if an array is computed of elements of inputs that have a dtype."""
+    kinds = (*WHOLES, MASK)
+    given = [x for x in arrays if x.kind in kinds] if trace.of_tensors or trace.of_arrays else []
+    return any(map(_reads_an_input, given))
+
+
+def _of_choice(trace: Trace, condition: Any, numbers: Sequence[Any]) -> str:
+    """The dtype to which a choice among numbers is cast, or ""."""
+    held = isinstance(condition, TracedArray) and _reads_numbers(trace, [condition])
+    if not held or SCALAR not in map(scalar_kind, numbers):
+        return ""
+    typed = [one for number in numbers if (one := _typed(trace, number)) is not None]
+    dtype = _in_library(trace, typed) if typed else _default(trace)
+    return "" if dtype == common_dtype(trace) else dtype
 
 
 def _reads_an_input(x: TracedArray) -> bool:

@@ -50,6 +50,7 @@ from blockbuster.rules.centering import centered
 from blockbuster.rules.emitter import Emitter, Made
 from blockbuster.rules.exponents import lifted_expression, lifted_functional
 from blockbuster.rules.granularity import by_element, in_body
+from blockbuster.rules.halves import halved
 from blockbuster.rules.logarithms import Logarithm, logarithm
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.pairs import Counts, Pair
@@ -73,9 +74,9 @@ def safe(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
     check_graph(graph)
     graph = centered(with_shifts_back(graph), note)
     made = _rewritten(graph, by_element(graph, [False] * len(graph.outputs)))
-    if not overflowing(made):
-        return made
-    return min(made, _rewritten(graph, None), key=lambda g: len(overflowing(g)))
+    if overflowing(made):
+        made = min(made, _rewritten(graph, None), key=lambda g: len(overflowing(g)))
+    return halved(made)
 
 
 def _rewritten(graph: Graph, own: dict[Value, None] | None) -> Graph:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.errors import a_kind
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.cuts import cut, roll, torch_roll
 from blockbuster.frontend.functions.filled import alike
@@ -49,6 +50,9 @@ def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
 
 def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
     """Arrays of one shape joined along a new axis."""
+    for array in arrays:
+        if not hasattr(array, "shape"):
+            raise trace_error(f"stack joins arrays, and {a_kind(array)} is none")
     return apply("concat", *(expand_dims(array, axis) for array in arrays), axis=axis)
 
 

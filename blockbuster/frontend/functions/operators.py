@@ -9,7 +9,7 @@ from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.pointwise import holds, of_one, of_two, trunc
 from blockbuster.frontend.functions.row import Array, Row, example, named
 from blockbuster.frontend.kinds import FLOAT
-from blockbuster.frontend.remainders import divides_exactly
+from blockbuster.frontend.remainders import divides_exactly, fraction_by
 from blockbuster.frontend.source import trace_error
 
 _GROUP = "Operators"
@@ -77,7 +77,8 @@ def fmod(x: Array, y: float) -> Array:
     traced = isinstance(x, TracedArray) or isinstance(y, TracedArray)
     if traced and not (floats and divides_exactly(y)):
         hint = "use x - y * bb.trunc(x / y), whose quotient is rounded"
-        raise trace_error("fmod is of floats by powers of 2 from 1 to 2**15", hint=hint)
+        raise trace_error("fmod is of floats by powers of 2 from 2**-15 to 2**15", hint=hint)
+    x = fraction_by(x, y) if traced else x
     return x - y * trunc(x / y)
 
 

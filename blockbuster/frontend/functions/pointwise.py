@@ -176,12 +176,20 @@ def heaviside(x: Array, y: Array) -> Array:
 
 def hypot(x: Array, y: Array) -> Array:
     """The root of the sum of two squares, of numbers whose squares overflow, too."""
-    x, y = abs(as_floats(x)), abs(as_floats(y))
+    floats = FLOAT in (getattr(x, "kind", ""), getattr(y, "kind", ""))
+    x, y = (abs(_beside_floats(one) if floats else as_floats(one)) for one in (x, y))
     plain = sqrt(square(x) + square(y))
     longer, shorter = maximum(x, y), minimum(x, y)
     scaled = longer * sqrt(1.0 + square(shorter / where(longer == 0, 1.0, longer)))
     found = where((plain > _TINY) & (plain < math.inf), plain, scaled)
     return where((x == math.inf) | (y == math.inf), math.inf, found)
+
+
+def _beside_floats(x: Array) -> Array:
+    """Integers and masks as floats in the dtype of the floats that they meet."""
+    if not isinstance(x, TracedArray) or x.kind == FLOAT:
+        return x
+    return x.trace.beside_floats(x)
 
 
 _TINY = 1e-15

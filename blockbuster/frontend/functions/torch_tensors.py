@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.dtype_names import UNDECIDED
+from blockbuster.frontend.array import TracedArray, apply
+from blockbuster.frontend.dtype_names import UNDECIDED, dtype_name
 from blockbuster.frontend.functions.choices import one_hot, take_along_axis
+from blockbuster.frontend.functions.filled import held_in
 from blockbuster.frontend.functions.joins import constant
 from blockbuster.frontend.functions.operators import logical_or
 from blockbuster.frontend.functions.pointwise import (
@@ -79,7 +80,17 @@ def zero_(input: Array) -> Array:
 
 def masked_fill(input: Array, mask: Array, value: Any) -> Array:
     """``value`` where the mask holds, and ``x`` elsewhere."""
-    return where(mask, value, input)
+    return where(mask, _as_held_in(input, value), input)
+
+
+def _as_held_in(x: Array, value: Any) -> Any:
+    """A number, or a tensor of one, in the dtype of ``x``, as torch fills with it."""
+    if not isinstance(x, TracedArray):
+        return value
+    dtype = dtype_name(x)
+    if isinstance(value, TracedArray):
+        return apply("cast", value, dtype=dtype) if dtype != dtype_name(value) and dtype else value
+    return held_in(x.kind, value.item() if hasattr(value, "item") else value)
 
 
 def where_of(input: Array, condition: Array, other: Any) -> Array:
@@ -143,7 +154,7 @@ def positive(input: Array) -> Array:
 
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: float = 1) -> Array:
     """``x + value * a * b``."""
-    return input + value * tensor1 * tensor2
+    return input + (tensor1 if value == 1 else value * tensor1) * tensor2
 
 
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: float = 1) -> Array:
