@@ -135,13 +135,13 @@ def _settled(program: TileProgram, before: TileProgram) -> frozenset[int]:
     for nest in program.nests:
         parts[id(nest.body) in bodies].append(nest)
     others, settled = (
-        frozenset[str]().union(*(_sums(Same(nest.body)) for nest in part)) for part in parts
+        frozenset[str]().union(*(sums_in(Same(nest.body)) for nest in part)) for part in parts
     )
     return bodies if settled.isdisjoint(others) else frozenset()
 
 
 @lru_cache(maxsize=KEPT)
-def _sums(body: Same[Body]) -> frozenset[str]:
+def sums_in(body: Same[Body]) -> frozenset[str]:
     """The names of what ``body`` folds."""
     return frozenset(tile.name for stmt in statements(body.one) for tile in folded(stmt))
 

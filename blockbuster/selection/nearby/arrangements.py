@@ -37,6 +37,13 @@ class Arrangement:
     later: Lines = ()
 
 
+    def with_own(self, lanes: Mapping[int, Lanes]) -> Arrangement:
+        """The same with other ``lanes`` of some dims of kernels, by their numbers."""
+        own = dict(self.own)
+        own |= {at: tuple({**dict(own.get(at, ())), **dict(cut)}.items()) for at, cut in lanes.items()}
+        return replace(self, own=tuple(sorted(own.items())))
+
+
 class Arrangements:
     """The schedules of one program; ``bare``: it without any moves."""
 
@@ -86,16 +93,13 @@ class Arrangements:
                 blocks |= {block.dim: block.lanes for block in nest.blocks}
         return tuple((dim, blocks[dim]) for dim in self.roles.varying if dim in blocks)
 
-    def with_own(self, arrangement: Arrangement) -> Iterator[tuple[int, Arrangement]]:
-        """The same with other lanes of one dim of one kernel, and the number of that kernel."""
+    def own_lanes(self, arrangement: Arrangement) -> dict[int, tuple[Lanes, ...]]:
+        """Other lanes of one dim for each kernel that may have its own, by its number."""
         if len(self.bare.draft.nests) > 1 or self.at(arrangement) is None:
-            return
-        known = dict(arrangement.own)
+            return {}
         nests = self._divided(arrangement).draft.nests
-        for number, nest in enumerate(nests if len(nests) > 1 else (), start=1):
-            for lanes in self.roles.alone(nest):
-                own = {**known, number: tuple({**dict(known.get(number, ())), **lanes}.items())}
-                yield number, replace(arrangement, own=tuple(sorted(own.items())))
+        numbered = enumerate(nests if len(nests) > 1 else (), start=1)
+        return {at: tuple(tuple(own.items()) for own in self.roles.alone(n)) for at, n in numbered}
 
     @property
     def ways(self) -> tuple[Way, ...]:

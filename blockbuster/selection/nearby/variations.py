@@ -32,7 +32,7 @@ from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
 from blockbuster.selection.decisions.usual_settings import KernelSetting, with_settings
-from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Way
+from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Lanes, Way
 from blockbuster.selection.nearby.edits import JAM, RECUT, WALK, edits
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.roles import Roles
@@ -122,7 +122,12 @@ class _Search:
         return [one for one in found if one is not None]
 
     def walk(self, here: Variation | None) -> None:
-        """From a start to better lanes, as long as a way to change them helps."""
+        """From a start to better lanes, as long as a way to change them helps: lanes of all kernels,
+        or, where many have lanes of their own, those of each.
+        """
+        if here is not None and self._kernels(here) > PRIORS.walked_kernels:
+            self.vary_kernels()
+            return
         while here is not None and len(self.found) < PRIORS.walked_schedules:
             here = next(filter(None, (self._better(here, w) for w in self.arranged.ways)), None)
 
@@ -142,19 +147,44 @@ class _Search:
                     self._costed(replace(one.arrangement, chunks=chunks), settings)
 
     def vary_kernels(self) -> None:
-        """From the best to other lanes for single kernels, one dim of each kernel at a time."""
+        """From the best to other lanes for single kernels, one dim of each at a time: kernels vary
+        side by side, and each takes what suited it best, as long as that is cheaper.
+        """
         here, limit = next(iter(self.ranked()), None), len(self.found) + PRIORS.own_walked_schedules
         while here is not None and len(self.found) < limit:
-            better: dict[int, Variation] = {}
-            for number, arrangement in self.arranged.with_own(here.arrangement):
-                one, best = self._costed(arrangement), better.get(number, here)
-                if one is not None and one.microseconds < best.microseconds:
-                    better[number] = one
-            own = dict(here.arrangement.own)
-            own |= {at: dict(one.arrangement.own)[at] for at, one in better.items()}
-            together = replace(here.arrangement, own=tuple(sorted(own.items())))
-            found = [*better.values(), self._costed(together)] if better else []
-            here = min((one for one in found if one), key=_microseconds, default=None)
+            best: dict[int, tuple[float, Lanes]] = {}
+            tried: list[Variation] = []
+            offered = self.arranged.own_lanes(here.arrangement)
+            for level in zip_longest(*offered.values()):
+                cuts = {at: cut for at, cut in zip(offered, level, strict=True) if cut}
+                for cut, one in self._side_by_side(here, cuts):
+                    tried.append(one)
+                    gains = ((_gain(at, here, one, alone=len(cut) == 1), at) for at in cut)
+                    best |= {at: (g, cut[at]) for g, at in gains if g > best.get(at, (0.0,))[0]}
+            together = here.arrangement.with_own({at: cut for at, (_, cut) in best.items()})
+            made = self._costed(together) if best else None
+            better = [one for one in (made, *tried) if one and _microseconds(one) < _microseconds(here)]
+            here = min(better, key=_microseconds, default=None)
+
+    def _kernels(self, here: Variation) -> int:
+        """How many kernels may have lanes of their own."""
+        return len(self.arranged.own_lanes(here.arrangement))
+
+    def _side_by_side(
+        self, here: Variation, cuts: Mapping[int, Lanes]
+    ) -> Iterator[tuple[Mapping[int, Lanes], Variation]]:
+        """``here`` with other lanes in all these kernels, or in fewer at a time where those do not
+        go together, or kernels of another number are made.
+        """
+        kernels = self._kernels(here)
+        one = self._costed(here.arrangement.with_own(cuts)) if cuts else None
+        alike = one is not None and len(here.cost.works) == len(one.cost.works) == kernels
+        if one is not None and (alike or len(cuts) == 1):
+            yield cuts, one
+        elif len(cuts) > 1:
+            numbers = list(cuts)
+            for part in (numbers[::2], numbers[1::2]):
+                yield from self._side_by_side(here, {at: cuts[at] for at in part})
 
     def edit_kernels(self, *moves: Move) -> bool:
         """From the best to other forms of single kernels (edits.py), as long as one is better; True
@@ -300,6 +330,15 @@ def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
 
 def _microseconds(one: Variation) -> float:
     return one.microseconds
+
+
+def _gain(at: int, here: Variation, one: Variation, *, alone: bool) -> float:
+    """Microseconds by which ``one`` is faster than ``here`` in the kernel of a number; ``alone``:
+    no other kernel differs.
+    """
+    if alone:
+        return here.microseconds - one.microseconds
+    return 1e6 * (_seconds(at - 1, here) - _seconds(at - 1, one))
 
 
 def _best_of_each(tried: Sequence[Variation]) -> tuple[KernelSetting, ...]:
