@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 
 from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME
+from blockbuster.emit.tile.program import Nest, statements
 from blockbuster.errors import EmitError
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.decisions.default_schedule import completed, divided
 from blockbuster.selection.decisions.own_blocks import Own
 from blockbuster.selection.nearby.edits import Lines
@@ -40,7 +41,8 @@ class Arrangement:
     def with_own(self, lanes: Mapping[int, Lanes]) -> Arrangement:
         """The same with other ``lanes`` of some dims of kernels, by their numbers."""
         own = dict(self.own)
-        own |= {at: tuple({**dict(own.get(at, ())), **dict(cut)}.items()) for at, cut in lanes.items()}
+        for at, cut in lanes.items():
+            own[at] = tuple({**dict(own.get(at, ())), **dict(cut)}.items())
         return replace(self, own=tuple(sorted(own.items())))
 
 
@@ -101,6 +103,11 @@ class Arrangements:
         numbered = enumerate(nests if len(nests) > 1 else (), start=1)
         return {at: tuple(tuple(own.items()) for own in self.roles.alone(n)) for at, n in numbered}
 
+    def alike(self, arrangement: Arrangement) -> dict[int, Hashable]:
+        """By the number of each kernel, what is equal for kernels that differ in names alone."""
+        made = self._divided(arrangement)
+        return {at: _form(nest, made.sizes) for at, nest in enumerate(made.draft.nests, start=1)}
+
     @property
     def ways(self) -> tuple[Way, ...]:
         """How lanes change: one dim at a time or, where that does not help, one at the cost of
@@ -125,3 +132,10 @@ class Arrangements:
             if wide <= self.roles.most(one) and narrow >= self.roles.least(other):
                 changed = {**lanes, one: wide, other: narrow}
                 yield replace(arrangement, lanes=tuple(changed.items()))
+
+
+def _form(nest: Nest, sizes: Mapping[Dim, int]) -> Hashable:
+    """The sizes and lanes of a nest's dims, and its statements without names."""
+    blocks = tuple((sizes[size_class(block.dim)], block.lanes) for block in nest.blocks)
+    kinds = ((type(stmt), getattr(stmt, "op", None)) for stmt in statements(nest.body))
+    return blocks, tuple((kind, type(op), getattr(op, "name", "")) for kind, op in kinds)

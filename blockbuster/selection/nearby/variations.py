@@ -11,7 +11,7 @@ give the same schedules on any computer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice, zip_longest
@@ -122,7 +122,7 @@ class _Search:
         return [one for one in found if one is not None]
 
     def walk(self, here: Variation | None) -> None:
-        """From a start to better lanes, as long as a way to change them helps: lanes of all kernels,
+        """From a start to better lanes, as long as a way to change them helps: those of all kernels
         or, where many have lanes of their own, those of each.
         """
         if here is not None and self._kernels(here) > PRIORS.walked_kernels:
@@ -157,34 +157,41 @@ class _Search:
             offered = self.arranged.own_lanes(here.arrangement)
             for level in zip_longest(*offered.values()):
                 cuts = {at: cut for at, cut in zip(offered, level, strict=True) if cut}
-                for cut, one in self._side_by_side(here, cuts):
-                    tried.append(one)
-                    gains = ((_gain(at, here, one, alone=len(cut) == 1), at) for at in cut)
-                    best |= {at: (g, cut[at]) for g, at in gains if g > best.get(at, (0.0,))[0]}
+                for at, gain in self._gains(here, cuts, tried):
+                    if gain > best.get(at, (0.0,))[0]:
+                        best[at] = gain, cuts[at]
             together = here.arrangement.with_own({at: cut for at, (_, cut) in best.items()})
-            made = self._costed(together) if best else None
-            better = [one for one in (made, *tried) if one and _microseconds(one) < _microseconds(here)]
+            tried += filter(None, [self._costed(together)] if best else [])
+            better = [one for one in tried if one.microseconds < here.microseconds]
             here = min(better, key=_microseconds, default=None)
 
     def _kernels(self, here: Variation) -> int:
         """How many kernels may have lanes of their own."""
         return len(self.arranged.own_lanes(here.arrangement))
 
-    def _side_by_side(
-        self, here: Variation, cuts: Mapping[int, Lanes]
-    ) -> Iterator[tuple[Mapping[int, Lanes], Variation]]:
-        """``here`` with other lanes in all these kernels, or in fewer at a time where those do not
-        go together, or kernels of another number are made.
+    def _gains(
+        self, here: Variation, cuts: Mapping[int, Lanes], tried: list[Variation]
+    ) -> Iterator[tuple[int, float]]:
+        """The microseconds that kernels gain, each with other lanes: all at once or, where these do
+        not go together, those alike, of which one stands for all. What is ``tried`` is noted.
         """
         kernels = self._kernels(here)
-        one = self._costed(here.arrangement.with_own(cuts)) if cuts else None
-        alike = one is not None and len(here.cost.works) == len(one.cost.works) == kernels
-        if one is not None and (alike or len(cuts) == 1):
-            yield cuts, one
+        one = self._costed(here.arrangement.with_own(cuts))
+        tried += [one] if one else []
+        if one is not None and len(here.cost.works) == len(one.cost.works) == kernels:
+            yield from ((at, 1e6 * (_seconds(at - 1, here) - _seconds(at - 1, one))) for at in cuts)
+        elif one is not None and len(cuts) == 1:
+            yield from ((at, here.microseconds - one.microseconds) for at in cuts)
         elif len(cuts) > 1:
-            numbers = list(cuts)
-            for part in (numbers[::2], numbers[1::2]):
-                yield from self._side_by_side(here, {at: cuts[at] for at in part})
+            alike = self.arranged.alike(here.arrangement)
+            groups: dict[Hashable, list[int]] = {}
+            for at in cuts:
+                groups.setdefault(alike[at], []).append(at)
+            for numbers in groups.values():
+                some = numbers if len(groups) > 1 else numbers[:1]
+                found = [*self._gains(here, {at: cuts[at] for at in some}, tried)]
+                alone = found and len(groups) == 1
+                yield from ((at, found[0][1]) for at in numbers) if alone else found
 
     def edit_kernels(self, *moves: Move) -> bool:
         """From the best to other forms of single kernels (edits.py), as long as one is better; True
@@ -200,7 +207,8 @@ class _Search:
 
     def _edits(self, here: Arrangement, moves: Sequence[Move]) -> Iterator[Arrangement]:
         """Single kernels of an arrangement in other forms, or of those beside it."""
-        beside = self.arranged.neighbours(here) if RECUT not in moves else ()
+        many = len(self.arranged.own_lanes(here)) > PRIORS.walked_kernels
+        beside = self.arranged.neighbours(here) if RECUT not in moves and not many else ()
         for arrangement in (here, *beside):
             made = self.arranged.at(arrangement)
             for lines in edits(made, here.later, moves) if made else ():
@@ -330,15 +338,6 @@ def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
 
 def _microseconds(one: Variation) -> float:
     return one.microseconds
-
-
-def _gain(at: int, here: Variation, one: Variation, *, alone: bool) -> float:
-    """Microseconds by which ``one`` is faster than ``here`` in the kernel of a number; ``alone``:
-    no other kernel differs.
-    """
-    if alone:
-        return here.microseconds - one.microseconds
-    return 1e6 * (_seconds(at - 1, here) - _seconds(at - 1, one))
 
 
 def _best_of_each(tried: Sequence[Variation]) -> tuple[KernelSetting, ...]:
