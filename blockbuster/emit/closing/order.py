@@ -46,7 +46,7 @@ from blockbuster.emit.tile.dataflow import conflicts, with_parts
 from blockbuster.emit.tile.each_nest import KEPT, Body, Same, names_in
 from blockbuster.emit.tile.other_arrays import accessed_in
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
-from blockbuster.emit.tile.typed import retyped, sums_in
+from blockbuster.emit.tile.typed import retyped, typed_sums
 from blockbuster.ir.types import Dim
 
 REWRITES = (
@@ -95,21 +95,21 @@ def _one_by_one(program: TileProgram, before: TileProgram) -> TileProgram | None
     same = (program.dtype, program.units) == (before.dtype, before.units)
     if not (same and {*before.inputs, *before.outputs, *before.workspaces} <= arrays):
         return None
-    known, others = _bodies(before), list[frozenset[str]]()
-    for nest in program.nests:
-        others += [sums_in(Same(nest.body))] if id(nest.body) in known else []
-    sums, nests = frozenset[str]().union(*others), list[Nest]()
+    known, nests, sums = _bodies(before), list[Nest](), frozenset[tuple[str, str]]()
     around = Same(program.inputs), Same(program.outputs), program.units, program.dtype
     for nest in program.nests:
         if id(nest.body) not in known:
             body = Same(first_alike(nest.body, program.inputs))
-            own, held = sums_in(body), accessed_in(body)
+            held = accessed_in(body)
             typed = arrays.issuperset(held) and all(buffer.dtype for buffer in held)
-            made = _tidied_alone(body, *around) if typed and not own & sums else None
+            made = _tidied_alone(body, *around) if typed else None
             if made is None:
                 return None
-            sums, nest = sums | own, with_parts(nest, body=made)
+            nest = with_parts(nest, body=made)
+        sums |= typed_sums(Same(nest.body))
         nests.append(nest)
+    if len({name for name, _ in sums}) < len(sums):
+        return None
     return with_parts(program, nests=tuple(nests))
 
 

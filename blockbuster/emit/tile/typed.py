@@ -135,15 +135,21 @@ def _settled(program: TileProgram, before: TileProgram) -> frozenset[int]:
     for nest in program.nests:
         parts[id(nest.body) in bodies].append(nest)
     others, settled = (
-        frozenset[str]().union(*(sums_in(Same(nest.body)) for nest in part)) for part in parts
+        frozenset[str]().union(*(_sums(Same(nest.body)) for nest in part)) for part in parts
     )
     return bodies if settled.isdisjoint(others) else frozenset()
 
 
-@lru_cache(maxsize=KEPT)
-def sums_in(body: Same[Body]) -> frozenset[str]:
+def _sums(body: Same[Body]) -> frozenset[str]:
     """The names of what ``body`` folds."""
-    return frozenset(tile.name for stmt in statements(body.one) for tile in folded(stmt))
+    return frozenset(name for name, _ in typed_sums(body))
+
+
+@lru_cache(maxsize=KEPT)
+def typed_sums(body: Same[Body]) -> frozenset[tuple[str, str]]:
+    """The names of what ``body`` folds, with their dtypes."""
+    sums = (tile for stmt in statements(body.one) for tile in folded(stmt))
+    return frozenset((tile.name, tile.dtype) for tile in sums)
 
 
 def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
