@@ -37,7 +37,6 @@ class Arrangement:
     own: tuple[tuple[int, Lanes], ...] = ()
     later: Lines = ()
 
-
     def with_own(self, lanes: Mapping[int, Lanes]) -> Arrangement:
         """The same with other ``lanes`` of some dims of kernels, by their numbers."""
         own = dict(self.own)
