@@ -43,9 +43,11 @@ from blockbuster.emit.closing.sum_together import sum_together
 from blockbuster.emit.closing.work_around_locality import work_around_locality
 from blockbuster.emit.tile.alike import first_alike
 from blockbuster.emit.tile.dataflow import conflicts, with_parts
-from blockbuster.emit.tile.each_nest import KEPT, Body, Same
-from blockbuster.emit.tile.program import Nest, TileProgram
-from blockbuster.emit.tile.typed import retyped
+from blockbuster.emit.tile.each_nest import KEPT, Body, Same, names_in
+from blockbuster.emit.tile.other_arrays import accessed_in
+from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
+from blockbuster.emit.tile.typed import retyped, typed_sums
+from blockbuster.ir.types import Dim
 
 REWRITES = (
     lead_first, guard_nests, sum_on, narrow_workspaces, pad_pitches, bind, share_factors,
@@ -71,6 +73,8 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
     """
     if before and _says_the_same(program, before):  # as of most moves: warps, stages
         return program
+    if before and (made := _one_by_one(program, before)):
+        return made
     program = _first_alike(drop_unit_folds(program), before)
     if before and _says_the_same(program, before):
         return program
@@ -80,6 +84,50 @@ def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgr
         for nest in program.nests
     )
     return _first_alike(with_parts(program, nests=nests), before)
+
+
+def _one_by_one(program: TileProgram, before: TileProgram) -> TileProgram | None:
+    """``program`` in normal form, each nest that differs from those of ``before`` by itself; None
+    where nests depend on each other: arrays without dtypes take that of what nests store, sums of
+    one name have one dtype, and casts get names that no nest has.
+    """
+    arrays = {*program.inputs, *program.outputs, *program.workspaces}
+    same = (program.dtype, program.units) == (before.dtype, before.units)
+    if not (same and {*before.inputs, *before.outputs, *before.workspaces} <= arrays):
+        return None
+    known, nests, sums = _bodies(before), list[Nest](), frozenset[tuple[str, str]]()
+    around = Same(program.inputs), Same(program.outputs), program.units, program.dtype
+    for nest in program.nests:
+        if id(nest.body) not in known:
+            body = Same(first_alike(nest.body, program.inputs))
+            held = accessed_in(body)
+            typed = arrays.issuperset(held) and all(buffer.dtype for buffer in held)
+            made = _tidied_alone(body, *around) if typed else None
+            if made is None:
+                return None
+            nest = with_parts(nest, body=made)
+        sums |= typed_sums(Same(nest.body))
+        nests.append(nest)
+    if len({name for name, _ in sums}) < len(sums):
+        return None
+    return with_parts(program, nests=tuple(nests))
+
+
+@lru_cache(maxsize=KEPT)
+def _tidied_alone(
+    body: Same[Body],
+    inputs: Same[tuple[Buffer, ...]],
+    outputs: Same[tuple[Buffer, ...]],
+    units: tuple[Dim, ...],
+    dtype: str,
+) -> Body | None:
+    """The normal form of a body whose arrays have dtypes; None if it has tiles of other names."""
+    nests, held = (Nest(body.one),), accessed_in(body)
+    program = TileProgram(inputs.one, outputs.one, held, nests, units, dtype=dtype)
+    (nest,) = retyped(drop_unit_folds(program)).nests
+    if not names_in(Same(nest.body)) <= names_in(body):
+        return None
+    return first_alike(_tidied_body(Same(nest.body)), inputs.one)
 
 
 def _first_alike(program: TileProgram, before: TileProgram | None) -> TileProgram:

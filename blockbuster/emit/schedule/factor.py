@@ -37,7 +37,7 @@ from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, nests_at
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import expanded, folded, readers_of
+from blockbuster.emit.tile.dataflow import expanded, folded, names_beside, readers_of
 from blockbuster.emit.tile.each_nest import KEPT, Body, Names, Same, names_of
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, exp2, finite
@@ -166,7 +166,7 @@ def _factored(body: Same[Body], taken: frozenset[str]) -> tuple[Body, frozenset[
     """A body, whose groups are taken apart, with its powers in base 2, and the names of new tiles,
     which are not ``taken``.
     """
-    names, lets = Names(taken), lets_of(body.one)
+    names, lets = Names(names_beside(taken)), lets_of(body.one)
     writer = _Writer(lets, readers_of(body.one), names)
     made = expanded(writer.walked(body.one, {}), writer.with_maxima)
     return with_lead_bits(without_unread(made, body.one)), frozenset(names.given)

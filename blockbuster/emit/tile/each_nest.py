@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, wraps
+from itertools import islice
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from blockbuster.emit.tile.alike import Inputs, first_alike
@@ -95,7 +96,7 @@ def each_body(*reads: str) -> Callable[[Callable[[Nest, Around], Nest]], Program
 
 def naming_body(*reads: str) -> Callable[[NamingPass], ProgramPass]:
     """The same for passes that make tiles: they get names that no tile of the program has."""
-    return lambda one: _pass(one, one, reads, names=True)
+    return lambda one: _pass(one, one, reads)
 
 
 def _pass(
@@ -103,7 +104,6 @@ def _pass(
     one: NamingPass,
     reads: tuple[str, ...],
     *,
-    names: bool = False,
     keeps: bool = True,
 ) -> ProgramPass:
     """The pass with the name of ``said`` that applies ``one``, which may ask for ``names``.
@@ -116,22 +116,28 @@ def _pass(
         body: Same[Body],
         fields: tuple[Any, ...],
         known: Around,
-        taken: frozenset[str],
+        given: tuple[str, ...] | None,
         inputs: Same[Inputs],
-    ) -> tuple[Nest, frozenset[str]]:
-        given = Names(taken)
-        nest = one(_bare(body.one, reads, fields), known, given)
+    ) -> tuple[Nest, int]:
+        """The nest after the pass, and how many names it asked for: of those ``given``, or of any
+        that the nest does not have.
+        """
+        own = names_in(body) if given is None else frozenset[str]()
+        asked = Names(names_beside(own) if given is None else iter(given))
+        nest = one(_bare(body.one, reads, fields), known, asked)
         other = nest.body if nest.body is body.one else first_alike(nest.body, inputs.one)
-        return with_parts(nest, body=other), frozenset(given.given)
+        return with_parts(nest, body=other), len(asked.given)
 
     @wraps(said)
     def every(program: TileProgram) -> TileProgram:
         known, inputs, nests = around_nests(program), Same(program.inputs), list[Nest]()
-        taken = names_of(program) if names else frozenset[str]()
+        free: Iterator[str] | None = None
         for nest in program.nests:
-            fields = tuple(map(partial(getattr, nest), reads))
-            after, new = made(Same(nest.body), fields, known, taken, inputs)
-            taken = taken | new if new else taken  # the same object has its hash already
+            key = Same(nest.body), tuple([getattr(nest, name) for name in reads]), known
+            after, count = made(*key, None, inputs)
+            if count:  # most nests ask for none: what the others have is looked up for few
+                free = free or names_beside(names_of(program))
+                after, _ = made(*key, tuple(islice(free, count)), inputs)
             if keeps:
                 after = nest if after.body is nest.body else changed(nest, body=after.body)
             nests.append(after)
@@ -141,10 +147,10 @@ def _pass(
 
 
 class Names(Iterator[str]):
-    """Names of tiles beside those that are taken; ``given``: those that were asked for."""
+    """Names for tiles, the next of the ``free`` ones; ``given``: those that were asked for."""
 
-    def __init__(self, taken: frozenset[str]) -> None:
-        self._free, self.given = names_beside(taken), list[str]()
+    def __init__(self, free: Iterator[str]) -> None:
+        self._free, self.given = free, list[str]()
 
     def __next__(self) -> str:
         self.given.append(next(self._free))
@@ -158,11 +164,11 @@ def _bare(body: Body, reads: tuple[str, ...], fields: tuple[Any, ...]) -> Nest:
 
 def names_of(program: TileProgram) -> frozenset[str]:
     """The names of the tiles that a program makes."""
-    return frozenset[str]().union(*(_names(Same(nest.body)) for nest in program.nests))
+    return frozenset[str]().union(*(names_in(Same(nest.body)) for nest in program.nests))
 
 
 @lru_cache(maxsize=4 * KEPT)
-def _names(body: Same[Body]) -> frozenset[str]:
+def names_in(body: Same[Body]) -> frozenset[str]:
     """The names of the tiles that ``body`` makes."""
     made = map(defined, statements(body.one))
     return frozenset(tile.name for tile in made if tile is not None)

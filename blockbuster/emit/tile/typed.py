@@ -140,10 +140,16 @@ def _settled(program: TileProgram, before: TileProgram) -> frozenset[int]:
     return bodies if settled.isdisjoint(others) else frozenset()
 
 
-@lru_cache(maxsize=KEPT)
 def _sums(body: Same[Body]) -> frozenset[str]:
     """The names of what ``body`` folds."""
-    return frozenset(tile.name for stmt in statements(body.one) for tile in folded(stmt))
+    return frozenset(name for name, _ in typed_sums(body))
+
+
+@lru_cache(maxsize=KEPT)
+def typed_sums(body: Same[Body]) -> frozenset[tuple[str, str]]:
+    """The names of what ``body`` folds, with their dtypes."""
+    sums = (tile for stmt in statements(body.one) for tile in folded(stmt))
+    return frozenset((tile.name, tile.dtype) for tile in sums)
 
 
 def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:

@@ -23,6 +23,7 @@ from blockbuster.emit.tile.grid_order import walked
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.program import Nest
 from blockbuster.machines import Machine
+from blockbuster.selection.decisions.combining import programs
 from blockbuster.selection.price import priced
 from blockbuster.selection.priors import PRIORS
 
@@ -32,9 +33,12 @@ GROUP = GroupBlocks()
 def grouped(scheduled: Scheduled) -> Scheduled:
     """``scheduled``, complete but for groups, with the groups of each nest that save most.
 
-    The order of programs does not matter for arrays without elements, whose work is not counted.
+    The order of programs does not matter for arrays without elements, whose work is not counted,
+    nor where each program has a processor for itself.
     """
-    sites = tuple(GROUP.sites(scheduled))
+    nests, processors = scheduled.draft.nests, scheduled.target.processors
+    many = [programs(scheduled, nest) > processors for nest in nests]
+    sites = tuple(site for site in GROUP.sites(scheduled) if many[site.nest - 1])
     if not sites or not all(scheduled.known.values()):
         return scheduled
     machine, nests = scheduled.target.machine, scheduled.program.nests

@@ -37,11 +37,14 @@ def under_way(scheduled: Scheduled) -> Scheduled:
 
     Its lines are applied anew, so it says what it said before but for the stages.
     """
-    lines = list(parsed(scheduled.schedule))
+    lines, before, done = list(parsed(scheduled.schedule)), _bare(scheduled), 0
     for at, line in enumerate(lines):
         while line.move.name == Stage.name and _is_short(scheduled, line):
+            for known in lines[done:at]:  # the lines before this one stay as they are
+                before = known.move.apply(before, known.site, **known.args)
+            done = at
             line = replace(line, args={**line.args, "stages": line.args["stages"] + 1})
-            made = replayed_lines(scheduled, [*lines[:at], line, *lines[at + 1 :]])
+            made = replayed_lines(scheduled, [line, *lines[at + 1 :]], before)
             if made is None:
                 break
             scheduled, lines[at] = made, line
@@ -89,9 +92,18 @@ def iterations(scheduled: Scheduled, line: Line) -> int:
     return -(-steps // counts[0]) if counts else steps
 
 
-def replayed_lines(scheduled: Scheduled, lines: list[Line]) -> Scheduled | None:
-    """The schedule of these lines; None where it does not fit, or takes longer."""
-    made = replace(scheduled, draft=scheduled.start, moves=())
+def _bare(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` before its first line."""
+    return replace(scheduled, draft=scheduled.start, moves=())
+
+
+def replayed_lines(
+    scheduled: Scheduled, lines: list[Line], before: Scheduled | None = None
+) -> Scheduled | None:
+    """The schedule of these lines, behind those of ``before``; None where it does not fit, or takes
+    longer than ``scheduled``.
+    """
+    made = before or _bare(scheduled)
     for line in lines:
         _, after = line.move.tried(made, line.site, **line.args)
         if after is None:
