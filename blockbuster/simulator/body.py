@@ -151,8 +151,10 @@ class _Reader:
             loop.dim,
             self.body(loop.body, walked | {loop.dim}),
             self.extents.trips(loop.dim),
-            loop.chunk,
-            1 if loop.chunk is None else self.extents.size(loop.chunk),
+            loop.within[0] if loop.within else loop.chunk,
+            self.extents.trips(loop.within[0])
+            if loop.within
+            else 1 if loop.chunk is None else self.extents.size(loop.chunk),
             first,
             stop,
             loop.flat,

@@ -281,10 +281,12 @@ class For(HashedOnce):
 
     ``chunk``: a list-only dim that a loop around this one walks. The blocks are then cut into as
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
-    this loop is over the one with the number of the current element. ``settled``: its sums that are
+    this loop is over the one with the current number. ``settled``: its sums that are
     read once more behind it, without a change of their value (workarounds.py). ``span``: (begin,
     end), tiles made before it without axes: it runs from begin to before end, or along a chain
     (next_block.py). ``full``: no lanes past it. ``flat``: one with its inner loop. ``down``: back.
+    ``within``: (joined, piece): its elements are pieces, of |piece| elements each, of a dim that a
+    loop around walks. It has one iteration: the block with the number of that one's block.
     """
 
     dim: Dim
@@ -297,6 +299,7 @@ class For(HashedOnce):
     full: bool = False
     flat: bool = False
     down: bool = False
+    within: tuple[Dim, ...] = ()
 
     @property
     def bounds(self) -> tuple[Tile, ...]:
