@@ -80,6 +80,7 @@ def choose_tiling(
         d: lanes or _default(d, shape, start, usual(d))
         for d, lanes in chosen.items()
     }
+    blocks |= {of: max(blocks[of], cut[each]) for of, each in pieces.values()}
     both = (d for d in shape.columns if d in shape.rows)
     free = [d for d in dict.fromkeys((*both, *_of_deep_tiles(program))) if not chosen[d]]
     fixed = [d for d in (*shape.unlooped, *shape.read_again) if d not in shape.dots]
@@ -102,8 +103,11 @@ def choose_tiling(
 
 
 def wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
-    """The dims of the first tile that is computed and leaves others no room in the registers."""
-    for nest in program.nests:
+    """The dims of the first tile that is computed and leaves others no room in the registers.
+
+    Whole pieces of columns leave as much as the product does: threads fold them as they come.
+    """
+    for nest in (nest for nest in program.nests if not pieces_in(nest)):
         most = PRIORS.widest_lanes_per_thread * WARP * choose_warps(nest, tiling)
         for stmt in statements(nest.body):
             if isinstance(stmt, Let) and tiling.elements(stmt.target) > most:
