@@ -202,10 +202,10 @@ def _folds_pieces(loop: Stmt) -> Iterator[Stmt]:
     mean squares of 64 to 256 columns of 128 x 256 results want 186 to 198 registers.
     """
     if isinstance(loop, For) and loop.within:
-        for stmt in loop.body:
-            if isinstance(stmt, Let) and any(loop.within[1] in arg.axes for arg in stmt.args):
-                if loop.within[1] not in stmt.target.axes:
-                    yield stmt
+        piece = loop.within[1]
+        for stmt in (stmt for stmt in loop.body if isinstance(stmt, Let)):
+            if piece not in stmt.target.axes and any(piece in arg.axes for arg in stmt.args):
+                yield stmt
 
 
 def _words(tile: Tile, tiling: Tiling) -> float:
@@ -231,9 +231,8 @@ class _Lives:
         self.made: dict[Tile, int] = {}
         self.last: dict[Tile, int] = {}
         self._same: dict[Tile, Tile] = {}  # of regrouped tiles, whose registers they are
-        self._pieces = {
-            s.within[0]: (s.dim, s.within[1]) for s, _ in self.order if isinstance(s, For) and s.within
-        }
+        loops = (stmt for stmt, _ in self.order if isinstance(stmt, For) and stmt.within)
+        self._pieces = {loop.within[0]: (loop.dim, loop.within[1]) for loop in loops}
         for at, (stmt, loops) in enumerate(self.order):
             for tile in (*operands(stmt), *folded(stmt)):
                 self._read(self._same.get(tile, tile), at, loops)

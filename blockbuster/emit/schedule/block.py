@@ -215,12 +215,8 @@ def _with(nest: Nest, cuts: Sequence[Cut], scheduled: Scheduled) -> Nest:
     )
     whole = tuple(block.dim for block in blocks if block.whole)
     lanes = {block.dim: block.lanes for block in (*nest.blocks, *blocks)}
-    pieces = tuple(
-        Block(dim, block.lanes // lanes[piece], ragged=block.ragged)
-        for block in blocks
-        for dim, joined, piece in pieces_in(nest)
-        if joined == block.dim
-    )
+    found = ((block, *of) for of in pieces_in(nest) for block in blocks if block.dim == of[1])
+    pieces = tuple(Block(d, b.lanes // lanes[each], ragged=b.ragged) for b, d, _, each in found)
     return changed(dropped_in(nest, whole), blocks=(*nest.blocks, *blocks, *pieces))
 
 

@@ -8,14 +8,13 @@ folded over each piece, and what has one entry for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from blockbuster.emit.schedule.group_heads import DOT, varying
 from blockbuster.emit.schedule.on_grid import body_inside_grid
 from blockbuster.emit.schedule.two_parts import named_in, on_tiles
-from blockbuster.emit.tile.dataflow import defined, folded, makes, operands
+from blockbuster.emit.tile.dataflow import defined, folded
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -61,9 +60,7 @@ class Pieces:
         """An access along whole columns; None if no axis has pieces one behind the other, in which
         case ``shared`` is one.
         """
-        axes = [self._merged(axis) for axis in view.dims]
-        dims = tuple(axis if made is None else made for axis, made in zip(view.dims, axes, strict=True))
-        found = replace(view, dims=dims)
+        found = replace(view, dims=tuple(self._merged(axis) or axis for axis in view.dims))
         return found if self.joined in found.runs and self.dim not in found.runs else None
 
     def shared(self, view: View) -> View:
@@ -113,13 +110,12 @@ def pieces_of(nest: Nest, dim: Dim, piece: Dim, program: TileProgram) -> Pieces:
     known = [rule.length for rule in program.rules if rule.dim == size_class(piece) and rule.exact]
     length = known[0] if known else size(size_class(piece))
     found = Pieces(dim, piece, f"{dim}_{piece}", length)
-    for stmt in statements(nest.body):
-        for axis in stmt.view.dims if isinstance(stmt, Load | Store) else ():
-            if isinstance(axis, Strided) and is_whole(axis):
-                if tuple(run.dim for run in axis.runs) == (dim, piece):
-                    if axis.runs[0].step == length:
-                        taken = dims_of(program)
-                        return replace(found, joined=fresh_dim(size_class(axis.of), taken))
+    views = (stmt.view for stmt in statements(nest.body) if isinstance(stmt, Load | Store))
+    for axis in (axis for view in views for axis in view.dims):
+        if not isinstance(axis, Strided) or not is_whole(axis):
+            continue
+        if tuple(run.dim for run in axis.runs) == (dim, piece) and axis.runs[0].step == length:
+            return replace(found, joined=fresh_dim(size_class(axis.of), dims_of(program)))
     rule = Rule(found.joined, product_of([size(size_class(dim)), length]))
     return replace(found, rules=(rule,))
 
@@ -238,7 +234,9 @@ class Regrouped:
             self._form(target, ROWS)
             return on_tiles(stmt, self.tiles)
         self._form(target, FLAT)
-        return on_tiles(stmt, self.tiles, lambda view: self.pieces.view(view) or self.pieces.shared(view))
+        return on_tiles(
+            stmt, self.tiles, lambda view: self.pieces.view(view) or self.pieces.shared(view)
+        )
 
     def _store(self, stmt: Store, view: View, value: Tile) -> Iterator[Stmt]:
         if self.forms.get(value) == ROWS:

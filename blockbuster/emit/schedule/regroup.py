@@ -16,7 +16,7 @@ alone. The pieces have a power of two of elements each, since tiles have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LoopMove
@@ -24,13 +24,13 @@ from blockbuster.emit.schedule.block import not_one_iteration
 from blockbuster.emit.schedule.drop_unit_loops import dropped_in, not_alone
 from blockbuster.emit.schedule.group_heads import DOT, varying
 from blockbuster.emit.schedule.on_grid import not_on_the_grid
-from blockbuster.emit.schedule.pieces import Pieces, Regrouped, pieces_of
+from blockbuster.emit.schedule.pieces import Regrouped, pieces_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, known_loop, with_nest
 from blockbuster.emit.schedule.two_parts import name_taken
 from blockbuster.emit.tile.changed import changed
-from blockbuster.emit.tile.dataflow import fresh_names, mapped
-from blockbuster.emit.tile.program import Block, For, Let, Nest, Stmt, TileProgram, statements
+from blockbuster.emit.tile.dataflow import fresh_names
+from blockbuster.emit.tile.program import Block, For, Let, Nest, TileProgram, statements
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.ir.types import Dim, size_class
 

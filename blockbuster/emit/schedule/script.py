@@ -59,10 +59,10 @@ from blockbuster.errors import EmitError, ParseError, among, message
 from blockbuster.ir.types import Dim, size_class
 
 MOVES: tuple[Move, ...] = (
-    Join(), GroupHeads(), Regroup(), Unroll(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(),
-    Split(), Turn(), Skip(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(),
-    Part(), Spell(), Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(),
-    Persist(), Warps(), Stage(), Jam(), Pack(), Overlap(),
+    Join(), GroupHeads(), Regroup(), Unroll(), Spread(), BlockDims(), SplitLanes(), FinishRows(),
+    Keep(), Split(), Turn(), Skip(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(),
+    DeferLaneSums(), Part(), Spell(), Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(),
+    GroupBlocks(), Persist(), Warps(), Stage(), Jam(), Pack(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -37,8 +37,8 @@ from blockbuster.ir.expr import functions_of, show_expr, show_number
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import ONE
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Scan, Transpose
-from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.origin import Origin
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.show import scan_words
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView, Strided

@@ -201,10 +201,9 @@ def pieces_are_walked(nest: Nest) -> Iterator[str]:
             if piece in [loop.dim for loop in place]:
                 yield f"a loop over {piece} around one over pieces of it"
         if isinstance(stmt, Let) and isinstance(stmt.op, Regroup):
-            around = [(loop.within[0], loop.dim, loop.within[1]) for loop in place if loop.within]
-            if (*stmt.op.old, *stmt.op.new) not in around and (
-                *stmt.op.new, *stmt.op.old
-            ) not in around:
+            around = [(loop.dim, *loop.within) for loop in place if loop.within]
+            known = [((joined,), (dim, piece)) for dim, joined, piece in around]
+            if not {(stmt.op.old, stmt.op.new), (stmt.op.new, stmt.op.old)} & {*known}:
                 yield f"{stmt.target.name} is regrouped outside a loop over its pieces"
 
 

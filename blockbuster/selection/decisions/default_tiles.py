@@ -76,10 +76,7 @@ def choose_tiling(
     lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
     exact = has_exact_dots(program) and not any(let.split for let in lets)
     usual = _usual(shape, start, device.processors) if exact else lambda _: PRIORS.usual_lanes
-    blocks = {
-        d: lanes or _default(d, shape, start, usual(d))
-        for d, lanes in chosen.items()
-    }
+    blocks = {d: lanes or _default(d, shape, start, usual(d)) for d, lanes in chosen.items()}
     blocks |= {of: max(blocks[of], cut[each]) for of, each in pieces.values()}
     both = (d for d in shape.columns if d in shape.rows)
     free = [d for d in dict.fromkeys((*both, *_of_deep_tiles(program))) if not chosen[d]]

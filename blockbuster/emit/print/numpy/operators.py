@@ -123,8 +123,9 @@ SPELLING: dict[type, Callable[[Operators, Let, Scope], str]] = {
     Pointwise: Operators._pointwise,
     Cast: Operators._cast,
     Scan: Operators._scan,
-    Transpose: lambda text, stmt, _: text._operands(stmt)[0]
-    + permuted(stmt.args[0].axes, stmt.target.axes),
+    Transpose: lambda text, stmt, _: (
+        text._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
+    ),
     Relabel: lambda text, stmt, _: text._operands(stmt)[0],
     Regroup: lambda text, stmt, scope: (
         f"{text._operands(stmt)[0]}.reshape{text._shape(stmt.target, scope)}"
