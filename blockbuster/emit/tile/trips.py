@@ -174,5 +174,9 @@ def pieces_in(nest: Nest) -> tuple[tuple[Dim, Dim, Dim], ...]:
 
 @lru_cache(maxsize=1024)
 def _pieces_in(body: Same[Body]) -> tuple[tuple[Dim, Dim, Dim], ...]:
-    loops = (stmt for stmt in statements(body.one) if isinstance(stmt, For) and stmt.within)
-    return tuple(dict.fromkeys((loop.dim, *loop.within) for loop in loops))
+    found: dict[tuple[Dim, Dim, Dim], None] = {}
+    for loop in statements(body.one):
+        if isinstance(loop, For) and loop.within:
+            joined, piece = loop.within
+            found[loop.dim, joined, piece] = None
+    return tuple(found)
