@@ -231,8 +231,8 @@ class _Lives:
         self.made: dict[Tile, int] = {}
         self.last: dict[Tile, int] = {}
         self._same: dict[Tile, Tile] = {}  # of regrouped tiles, whose registers they are
-        loops = (stmt for stmt, _ in self.order if isinstance(stmt, For) and stmt.within)
-        self._pieces = {loop.within[0]: (loop.dim, loop.within[1]) for loop in loops}
+        once = (stmt for stmt, _ in self.order if isinstance(stmt, For) and stmt.within)
+        self._pieces = {loop.within[0]: (loop.dim, loop.within[1]) for loop in once}
         for at, (stmt, loops) in enumerate(self.order):
             for tile in (*operands(stmt), *folded(stmt)):
                 self._read(self._same.get(tile, tile), at, loops)
