@@ -37,6 +37,7 @@ from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.emit.tile.uses import Uses, matrix_dots
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.ir.ops import Cast, Pointwise
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.types import Dim
 
 ALWAYS, WITH_DOTS = 16, 10
@@ -180,15 +181,31 @@ def _element_by_element(live: _Lives) -> Iterator[Tile]:
     Gelu by tanh of a product wants 176 registers for 128 results to a thread, as many as silu.
     """
     loops = [isinstance(stmt, For) and not stmt.parallel for stmt, _ in live.order]
-    each = [_is_elementwise(s) and not any(loops[at] for at in around) for s, around in live.order]
+    folds = {fold for stmt, _ in live.order for fold in _folds_pieces(stmt)}
+    each = [
+        (_is_elementwise(s) or s in folds or (isinstance(s, For) and bool(s.within)))
+        and not any(loops[at] for at in around)
+        for s, around in live.order
+    ]
     for tile, first in live.made.items():
         if all(each[first : live.last[tile] + 1]):
             yield tile
 
 
 def _is_elementwise(stmt: Stmt) -> bool:
-    is_let = isinstance(stmt, Let) and isinstance(stmt.op, Pointwise | Cast)
+    is_let = isinstance(stmt, Let) and isinstance(stmt.op, Pointwise | Cast | Regroup)
     return is_let or isinstance(stmt, Store)
+
+
+def _folds_pieces(loop: Stmt) -> Iterator[Stmt]:
+    """The folds of a loop over pieces of columns, which threads make of elements as they come: root
+    mean squares of 64 to 256 columns of 128 x 256 results want 186 to 198 registers.
+    """
+    if isinstance(loop, For) and loop.within:
+        piece = loop.within[1]
+        for stmt in (stmt for stmt in loop.body if isinstance(stmt, Let)):
+            if piece not in stmt.target.axes and any(piece in arg.axes for arg in stmt.args):
+                yield stmt
 
 
 def _words(tile: Tile, tiling: Tiling) -> float:
@@ -213,11 +230,16 @@ class _Lives:
         self._number(body, ())
         self.made: dict[Tile, int] = {}
         self.last: dict[Tile, int] = {}
+        self._same: dict[Tile, Tile] = {}  # of regrouped tiles, whose registers they are
+        once = (stmt for stmt, _ in self.order if isinstance(stmt, For) and stmt.within)
+        self._pieces = {loop.within[0]: (loop.dim, loop.within[1]) for loop in once}
         for at, (stmt, loops) in enumerate(self.order):
             for tile in (*operands(stmt), *folded(stmt)):
-                self._read(tile, at, loops)
+                self._read(self._same.get(tile, tile), at, loops)
             made = defined(stmt)
-            if made is not None:
+            if isinstance(stmt, Let) and isinstance(stmt.op, Regroup):
+                self._same[stmt.target] = self._same.get(stmt.args[0], stmt.args[0])
+            elif made is not None:
                 self.made[made] = self.last[made] = at
         none = _without_registers(Nest(body), units, self)
         self.tiles = [(tile, tile in none) for tile in self.made]
@@ -247,17 +269,23 @@ class _Lives:
             end[self.last[tile]].append(tile)
         for at, (stmt, _) in enumerate(self.order):
             made = defined(stmt)
-            axes = set(made.axes) if made else None
-            taken = [t for t in end[at] if self.made[t] < at and t != made and {*t.axes} == axes]
+            axes = self._axes(made) if made else None
+            ended = (t for t in end[at] if self.made[t] < at and t != made)
+            taken = [tile for tile in ended if self._axes(tile) == axes]
             begins, takes, ends = (
                 [self._numbers[tile] for tile in tiles] for tiles in (begin[at], taken, end[at])
             )
             yield begins, takes, ends
 
+    def _axes(self, tile: Tile) -> set[Dim]:
+        """The axes of a tile, of whole columns those of their pieces."""
+        return {own for dim in tile.axes for own in self._pieces.get(dim, (dim,))}
+
     def _wide(self, units: tuple[Dim, ...]) -> Iterator[tuple[int, Tile, list[tuple[int, Tile]]]]:
         for at, (stmt, _) in enumerate(self.order):
             if isinstance(stmt, Let) and not takes_matrix_units(stmt, units):
-                more = [tile for tile in dict.fromkeys(stmt.args) if self.last[tile] > at]
+                args = dict.fromkeys(self._same.get(tile, tile) for tile in stmt.args)
+                more = [tile for tile in args if self.last[tile] > at]
                 wide = [tile for tile in more if len(blocked(tile.axes, units)) > 1]
                 if wide:
                     yield at, stmt.target, [(self._numbers[tile], tile) for tile in wide]

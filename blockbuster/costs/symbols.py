@@ -133,6 +133,7 @@ class SymbolicExtents(Extents):
         return self._bounds.count(dim)
 
     def elements(self, dims: Collection[Dim], loops: Loops) -> Symbolic:
+        loops = self.told_apart(dims, loops)
         around = {loop.dim for loop in loops}
         inner = sympy.Integer(1) * prod(symbol(d) for d in dict.fromkeys(dims) if d not in around)
         for loop in reversed(loops):

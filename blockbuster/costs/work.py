@@ -234,13 +234,17 @@ def is_product(program: TileProgram, nest: Nest) -> bool:
     """True if all that the programs of a closed nest repeat is one loop of described loads and
     one dot.
     """
-    tiling = tiling_of(program, nest)
-    loops = [stmt for stmt in statements(nest.body) if isinstance(stmt, For)]
+    tiling, loops = tiling_of(program, nest), repeating(nest)
     inside = tuple(statements(loops[0].body)) if len(loops) == 1 else ()
     issues = [stmt for stmt in inside if isinstance(stmt, Issue)]
     described = bool(issues) and all(issue.described for issue in issues)
     lets = [stmt for stmt in inside if isinstance(stmt, Let)]
     return described and len(lets) == 1 and is_matrix_dot(lets[0], tiling)
+
+
+def repeating(nest: Nest) -> list[For]:
+    """The loops of a closed nest, but for those of one iteration."""
+    return [s for s in statements(nest.body) if isinstance(s, For) and not s.within]
 
 
 def loops_before_it_waits(nest: Nest) -> list[For]:

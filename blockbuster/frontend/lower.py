@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.frontend.beside_products import beside_products
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.demands import layouts, native, wants
 from blockbuster.frontend.interleaved import with_lines
@@ -81,7 +82,8 @@ class _Lowering:
         named = with_own_dims(program.primitives, self._live, ends)
         stored = [(value, strips) for _, value, strips in program.outputs]
         lined = with_lines(layouts(named, self._live), named, self._live, stored)
-        self._layouts, named = along_whole_lines(lined, named, self._live, stored, program.fixed)
+        lined, named = along_whole_lines(lined, named, self._live, stored, program.fixed)
+        self._layouts, named = beside_products(lined, named, self._live)
         self._program = replace(program, primitives=tuple(named))
         self._made: dict[tuple[int, Layout], Value] = {}
         self._converted: dict[tuple[int, Layout, tuple[Dim, ...]], Value] = {}

@@ -10,6 +10,7 @@ from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Exp
 from blockbuster.ir.expr_lengths import length_of
 from blockbuster.ir.lengths import ONE, Length, whole
 from blockbuster.ir.ops import Cast, Elementwise, Op, Pointwise, Relabel, Scan, Transpose
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.show import factor_names
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.tokens import TokenReader
@@ -137,6 +138,18 @@ class PhraseReader(TokenReader):
         self._take("->")
         return Relabel(old, self._take(kind="name"))
 
+    def _regroup(self) -> Op:
+        sides: list[list[Dim]] = []
+        for end in ("->", "("):
+            sides.append([self._take(kind="name")])
+            while self._next != end:
+                self._take(",")
+                sides[-1].append(self._take(kind="name"))
+            if end == "->":
+                self._take("->")
+        old, new = map(tuple, sides)
+        return Regroup(old, new)
+
     def _cast(self) -> Op:
         return Cast(self._take(kind="name"))
 
@@ -189,6 +202,7 @@ class PhraseReader(TokenReader):
 OF_ONE: dict[str, Callable[[PhraseReader], Op]] = {
     "transpose": PhraseReader._transpose,
     "relabel": PhraseReader._relabel,
+    "regroup": PhraseReader._regroup,
     "cast": PhraseReader._cast,
     "scan": PhraseReader._scan_op,
 }

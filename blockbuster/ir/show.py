@@ -29,6 +29,7 @@ from blockbuster.ir.ops import (
     Scan,
     Transpose,
 )
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.types import Type, whole
 from blockbuster.ir.views import AxisView
@@ -36,7 +37,7 @@ from blockbuster.ir.views import AxisView
 KEYWORDS = (
     "graph", "map", "in", "yield", "return", "reduce", "transpose", "relabel", "cast", "misc",
     "index", "port", "head", "from", "over", "by", "inf", "nan", "or", "and", "not", "max", "min",
-    "prod", "scan",
+    "prod", "scan", "regroup",
 )  # fmt: skip
 RESERVED = frozenset((*KEYWORDS, *FUNCTIONALS, *FUNCTIONS))
 VIEW_WORDS = ("index", "port")  # an array of such a name is quoted
@@ -224,6 +225,7 @@ SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
     Scan: lambda op, xs: f"{scan_words(op)} ({xs[0]})",
     Transpose: lambda op, xs: f"transpose {Type(op.lists, op.axes)} ({xs[0]})",
     Relabel: lambda op, xs: f"relabel {op.old} -> {op.new} ({xs[0]})",
+    Regroup: lambda op, xs: f"{op} ({xs[0]})",
     Reduce: lambda op, xs: f"reduce {op.monoid} {op.dim} ({xs[0]})",
     Head: lambda op, xs: f"head {op.dim} ({xs[0]})",
     Misc: lambda op, xs: (

@@ -59,6 +59,7 @@ class Priors:
     busy_rows: int
     joined_rows_factor: float
     joined_lines_factor: float
+    longest_piece: int
     loads_written_out: int
     split_sum_elements: int
     group_sizes: tuple[int, ...]

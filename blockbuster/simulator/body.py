@@ -147,12 +147,16 @@ class _Reader:
 
     def _loop(self, loop: For, walked: frozenset[Dim]) -> Loop:
         first, stop = self.bounds.of(loop)
+        chunk = loop.within[0] if loop.within else loop.chunk
+        chunks = 1 if chunk is None else self.extents.size(chunk)
+        if loop.within:  # one block of pieces for each block of the dim around it
+            chunks = self.extents.trips(loop.within[0])
         return Loop(
             loop.dim,
             self.body(loop.body, walked | {loop.dim}),
             self.extents.trips(loop.dim),
-            loop.chunk,
-            1 if loop.chunk is None else self.extents.size(loop.chunk),
+            chunk,
+            chunks,
             first,
             stop,
             loop.flat,

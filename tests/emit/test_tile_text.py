@@ -161,6 +161,7 @@ ALL = TileProgram(
                 Iota(F, M, at=LAST),
                 BlockOf(G, N, F),
                 For("C", False, (For(N, False, (), down=True),), flat=True),
+                For("A", True, (), within=(N, M)),
                 *(For(N, False, (), span=span) for span in ((None, G), (F, None))),
                 For(N, False, (Next(N, G),), span=(F, G), full=True),
             ),

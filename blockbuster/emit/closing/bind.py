@@ -18,7 +18,9 @@ from blockbuster.emit.tile.program import For, Nest, Stmt
 def outer_loop(body: tuple[Stmt, ...]) -> For | None:
     """The parallel loop that holds all of ``body``, if there is one that a grid can run."""
     loop = body[0] if len(body) == 1 else None
-    return loop if isinstance(loop, For) and loop.parallel and loop.chunk is None else None
+    if not isinstance(loop, For) or not loop.parallel or loop.within:
+        return None
+    return loop if loop.chunk is None else None
 
 
 @each_nest

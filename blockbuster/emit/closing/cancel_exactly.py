@@ -48,6 +48,7 @@ from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.emit.tile.workarounds import CANCELS
 from blockbuster.ir.expr import COMMUTATIVE, Arg, Call, Const, Expr, functions_of
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.types import Dim
 
 SUMS = ("add", "sub", "sub0")
@@ -212,7 +213,7 @@ class _Values:
     def _let(self, where: tuple[int, Let], args: list[int]) -> int:
         op: Op = where[1].op
         match op:
-            case Relabel() | Transpose():
+            case Relabel() | Transpose() | Regroup():
                 return args[0]
             case Cast(dtype):
                 return args[0] if dtype == FLOAT else self._numbers.of((op, *args), args)

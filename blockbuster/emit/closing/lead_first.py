@@ -36,6 +36,7 @@ from blockbuster.emit.tile.monoids import LARGER, kept_empty
 from blockbuster.emit.tile.program import Fold, For, Let, Nest, Stmt, Store, Tile
 from blockbuster.ir.expr import Arg, Call, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Transpose
+from blockbuster.ir.regroup import Regroup
 from blockbuster.rules.safety import RESCALED
 
 
@@ -144,7 +145,7 @@ def _through(op: Op, args: Sequence[Moves]) -> Known:
             return _of(expr, args)
         case Functional(name):
             return LAWS[name](*args)
-        case Transpose():
+        case Transpose() | Regroup():
             return args[0]
         case Cast():
             return LAWS["mul"](*args, STAYS)

@@ -20,6 +20,7 @@ from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.workarounds import ROUNDED
 from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.regroup import Regroup
 
 
 @each_body()
@@ -57,6 +58,6 @@ def _adds(stmt: Stmt, uses: Uses) -> bool:
             return True
         case Fold(target, "+") if target.per_lane:
             return True  # a loop of one iteration leaves the product itself
-        case Guard() | Let(op=Relabel() | Transpose() | Cast()):
+        case Guard() | Let(op=Relabel() | Transpose() | Regroup() | Cast()):
             return _added_up(stmt.target, uses)
     return False

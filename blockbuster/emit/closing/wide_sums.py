@@ -36,6 +36,7 @@ from blockbuster.emit.tile.typed import retyped
 from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import Call, Expr, arguments, is_predicate
 from blockbuster.ir.ops import Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.types import Dim, size_class
 
 STEPS = ("where", "sub0", "recip0")
@@ -150,7 +151,7 @@ def _carries(stmt: Let, carried: set[Tile], units: tuple[Dim, ...]) -> bool:
             read = [stmt.args[place] for place in arguments(expr)]
             small = any(axes <= set(arg.axes) for arg in read)
             return small and carried.issuperset(read) and not _jumps(expr)
-        case Transpose() | Relabel():
+        case Transpose() | Relabel() | Regroup():
             return stmt.args[0] in carried
     return False
 

@@ -173,7 +173,7 @@ class TileInterpreter:
 
     def _loop(self, loop: For, frame: Frame) -> None:
         scope, run = frame.scope, next(self._runs)
-        steps = scope.steps(loop.dim, loop.chunk)
+        steps = scope.steps(loop.dim, loop.chunk, loop.within)
         if loop.parallel and loop.dim in self.abreast:
             if steps:
                 beside = scope.beside(loop.dim, steps, run)

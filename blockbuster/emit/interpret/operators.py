@@ -12,6 +12,7 @@ from blockbuster.interp.accumulators import aligned
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.ops import MONOID_OF, Cast, Functional, Pointwise, Relabel, Scan, Transpose
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.types import Dim
 
 
@@ -36,6 +37,9 @@ def applied(stmt: Let, args: Sequence[Array], scope: Scope, semantics: Semantics
             return transposed(args[0], [tile.axes.index(dim) for dim in stmt.target.axes])
         case Relabel():
             return args[0]
+        case Regroup():
+            lead = args[0].shape[: args[0].ndim - len(stmt.args[0].axes)]
+            return args[0].reshape(*lead, *scope.extents(stmt.target))
     raise AssertionError(stmt.op)
 
 

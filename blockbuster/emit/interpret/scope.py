@@ -72,9 +72,12 @@ class Scope:
             for dim in tile.axes
         )
 
-    def steps(self, dim: Dim, chunk: Dim | None = None) -> range:
+    def steps(self, dim: Dim, chunk: Dim | None = None, within: tuple[Dim, ...] = ()) -> range:
         """The first elements of the blocks of ``dim`` that a loop here runs over."""
         steps = range(0, self.size(dim), self.blocks[dim])
+        for joined in within[:1]:
+            number = self.start(joined) // self.blocks[joined]
+            return steps[number : number + 1]
         if chunk is None:
             return steps
         each = -(-len(steps) // max(self.size(chunk), 1))

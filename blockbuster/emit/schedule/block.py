@@ -53,7 +53,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import Tiling, blocked, is_ragged, tiling_of
-from blockbuster.emit.tile.trips import dims_in, dims_of, joined_in, walked_in
+from blockbuster.emit.tile.trips import dims_in, dims_of, joined_in, pieces_in, walked_in
 from blockbuster.emit.tile.uses import matrix_dots
 from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
@@ -195,6 +195,7 @@ def _uncut_at(scheduled: Scheduled, site: Site) -> tuple[Dim, ...]:
 
 def _uncut(nest: Nest, units: tuple[Dim, ...]) -> tuple[Dim, ...]:
     cut = [block.dim for block in nest.blocks]
+    cut += [pieces for pieces, *_ in pieces_in(nest)]  # their blocks follow from others
     return tuple(d for d in walked_in(nest) if d not in cut and size_class(d) not in units)
 
 
@@ -213,7 +214,10 @@ def _with(nest: Nest, cuts: Sequence[Cut], scheduled: Scheduled) -> Nest:
         if cut.dim in here
     )
     whole = tuple(block.dim for block in blocks if block.whole)
-    return changed(dropped_in(nest, whole), blocks=(*nest.blocks, *blocks))
+    lanes = {block.dim: block.lanes for block in (*nest.blocks, *blocks)}
+    found = ((block, *of) for of in pieces_in(nest) for block in blocks if block.dim == of[1])
+    pieces = tuple(Block(d, b.lanes // lanes[each], ragged=b.ragged) for b, d, _, each in found)
+    return changed(dropped_in(nest, whole), blocks=(*nest.blocks, *blocks, *pieces))
 
 
 # predicates ------------------------------------------------------------------------
@@ -232,6 +236,9 @@ def _not_cuttable(cut: Cut, nests: Sequence[Nest], scheduled: Scheduled) -> str:
         return f"{cut.dim} is cut already"
     if any(cut.dim in spanning(nest) for nest in here):
         return f"spans of loops are of the blocks of {cut.dim} as they are: cut it before"
+    for pieces, joined, _ in (found for nest in here for found in pieces_in(nest)):
+        if cut.dim == pieces or (cut.dim == joined and cut.whole):
+            return f"{pieces} are pieces of {joined}, which is walked in blocks of whole pieces"
     least = max(least_lanes(nest, units).get(cut.dim, 1) for nest in here)
     size = scheduled.sizes[size_class(cut.dim)]
     if cut.whole and size > cut.lanes:
@@ -360,13 +367,19 @@ def dims_of_dots(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, None]:
 
 def least_lanes(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, int]:
     """The fewest lanes of each dim that takes part in a matrix dot of ``nest``."""
-    return dict(_least_lanes(Same(nest.body), units))
+    return dict(_least_lanes(Same(nest.body), nest.blocks, units))
 
 
 @lru_cache(maxsize=KEPT)
-def _least_lanes(body: Same[Body], units: tuple[Dim, ...]) -> tuple[tuple[Dim, int], ...]:
+def _least_lanes(
+    body: Same[Body], blocks: tuple[Block, ...], units: tuple[Dim, ...]
+) -> tuple[tuple[Dim, int], ...]:
     nest = Nest(body.one)
     found = dict.fromkeys(dims_of_dots(nest, units), LEAST)
+    for _, joined, piece in pieces_in(nest):
+        whole = next((block.lanes for block in blocks if block.dim == piece), 1)
+        found[joined] = max(found.get(joined, 1), whole)
+        found.pop(piece, None)
     for dot in matrix_dots(nest.body, Tiling({}, units)):
         if in_float8(dot):
             found[dot.args[0].axes[-1]] = LEAST_DEPTH
@@ -378,5 +391,8 @@ def whole_program_cut(
 ) -> tuple[Cut, ...]:
     """The cuts of all dims that the nests of ``program`` walk or hold in blocks."""
     walked = {dim: None for nest in program.nests for dim in dims_in(nest)}
+    known = {block.dim for nest in program.nests for block in nest.blocks}
+    known.update(pieces for nest in program.nests for pieces, *_ in pieces_in(nest))
     dims = (dim for dim in dims_of(program) if size_class(dim) not in program.units)
+    dims = (dim for dim in dims if dim not in known)
     return tuple(Cut(dim, blocks[dim], dim in whole) for dim in dims if dim in walked)

@@ -37,6 +37,8 @@ def not_side_by_side(loop: For) -> str:
 def not_chunkable(loop: For, before: Body, behind: Body) -> str:
     """Why ``loop``, between ``before`` and ``behind``, cannot be run in chunks, or ""."""
     inside = [stmt for stmt in statements(loop.body) if isinstance(stmt, Fold)]
+    if loop.within:
+        return f"the loop over {loop.dim} has one iteration"
     started = [s.target for s in (*before, *statements(loop.body)) if isinstance(s, Init)]
     totals = totals_of(loop, before)
     if reason := chained(loop) or not_apart(before) or not_side_by_side(loop):

@@ -222,7 +222,7 @@ def not_plain(stmt: Stmt) -> str:
     """Why ``stmt`` is of a program that is scheduled already, or ""."""
     if isinstance(stmt, Issue):
         return f"loads of {stmt.view.buffer.name} run ahead already: group before"
-    if isinstance(stmt, For) and (stmt.span is not None or stmt.chunk is not None):
+    if isinstance(stmt, For) and (stmt.span is not None or stmt.chunk is not None or stmt.within):
         return f"the loop over {stmt.dim} runs over a part of it already: group before"
     return ""
 

@@ -28,7 +28,7 @@ from blockbuster.emit.schedule.words import Form
 from blockbuster.emit.tile.dataflow import views
 from blockbuster.emit.tile.program import Block, For, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import is_ragged
-from blockbuster.emit.tile.trips import joined_in
+from blockbuster.emit.tile.trips import joined_in, pieces_in
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -86,6 +86,8 @@ def not_walked(nest: Nest, dim: Dim, lanes: int) -> str:
         return f"{dim} is not cut here; cut are: {known or 'none'}"
     if block.whole:
         return f"{dim} is one block: no loop runs over it"
+    if any(dim in found[:2] for found in pieces_in(nest)):
+        return f"the blocks of {dim} hold whole pieces: cut it so at once"
     if block.lanes == lanes:
         return f"the blocks of {dim} have {lanes} lanes already"
     return ""

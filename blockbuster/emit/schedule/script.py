@@ -37,6 +37,7 @@ from blockbuster.emit.schedule.pack import Pack
 from blockbuster.emit.schedule.part import Part
 from blockbuster.emit.schedule.persist import Persist
 from blockbuster.emit.schedule.recut import Recut
+from blockbuster.emit.schedule.regroup import Regroup
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.sink import Sink
 from blockbuster.emit.schedule.site import Site, loops_of
@@ -58,10 +59,10 @@ from blockbuster.errors import EmitError, ParseError, among, message
 from blockbuster.ir.types import Dim, size_class
 
 MOVES: tuple[Move, ...] = (
-    Join(), GroupHeads(), Unroll(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(),
-    Split(), Turn(), Skip(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(),
-    Part(), Spell(), Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(), GroupBlocks(),
-    Persist(), Warps(), Stage(), Jam(), Pack(), Overlap(),
+    Join(), GroupHeads(), Regroup(), Unroll(), Spread(), BlockDims(), SplitLanes(), FinishRows(),
+    Keep(), Split(), Turn(), Skip(), Narrow(), Fill(), ChunkLoop(), Sink(), Recut(),
+    DeferLaneSums(), Part(), Spell(), Factor(), SplitFloat(), OrderBlocks(), Inline(), Walk(),
+    GroupBlocks(), Persist(), Warps(), Stage(), Jam(), Pack(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

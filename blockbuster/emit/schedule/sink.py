@@ -55,7 +55,7 @@ def not_the_grids(loop: For) -> str:
     """Why a grid cannot run ``loop``, or ""."""
     if not loop.parallel:
         return f"the iterations of the loop over {loop.dim} depend on each other"
-    if loop.chunk is not None or loop.span is not None:
+    if loop.chunk is not None or loop.span is not None or loop.within:
         return f"the loop over {loop.dim} runs over a part of it"
     return ""
 

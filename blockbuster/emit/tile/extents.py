@@ -23,7 +23,7 @@ from blockbuster.emit.tile.grid_order import programs_in_order
 from blockbuster.emit.tile.known_bounds import KnownBounds, Numbers
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram, statements
 from blockbuster.emit.tile.spanned import Walked, summed, summed_outside
-from blockbuster.emit.tile.trips import blocks_in, bound_blocks
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks, pieces_in
 from blockbuster.ir.types import Dim, size_class
 
 Loops: TypeAlias = tuple[Walked, ...]
@@ -63,6 +63,8 @@ class Extents:
         All chunks of it together are the whole loop.
         """
         span = self._bounds.of(loop) if loop.span is not None else None
+        if loop.within:
+            return loops  # the block of pieces is that of the dim around it
         return (*(other for other in loops if other.dim != loop.chunk), Walked(loop.dim, span))
 
     def size(self, dim: Dim) -> int:
@@ -124,8 +126,13 @@ class Extents:
         """The elements that were counted before: accesses in one loop often have the same dims."""
         return {}
 
+    def told_apart(self, dims: Collection[Dim], loops: Loops) -> Loops:
+        """``loops`` without those whose blocks hold the pieces that ``dims`` count."""
+        joined = {of for pieces, of, _ in pieces_in(self.nest) if pieces in dims}
+        return tuple(loop for loop in loops if loop.dim not in joined) if joined else loops
+
     def _elements(self, dims: Collection[Dim], loops: Loops) -> int:
-        tied = _tied(loops)
+        tied, loops = _tied(loops), self.told_apart(dims, loops)
         free = [loop.dim for loop in loops if loop.dim not in tied]
         repeated = prod(self.trips(dim) for dim in free if dim not in dims)
         reach = prod(self.size(dim) for dim in dict.fromkeys(dims) if dim not in tied)

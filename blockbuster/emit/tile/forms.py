@@ -64,7 +64,8 @@ STATEMENTS: dict[type, str] = {
     Release: "release",
     Next: "next {dim:dim} at {value:tile}",
     For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~~ from {span:span}~"
-    "~ full{full:flag}~~ flat{flat:flag}~~ down{down:flag}~~ settled {settled:tiles}~ {body:body}",
+    "~ within {within:dims}~~ full{full:flag}~~ flat{flat:flag}~~ down{down:flag}~"
+    "~ settled {settled:tiles}~ {body:body}",
 }
 
 FORMS: dict[type, str] = STATEMENTS | {

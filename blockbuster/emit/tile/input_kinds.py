@@ -34,6 +34,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.ir.expr import Arg, Call, Expr, arguments
 from blockbuster.ir.ops import Cast, Pointwise, Relabel, Transpose
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.types import Dim, size_class
 
 Kind: TypeAlias = tuple[str, Dim | int]
@@ -45,7 +46,7 @@ ANY: Kind = ("any", 0)
 TRUE: Kind = ("truth", 2)
 FEW: Kind = ("index", 4)
 DIVISOR: Kind = ("divisor", 0)
-KEPT = (Relabel, Transpose, Cast)
+KEPT = (Relabel, Transpose, Regroup, Cast)
 EQUAL, ORDER = ("eq", "ne"), ("lt", "le", "gt", "ge")
 LOGIC = ("and", "or", "not")
 ARITHMETIC = ("add", "sub", "mul", "neg", "whole")

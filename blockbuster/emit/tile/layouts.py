@@ -38,6 +38,7 @@ from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling, blocked, tiling_of
 from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.emit.tile.uses import Uses
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_among
 
@@ -210,6 +211,8 @@ class Layouts:
             assert isinstance(stmt, Let)
             known[stmt.target] = self._of_dot(stmt)
         elif found := self._met(note):
+            if isinstance(stmt, Let) and isinstance(stmt.op, Regroup):
+                found = self._regrouped(found, stmt.op)
             known[note.targets[0]] = found
 
     def _met(self, note: _Note) -> Layout | None:
@@ -221,6 +224,22 @@ class Layouts:
         if not found and note.narrow:
             found = [layout for tile in note.read if (layout := self.known.get(tile))]
         return next((layout for layout in found if not layout.dense), found[0] if found else None)
+
+    def _regrouped(self, layout: Layout, op: Regroup) -> Layout:
+        """The layout of the same elements with other axes in the place of some."""
+
+        def over(dims: Sequence[Dim]) -> list[Bit]:
+            """All digits of a position along ``dims`` together, the lowest first."""
+            digits = [_range_of(dim, self.lanes(dim)) for dim in reversed(dims)]
+            return [digit for own in digits for digit in own]
+
+        new = dict(zip(over(op.old), over(op.new), strict=True))
+        registers, warps = (
+            frozenset(new.get(digit, digit) for digit in digits)
+            for digits in (layout.registers, layout.warps)
+        )
+        dense = op.new[-1] if layout.dense == op.old[-1] else layout.dense
+        return Layout(registers, warps, dense)
 
     def _of_dot(self, dot: Let) -> Layout:
         """Two columns and two rows, eight apart, to a lane; more of them beyond what warps take."""
@@ -346,6 +365,11 @@ def _in_blocks(order: tuple[tuple[Dim, int], ...], number: int, neighbours: int)
 def _digits(count: int) -> int:
     """Binary digits of positions below ``count``, a power of two."""
     return count.bit_length() - 1
+
+
+def _range_of(dim: Dim, lanes: int) -> list[Bit]:
+    """The digits of positions along ``dim``, the lowest first."""
+    return [(dim, digit) for digit in range(_digits(lanes))]
 
 
 def _digits_of(widths: Mapping[Dim, int]) -> set[Bit]:

@@ -38,6 +38,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import ONE
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Scan, Transpose
 from blockbuster.ir.origin import Origin
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.show import scan_words
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView, Strided
@@ -87,6 +88,8 @@ class _Listing:
             if isinstance(stmt, For):
                 span = stmt.span and tuple(self._name(tile) if tile else "" for tile in stmt.span)
                 head = _loop(stmt.dim, stmt.parallel, stmt.chunk, span, stmt.down)
+                if stmt.within:
+                    head = f"{stmt.dim.lower()} = the pieces of {stmt.within[0].lower()}:"
                 yield indent + head, stmt.origin
                 yield from self._body(stmt.body, (*loops, stmt.dim), depth + 1)
             elif isinstance(stmt, Init):
@@ -229,4 +232,5 @@ SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
     Cast: lambda op, xs: f"{op.dtype}({xs[0]})",
     Transpose: lambda op, xs: f"transpose({xs[0]})",
     Relabel: lambda op, xs: xs[0],
+    Regroup: lambda op, xs: f"{op} ({xs[0]})",
 }

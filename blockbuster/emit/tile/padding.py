@@ -28,6 +28,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.ir.expr import Arg, Const, Expr, Size
 from blockbuster.ir.ops import IDENTITY, ROW_FOLDS, Cast, Functional, Pointwise, Relabel, Scan
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.types import Dim
 
 Lane: TypeAlias = float | str
@@ -89,6 +90,8 @@ class LaneState:
         op = stmt.op
         if isinstance(op, Relabel):
             return self.lane(stmt.args[0], op.old if dim == op.new else dim)
+        if isinstance(op, Regroup) and dim not in stmt.args[0].axes:  # the lanes of whole pieces
+            dim = op.old[0]
         args = [self.lane(arg, dim) for arg in stmt.args]
         if isinstance(op, Pointwise):
             return lane_of(op.expr, args)

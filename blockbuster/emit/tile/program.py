@@ -279,13 +279,12 @@ class Fold(HashedOnce):
 class For(HashedOnce):
     """A loop over the blocks of ``dim``; parallel iterations may run in any order or at once.
 
-    ``chunk``: a list-only dim that a loop around this one walks. The blocks are then cut into as
-    many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
-    this loop is over the one with the number of the current element. ``settled``: its sums that are
-    read once more behind it, without a change of their value (workarounds.py). ``span``: (begin,
-    end), tiles made before it without axes: it runs from begin to before end, or along a chain
+    ``chunk``: a list-only dim that a loop around walks. The blocks are then cut into as many chunks
+    of equally many (the last may be short, or empty) as that dim has elements; this loop is over
+    the one of the current number. ``settled``: sums read once more behind it (workarounds.py).
+    ``span``: (begin, end), tiles without axes: it runs from begin to before end, or along a chain
     (next_block.py). ``full``: no lanes past it. ``flat``: one with its inner loop. ``down``: back.
-    """
+    ``within`` (of, piece): once, at the pieces in the current block of another dim."""
 
     dim: Dim
     parallel: bool
@@ -297,6 +296,7 @@ class For(HashedOnce):
     full: bool = False
     flat: bool = False
     down: bool = False
+    within: tuple[Dim, ...] = ()
 
     @property
     def bounds(self) -> tuple[Tile, ...]:

@@ -18,6 +18,7 @@ import numpy as np
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS, TRUTH
 from blockbuster.ir.expr import BITWISE, PREDICATES, Arg, Call, Const, Expr, arguments, functions_of
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Scan, Transpose
+from blockbuster.ir.regroup import Regroup
 
 FLOAT = "float32"
 SUMS = "int64"
@@ -54,7 +55,7 @@ def value_dtype(op: Op, operands: Sequence[str], arithmetic: str = FLOAT) -> str
     match op:
         case Cast(dtype):
             return dtype
-        case Transpose() | Relabel():
+        case Transpose() | Relabel() | Regroup():
             return operands[0]
         case Pointwise(expr):
             found = expr_dtype(expr, operands, arithmetic)

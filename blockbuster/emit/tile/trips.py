@@ -156,5 +156,27 @@ def bound_blocks(
 
 
 def blocks_in(nest: Nest, blocks: Mapping[Dim, int]) -> dict[Dim, int]:
-    """The block size of each dim in ``nest``: as it cuts the dim, else as ``blocks`` says."""
-    return {**blocks, **{block.dim: block.lanes for block in nest.blocks}}
+    """The block size of each dim in ``nest``: as it cuts the dim, else as ``blocks`` says.
+
+    A dim of which each block is a number of pieces has a whole number of them, at least one.
+    """
+    found = {**blocks, **{block.dim: block.lanes for block in nest.blocks}}
+    for pieces, joined, piece in pieces_in(nest):
+        found[pieces] = max(1, found[joined] // found[piece])
+        found[joined] = found[pieces] * found[piece]
+    return found
+
+
+def pieces_in(nest: Nest) -> tuple[tuple[Dim, Dim, Dim], ...]:
+    """The dims of ``nest`` whose elements are pieces of another, that one, and that of a piece."""
+    return _pieces_in(Same(nest.body))
+
+
+@lru_cache(maxsize=1024)
+def _pieces_in(body: Same[Body]) -> tuple[tuple[Dim, Dim, Dim], ...]:
+    found: dict[tuple[Dim, Dim, Dim], None] = {}
+    for loop in statements(body.one):
+        if isinstance(loop, For) and loop.within:
+            joined, piece = loop.within
+            found[loop.dim, joined, piece] = None
+    return tuple(found)

@@ -39,6 +39,7 @@ from blockbuster.ir.ops import (
     Result,
     Transpose,
 )
+from blockbuster.ir.regroup import Regroup
 
 
 def result_dtype(operands: Iterable[str], common: str) -> str:
@@ -106,7 +107,7 @@ def _results(node: Node, operands: Sequence[str], common: str) -> tuple[str, ...
     match node.op:
         case Cast(dtype):
             return (dtype,)
-        case Transpose() | Relabel():
+        case Transpose() | Relabel() | Regroup():
             return (operands[0],)
         case Elementwise(expr) | Pointwise(expr):
             return (_of_expr(expr, operands) or _of_integers(node.op, operands),)

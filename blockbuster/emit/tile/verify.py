@@ -46,6 +46,7 @@ from blockbuster.emit.tile.verify_dtypes import DTYPE_CHECKS
 from blockbuster.emit.tile.verify_waits import CHECKS as WAIT_CHECKS
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.ops import MONOID_OF, Functional, Pointwise
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import Share, dims_along, dims_among, shares_of
 
@@ -68,6 +69,7 @@ class Around:
     parallel: bool
     number: int
     chunk: Dim | None = None
+    within: tuple[Dim, ...] = ()
 
 
 Place: TypeAlias = tuple[Around, ...]  # the loops around a statement, outermost first
@@ -81,7 +83,7 @@ def placed(nest: Nest) -> Iterator[tuple[Place, Stmt]]:
         for stmt in body:
             yield place, stmt
             if isinstance(stmt, For):
-                around = Around(stmt.dim, stmt.parallel, next(numbers), stmt.chunk)
+                around = Around(stmt.dim, stmt.parallel, next(numbers), stmt.chunk, stmt.within)
                 yield from walk(stmt.body, (*place, around))
 
     return walk(nest.body, tuple(Around(dim, True, next(numbers)) for dim in nest.grid))
@@ -160,7 +162,7 @@ def parallel_stores_are_apart(nest: Nest) -> Iterator[str]:
         if isinstance(stmt, Store):
             runs = _with_chunks(place, _told_apart(stmt.view))
             for loop in place:
-                if loop.parallel and loop.dim not in runs:
+                if loop.parallel and loop.dim not in runs and not loop.within:
                     name = stmt.view.buffer.name
                     yield f"iterations over {loop.dim} store {name} at one place"
 
@@ -175,14 +177,34 @@ def _told_apart(view: View) -> tuple[Dim, ...]:
 
 
 def _with_chunks(place: Place, dims: Iterable[Dim]) -> dict[Dim, None]:
-    """``dims`` and those whose chunks of them, or of their chunks, are walked: what is apart for
-    blocks is for chunks.
+    """``dims`` and those whose chunks of them, or of their chunks, are walked, or whose blocks
+    hold blocks of them: what is apart for blocks is for chunks.
     """
     found = dict.fromkeys(dims)
     for loop in reversed(place):
         if loop.chunk is not None and loop.dim in found:
             found[loop.chunk] = None
+        if loop.dim in found:
+            found.update(dict.fromkeys(loop.within[:1]))
     return found
+
+
+def pieces_are_walked(nest: Nest) -> Iterator[str]:
+    """A loop over the pieces of a dim runs inside a loop over that dim, and tiles hold pieces as
+    they are regrouped.
+    """
+    for place, stmt in placed(nest):
+        if isinstance(stmt, For) and stmt.within:
+            joined, piece = stmt.within
+            if joined not in [loop.dim for loop in place]:
+                yield f"a loop over the pieces {stmt.dim} outside a loop over {joined}"
+            if piece in [loop.dim for loop in place]:
+                yield f"a loop over {piece} around one over pieces of it"
+        if isinstance(stmt, Let) and isinstance(stmt.op, Regroup):
+            around = [(loop.dim, *loop.within) for loop in place if loop.within]
+            known = [((joined,), (dim, piece)) for dim, joined, piece in around]
+            if not {(stmt.op.old, stmt.op.new), (stmt.op.new, stmt.op.old)} & {*known}:
+                yield f"{stmt.target.name} is regrouped outside a loop over its pieces"
 
 
 def chunks_are_walked(nest: Nest) -> Iterator[str]:
@@ -350,6 +372,7 @@ CHECKS: tuple[Check, ...] = (
     loops_do_not_repeat,
     *of_nests(
         chunks_are_walked,
+        pieces_are_walked,
         spans_are_known,
         chains_are_whole,
         indices_fit_their_tiles,

@@ -45,6 +45,7 @@ from blockbuster.selection.decisions.joined_rows import rows_joined
 from blockbuster.selection.decisions.lanes_of_copies import dense_copies
 from blockbuster.selection.decisions.longest_first import longest_first
 from blockbuster.selection.decisions.own_blocks import Own, cut_apart, wholes_cut
+from blockbuster.selection.decisions.pieces_of_columns import columns_regrouped
 from blockbuster.selection.decisions.split_floats import split_floats
 from blockbuster.selection.decisions.taps_written_out import taps_written_out
 from blockbuster.selection.decisions.turned import turned
@@ -69,7 +70,7 @@ def default_schedule(
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
     if tiles:
-        begun = taps_written_out(rows_joined(unscheduled(program, sizes, device), tiles))
+        begun = _begun_with(unscheduled(program, sizes, device), tiles)
     else:
         begun = begun_of(program, sizes, device)
     return with_usual_settings(arranged(begun, tiles=tiles or {}, chunks=chunks), warps)
@@ -88,8 +89,11 @@ def begun_of(program: TileProgram, sizes: Mapping[Dim, int], device: Target) -> 
 def _begun(
     program: Same[TileProgram], sizes: tuple[tuple[Dim, int], ...], device: Same[Target]
 ) -> Scheduled:
-    bare = unscheduled(program.one, dict(sizes), device.one)
-    return taps_written_out(rows_joined(bare, {}))
+    return _begun_with(unscheduled(program.one, dict(sizes), device.one), {})
+
+
+def _begun_with(bare: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
+    return taps_written_out(columns_regrouped(rows_joined(bare, tiles), tiles))
 
 
 def arranged(

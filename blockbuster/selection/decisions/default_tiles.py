@@ -25,7 +25,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import Tiling, fitted, power_of_two, tiling_of
-from blockbuster.emit.tile.trips import dims_of
+from blockbuster.emit.tile.trips import dims_of, pieces_in
 from blockbuster.emit.tile.uses import (
     SWIZZLED,
     Uses,
@@ -70,35 +70,41 @@ def choose_tiling(
     start = _Start(sizes, program.units, device.processors)
     shape = shape_of(program, start.tiling)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
+    cut = {block.dim: block.lanes for nest in program.nests for block in nest.blocks}
+    pieces = {found[0]: found[1:] for nest in program.nests for found in pieces_in(nest)}
+    chosen |= cut | dict.fromkeys(pieces, 1)
     lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
     exact = has_exact_dots(program) and not any(let.split for let in lets)
     usual = _usual(shape, start, device.processors) if exact else lambda _: PRIORS.usual_lanes
-    blocks = {
-        d: lanes or _default(d, shape, start, usual(d))
-        for d, lanes in chosen.items()
-    }
+    blocks = {d: lanes or _default(d, shape, start, usual(d)) for d, lanes in chosen.items()}
+    blocks |= {of: max(blocks[of], cut[each]) for of, each in pieces.values()}
     both = (d for d in shape.columns if d in shape.rows)
     free = [d for d in dict.fromkeys((*both, *_of_deep_tiles(program))) if not chosen[d]]
     fixed = [d for d in (*shape.unlooped, *shape.read_again) if d not in shape.dots]
     free = [d for d in free if d not in (*shape.dots, *fixed)]
     _narrow(program, start, blocks, free, fixed)
-    tiling = _with_whole(start, blocks, shape, chosen)
+    least = {d: shape.least(d) for d in blocks} | {of: cut[each] for of, each in pieces.values()}
+    whole_rows = [d for d in shape.unlooped if d not in cut]
     while True:
-        free = [d for d in blocks if not chosen[d] and blocks[d] > shape.least(d) > 1]
+        blocks |= {d: max(1, blocks[of] // blocks[each]) for d, (of, each) in pieces.items()}
+        tiling = _with_whole(start, blocks, shape, chosen)
+        free = [d for d in blocks if not chosen[d] and blocks[d] > least[d] > 1]
         if footprint(program, tiling, dtype, PRIORS.usual_stages) <= device.shared:
-            wide = wide_lanes(program, tiling) if shape.unlooped else ()
+            wide = wide_lanes(program, tiling) if whole_rows else ()
             free = [d for d in free if d in wide and d not in shape.unlooped]
         if not free:
             break
         largest = max(free, key=lambda d: (d not in tiling.whole, blocks[d]))
         blocks[largest] //= 2
-        tiling = _with_whole(start, blocks, shape, chosen)
     return tiling
 
 
 def wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
-    """The dims of the first tile that is computed and leaves others no room in the registers."""
-    for nest in program.nests:
+    """The dims of the first tile that is computed and leaves others no room in the registers.
+
+    Whole pieces of columns leave as much as the product does: threads fold them as they come.
+    """
+    for nest in (nest for nest in program.nests if not pieces_in(nest)):
         most = PRIORS.widest_lanes_per_thread * WARP * choose_warps(nest, tiling)
         for stmt in statements(nest.body):
             if isinstance(stmt, Let) and tiling.elements(stmt.target) > most:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from blockbuster.costs.work import Work, is_product, loops_before_it_waits, work
+from blockbuster.costs.work import Work, is_product, loops_before_it_waits, repeating, work
 from blockbuster.emit.schedule.persist import Persist
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.layouts import ROWS
-from blockbuster.emit.tile.program import For, Issue, Nest, TileProgram, statements
+from blockbuster.emit.tile.program import Issue, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.machines import Machine
@@ -69,7 +69,7 @@ def _takes_turns(scheduled: Scheduled, number: int, side: int) -> bool:
     if not is_product(program, closed) or loops_before_it_waits(closed):
         return False
     if side == PRIORS.most_in_turn:
-        (loop,) = (stmt for stmt in statements(closed.body) if isinstance(stmt, For))
+        (loop,) = repeating(closed)
         short = blocks(scheduled, nest, loop.dim) <= PRIORS.in_turn_blocks
         return short and _ahead(closed) >= PRIORS.in_turn_ahead
     return _has_rows_at_once(program, closed)

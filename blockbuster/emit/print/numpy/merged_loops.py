@@ -77,7 +77,7 @@ def _taken_apart(body: tuple[Stmt, ...]) -> tuple[tuple[Dim, ...], tuple[Stmt, .
     """The parallel loops around all of ``body``, outermost first, and what is in them."""
     loops: list[Dim] = []
     while len(body) == 1 and isinstance(loop := body[0], For) and loop.parallel:
-        if loop.chunk is not None or loop.span is not None:
+        if loop.chunk is not None or loop.span is not None or loop.within:
             break
         loops.append(loop.dim)
         body = loop.body

@@ -14,6 +14,7 @@ from blockbuster.emit.tile.result_dtypes import INDEX, SUMS, WIDTHS
 from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import arguments
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Scan, Transpose
+from blockbuster.ir.regroup import Regroup
 
 SCANS = {"+": "np.add", "prod": "np.multiply", "max": "np.maximum", "min": "np.minimum"}
 
@@ -122,7 +123,11 @@ SPELLING: dict[type, Callable[[Operators, Let, Scope], str]] = {
     Pointwise: Operators._pointwise,
     Cast: Operators._cast,
     Scan: Operators._scan,
-    Transpose: lambda text, stmt, _: text._operands(stmt)[0]
-    + permuted(stmt.args[0].axes, stmt.target.axes),
+    Transpose: lambda text, stmt, _: (
+        text._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
+    ),
     Relabel: lambda text, stmt, _: text._operands(stmt)[0],
+    Regroup: lambda text, stmt, scope: (
+        f"{text._operands(stmt)[0]}.reshape{text._shape(stmt.target, scope)}"
+    ),
 }

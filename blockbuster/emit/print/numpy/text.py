@@ -208,6 +208,9 @@ class Text(Operators):
         return WRITERS[type(stmt)](self, stmt, scope)
 
     def _loop(self, loop: For) -> list[str]:
+        for joined in loop.within[:1]:
+            number = f"{self._at[joined]} // {self._blocks[joined]}"
+            return [f"for {self._at[loop.dim]} in [{number} * {self._blocks[loop.dim]}]:"]
         if loop.span is not None and next_of(loop) is not None:
             first, count = loop.bounds
             return [*self._next(Next(loop.dim, first)), f"for _ in range(int({count.name})):"]

@@ -20,6 +20,7 @@ from blockbuster.emit.tile.workarounds import CANCELS, FROM_ZERO, ROUNDED
 from blockbuster.ir.dtypes import FLOAT8, INTEGERS
 from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.ops import COMBINE, Cast, Functional, Op, Pointwise, Relabel, Scan, Transpose
+from blockbuster.ir.regroup import Regroup
 from blockbuster.ir.types import Dim
 
 Lanes = tuple[Dim, ...]
@@ -81,6 +82,9 @@ class OpPrinter:
                 return args[0].text if args[0].lanes == lanes else _transposed(args[0].text)
             case Relabel():
                 return args[0].text
+            case Regroup():
+                text = args[0].text
+                return Text(f"tl.reshape({text.text}, {self.shape(lanes)})", text.dtype)
         raise AssertionError(op)
 
     def fold(self, monoid: str, left: Text, right: Text) -> Text:

@@ -179,6 +179,10 @@ class Places:
     def enter(self, stmt: For, bounds: Mapping[Tile, str]) -> None:
         """The head of a loop, and the block of its current iteration."""
         dim = stmt.dim
+        if stmt.within:
+            self._numbers[dim] = self._numbers[stmt.within[0]]
+            self._block_at(dim, stmt.body, f"{self._numbers[dim]} * {{}}")
+            return
         start = self._names.of(("start", dim), f"{dim_word(dim).lower()}0")
         ends = self._chunk(stmt) if stmt.chunk is not None else ("0", self.size(dim))
         steps = ", ".join(self._along(stmt, bounds) or self._spanned(stmt, ends, bounds))
@@ -273,7 +277,7 @@ class Places:
 
     def leave(self, *loops: For) -> None:
         """The end of a loop, or of loops that are one."""
-        self._lines.depth -= 1
+        self._lines.depth -= not loops[0].within
         for dim in (loop.dim for loop in loops):
             del self._numbers[dim]
             for known in (self._wide, self._full, self._starts, self._indices):
