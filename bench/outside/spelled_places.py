@@ -192,7 +192,7 @@ def in_turn(draw: Draw) -> Spelled:
     return spelled(
         {"x": (m, n), "y": (m, n)},
         "torch.stack([x, y], -1).flatten(-2)",
-        f"t = torch.empty({m}, {2 * n}, dtype=x.dtype)\nt[:, 0::2] = x\nt[:, 1::2] = y\nt",
+        f"t = x.new_empty({m}, {2 * n})\nt[:, 0::2] = x\nt[:, 1::2] = y\nt",
         f"np.concatenate([x[..., None], y[..., None]], axis=-1).reshape({m}, {2 * n})",
     )
 

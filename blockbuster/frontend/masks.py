@@ -39,6 +39,7 @@ from blockbuster.frontend.promotion import counts_as_input
 from blockbuster.frontend.remainders import remainder
 from blockbuster.frontend.sizes import scalar
 from blockbuster.frontend.split_parts import of_split_axis
+from blockbuster.frontend.written_out import as_one_loop
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import Size
 from blockbuster.ir.lengths import whole
@@ -74,6 +75,8 @@ def otherwise(
         return left
     if op == "concat" and len(set(kinds)) > 1 and (FLOAT in kinds or MASK in kinds):
         return trace.record(op, [_joined(trace, x, kinds) for x in operands], params)
+    if op == "concat" and (loop := as_one_loop(trace, operands, params)) is not None:
+        return loop
     if op == "matmul" and kinds == [FLOAT, FLOAT] and _sums_one_product(*operands):
         return trace.record("mul", operands)
     if op == "add" and (choice := as_choice(trace, operands)) is not None:
