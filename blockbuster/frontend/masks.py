@@ -19,6 +19,7 @@ from blockbuster.frontend.conditions import Condition, Ends
 from blockbuster.frontend.contractions import contracted
 from blockbuster.frontend.distances import Distance
 from blockbuster.frontend.functions.einsum import einsum_traced
+from blockbuster.frontend.in_groups import SUMS, in_groups
 from blockbuster.frontend.in_place import common_dtype
 from blockbuster.frontend.integer_powers import integer_power
 from blockbuster.frontend.kinds import (
@@ -81,6 +82,8 @@ def otherwise(
         return trace.record("mul", operands)
     if op == "add" and (choice := as_choice(trace, operands)) is not None:
         return choice
+    if op in SUMS and (grouped := in_groups(trace, op, operands)) is not None:
+        return grouped
     if op in BY_HAND and (known := as_function(trace, op, operands)) is not None:
         return known
     if op in POOLED and (pool := as_pool(trace, op, operands, params)) is not None:

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from blockbuster.frontend.array import TracedArray, array_at
+from blockbuster.frontend.array import TracedArray, array_at, operand_at
 from blockbuster.frontend.program import Equation, Operand
 from blockbuster.frontend.shapes import ARRAYS_ONLY, REDUCTIONS, SCANS, WEIGHTED
-from blockbuster.frontend.sizes import SizeExpr
-from blockbuster.ir.expr import FUNCTIONS, Const
+from blockbuster.ir.expr import FUNCTIONS
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import ONE, Length, whole
 
@@ -181,16 +180,8 @@ class _Loop:
                 missing = rank - one.rank if first.op in BROADCAST else 0
                 given.append(one.make()[(slice(None), *(None,) * missing)])
             elif one is not None:
-                given.append(self._given(one.operand))
+                given.append(operand_at(trace, one.operand))
         return trace.record(first.op, given, _behind_one_more(dict(first.params), rank))
-
-
-    def _given(self, operand: Operand) -> Any:
-        if isinstance(operand, Value):
-            return array_at(self._trace, operand)
-        if operand is None or isinstance(operand, Const):
-            return operand and operand.value
-        return SizeExpr(operand, self._trace)
 
 
 def _behind_one_more(params: dict[str, Any], rank: int) -> dict[str, Any]:
