@@ -211,7 +211,7 @@ def gru_cell(draw: Draw) -> Spelled:
         f"(a, b, c), (d, e, f) = x.split({n}, 1), y.split({n}, 1)\n"
         "r, z = torch.sigmoid(a + d), torch.sigmoid(b + e)\nt = torch.tanh(c + r * f)\n"
         "t + z * (h - t)",
-        f"(a, b, c), (d, e, f) = (np.split(t, 3, axis=1) for t in (x, y))\n"
+        "(a, b, c), (d, e, f) = (np.split(t, 3, axis=1) for t in (x, y))\n"
         "r, z = 1 / (1 + np.exp(-(a + d))), 1 / (1 + np.exp(-(b + e)))\n"
         "(1 - z) * np.tanh(c + r * f) + z * h",
     )

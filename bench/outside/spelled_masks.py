@@ -67,7 +67,7 @@ def padded_biases(draw: Draw) -> Spelled:
         shapes,
         f"s = q @ k.mT * {scale} + (1.0 - (n > 1).to(q.dtype))[:, None, None] * -1e4\n"
         "torch.softmax(s, -1) @ v",
-        f"a = torch.where(n > 1, 0.0, -1e4).to(q.dtype)[:, None, None, :]\n"
+        "a = torch.where(n > 1, 0.0, -1e4).to(q.dtype)[:, None, None, :]\n"
         "F.scaled_dot_product_attention(q, k, v, attn_mask=a)",
         f"s = np.einsum('bhqd,bhkd->bhqk', q, k) * {scale}\n"
         f"s = s + np.where(n[:, None, None] > 1, 0.0, -1e4)\n{WEIGHTED}",
@@ -151,8 +151,7 @@ def positive_features(draw: Draw) -> Spelled:
     b, h, s, d = _heads(draw)
     return spelled(
         dict.fromkeys("qkv", (b, h, s, d)),
-        "q, k = F.elu(q) + 1, F.elu(k) + 1\n"
-        "(q @ (k.mT @ v)) / (q @ k.sum(2)[..., None])",
+        "q, k = F.elu(q) + 1, F.elu(k) + 1\n(q @ (k.mT @ v)) / (q @ k.sum(2)[..., None])",
         "q, k = (torch.where(t > 0, t + 1, t.exp()) for t in (q, k))\n"
         "s = torch.einsum('bhkd,bhke->bhde', k, v)\n"
         "n = torch.einsum('bhqd,bhd->bhq', q, k.sum(-2))\n"

@@ -26,7 +26,7 @@ def root_error(draw: Draw) -> Spelled:
     return spelled(
         _pairs(draw),
         "F.mse_loss(x, y, reduction='none').mean(-1).sqrt()",
-        f"torch.linalg.vector_norm(x - y, dim=-1) / x.shape[-1] ** 0.5",
+        "torch.linalg.vector_norm(x - y, dim=-1) / x.shape[-1] ** 0.5",
         "t = x - y\nnp.sqrt(np.einsum('mn,mn->m', t, t) / x.shape[1])",
     )
 
@@ -150,8 +150,7 @@ def class_means(draw: Draw) -> Spelled:
     m, d, k = draw.size(4096, 8192), draw.size(256, 512), draw.few(16, 64)
     return spelled(
         {"x": (m, d), "n": (m,)},
-        f"t = F.one_hot(n.long(), {k}).to(x.dtype)\n"
-        "t.T @ x / t.sum(0).clamp(min=1)[:, None]",
+        f"t = F.one_hot(n.long(), {k}).to(x.dtype)\nt.T @ x / t.sum(0).clamp(min=1)[:, None]",
         f"t = (n.long() == torch.arange({k})[:, None]).to(x.dtype)\n"
         "torch.einsum('km,md->kd', t, x) / torch.maximum(t.sum(1, keepdim=True), "
         "torch.ones_like(t[:, :1]))",
@@ -175,8 +174,7 @@ def ranked(draw: Draw) -> Spelled:
     b, n = draw.size(64, 256), draw.size(256, 512)
     return spelled(
         {"x": (b, n), "y": (b, n)},
-        "t = 1 - (x[:, :, None] - x[:, None])\n"
-        "(F.relu(t) * (y[:, :, None] > y[:, None])).mean()",
+        "t = 1 - (x[:, :, None] - x[:, None])\n(F.relu(t) * (y[:, :, None] > y[:, None])).mean()",
         "t = F.relu(1 + x.unsqueeze(1) - x.unsqueeze(2))\n"
         "torch.where(y.unsqueeze(2) > y.unsqueeze(1), t, 0).mean()",
         "t = np.maximum(1 - (x[:, :, None] - x[:, None, :]), 0)\n"
@@ -213,8 +211,7 @@ def sigmoid_contrast(draw: Draw) -> Spelled:
     m, d = draw.size(1024, 2048), draw.size(256, 512)
     return spelled(
         {"x": (m, d), "y": (m, d)},
-        f"z = 2 * torch.eye({m}, dtype=x.dtype) - 1\n"
-        f"-F.logsigmoid(z * (x @ y.T)).sum() / {m}",
+        f"z = 2 * torch.eye({m}, dtype=x.dtype) - 1\n-F.logsigmoid(z * (x @ y.T)).sum() / {m}",
         f"s, i = torch.einsum('md,nd->mn', x, y), torch.arange({m})\n"
         f"F.softplus(torch.where(i[:, None] == i, -s, s)).sum(-1).mean()",
         f"z = 1 - 2 * np.eye({m}, dtype=x.dtype)\n"
@@ -251,7 +248,7 @@ def explained(draw: Draw) -> Spelled:
     return spelled(
         {"x": (m, n), "y": (m, n)},
         "1 - ((x - y) ** 2).sum(0) / ((y - y.mean(0)) ** 2).sum(0)",
-        f"1 - F.mse_loss(x, y, reduction='none').mean(0) / y.var(0, unbiased=False)",
+        "1 - F.mse_loss(x, y, reduction='none').mean(0) / y.var(0, unbiased=False)",
         "1 - np.mean(np.square(x - y), axis=0) / np.var(y, axis=0)",
     )
 

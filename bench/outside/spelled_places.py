@@ -170,8 +170,7 @@ def windows_in_a_layer(draw: Draw) -> Spelled:
         {"x": (b, s, d), "w": (3, d, o)},
         "F.conv1d(F.pad(x.mT, (2, 0)), w.permute(2, 1, 0)).mT",
         "t = F.pad(x, (0, 0, 2, 0)).unfold(1, 3, 1)\ntorch.einsum('bsdk,kdo->bso', t, w)",
-        f"t = np.pad(x, ((0, 0), (2, 0), (0, 0)))\n"
-        f"sum(t[:, i : i + {s}] @ w[i] for i in range(3))",
+        f"t = np.pad(x, ((0, 0), (2, 0), (0, 0)))\nsum(t[:, i : i + {s}] @ w[i] for i in range(3))",
     )
 
 
@@ -214,8 +213,7 @@ def triangle_sums(draw: Draw) -> Spelled:
     return spelled(
         {"x": (b, s, d)},
         f"torch.ones({s}, {s}, dtype=x.dtype).tril() @ x",
-        f"i = torch.arange({s})\n"
-        "torch.einsum('qk,bkd->bqd', (i[:, None] >= i).to(x.dtype), x)",
+        f"i = torch.arange({s})\ntorch.einsum('qk,bkd->bqd', (i[:, None] >= i).to(x.dtype), x)",
         f"np.einsum('qk,bkd->bqd', np.tril(np.ones(({s}, {s}), dtype=x.dtype)), x)",
     )
 

@@ -16,7 +16,7 @@ from blockbuster.frontend.array import TracedArray, apply, array_at, operand_at
 from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.kinds import FLOAT
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import ONE, whole
+from blockbuster.ir.lengths import ONE
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace

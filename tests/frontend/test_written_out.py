@@ -54,7 +54,9 @@ def ops(program):
 
 def drawn(inputs):
     rng = np.random.default_rng(0)
-    named = {name: [axis.partition("=")[0] for axis in text.split()] for name, text in inputs.items()}
+    named = {
+        name: [axis.partition("=")[0] for axis in text.split()] for name, text in inputs.items()
+    }
     return {name: rng.standard_normal([SIZES[a] for a in axes]) for name, axes in named.items()}
 
 

@@ -76,8 +76,9 @@ def einsum_traced(
     """``numpy.einsum`` of operands of which at least one is traced.
 
     ``broadcasts``: an axis of one element meets any others of its letter. ``taps``: letters along
-    windows, which are summed by loops; None if views are to be asked. Raises TraceError for subscripts that do not fit, and for a
-    letter that stands twice in one operand: no block program reads a diagonal.
+    windows, which are summed by loops; None if views are to be asked. Raises TraceError for
+    subscripts that do not fit, and for a letter that stands twice in one operand: no block program
+    reads a diagonal.
     """
     terms, output = _parsed(subscripts, operands)
     left = [Lettered(x, letters) for x, letters in zip(operands, terms, strict=True)]
