@@ -25,11 +25,16 @@ import blockbuster as bb
 from bench.outside import (
     spelled_attention,
     spelled_folds,
+    spelled_layers,
     spelled_layouts,
     spelled_losses,
+    spelled_masks,
+    spelled_metrics,
     spelled_norms,
+    spelled_places,
     spelled_positions,
     spelled_products,
+    spelled_units,
 )
 from bench.outside.spelling import Draw, Spelled, Written
 from bench.peers.report import geometric_mean, markdown
@@ -41,7 +46,8 @@ from blockbuster.runtime.merged_arrays import extents_of
 
 MODULES = (
     spelled_products, spelled_attention, spelled_folds, spelled_losses, spelled_norms,
-    spelled_positions, spelled_layouts,
+    spelled_positions, spelled_layouts, spelled_layers, spelled_units,
+    spelled_masks, spelled_metrics, spelled_places,
 )  # fmt: skip
 FAMILIES = tuple(family for module in MODULES for family in module.FAMILIES)
 COUNT = 400

@@ -20,14 +20,14 @@ from blockbuster.frontend.kinds import FLOAT, MASK, POSITION
 from blockbuster.frontend.memory import Held, own, perhaps
 from blockbuster.frontend.no_values import NoValues
 from blockbuster.frontend.numerics import NUMPY
-from blockbuster.frontend.program import Axis, Shape
+from blockbuster.frontend.program import Axis, Operand, Shape
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import SCANS, axis_of
 from blockbuster.frontend.sizes import Extents, KnownSize, SizeExpr, fixed
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
 from blockbuster.ir.dtypes import OWN
-from blockbuster.ir.expr import FUNCTIONS, Call, Size
+from blockbuster.ir.expr import FUNCTIONS, Call, Const, Size
 from blockbuster.ir.graph import Value
 
 if TYPE_CHECKING:
@@ -299,6 +299,15 @@ def array_at(trace: Trace, value: Value) -> TracedArray:
     inputs, equations = trace.recorded
     made = inputs[value.port] if value.node < 0 else equations[value.node]
     return TracedArray(trace, value, made.shape, made.kind)
+
+
+def operand_at(trace: Trace, operand: Operand) -> Any:
+    """An operand of a recorded equation, as another operation takes it."""
+    if isinstance(operand, Value):
+        return array_at(trace, operand)
+    if operand is None or isinstance(operand, Const):
+        return operand and operand.value
+    return SizeExpr(operand, trace)
 
 
 def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:

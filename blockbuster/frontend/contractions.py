@@ -137,6 +137,13 @@ def shows_windows(x: Any) -> bool:
     return equation is not None and equation.op == "windows"
 
 
+def along_windows(x: Any, letters: str) -> str:
+    """The letter of the axis that runs along windows, where views show an array of windows."""
+    seen = _before_views(Shown(x, letters)) if isinstance(x, TracedArray) else None
+    equation = equation_of(seen.array) if seen else None
+    return seen.letters[-1] if seen and equation and equation.op == "windows" else ""
+
+
 def _before_views(seen: Shown) -> Shown:
     """The array that transposes and new axes show, with the letters that are shown of it."""
     equation = equation_of(seen.array)

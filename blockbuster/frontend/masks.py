@@ -19,6 +19,7 @@ from blockbuster.frontend.conditions import Condition, Ends
 from blockbuster.frontend.contractions import contracted
 from blockbuster.frontend.distances import Distance
 from blockbuster.frontend.functions.einsum import einsum_traced
+from blockbuster.frontend.in_groups import SUMS, in_groups
 from blockbuster.frontend.in_place import common_dtype
 from blockbuster.frontend.integer_powers import integer_power
 from blockbuster.frontend.kinds import (
@@ -39,6 +40,7 @@ from blockbuster.frontend.promotion import counts_as_input
 from blockbuster.frontend.remainders import remainder, whole_part
 from blockbuster.frontend.sizes import scalar
 from blockbuster.frontend.split_parts import of_split_axis
+from blockbuster.frontend.written_out import as_one_loop
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import Size
 from blockbuster.ir.lengths import whole
@@ -74,10 +76,14 @@ def otherwise(
         return left
     if op == "concat" and len(set(kinds)) > 1 and (FLOAT in kinds or MASK in kinds):
         return trace.record(op, [_joined(trace, x, kinds) for x in operands], params)
+    if op == "concat" and (loop := as_one_loop(trace, operands, params)) is not None:
+        return loop
     if op == "matmul" and kinds == [FLOAT, FLOAT] and _sums_one_product(*operands):
         return trace.record("mul", operands)
     if op == "add" and (choice := as_choice(trace, operands)) is not None:
         return choice
+    if op in SUMS and (grouped := in_groups(trace, op, operands)) is not None:
+        return grouped
     if op in BY_HAND and (known := as_function(trace, op, operands)) is not None:
         return known
     if op in POOLED and (pool := as_pool(trace, op, operands, params)) is not None:

@@ -85,9 +85,15 @@ def _without(shown: View, axis: int, folded: int, *, keeps: bool) -> View:
     return (*entries[:axis], *((None,) if keeps else ()), *entries[axis + 1 :])
 
 
-def live(program: ArrayProgram, ops: Collection[str] | None = None) -> ArrayProgram:
-    """The program without the equations that no output needs: all of those, or those of ``ops``."""
-    kept_anyway = [Value(at) for at, e in enumerate(program.equations) if ops and e.op not in ops]
+def live(
+    program: ArrayProgram, ops: Collection[str] | None = None, at: Collection[int] = ()
+) -> ArrayProgram:
+    """The program without the equations that no output needs: all of those, or those of ``ops`` and
+    those ``at`` some places.
+    """
+    kept_anyway = [
+        Value(n) for n, e in enumerate(program.equations) if ops and e.op not in ops and n not in at
+    ]
     order = program.needed([*kept_anyway, *(output.value for output in program.outputs)])
     now = {Value(node): Value(at) for at, node in enumerate(order)}
     equations = tuple(program.equations[node].reading(now) for node in order)

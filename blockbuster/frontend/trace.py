@@ -162,6 +162,8 @@ class Trace:
         self.of_arrays = False
         """True if an argument is an array of NumPy's."""
         self.device: Any = None  # of the first tensor
+        self.replaced: dict[int, None] = {}
+        """Equations that are needless, if no other reads them: others say the same."""
         self.line: SourceLine | None = None
         """The user's line, where it is not the one that Python runs now."""
 
@@ -296,13 +298,9 @@ class Trace:
         return self.custom(op, (x,), x.axes, str(op), kind)
 
     def custom(
-        self,
-        fn: Callable[..., Any],
-        arrays: Sequence[Any],
-        shape: Shape,
-        name: str,
+        self, fn: Callable[..., Any], arrays: Sequence[Any], shape: Shape, name: str,
         kind: str = FLOAT,
-    ) -> TracedArray:
+    ) -> TracedArray:  # fmt: skip
         """Any function of whole arrays, with a result of a known shape."""
         if not all(isinstance(array, TracedArray) for array in arrays):
             raise trace_error(f"{name} takes traced arrays only", hint="let fn hold other values")
@@ -345,7 +343,7 @@ class Trace:
             self.dims.size_rules(names),
             masks=tuple(self.captures.notes),
         )
-        return without_lost_dims(live(program, LOOKED_THROUGH))
+        return without_lost_dims(live(program, LOOKED_THROUGH, self.replaced))
 
     def _settled(self, params: Params) -> Params:
         """Parameters, with clamps replaced where later assumptions made them plain lengths."""

@@ -118,10 +118,40 @@ def test_integers_are_not_products_of_floats() -> None:
         (lambda x: x * (1 / (1 + np.exp(-x))), "silu"),
         (lambda x: 0.5 * x * (1 + bb.erf(x * 0.5**0.5)), "gelu"),
         (lambda x: x * (0.5 * (bb.erf(x / 2**0.5) + 1)), "gelu"),
+        (lambda x: x * (1 + bb.erf(x * 0.5**0.5)) / 2, "gelu"),
+        (lambda x: np.exp(bb.log_softmax(x, axis=0)), "softmax"),
+        (lambda x: np.exp(x - bb.logsumexp(x, axis=1, keepdims=True)), "softmax"),
     ],
 )
 def test_functions_written_by_hand(fn: Fn, op: str) -> None:
     check(fn, [op], x="M K")
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: np.exp(x - bb.logsumexp(2 * x, axis=1, keepdims=True)),
+        lambda x: np.exp(bb.logsumexp(x, axis=1, keepdims=True) - x),
+        lambda x: np.exp(bb.log_softmax(x, axis=1) + 1),
+        lambda x: x * (1 + bb.erf(x * 0.5**0.5)) / 4,
+    ],
+)
+def test_other_functions_stay(fn: Fn) -> None:
+    assert not {"softmax", "gelu"} & {*ops(bb.trace(fn, x="M K"))}
+
+
+def test_an_einsum_of_windows_multiplies_along_the_axis_that_has_none() -> None:
+    def fn(x: Any, w: Any) -> Any:
+        seen = np.lib.stride_tricks.sliding_window_view(x, 3, axis=1)
+        return np.einsum("bsdk,kdo->bso", seen, w)
+
+    program = bb.trace(fn, x="B=2 S=9 D=4", w="T=3 D=4 N=5")
+    (product,) = (one for one in program.equations if one.op == "matmul")
+    sizes = dict(program.fixed_sizes)
+    assert [sizes.get(dim, dim) for dim in program.shape_of(product.operands[0])] == [3, 2, 7, 4]
+    rng = np.random.default_rng(0)
+    arrays = {"x": rng.standard_normal((2, 9, 4)), "w": rng.standard_normal((3, 4, 5))}
+    np.testing.assert_allclose(program.numpy(arrays)["out"], fn(**arrays), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +218,9 @@ APART = {
     "one alone": lambda x: x[:, 0::2] + 0,
     "one twice": lambda x: x[:, 0::2] + x[:, 0::2],
     "two of three": lambda x: x[:, 0::3] + x[:, 1::3],
-    "all of many, and one more": lambda x: sum([x[:, 0::4]] * 14, x[:, 3::4])
-    + x[:, 0::4] + x[:, 1::4] + x[:, 2::4],
+    "all of many, and one more": lambda x: (
+        sum([x[:, 0::4]] * 14, x[:, 3::4]) + x[:, 0::4] + x[:, 1::4] + x[:, 2::4]
+    ),
     "two operators": lambda x: np.maximum(x[:, 0::3] + x[:, 1::3], x[:, 2::3]),
     "of two arrays": lambda x: x[:, 0::2] + (x * 2)[:, 1::2],
     "windows of two axes": lambda x: np.maximum(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from bench.outside.spellings import drawn, planned
 from blockbuster.ir.graph import Value
 from blockbuster.machines import machine
 from blockbuster.selection.parts.bounds import Bounds
@@ -176,3 +177,18 @@ def test_a_part_takes_as_much_longer_as_one_that_differs_in_sizes_alone():
 
     quick = {norm | narrow: found.of(norm | narrow, {}) - 5.0}
     assert found.of(norm | other, quick) == found.of(norm | other, {})
+
+
+BOUNDED = ["three_factors-0", "several_axes-0"]
+
+
+@pytest.mark.parametrize("key", BOUNDED)
+def test_what_a_part_takes_at_least_is_no_more_than_its_price(key):
+    """Of programs of ``bench/outside`` that are divided, in each of their spellings."""
+    program, priced = drawn(key), 0
+    for way in program.ways:
+        found = planned(program, way, f"<{key}>", "h100", library=False).divided.found
+        for part, price in found.best.prices.items() if found else ():
+            assert found.bounds.least(part) <= price.us * (1 + 1e-9)
+            priced += price.us < inf
+    assert priced

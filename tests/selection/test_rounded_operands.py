@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.selection.plans.plan_dtypes import taken_by_products
+from blockbuster.ir.graph import Value
+from blockbuster.selection.plans.plan_dtypes import stored_by_eager, taken_by_products
 from blockbuster.selection.plans.rounded_operands import without_casts_of_softmaxes
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
@@ -81,3 +82,15 @@ def test_products_of_float32_stay_so():
     halves = dict.fromkeys("abc", HALF)
     assert taken_by_products(program, halves, "float32") == HALF
     assert taken_by_products(program, {**halves, "c": "bfloat16"}, "float32") == "float32"
+
+
+@pytest.mark.parametrize(("function", "is_stored"), [
+    (lambda x, w: bb.exp(x) @ w, True),
+    (lambda x, w: bb.transpose(bb.exp(x), (1, 0)) @ w, True),
+    (lambda x, w: (t := bb.exp(x)) @ w + t, False),  # the sum would read it rounded
+    (lambda x, w: (t := bb.exp(x)) @ w + bb.transpose(t, (1, 0)), False),
+])  # fmt: skip
+def test_what_products_alone_read_is_stored_as_they_take_it(function, is_stored):
+    program = bb.trace(function, x="N=4 N=4", w="N=4 N=4")
+    at = ops(program).index("exp")
+    assert (Value(at) in stored_by_eager(program)) is is_stored

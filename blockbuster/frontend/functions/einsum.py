@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, reduce_axes
-from blockbuster.frontend.contractions import LETTERS, shows_windows
+from blockbuster.frontend.contractions import LETTERS, along_windows, shows_windows
 from blockbuster.frontend.functions.row import Array
 from blockbuster.frontend.functions.shapes import is_unit
 from blockbuster.frontend.kinds import FLOAT, dtype_of_kind
@@ -71,17 +71,20 @@ class Lettered:
 
 
 def einsum_traced(
-    subscripts: str, operands: Sequence[Array], *, broadcasts: bool = True, taps: str = ""
+    subscripts: str, operands: Sequence[Array], *, broadcasts: bool = True, taps: str | None = ""
 ) -> Array:
     """``numpy.einsum`` of operands of which at least one is traced.
 
     ``broadcasts``: an axis of one element meets any others of its letter. ``taps``: letters along
-    windows, which are summed by loops. Raises TraceError for subscripts that do not fit, and for a
-    letter that stands twice in one operand: no block program reads a diagonal.
+    windows, which are summed by loops; None if views are to be asked. Raises TraceError for
+    subscripts that do not fit, and for a letter that stands twice in one operand: no block program
+    reads a diagonal.
     """
     terms, output = _parsed(subscripts, operands)
     left = [Lettered(x, letters) for x, letters in zip(operands, terms, strict=True)]
     left = _without_units(left) if broadcasts else left
+    if taps is None:
+        taps = "".join(along_windows(x.array, x.letters) for x in left)
     for places in _path(left, output):
         taken = [left[place] for place in places]
         left = [one for place, one in enumerate(left) if place not in places]
@@ -126,7 +129,9 @@ def _product(a: Lettered, b: Lettered, kept: str, output: str, taps: str) -> Let
     together = all(run in x.letters and not shows_windows(x.array) for x in (a, b))
     if len(run) > 1 and together and not taps:
         return _product(a.with_one_axis(run), b.with_one_axis(run), kept, output, taps)
-    inner = folded[-1]  # the others count as batches until they are summed
+    # all but one of the summed letters count as batches until they are summed
+    folded.sort(key=lambda letter: letter not in taps)
+    inner = folded[-1]
     outer = sorted((*rows[:-1], *columns[:-1]), key=lambda s: (output + s).index(s))
     over = "".join((*folded[:-1], *batch, *outer))
     left, right = "".join(rows[-1:]), "".join(columns[-1:])

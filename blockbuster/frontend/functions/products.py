@@ -52,7 +52,7 @@ def einsum(
         raise trace_error(f"einsum {subscripts!r} reads no {word}",
                           hint='sums stand in parentheses: "(h+r)c,rck->hk"')  # fmt: skip
     if is_traced(operands):
-        return einsum_traced(subscripts, operands)
+        return einsum_traced(subscripts, operands, taps=None)
     if any(map(is_tensor, operands)):
         return tensor_einsum(subscripts, operands)
     return np.einsum(subscripts, *operands, optimize=optimize)

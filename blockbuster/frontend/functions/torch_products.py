@@ -9,7 +9,7 @@ from typing import Any
 from blockbuster.frontend.functions.products import matmul, norm, outer
 from blockbuster.frontend.functions.reductions import sum
 from blockbuster.frontend.functions.row import Array, torch_row, with_method
-from blockbuster.frontend.functions.torch_layers import linear
+from blockbuster.frontend.functions.shapes import moveaxis
 from blockbuster.frontend.source import trace_error
 
 
@@ -86,9 +86,10 @@ def matrix_norm(
 def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
     """``a W b`` for the matrix W of each output, and a bias."""
     _expect(weight, 3, "the weight of bilinear")
-    outputs, first, second = weight.shape
-    products = linear(input1, weight.transpose(0, 2, 1).reshape(outputs * second, first))
-    found = sum(products.reshape(*input1.shape[:-1], outputs, second) * input2[..., None, :], -1)
+    if len(input1.shape) == 1:
+        return bilinear(input1[None], input2[None], weight, bias)[0]
+    matrices = weight[(slice(None), *(None,) * (len(input1.shape) - 2))]
+    found = moveaxis(sum((input1[None] @ matrices) * input2[None], -1), 0, -1)
     return found if bias is None else found + bias
 
 

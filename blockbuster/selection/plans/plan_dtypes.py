@@ -96,7 +96,8 @@ def stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
     A function of a library may be several operators here, and what it computes inside it holds in
     float32: so does what meets in one line of the user's. What only moves elements holds them as
     they were: an array has the dtype of its views if nothing else reads it, and of a product of
-    which only views are read, a view is taken because it is an array.
+    which only views are read, a view is taken because it is an array. What products alone read
+    they round anyway.
     """
     found = dict.fromkeys(output.value for output in program.outputs if output.value.node >= 0)
     views: dict[Value, list[Value]] = {}
@@ -117,11 +118,27 @@ def stored_by_eager(program: ArrayProgram) -> dict[Value, None]:
     for value, shown in reversed(views.items()):
         if value not in computed and (_ends_product(program, value) or {*shown} <= {*found}):
             found[value] = None
+    found |= dict.fromkeys(_only_multiplied(program))
     for at, equation in enumerate(program.equations):
         moved = [o for o in equation.operands if equation.op in MOVES and isinstance(o, Value)]
         if any(value.node < 0 or value in found for value in moved):
             found[Value(at)] = None
     return found
+
+
+def _only_multiplied(program: ArrayProgram) -> list[Value]:
+    """The values that nothing but products reads, through views or not."""
+    multiplied: dict[Value, bool] = {}
+    for at, equation in reversed([*enumerate(program.equations)]):
+        if equation.op in MOVES:
+            only = multiplied.get(Value(at), False)
+        else:
+            only = equation.op == PRODUCT
+        for operand in equation.operands:
+            if isinstance(operand, Value):
+                multiplied[operand] = only and multiplied.get(operand, True)
+    shown = [output.value for output in program.outputs]
+    return [one for one, only in multiplied.items() if only and one.node >= 0 and one not in shown]
 
 
 def _ends_product(program: ArrayProgram, value: Value) -> bool:
