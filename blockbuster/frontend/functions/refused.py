@@ -58,9 +58,6 @@ REFUSED: tuple[Refusal, ...] = (
             " smallest"),
     Refusal(("lexsort", "sort_complex"), _ORDER,
             f"bb.sort(x) and np.argsort(x) order the elements of an axis; {CUSTOM}"),
-    Refusal(("lstm", "gru", "rnn_tanh", "rnn_relu"),
-            "its steps in time come one after another, each a few kernels",
-            "call nn.LSTMCell, nn.GRUCell or nn.RNNCell in a loop over the steps"),
     Refusal(("logcumsumexp",), "kernels scan sums, products and extrema, no logarithms of sums",
             "where elements lie within 80 of their maximum: m = bb.max(x, dim, True);"
             " bb.log(bb.cumsum(bb.exp(x - m), dim)) + m"),
@@ -73,7 +70,7 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal(("choose", "select", "piecewise"), "branches are functions of positions",
             "use bb.where(condition, x, y), nested for more than two"),
     Refusal(("put", "place", "putmask", "fill_diagonal", "put_along_axis", "itemset", "resize",
-             "setfield", "setflags", "scatter", "scatter_", "index_put_", "index_add_",
+             "setfield", "setflags", "scatter_reduce", "scatter_reduce_", "index_put_",
              "index_fill_", "masked_scatter_", "fill_diagonal_"),
             "it changes elements at positions that are values",
             "x = bb.where(mask, new, x) replaces elements"),
