@@ -81,7 +81,7 @@ def floats_of_integers(trace: Trace, op: str, operands: Sequence[Any]) -> Sequen
     arrays = [n for n in operands[op == "where" :] if isinstance(n, TracedArray)]
     if op == "cast" or not (trace.of_tensors or trace.of_arrays):
         return operands
-    integers = [x for x in arrays if x.kind in INTEGERS]
+    integers = [x for x in arrays if x.kind != FLOAT]
     if FLOAT in (x.kind for x in arrays) or not any(map(_reads_an_input, integers)):
         return operands
     kinds = [n.kind if isinstance(n, TracedArray) else scalar_kind(n) for n in operands]
@@ -137,9 +137,7 @@ def _may_differ(trace: Trace, numbers: Sequence[Any]) -> bool:
     return trace.of_tensors and len(ranks) > 1
 
 
-def _now_and_wanted(
-    trace: Trace, op: str, operands: Sequence[_Typed | None]
-) -> tuple[str, str]:
+def _now_and_wanted(trace: Trace, op: str, operands: Sequence[_Typed | None]) -> tuple[str, str]:
     """The dtype in which the arrays among operands meet, and a library's; "" if there is none.
 
     Beside arrays of floats, integers do not count.

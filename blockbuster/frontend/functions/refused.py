@@ -58,9 +58,6 @@ REFUSED: tuple[Refusal, ...] = (
             " smallest"),
     Refusal(("lexsort", "sort_complex"), _ORDER,
             f"bb.sort(x) and np.argsort(x) order the elements of an axis; {CUSTOM}"),
-    Refusal(("logcumsumexp",), "kernels scan sums, products and extrema, no logarithms of sums",
-            "where elements lie within 80 of their maximum: m = bb.max(x, dim, True);"
-            " bb.log(bb.cumsum(bb.exp(x - m), dim)) + m"),
     Refusal(("nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile",
              "mode"), _ORDER, CUSTOM),
     Refusal(("searchsorted", "digitize", "bincount", "histogram", "histogram2d", "histogramdd",
