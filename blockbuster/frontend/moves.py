@@ -94,12 +94,13 @@ class Scattered:
         return f"torch.{self.how}[{self.axis}]"
 
     def __call__(self, array: Any, indices: Any, *source: Any) -> Any:
-        given = source[0] if source else self.value
+        given: Any = source[0] if source else self.value
         if is_tensor(array):
             return getattr(array, self.how)(self.axis, indices.long(), given)
         made, at = array.copy(), np.asarray(indices, dtype=np.int64)
         if self.how == "index_add":
-            np.add.at(made, (slice(None),) * self.axis + (at,), given)
+            along: Any = (*(slice(None),) * self.axis, at)
+            np.add.at(made, along, given)
             return made
         key: list[Any] = [*np.indices(at.shape, sparse=True)]
         key[self.axis] = at
