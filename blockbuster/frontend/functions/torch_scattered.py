@@ -6,6 +6,7 @@ of more, a library's function runs between kernels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray
@@ -15,6 +16,7 @@ from blockbuster.frontend.functions.row import Array, with_method
 from blockbuster.frontend.kinds import WHOLES
 from blockbuster.frontend.moves import Scattered
 from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.sizes import fixed
 from blockbuster.frontend.source import trace_error
 
 MOST_COMPARED = 8
@@ -55,19 +57,27 @@ def _scattered(how: str, input: Array, dim: int, index: Array, source: Any) -> A
     if any(each.ndim != x.ndim for each in arrays):
         reason = f"{how} of {x.ndim} axes at positions of {index.ndim}"
         raise trace_error(reason, hint="give positions and elements as many axes: index[:, None]")
-    dims = x.trace.dims
-    lengths = [[dims.length(axis) for axis in each.axes] for each in (x, *arrays)]
-    few = lengths[1][at].constant
-    lengths[0][at] = lengths[1][at]
-    if few is None or few > MOST_COMPARED or any(each != lengths[0] for each in lengths):
+    are_few = x.trace.dims.has(index.axes[at], MOST_COMPARED + 1) is False
+    if not are_few or not _are_alike(x, at, arrays):
         value = None if len(arrays) > 1 else float(source)
         return _by_library(Scattered(how, at, value), x, *arrays)
     place = positions(x.trace, x.shape[at], at, x.ndim)
-    for number in range(int(few)):
+    for number in range(fixed(index.shape[at])):
         key = (*(slice(None),) * at, slice(number, number + 1))
         hit, one = place == index[key], source[key] if len(arrays) > 1 else source
         x = where(hit, one, x) if how == "scatter" else x + where(hit, one, 0)
     return x
+
+
+def _are_alike(x: TracedArray, at: int, arrays: Sequence[TracedArray]) -> bool:
+    """True if positions, and elements for them, fill all axes but ``at``, which they share."""
+    dims, (first, *_) = x.trace.dims, arrays
+    pairs = [
+        ((first if axis == at else x).axes[axis], each.axes[axis])
+        for each in arrays
+        for axis in range(x.ndim)
+    ]
+    return all(dims.reaches(*pair) and dims.reaches(*pair[::-1]) for pair in pairs)
 
 
 def _traced(input: Array, index: Array, source: Any) -> tuple[TracedArray, TracedArray, Any]:
