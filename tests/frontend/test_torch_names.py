@@ -95,6 +95,8 @@ def test_functions_that_are_no_methods():
     (lambda x: torch.lstm(x, (x, x), [x], False, 1, 0.0, False, False, True), "1 weights, not 2"),
     (lambda x: torch.gru(x, x, x, [x], False, 1, 0.0, False, False), "packed sequences"),
     (lambda x: x.scatter(1, x, x), "float positions"),
+    (lambda x: F.embedding_bag(x[0], x[0], padding_idx=1), "bags of several lengths"),
+    (lambda x: F.embedding_bag(x[0], x[0], mode="min"), "no mode 'min'"),
     (lambda x: x.scatter(1, torch.zeros(2, dtype=int), x), "3 axes at positions of 1"),
     (lambda x: x.scatter(1, x.argmax(1)[:, None], x, reduce="multiply"), "reduce='multiply'"),
     (lambda x: x.scatter_add(1, x.argmax(1)[:, None], x > 0), "mask elements among float"),

@@ -83,6 +83,12 @@ NETWORKS: Mapping[str, list[Case]] = {
     ],
     "rnn_tanh": _recurrent("rnn_tanh", 1), "rnn_relu": _recurrent("rnn_relu", 1),
     "gru": _recurrent("gru", 3), "lstm": _recurrent("lstm", 4, 2),
+    "embedding_bag": [
+        Case(lambda x, w: F.embedding_bag(x, w), ((2, 3), (5, 4)), labels=(0,)),
+        Case(lambda x, w: F.embedding_bag(x, w, mode="max"), ((3, 2), (5, 4)), labels=(0,)),
+        Case(lambda x, w, y: F.embedding_bag(x, w, mode="sum", per_sample_weights=y),
+             ((2, 3), (5, 4), (2, 3)), labels=(0,)),
+    ],
     "scatter": [
         Case(lambda x, at, y: x.scatter(1, at, y), ((4, 6), (4, 3), (4, 3)), (1,)),
         Case(lambda x, at: torch.scatter(x, 0, at, 2.5), ((5, 3), (2, 3)), (1,)),
