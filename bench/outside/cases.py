@@ -10,11 +10,13 @@ from bench.outside import (
     losses,
     modules,
     networks,
+    papers,
     products,
+    tasks,
 )
 from bench.peers.case import Case
 
 CASES: tuple[Case, ...] = (
     *linear.CASES, *products.CASES, *folds.CASES, *losses.CASES, *attention.CASES, *networks.CASES,
-    *modules.CASES, *convolutions.CASES,
+    *modules.CASES, *convolutions.CASES, *papers.CASES, *tasks.CASES,
 )  # fmt: skip

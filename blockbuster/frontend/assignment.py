@@ -17,7 +17,7 @@ from blockbuster.frontend.memory import is_held
 from blockbuster.frontend.put_back import hits
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused, trace_error
-from blockbuster.frontend.taking import array_among, plain
+from blockbuster.frontend.taking import arrays_among, of_several, plain
 from blockbuster.frontend.torch import is_tensor, one_element
 
 if TYPE_CHECKING:
@@ -38,8 +38,10 @@ def assign(x: TracedArray, key: Any, value: Any) -> None:
         number = _number(x, value)
         if any(map(_is_mask, keys)):
             new = _where_mask(x, keys, number)
-        elif (found := array_among(keys, x.trace.of_tensors)) is not None:
-            (place, axis), at = found, keys[found[0]]
+        elif (found := arrays_among(keys, x.trace.of_tensors)) is not None:
+            (place, count, axis), at = found, keys[found[0]]
+            if count > 1:
+                raise of_several()
             x = x.trace.index(x, (*keys[:place], slice(None), *keys[place + 1 :]))
             given = x.trace.array(value) if number is None else number
             new = with_elements(x, at, axis % x.ndim, given)

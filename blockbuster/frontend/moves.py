@@ -77,3 +77,37 @@ class Take:
         # Not index_select: it takes no negative positions, and fails on the device for them.
         places = indices.long() if is_tensor(indices) else indices
         return array[(slice(None),) * self.axis + (places,)]
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """``x`` with elements of ``source`` at positions along an axis: ``how`` is torch's name.
+
+    ``value``: one number in place of a source. Like ``Take``, it says not that it only moves.
+    """
+
+    how: str
+    axis: int
+    value: float | None = None
+
+    def __str__(self) -> str:
+        return f"torch.{self.how}[{self.axis}]"
+
+    def __call__(self, array: Any, indices: Any, *source: Any) -> Any:
+        given: Any = source[0] if source else self.value
+        if is_tensor(array):
+            return getattr(array, self.how)(self.axis, indices.long(), given)
+        made, at = array.copy(), np.asarray(indices, dtype=np.int64)
+        if self.how == "index_add":
+            along: Any = (*(slice(None),) * self.axis, at)
+            np.add.at(made, along, given)
+            return made
+        key: list[Any] = [*np.indices(at.shape, sparse=True)]
+        key[self.axis] = at
+        if source:
+            given = given[tuple(map(slice, at.shape))]
+        if self.how == "scatter_add":
+            np.add.at(made, tuple(key), given)
+        else:
+            made[tuple(key)] = given
+        return made

@@ -32,7 +32,6 @@ from blockbuster.frontend.kinds import (
     MASK,
     SCALAR,
     WHOLE_NUMBERS,
-    WHOLES,
     dtype_of_kind,
     result_kind,
     scalar_kind,
@@ -103,8 +102,7 @@ def _default(trace: Trace) -> str:
 
 def _reads_numbers(trace: Trace, arrays: Sequence[TracedArray]) -> bool:
     """True if an array is computed of elements of inputs that have a dtype."""
-    kinds = (*WHOLES, MASK)
-    given = [x for x in arrays if x.kind in kinds] if trace.of_tensors or trace.of_arrays else []
+    given = [x for x in arrays if x.kind != FLOAT] if trace.of_tensors or trace.of_arrays else []
     return any(map(_reads_an_input, given))
 
 
@@ -164,9 +162,7 @@ def _may_differ(trace: Trace, numbers: Sequence[Any]) -> bool:
     return trace.of_tensors and len(ranks) > 1
 
 
-def _now_and_wanted(
-    trace: Trace, op: str, operands: Sequence[_Typed | None]
-) -> tuple[str, str]:
+def _now_and_wanted(trace: Trace, op: str, operands: Sequence[_Typed | None]) -> tuple[str, str]:
     """The dtype in which the arrays among operands meet, and a library's; "" if there is none.
 
     Beside arrays of floats, integers do not count.

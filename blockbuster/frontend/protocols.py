@@ -13,7 +13,7 @@ import numpy as np
 
 from blockbuster.frontend.torch import is_tensor, tensor_along_axis, tensor_product
 
-OPAQUE = ("sort", "argsort")
+OPAQUE = ("sort", "argsort", "logcumsumexp")
 """Functions along an axis that keep the shape: recorded as ops that no rule looks into."""
 
 
@@ -57,4 +57,7 @@ class Product:
 
 def array_along_axis(name: str, array: Any, axis: int) -> Any:
     """A function of ``OPAQUE`` of a NumPy array."""
+    if name == "logcumsumexp":
+        wide = np.logaddexp.accumulate(array.astype(np.float64, copy=False), axis)
+        return wide.astype(array.dtype, copy=False)
     return np.argsort(array, axis, kind="stable") if name == "argsort" else np.sort(array, axis)

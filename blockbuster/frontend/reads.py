@@ -17,6 +17,7 @@ from __future__ import annotations
 import dis
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import chain, islice
@@ -155,6 +156,8 @@ class _Seeker:
     def _look_into(self, value: Any) -> None:
         if isinstance(value, types.FunctionType):
             self._function(value)
+        elif isinstance(value, weakref.ReferenceType):
+            self.visit_found(self._read(("weak", id(value)), _referent, value))
         elif is_leaf(value):
             return
         elif isinstance(value, types.ModuleType | type):
@@ -349,6 +352,12 @@ def _plain_name(steps: Sequence[dis.Instruction]) -> str:
 def _attribute(holder: Any) -> Check:
     """Reads an attribute that is stored, not computed."""
     return partial(getattr, holder)
+
+
+def _referent(reference: Any, absent: Any) -> Any:
+    """What a weak reference refers to, if it is still there."""
+    found = reference()
+    return absent if found is None else found
 
 
 def _imported(name: str) -> Any:

@@ -38,13 +38,28 @@ def indexed(trace: Trace, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
         along = trace.spellings.numpy[np.take_along_axis].function
         one: TracedArray = along(x, columns, 1)
         return one[:, 0]
-    found = trace.checked(lambda: array_among(key, trace.of_tensors), "indexing", x)
+    found = trace.checked(lambda: arrays_among(key, trace.of_tensors), "indexing", x)
     if found is None:
         return _viewed(trace, x, key)
-    place, axis = found
-    rest = _viewed(trace, x, (*key[:place], slice(None), *key[place + 1 :]))
-    taken: TracedArray = trace.spellings.numpy[np.take].function(rest, key[place], axis)
+    place, count, axis = found
+    whole = (slice(None),) * count
+    rest = _viewed(trace, x, (*key[:place], *whole, *key[place + count :]))
+    axis, at = axis % rest.ndim, key[place]
+    if count > 1:
+        rest, at = _as_one_axis(rest, axis, key[place : place + count])
+    taken: TracedArray = trace.spellings.numpy[np.take].function(rest, at, axis)
     return taken
+
+
+def _as_one_axis(x: TracedArray, axis: int, places: Sequence[Any]) -> tuple[TracedArray, Any]:
+    """``x`` with as many axes from ``axis`` on merged, and the positions along the merged one."""
+    behind = axis + len(places)
+    extents, taken = x.shape[axis:behind], x.trace.spellings.numpy
+    at: Any = 0
+    for extent, given in zip(extents, places, strict=True):
+        place = given + 0 if hasattr(given, "axes") else x.trace.array(given)
+        at = at * extent + taken[np.where].function(place < 0, place + extent, place)
+    return x.trace.reshape(x, (*x.shape[:axis], -1, *x.shape[behind:])), at
 
 
 def _if_true(trace: Trace, x: TracedArray, key: tuple[Any, ...], place: int) -> TracedArray:
@@ -106,25 +121,36 @@ def _is_array(entry: Any) -> bool:
     return bool(getattr(entry, "ndim", 0)) or hasattr(entry, "axes")
 
 
-def array_among(key: tuple[Any, ...], of_tensors: bool) -> tuple[int, int] | None:
-    """The place in ``key`` of an array that takes elements, and the axis that it takes them of
-    behind what the others leave.
+def of_several() -> Refused:
+    """What an array among other indices is refused with."""
+    return Refused("an array beside other positions as an index", "index one after the other")
 
-    None if there is no array. Raises Refused if NumPy would put several indices together.
+
+def arrays_among(key: tuple[Any, ...], of_tensors: bool) -> tuple[int, int, int] | None:
+    """The place in ``key`` of arrays that take elements together, how many stand side by side
+    there, and the first axis that they take them of behind what the others leave.
+
+    None if there is no array. Raises Refused if the result's axes would stand elsewhere.
     """
     places = [place for place, entry in enumerate(key) if _is_array(entry)]
     if not places:
         return None
-    place = places[0]
-    is_mask = getattr(key[place], "kind", "") == MASK
-    if is_mask or str(getattr(key[place], "dtype", "")).endswith("bool"):
+    if any(map(_is_mask, (key[place] for place in places))):
         hint = "its size is not known: bb.where(mask, x, 0) keeps the shape"
         raise Refused("a mask as an index", hint)
+    place, count = places[0], len(places)
     alone = [at for at, entry in enumerate(key) if _is_single(entry)]
-    together = sorted([place, *alone])
-    if len(places) > 1 or not (of_tensors or together[-1] - together[0] == len(alone)):
-        raise Refused("an array beside other positions as an index", "index one after the other")
-    return place, _axis_of(key, place)
+    together = sorted([*places, *alone])
+    are_beside = together[-1] - together[0] == len(together) - 1
+    in_a_row = places[-1] - place == count - 1
+    if not (are_beside or (of_tensors and count == 1)) or not in_a_row:
+        raise of_several()
+    return place, count, _axis_of(key, place)
+
+
+def _is_mask(entry: Any) -> bool:
+    is_mask = getattr(entry, "kind", "") == MASK
+    return is_mask or str(getattr(entry, "dtype", "")).endswith("bool")
 
 
 def _axis_of(key: tuple[Any, ...], place: int) -> int:

@@ -125,6 +125,21 @@ def attended(q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool, scale: float |
     return made[(0,) * (4 - q.ndim)]
 
 
+def recurrent_on_tensors(
+    kind: str, x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor], biases: bool,
+    layers: int, both_ways: bool,
+) -> Tensor:  # fmt: skip
+    """``torch.lstm`` and its kin in inference: all states, then the last ones of each layer."""
+    import torch
+
+    first = tuple(states) if len(states) > 1 else states[0]
+    made, *last = getattr(torch, kind)(
+        x, first, list(weights), biases, layers, 0.0, False, both_ways, False
+    )
+    ways = made.unflatten(-1, (1 + both_ways, -1)).transpose(1, 2)
+    return torch.cat((ways.flatten(0, 1), *last))
+
+
 BACKENDS = ("CUDNN_ATTENTION", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "MATH")
 """What computes torch's attention, the fastest on Hopper first."""
 

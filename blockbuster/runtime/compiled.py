@@ -27,9 +27,10 @@ from blockbuster.frontend.library_calls import (
     LibraryProduct,
 )
 from blockbuster.frontend.lower import WholeArrays
-from blockbuster.frontend.moves import Flip, Ranked, Take
+from blockbuster.frontend.moves import Flip, Ranked, Scattered, Take
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis, Product
+from blockbuster.frontend.recurrent import Recurrent
 from blockbuster.frontend.saved_program import program_to_json
 from blockbuster.ir.lengths import completed
 from blockbuster.runtime.first_launch import Compare, Refused
@@ -62,6 +63,8 @@ SAVED = {
         LibraryProduct,
         Product,
         Ranked,
+        Recurrent,
+        Scattered,
         Take,
         WholeArrays,
     )

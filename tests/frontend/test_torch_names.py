@@ -38,7 +38,7 @@ def wanted(case: Case):
 
 
 def traced(case: Case):
-    arrays = dict(zip("xyzwbc", case.tensors(), strict=False))
+    arrays = {f"x{at}": tensor for at, tensor in enumerate(case.tensors())}
     names = case.function.__code__.co_varnames if hasattr(case.function, "__code__") else ()
     call = lambda **given: case.function(*given.values())  # noqa: E731
     with warnings.catch_warnings():
@@ -92,7 +92,15 @@ def test_functions_that_are_no_methods():
     (lambda x: x[:1].sum_to_size(2, 8, 8), "no sum has more elements"),
     (lambda x: x.expand(4, 4, 8), "2 and 4 elements differ"),
     (lambda x: x.trace(), r"x.trace\(\) cannot be traced(.|\n)*torch.trace"),
-    (lambda x: torch.lstm(x, (x, x), [x], False, 1, 0.0, False, False, True), "one after another"),
+    (lambda x: torch.lstm(x, (x, x), [x], False, 1, 0.0, False, False, True), "1 weights, not 2"),
+    (lambda x: torch.gru(x, x, x, [x], False, 1, 0.0, False, False), "packed sequences"),
+    (lambda x: x.scatter(1, x, x), "float positions"),
+    (lambda x: F.embedding_bag(x[0], x[0], padding_idx=1), "bags of several lengths"),
+    (lambda x: F.embedding_bag(x[0], x[0], mode="min"), "no mode 'min'"),
+    (lambda x: x.scatter(1, torch.zeros(2, dtype=int), x), "3 axes at positions of 1"),
+    (lambda x: x.scatter(1, x.argmax(1)[:, None], x, reduce="multiply"), "reduce='multiply'"),
+    (lambda x: x.scatter_add(1, x.argmax(1)[:, None], x > 0), "mask elements among float"),
+    (lambda x: x.index_add(0, x.argmax(0), x), "index_add at positions of 2 axes"),
     (lambda x: (x > 0) ^ x, r"\^ takes masks or integers, not floats"),
     (lambda x: F.instance_norm(x, x[0, 0], x[0, 0]), "changes its running statistics"),
     (lambda x: torch.topk(x, 0), "topk of 0 elements of "),

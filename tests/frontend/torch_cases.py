@@ -229,6 +229,8 @@ CASES: Mapping[str, list[Case]] = {
                Case(lambda x: x.round().cummax(0).indices, ((4, 6),))],
     "cummin": [Case(lambda x: torch.cummin(x, 1)[0], ((4, 6),)),
                Case(lambda x: x.log().cummin(0)[1], ((4, 6),))],
+    "logcumsumexp": [Case(lambda x: torch.logcumsumexp(x * 99, 1)),
+                     Case(lambda x: x.log().nan_to_num(-math.inf).logcumsumexp(0))],
     "addmm": [
         Case(lambda x, a, b: torch.addmm(x, a, b, beta=2, alpha=0.5), ((4, 6), (4, 3), (3, 6))),
         Case(lambda x, a, b: x.addmm(a, b), ((6,), (4, 3), (3, 6))),

@@ -22,6 +22,35 @@ def _cell(name: str, gates: int) -> list[Case]:
     ]
 
 
+def _layers(kind: str, gates: int, states: int, layers: int, **named: bool) -> Case:
+    """A recurrent layer of 5 features and 7 states for 3 rows of 4 steps."""
+    ways, biases = 1 + named["bidirectional"], named["has_biases"]
+    sizes: list[tuple[int, ...]] = []
+    for layer in range(layers):
+        width = 7 * ways if layer else 5
+        rows = ((7 * gates,),) * 2 * biases
+        sizes += [(7 * gates, width), (7 * gates, 7), *rows] * ways
+
+    def run(x: torch.Tensor, h: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        first = h if states == 1 else (h, h * 2)
+        found = getattr(torch, kind)(
+            x, first, weights, num_layers=layers, dropout=0.0, train=False, **named
+        )
+        return torch.cat([each.flatten() for each in found])
+
+    x = (3, 4, 5) if named["batch_first"] else (4, 3, 5)
+    return Case(run, (x, (layers * ways, 3, 7), *sizes))
+
+
+def _recurrent(kind: str, gates: int, states: int = 1) -> list[Case]:
+    plain = dict(has_biases=True, bidirectional=False, batch_first=False)
+    return [
+        _layers(kind, gates, states, 1, **plain),
+        _layers(kind, gates, states, 2, **dict(plain, bidirectional=True, batch_first=True)),
+        _layers(kind, gates, states, 2, **dict(plain, has_biases=False)),
+    ]
+
+
 def _heads(*, own: bool = False, **named: object) -> Case:
     """Attention of two heads of 4 features; ``own``: of one array with itself."""
 
@@ -51,6 +80,29 @@ NETWORKS: Mapping[str, list[Case]] = {
     "lstm_cell": [
         Case(lambda x, h, *w: torch.cat(torch.lstm_cell(x, (h, h * 2), *w)),
              (*_CELL, (28, 5), (28, 7), (28,), (28,))),
+    ],
+    "rnn_tanh": _recurrent("rnn_tanh", 1), "rnn_relu": _recurrent("rnn_relu", 1),
+    "gru": _recurrent("gru", 3), "lstm": _recurrent("lstm", 4, 2),
+    "embedding_bag": [
+        Case(lambda x, w: F.embedding_bag(x, w), ((2, 3), (5, 4)), labels=(0,)),
+        Case(lambda x, w: F.embedding_bag(x, w, mode="max"), ((3, 2), (5, 4)), labels=(0,)),
+        Case(lambda x, w, y: F.embedding_bag(x, w, mode="sum", per_sample_weights=y),
+             ((2, 3), (5, 4), (2, 3)), labels=(0,)),
+    ],
+    "scatter": [
+        Case(lambda x, at, y: x.scatter(1, at, y), ((4, 6), (4, 3), (4, 3)), (1,)),
+        Case(lambda x, at: torch.scatter(x, 0, at, 2.5), ((5, 3), (2, 3)), (1,)),
+        Case(lambda x, at: x.clone().scatter_(1, at, value=1), ((9, 6), (8, 1)), (1,)),
+        Case(lambda x, at, y: x.scatter(1, at, y, reduce="add"), ((4, 6), (4, 2), (4, 2)), (1,)),
+        Case(lambda x, at, y: x.scatter(0, at[:5], y), ((5, 20), (9, 20), (9, 20)), (1,)),
+    ],
+    "scatter_add": [
+        Case(lambda x, at, y: x.scatter_add(1, at, y), ((4, 6), (4, 3), (5, 3)), (1,)),
+        Case(lambda x, at, y: torch.scatter_add(x, 0, at, y), ((5, 3), (20, 3), (20, 3)), (1,)),
+    ],
+    "index_add": [
+        Case(lambda x, at, y: x.index_add(0, at, y), ((5, 3), (9,), (9, 3)), (1,)),
+        Case(lambda x, at, y: torch.index_add(x, 1, at, y, alpha=2), ((3, 5), (9,), (3, 9)), (1,)),
     ],
     "multi_head_attention_forward": [
         _heads(need_weights=False), _heads(), _heads(own=True, need_weights=False),

@@ -249,6 +249,36 @@ OTHERS = (
            set_in(torch.ones_like), x="3"),
 )  # fmt: skip
 
+PLACED = {"x": "4 8", "i": "int64: 4 2", "y": "4 2"}
+LAYER = {"x": "5 3 8", "h": "1 3 6", "w": "6 8", "u": "6 6"}
+
+
+def layer(x, h, w, u, *more):
+    return torch.rnn_tanh(x, h, [w, u, *more], False, 1, 0.0, False, False, False)[0]
+
+
+BY_LIBRARY = (
+    traced("pad them", lambda x, h, w, u: torch.rnn_tanh(
+        x, h, h, [w, u], False, 1, 0.0, False, False),
+           lambda x, h, w, u: layer(x, h, w, u), **LAYER),
+    traced("proj_size=0", lambda x, h, w, u: layer(x, h, w, u, u),
+           lambda x, h, w, u: layer(x, h, w, u), **LAYER),
+    traced("torch.scatter_add adds up", lambda x, i, y: x.scatter(1, i, y, reduce="multiply"),
+           lambda x, i, y: torch.scatter_add(x, 1, i, y), **PLACED),
+    traced("positions are a vector", lambda x, i, y: x.index_add(1, i, y),
+           lambda x, i, y: x.index_add(1, i[0], y), **PLACED),
+    traced("index[:, None]", lambda x, i, y: x.scatter(1, i[:, 0], 1.0),
+           lambda x, i, y: x.scatter(1, i[:, 0][:, None], 1.0), **PLACED),
+    traced("positions are integers", lambda x, i, y: x.scatter(1, y, y),
+           lambda x, i, y: x.scatter(1, y.long(), y), **PLACED),
+    traced("source.to(x.dtype)", lambda x, i, y: x.scatter(1, i, i),
+           lambda x, i, y: x.scatter(1, i, i.to(x.dtype)), **PLACED),
+    traced("times a mask leaves some out", lambda x, i, y: F.embedding_bag(i, x, padding_idx=0),
+           lambda x, i, y: (F.embedding(i, x) * (i != 0)[..., None]).sum(1), **PLACED),
+    traced("modes: sum, mean, max", lambda x, i, y: F.embedding_bag(i, x, mode="min"),
+           lambda x, i, y: F.embedding_bag(i, x, mode="max"), **PLACED),
+)  # fmt: skip
+
 SIZES_AND_DTYPES = (
     traced("y.clone() of a tensor", windows_in_place(lambda y: y), windows_in_place(np.copy),
            x="M"),
@@ -267,4 +297,4 @@ SIZES_AND_DTYPES = (
           lambda: bb.jit(np.add)(PARTS[0], torch.ones(2).numpy())),
 )  # fmt: skip
 
-CASES = (*SHAPES, *LAYERS, *OTHERS, *SIZES_AND_DTYPES)
+CASES = (*SHAPES, *LAYERS, *OTHERS, *BY_LIBRARY, *SIZES_AND_DTYPES)

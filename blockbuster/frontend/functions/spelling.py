@@ -39,9 +39,9 @@ NO_METHODS = (
     "ones", "zeros", "empty", "full", "arange", "eye", "linspace",
     "cdist", "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
     "_scaled_mm", "alpha_dropout", "feature_alpha_dropout", "rrelu", "softshrink", "threshold",
-    "rnn_tanh_cell", "rnn_relu_cell", "gru_cell", "lstm_cell", "bilinear", "chain_matmul",
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
+    "rnn_tanh_cell", "rnn_relu_cell", "gru_cell", "lstm_cell", "rnn_tanh", "rnn_relu", "gru",
+    "lstm", "bilinear", "chain_matmul", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
     "atleast_1d", "atleast_2d", "atleast_3d", "column_stack", "dstack", "meshgrid",
     "broadcast_tensors", "var_mean", "std_mean",
 )  # fmt: skip

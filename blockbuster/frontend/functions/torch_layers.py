@@ -13,9 +13,16 @@ from blockbuster.frontend.functions.joins import take
 from blockbuster.frontend.functions.normalizations import layer_norm, rms_norm, softmax
 from blockbuster.frontend.functions.pointwise import maximum, rsqrt, sqrt, square, where
 from blockbuster.frontend.functions.products import matmul, norm
-from blockbuster.frontend.functions.reductions import mean, sum
+from blockbuster.frontend.functions.reductions import max, mean, sum
 from blockbuster.frontend.functions.row import Array, torch_row, torch_rows
-from blockbuster.frontend.functions.shapes import flatten, is_unit, reshape, swapaxes, unflatten
+from blockbuster.frontend.functions.shapes import (
+    expand_dims,
+    flatten,
+    is_unit,
+    reshape,
+    swapaxes,
+    unflatten,
+)
 from blockbuster.frontend.source import trace_error
 
 
@@ -36,6 +43,29 @@ def torch_embedding(
         reason = f"embedding with max_norm={max_norm} changes its weights"
         raise trace_error(reason, hint="leave max_norm out")
     return take(weight, input, 0)
+
+
+def embedding_bag(
+    input: Array, weight: Array, offsets: Array | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0,  # noqa: ARG001 - of max_norm
+    scale_grad_by_freq: bool = False,  # noqa: ARG001 - it counts in training only
+    mode: str = "mean", sparse: bool = False,  # noqa: ARG001 - of gradients
+    per_sample_weights: Array | None = None,
+    include_last_offset: bool = False,  # noqa: ARG001 - of offsets
+    padding_idx: int | None = None,
+) -> Array:  # fmt: skip
+    """The sum, mean or maximum of the rows of ``weight`` at each row of positions."""
+    if offsets is not None or padding_idx is not None or len(input.shape) != 2:
+        reason = "embedding_bag of bags of several lengths"
+        hint = "rows of as many positions; F.embedding(input, weight) times a mask leaves some out"
+        raise trace_error(reason, hint=hint)
+    folds = {"sum": sum, "mean": mean, "max": max}
+    if mode not in folds:
+        raise trace_error(f"embedding_bag has no mode {mode!r}", hint=f"modes: {', '.join(folds)}")
+    rows = torch_embedding(input, weight, max_norm=max_norm)
+    if per_sample_weights is not None:
+        rows = rows * expand_dims(per_sample_weights, -1)
+    return folds[mode](rows, 1)
 
 
 def torch_layer_norm(
@@ -255,6 +285,7 @@ ROWS = (
     ),
     *torch_rows(_GROUP, cosine_similarity, pairwise_distance, modules=("nn.functional.", "")),
     torch_row(torch_embedding, "nn.functional.embedding", group=_GROUP),
+    torch_row(embedding_bag, "nn.functional.embedding_bag", group=_GROUP),
     torch_row(torch_layer_norm, "nn.functional.layer_norm", "layer_norm", group=_GROUP),
     torch_row(torch_rms_norm, "nn.functional.rms_norm", "rms_norm", group=_GROUP),
     torch_row(cdist, "cdist", group=_GROUP),

@@ -1,4 +1,4 @@
-"""torch's functions that put elements in order, and say where they stood."""
+"""torch's functions that put elements in order, and say where they stood; running folds."""
 
 from __future__ import annotations
 
@@ -95,6 +95,11 @@ def cummin(input: Array, dim: int) -> Extreme:
     return _running("cummin", input, dim)
 
 
+def logcumsumexp(input: Array, dim: int) -> Array:
+    """The logarithm of the sum of exp(x) up to each element along an axis, without overflow."""
+    return along_axis("logcumsumexp", input, dim)
+
+
 def _running(name: str, x: Array, dim: int) -> Extreme:
     """Of equal elements, and of NaN, the position is that of the last."""
     (at,) = axes_of(name, dim, len(x.shape))
@@ -110,5 +115,5 @@ ROWS = (
     with_method(torch_sort, "sort"), with_method(torch_argsort, "argsort"),
     with_method(msort, "msort"), with_method(kthvalue, "kthvalue"),
     with_method(torch_median, "median"), with_method(cummax, "cummax"),
-    with_method(cummin, "cummin"),
+    with_method(cummin, "cummin"), with_method(logcumsumexp, "logcumsumexp"),
 )  # fmt: skip
