@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from math import inf, sqrt
 from typing import Any
@@ -23,10 +23,13 @@ MEASURED = ("sm_90",)
 """The targets that have a table: for sm_90, of an H100, whose processors are those of an H200."""
 
 HALVES = ("float16", "bfloat16")
-"""The dtypes that a table is for: both take the same time on matrix units."""
+"""Dtypes that share tables: both take the same time on matrix units."""
 
-IN_ONE_LOAD = 8
-"""Elements of a half that are 16 bytes: rows of a multiple of so many are read by whole loads."""
+WIDE, FLOAT8 = "float32", "float8_e4m3fn"
+"""Dtypes that have tables of their own: of products and attention, and of products with scales."""
+
+IN_ONE_LOAD = {**dict.fromkeys(HALVES, 8), WIDE: 4, FLOAT8: 16}
+"""Elements that are 16 bytes: rows of a multiple of so many are read by whole loads."""
 
 IMAGES, VOLUMES, VOLUME_TAPS = 32, 8, 27
 """The images and volumes of a measured call, and the taps of a volume's filters."""
@@ -62,6 +65,12 @@ class Grid:
                     if place
                 )
         return np.log(known)
+
+    @property
+    def rate(self) -> float:
+        """Operations a second of the fastest product; the axes are those of products."""
+        made = functools.reduce(np.multiply.outer, map(np.array, self.axes))
+        return float((2e6 * made / np.where(self.us > 0.0, self.us, np.inf)).max())
 
     def at(self, *sizes: float, powers: Sequence[int] = ()) -> float:
         """Microseconds at ``sizes``, along straight lines between logarithms of sizes and times.
@@ -111,34 +120,75 @@ class Library:
 
     product: Grid
     product_odd: Grid
+    product_float32: Grid
+    batched: Grid
+    batched_odd: Grid
+    batched_float32: Grid
+    scaled: Grid
+    scaled_rows: Grid
     attention: Grid
     attention_causal: Grid
+    attention_float32: Grid
+    attention_causal_float32: Grid
     convolutions: Mapping[str, Grid]
 
     @functools.cached_property
     def rate(self) -> float:
-        """Operations a second of the fastest product."""
-        made = functools.reduce(np.multiply.outer, map(np.array, self.product.axes))
-        return float((2e6 * made / np.where(self.product.us > 0.0, self.product.us, np.inf)).max())
+        """Operations a second of the fastest product of halves."""
+        return self.product.rate
 
-    def product_us(self, m: int, n: int, k: int) -> float:
-        """Microseconds of an M x K by a K x N matrix."""
-        odd = n % IN_ONE_LOAD or k % IN_ONE_LOAD
-        return (self.product_odd if odd else self.product).at(m, n, k)
+    @functools.cached_property
+    def scaled_rate(self) -> float:
+        """Operations a second of the fastest product of float8."""
+        return self.scaled.rate
+
+    def product_us(self, batch: int, m: int, n: int, k: int, dtype: str = HALVES[0]) -> float:
+        """Microseconds of so many products of an M x K by a K x N matrix. Infinite for what was
+        not measured: rows of float32 that no whole loads read.
+        """
+        odd = n % IN_ONE_LOAD[dtype] or k % IN_ONE_LOAD[dtype]
+        if dtype == WIDE and odd:
+            return inf
+        if dtype == WIDE:
+            alone, batched = self.product_float32, self.batched_float32
+        elif odd:
+            alone, batched = self.product_odd, self.batched_odd
+        else:
+            alone, batched = self.product, self.batched
+        return alone.at(m, n, k) if batch == 1 else batched.at(batch, m, n, k)
+
+    def scaled_us(self, m: int, n: int, k: int, *, by_rows: bool) -> float:
+        """Microseconds of a product of float8 with scales, of the whole or of rows. Infinite for
+        lengths that it does not take.
+        """
+        if n % IN_ONE_LOAD[FLOAT8] or k % IN_ONE_LOAD[FLOAT8]:
+            return inf
+        return (self.scaled_rows if by_rows else self.scaled).at(m, n, k)
 
     def attention_us(
-        self, batches: int, rows: int, keys: int, columns: int, values: int, *, is_causal: bool
+        self,
+        batches: int,
+        rows: int,
+        keys: int,
+        columns: int,
+        values: int,
+        *,
+        is_causal: bool,
+        dtype: str = HALVES[0],
     ) -> float:
         """Microseconds of attention of rows of so many columns to so many keys, with as many
         ``values`` each. Infinite for what was not measured: other numbers of values, more columns,
         columns of odd lengths, and a causal mask that is not square.
         """
-        odd = columns % IN_ONE_LOAD or columns > self.attention.axes[-1][-1]
+        wide = dtype == WIDE
+        table = self.attention_float32 if wide else self.attention
+        causal = self.attention_causal_float32 if wide else self.attention_causal
+        odd = columns % IN_ONE_LOAD[dtype] or columns > table.axes[-1][-1]
         if odd or values != columns or (is_causal and rows != keys):
             return inf
         if is_causal:
-            return self.attention_causal.at(batches, rows, columns, powers=(1, 2, 1))
-        return self.attention.at(batches, rows, keys, columns)
+            return causal.at(batches, rows, columns, powers=(1, 2, 1))
+        return table.at(batches, rows, keys, columns)
 
     def convolution_us(self, of: Convolution) -> float:
         """Microseconds of a convolution. Lines are told as images of as many taps and elements
@@ -188,7 +238,7 @@ def _read(name: str) -> Library:
     data = resources.files("blockbuster.machines") / "data" / "library" / f"{name}.toml"
     tables = tomllib.loads(data.read_text(encoding="utf-8"))
     grids = {table: _grid(one) for table, one in tables.items()}
-    others = ("product", "product_odd", "attention", "attention_causal")
+    others = [one.name for one in fields(Library) if one.name != "convolutions"]
     return Library(convolutions=grids, **{name: grids.pop(name) for name in others})
 
 

@@ -25,6 +25,7 @@ from blockbuster.frontend.library_calls import (
     LibraryAttention,
     LibraryConvolution,
     LibraryProduct,
+    LibraryScaled,
 )
 from blockbuster.frontend.lower import WholeArrays
 from blockbuster.frontend.moves import Flip, Ranked, Take
@@ -60,6 +61,7 @@ SAVED = {
         LibraryAttention,
         LibraryConvolution,
         LibraryProduct,
+        LibraryScaled,
         Product,
         Ranked,
         Take,

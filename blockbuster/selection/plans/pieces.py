@@ -68,6 +68,11 @@ class Call:
         return is_library(self.fn)
 
     @property
+    def dtype(self) -> str:
+        """The dtype of its results, if that does not follow from its operands' dtypes."""
+        return getattr(self.fn, "dtype", "") if self.is_library else ""
+
+    @property
     def only_moves(self) -> bool:
         """True for copies that lowering makes: the user does not see what they are given."""
         return bool(getattr(self.fn, "only_moves", False))

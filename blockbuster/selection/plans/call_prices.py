@@ -1,0 +1,97 @@
+"""What a plan's calls take: of a library by the tables of their times (machines/library.py), and
+copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from blockbuster.costs.coefficients import FITTED
+from blockbuster.emit.tile.layouts import WORD
+from blockbuster.frontend.library_calls import (
+    LibraryAttention,
+    LibraryConvolution,
+    LibraryProduct,
+    LibraryScaled,
+)
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import Machine
+from blockbuster.machines.library import IN_ONE_LOAD, WIDE, Convolution, library_of
+from blockbuster.selection.plans.part import Part
+from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.priors import PRIORS
+
+Axes = list[Dim | None]
+
+
+def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:
+    """Microseconds of a library's call at ``sizes`` (by size class), launched in a graph.
+
+    A machine's rate is what long runs of products sustain, and a table's calls ran briefly, at a
+    higher clock: those on matrix units are told as they would run beside what the closed form tells
+    of kernels.
+    """
+    library = library_of(machine)
+    assert library is not None, "else no part has such a call"
+    fn, dtype = call.fn, _dtype(part, call)
+    shapes = [
+        [sizes[size_class(dim)] if dim else 1 for dim in axes] for axes in _operands(part, call)
+    ]
+    x, w = shapes[:2]
+    rate, made = library.rate, prod(sizes[size_class(dim)] for dim in call.axes[0] if dim)
+    if isinstance(fn, LibraryProduct):
+        of = fn.extents(x, w)
+        taken, operations = library.product_us(*of, dtype), 2.0 * prod(of)
+    elif isinstance(fn, LibraryScaled):
+        sides = fn.extents(x, w)
+        taken, operations = library.scaled_us(*sides, by_rows=fn.by_rows), 2.0 * prod(sides)
+        rate = library.scaled_rate
+    elif isinstance(fn, LibraryAttention):
+        of_rows = fn.extents(x, w, shapes[2])
+        taken = library.attention_us(*of_rows, is_causal=fn.is_causal, dtype=dtype)
+        taken = max(taken, PRIORS.attention_by_host_us)
+        operations = 4.0 * prod(of_rows[:-1]) / (2 if fn.is_causal else 1)
+    else:
+        assert isinstance(fn, LibraryConvolution), "the other call"
+        places = Convolution(*fn.extents(x, w, made), fn.channels_last, bool(fn.more))
+        taken, operations = library.convolution_us(places), places.operations
+        taken += moved_us(prod(w), machine) if fn.moves_filters else 0.0
+    slower = library.rate / machine.rate("matrix", "float16") - 1.0 if dtype != WIDE else 0.0
+    return taken + 1e6 * operations / rate * max(slower, 0.0)
+
+
+def loaded_whole(part: Part, call: Call) -> Iterator[tuple[Dim, int]]:
+    """The dims of which a product's time depends on whether so many elements divide them."""
+    fn = call.fn
+    if isinstance(fn, LibraryProduct | LibraryScaled):
+        x, w, *_ = _operands(part, call)
+        along = (
+            (x[-1], w[0]) if isinstance(fn, LibraryScaled) else (x[fn.x_axes[-1]], w[fn.w_axes[-1]])
+        )
+        yield from (
+            (size_class(d), IN_ONE_LOAD[_dtype(part, call)]) for d in along if d is not None
+        )
+
+
+def _operands(part: Part, call: Call) -> list[Axes]:
+    """The axes of the arrays that a call is given."""
+    arrays = ((part.pieces.inputs[seen.array], seen.order) for seen in call.operands)
+    return [[axes[at] for at in order if at is not None] for axes, order in arrays]
+
+
+def _dtype(part: Part, call: Call) -> str:
+    """The dtype of a call's first operand."""
+    return part.dtype_given(call.operands[0].array)
+
+
+def copy_us(call: Call, sizes: Mapping[Dim, int], machine: Machine) -> float:
+    """Microseconds of a copy. Other functions of whole arrays take the same in every plan."""
+    elements = sum(prod(sizes[size_class(dim)] for dim in axes if dim) for axes in call.axes)
+    return moved_us(elements, machine, WORD)
+
+
+def moved_us(elements: int, machine: Machine, width: int = WORD // 2) -> float:
+    """Microseconds of a kernel that writes elements of so many bytes in another order."""
+    moving = 2 * width * elements / machine.memory.bandwidth
+    return (machine.launch.plain + FITTED.start + moving) * 1e6
