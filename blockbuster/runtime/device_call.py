@@ -7,6 +7,7 @@ from operator import is_
 from typing import Any
 
 from blockbuster.errors import NOT_TAKEN, a_kind, shown_lines
+from blockbuster.runtime.first_launch import Refused
 from blockbuster.runtime.launch import ALIGNED, from_host, to_host
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.plans.plan import Sizes, call_on_host, check_results, noted, shown
@@ -15,12 +16,18 @@ Tensor = Any
 
 
 class DeviceCall:
-    """A function of whole arrays, called with tensors if it takes them, else through the host."""
+    """A function of whole arrays, called with tensors if it takes them, else through the host.
 
-    def __init__(self, call: Call, sizes: Sizes, dtypes: Sequence[Any]) -> None:
+    ``has_others``: another plan may take the place of this one, so a library's call that takes no
+    tensors raises Refused.
+    """
+
+    def __init__(
+        self, call: Call, sizes: Sizes, dtypes: Sequence[Any], *, has_others: bool = False
+    ) -> None:
         self.note = ""
         self._call, self._sizes, self._dtypes = call, sizes, dtypes
-        self._as_it_is = False
+        self._as_it_is, self._is_refused = False, has_others and call.is_library
 
     def first(self, tensors: list[Tensor]) -> list[Tensor]:
         """The function's results; notes whether it takes tensors."""
@@ -56,6 +63,8 @@ class DeviceCall:
         except NOT_TAKEN as refusal:
             name = self._call.name
             reason = shown_lines(str(refusal) or type(refusal).__name__)[0]
+            if self._is_refused:
+                raise Refused((self._call,), f"{name}: {reason}") from refusal
             self.note = f"{name} runs on the host, with copies there and back: {reason}"
             try:
                 return self._on_host(operands)

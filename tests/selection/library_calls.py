@@ -26,13 +26,13 @@ class Generous(Library):
     def __init__(self):
         pass
 
-    def product_us(self, m, n, k):
+    def product_us(self, *_):
         return -1e4
 
     def convolution_us(self, of):
         return -1e4
 
-    def attention_us(self, *_, is_causal):
+    def attention_us(self, *_, is_causal, dtype):
         return -1e4
 
 
@@ -53,6 +53,10 @@ def separable(x, w, u):
     return F.conv2d(torch.relu(F.conv2d(x, w, padding=1, groups=6)), u)
 
 
+def batched(x, w):
+    return torch.softmax(torch.bmm(x, w.mT), -1)
+
+
 def chain(x, w, u):
     y = x @ w
     z = torch.softmax(y, -1)
@@ -69,6 +73,7 @@ CASES = {
     "turned": (turned, ((2, 4, 5, 7), (4, 3, 3, 3)), 1),
     "separable": (separable, ((2, 6, 5, 7), (6, 1, 3, 3), (4, 6, 1, 1)), 1),
     "attention": (attention, ((2, 33, 16), (2, 40, 16), (2, 40, 24)), 1),
+    "batched": (batched, ((3, 33, 40), (3, 24, 40)), 1),
     "chain": (chain, ((33, 40), (40, 24), (24, 16)), 1),
 }
 
@@ -90,9 +95,9 @@ def error(fn, shapes, calls):
         if dim != 1
     }
     with (
-        patch("blockbuster.selection.plans.prices.library_of", lambda _: Generous()),
+        patch("blockbuster.selection.plans.call_prices.library_of", lambda _: Generous()),
         patch("blockbuster.selection.plans.forms.library_of", lambda _: Generous()),
-        patch("blockbuster.selection.plans.prices.PRIORS", GIVEN_AWAY),
+        patch("blockbuster.selection.plans.call_prices.PRIORS", GIVEN_AWAY),
     ):
         plan = bb.select(program, sizes, machine="h100")
     assert len(plan.calls) == calls, [call.name for call in plan.calls]

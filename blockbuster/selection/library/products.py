@@ -46,12 +46,18 @@ def _is_product(x: Side, w: Side, rank: int) -> bool:
 
 
 def _row(program: ArrayProgram, at: int) -> tuple[int, int] | None:
-    """The equation that alone reads a product and adds an input, one number a column, to it."""
-    product, place = program.equations[at], only_reader(program, at)
+    """The equation that alone reads a product, maybe with more axes of one element, and adds an
+    input, one number a column, to it.
+    """
+    place, shape = only_reader(program, at), program.equations[at].shape
+    if place is not None and program.equations[place].op == "expand":
+        place = only_reader(program, place)
     if place is None:
         return None
     added = program.equations[place]
     rows = [o for o in added.operands if isinstance(o, Value) and o.node < 0]
-    if added.op != "add" or len(rows) != 1 or added.shape != product.shape:
+    if added.op != "add" or len(rows) != 1 or added.shape[-1] != shape[-1]:
         return None
-    return (place, rows[0].port) if program.shape_of(rows[0]) == product.shape[-1:] else None
+    if [axis for axis in added.shape if axis != 1] != [axis for axis in shape if axis != 1]:
+        return None
+    return (place, rows[0].port) if program.shape_of(rows[0]) == shape[-1:] else None

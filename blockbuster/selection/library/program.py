@@ -33,13 +33,14 @@ def library_program(
     kept: Callable[[str], str],
     stored: Collection[Value],
     matchers: Sequence[Matcher] = ALL,
+    may_call: Callable[[str], bool] = lambda _: True,
 ) -> ArrayProgram | None:
     """``program`` with calls of a library; None if it has nothing that a library computes.
 
     ``given``: the dtypes of its inputs by name; ``kept``: those in which its outputs are;
     ``stored``: the values that eager execution rounds to their dtype. A call reads arrays of dtypes
     for which its time is known. If it rounds what it gives, it stands only where eager execution
-    rounds, too, and is no output that is kept wider.
+    rounds, too, and is no output that is kept wider. ``may_call``: of its name.
     """
     matches, extents = [], Extents(program)
     for at, one in enumerate(program.equations):
@@ -47,7 +48,8 @@ def library_program(
             continue
         for matched in matchers:
             match = matched(program, extents, at)
-            if match is not None and _stands(program, match, at, given, kept, stored):
+            stands = match is not None and _stands(program, match, at, given, kept, stored)
+            if match is not None and stands and may_call(str(match.fn)):
                 matches.append(match)
                 break
     return with_calls(program, matches) if matches else None

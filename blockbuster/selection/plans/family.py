@@ -195,10 +195,15 @@ class Family:
             self._plans[key] = self._plan(sizes, chosen)
         return self._plans[key]
 
-    def refuse(self, plan: Plan, files: Sequence[File], reason: str) -> None:
-        """Never choose these files of a plan again: a compiler refuses or breaks them."""
+    def refuse(self, plan: Plan, steps: Sequence[File | Call], reason: str) -> None:
+        """Never choose these files of a plan again: a compiler refuses or breaks them; nor calls of
+        a library's function that it refuses.
+        """
         self._classes.forget()
-        for file in files:
+        for file in steps:
+            if isinstance(file, Call):
+                self._division.forms.refuse(file, reason)
+                continue
             assert file.considered is not None, "a plan of this family"
             best = file.considered.best
             self._refused[best.key] = None
