@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.frontend.arguments import shape_from_names
 from blockbuster.frontend.library_calls import LibraryScaled
 from blockbuster.ir.dtypes import FLOAT8
 from blockbuster.machines import built_in
 from blockbuster.machines.library import library_of
+from blockbuster.runtime.compiled import Compiled
+from blockbuster.runtime.device_call import DeviceCall
 from blockbuster.runtime.given import family_of
 from blockbuster.selection.library.program import library_program
 from blockbuster.selection.plans.plan_dtypes import stored_by_eager
@@ -220,3 +223,23 @@ def test_a_library_that_refuses_is_asked_no_more():
     told = "a library's call is left out: torch._scaled_mm: no such kernel"
     assert any(told in note for note in other.notes)
     assert told in other.explain()
+
+
+def test_a_plan_runs_its_call(tmp_path):
+    """By torch on the CPU, as a GPU's replay does."""
+    names, dtypes = dict(x="1 M K", w="N K", s="1 M 1", t="1 N"), dict(s="float32", t="float32")
+    program = bb.trace(other_order, **names)
+    dtypes |= dict(x=FLOAT8, w=FLOAT8)
+    plan = family_of(program, "bfloat16", "h200", others=dtypes).at(LARGE)
+    assert plan.result_dtypes == ("bfloat16",)
+    compiled = Compiled(plan, shape_from_names(["out"]), program=program)
+    compiled.save(tmp_path / "plan.json")
+    (call,) = bb.load(tmp_path / "plan.json").plan.calls
+    assert call == plan.calls[0]
+    arrays = operands((1, 5, 1), (1, 16), x=(1, 5, 32))
+    named = dict(zip(plan.inputs, arrays, strict=True))
+    run = DeviceCall(call, dict(M=5, K=32, N=16), [BF16])
+    (made,) = run.first([named[name] for name in call.reads])
+    x, w, s, t = (array.double() for array in arrays)
+    assert not run.note
+    assert torch.equal(made.reshape(5, 16), (x @ w.T * s * t).bfloat16()[0])
