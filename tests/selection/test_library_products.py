@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import permutations, product
 
 import pytest
 
@@ -101,6 +102,28 @@ def test_bmm_and_a_row_behind_it():
     only(torch.bmm, x, w)
     program = with_calls(traced(lambda x, w, b: torch.bmm(x, w) + b, x, w, b)[0])
     assert [one.op for one in program.equations] == ["custom", "add"], "a row is added by us"
+
+
+def turned_back(left, right, x, w):
+    return x.permute(left) @ w.permute(right)
+
+
+def in_any_order(x, w):
+    """A product for each order in which the axes of both arrays lie: as it reads them, and how
+    many calls it is.
+    """
+    for left, right in product(permutations(range(x.ndim)), permutations(range(w.ndim))):
+        lying = x.permute(*left).contiguous(), w.permute(*right).contiguous()
+        back = [[order.index(axis) for axis in range(len(order))] for order in (left, right)]
+        yield back, len(checked(partial(turned_back, *back), *lying))
+
+
+def test_orders_of_axes_in_which_a_library_reads_matrices():
+    """One by one, the batches are not last in memory; of one matrix, the rows lie as one axis."""
+    for back, found in in_any_order(drawn(2, 5, 7), drawn(2, 7, 3)):
+        assert found == all(max(order) in order[1:] for order in back), back
+    for (left, _), found in in_any_order(drawn(2, 5, 7), drawn(7, 3)):
+        assert found == (left[1] == left[0] + 1), left
 
 
 def computed(x, w):

@@ -38,7 +38,7 @@ def _is_product(x: Side, w: Side, rank: int) -> bool:
     if not rows or (x.places[-1], k, n) != (rank - 1, rank - 2, rank - 1):
         return False
     if not batch:
-        return is_one_axis(x.axes[:-1]) or len(rows) == 1
+        return is_one_axis(x.axes[:-1])
     same = rows == (*batch, rank - 2)
     return same and all(
         is_one_axis(one.axes[:-2]) and max(one.axes) in one.axes[-2:] for one in (x, w)
