@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
 
@@ -192,6 +193,9 @@ def test_times_by_dtype_and_number():
     assert known.product_us(8, 256, 256, 255) > known.product_us(8, 256, 256, 256)
     assert known.product_us(1, 4096, 4096, 4096, WIDE) > 4 * known.product_us(1, 4096, 4096, 4096)
     assert known.product_us(8, 256, 256, 255, WIDE) == math.inf, "not measured"
+    fewer = replace(known, more={})
+    assert fewer.product_us(2, 64, 64, 64) == fewer.scaled_us(64, 64, 64, by_rows=True) == math.inf
+    assert fewer.product_us(1, 64, 64, 64) == known.product_us(1, 64, 64, 64)
     four = known.product_us(4, 4096, 256, 4096)
     assert known.product_us(2, 4096, 256, 4096) < four < known.product_us(8, 4096, 256, 4096)
 

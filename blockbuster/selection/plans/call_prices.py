@@ -4,7 +4,7 @@ copies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from blockbuster.costs.coefficients import FITTED
@@ -17,7 +17,7 @@ from blockbuster.frontend.library_calls import (
 )
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
-from blockbuster.machines.library import IN_ONE_LOAD, WIDE, Convolution, library_of
+from blockbuster.machines.library import IN_ONE_LOAD, WIDE, Convolution, Library, library_of
 from blockbuster.selection.plans.part import Part
 from blockbuster.selection.plans.pieces import Call
 from blockbuster.selection.priors import PRIORS
@@ -29,8 +29,9 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
     """Microseconds of a library's call at ``sizes`` (by size class), launched in a graph.
 
     A machine's rate is what long runs of products sustain, and a table's calls ran briefly, at a
-    higher clock: those on matrix units are told as they would run beside what the closed form tells
-    of kernels.
+    higher clock. So no product on matrix units is told to be faster than such runs; one that does
+    not keep the units busy takes what the table says. Attention and convolutions take longer by
+    what the rates differ, as the closed form tells kernels.
     """
     library = library_of(machine)
     assert library is not None, "else no part has such a call"
@@ -39,26 +40,42 @@ def library_us(part: Part, call: Call, sizes: Mapping[Dim, int], machine: Machin
         [sizes[size_class(dim)] if dim else 1 for dim in axes] for axes in _operands(part, call)
     ]
     x, w = shapes[:2]
-    rate, made = library.rate, prod(sizes[size_class(dim)] for dim in call.axes[0] if dim)
-    if isinstance(fn, LibraryProduct):
-        of = fn.extents(x, w)
-        taken, operations = library.product_us(*of, dtype), 2.0 * prod(of)
-    elif isinstance(fn, LibraryScaled):
-        sides = fn.extents(x, w)
-        taken, operations = library.scaled_us(*sides, by_rows=fn.by_rows), 2.0 * prod(sides)
-        rate = library.scaled_rate
-    elif isinstance(fn, LibraryAttention):
+    if isinstance(fn, LibraryProduct | LibraryScaled):
+        return _product_us(fn, x, w, dtype, library, machine)
+    if isinstance(fn, LibraryAttention):
         of_rows = fn.extents(x, w, shapes[2])
         taken = library.attention_us(*of_rows, is_causal=fn.is_causal, dtype=dtype)
         taken = max(taken, PRIORS.attention_by_host_us)
         operations = 4.0 * prod(of_rows[:-1]) / (2 if fn.is_causal else 1)
     else:
         assert isinstance(fn, LibraryConvolution), "the other call"
+        made = prod(sizes[size_class(dim)] for dim in call.axes[0] if dim)
         places = Convolution(*fn.extents(x, w, made), fn.channels_last, bool(fn.more))
         taken, operations = library.convolution_us(places), places.operations
         taken += moved_us(prod(w), machine) if fn.moves_filters else 0.0
-    slower = library.rate / machine.rate("matrix", "float16") - 1.0 if dtype != WIDE else 0.0
-    return taken + 1e6 * operations / rate * max(slower, 0.0)
+    slower = 1.0 / machine.rate("matrix", "float16") - 1.0 / library.rate if dtype != WIDE else 0.0
+    return taken + 1e6 * operations * max(slower, 0.0)
+
+
+def _product_us(
+    fn: LibraryProduct | LibraryScaled,
+    x: Sequence[int],
+    w: Sequence[int],
+    dtype: str,
+    library: Library,
+    machine: Machine,
+) -> float:
+    """Microseconds of a product of arrays of these shapes."""
+    if isinstance(fn, LibraryScaled):
+        batch, sizes = 1, fn.extents(x, w)
+        taken, rate = library.scaled_us(*sizes, by_rows=fn.by_rows), library.scaled_rate
+    else:
+        batch, *sizes = fn.extents(x, w)
+        taken, rate = library.product_us(batch, *sizes, dtype), library.rate
+    if dtype == WIDE:
+        return taken
+    sustained = rate * min(1.0, machine.rate("matrix", "float16") / library.rate)
+    return max(taken, 2e6 * batch * prod(sizes) / sustained)
 
 
 def loaded_whole(part: Part, call: Call) -> Iterator[tuple[Dim, int]]:
