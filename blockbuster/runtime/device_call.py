@@ -10,7 +10,14 @@ from blockbuster.errors import NOT_TAKEN, a_kind, shown_lines
 from blockbuster.runtime.first_launch import Refused
 from blockbuster.runtime.launch import ALIGNED, from_host, to_host
 from blockbuster.selection.plans.pieces import Call
-from blockbuster.selection.plans.plan import Sizes, call_on_host, check_results, noted, shown
+from blockbuster.selection.plans.plan import (
+    Sizes,
+    call_on_host,
+    check_results,
+    noted,
+    shown,
+    with_units,
+)
 
 Tensor = Any
 
@@ -48,7 +55,7 @@ class DeviceCall:
         if self._as_it_is:
             made = noted(self._call, self._call.fn, tensors)
             if made.is_contiguous():
-                return [made]
+                return with_units(self._call, [made])
         operands = self._operands(tensors)
         results = self._on_host(operands) if self.note else self._on_device(operands)
         return self._laid_out(results, operands)
@@ -78,6 +85,7 @@ class DeviceCall:
         for result in results:
             if not hasattr(result, "data_ptr") or result.device != operands[0].device:
                 raise TypeError(f"{self._call.name} gave {a_kind(result)}, not a tensor")
+        results = with_units(self._call, results)
         check_results(self._call, results, self._sizes)
         return results
 

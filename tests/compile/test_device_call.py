@@ -112,3 +112,14 @@ def test_users_functions_run_on_the_host_where_there_are_other_plans(torch):
     call = Call("mine", refusing, (Seen("x", (0, 1)),), ("y",), (("M", "K"),))
     with pytest.raises(RuntimeError, match="no kernel"):
         DeviceCall(call, SIZES, [torch.float32], has_others=True).first([arrays(torch)[0]])
+
+
+def test_axes_of_one_element_that_a_library_leaves_out(torch):
+    given = Seen("x", (0, 1)), Seen("w", (0, 1))
+    call = DeviceCall(
+        Call("product", PLAIN, given, ("y",), ((None, "M", None, "N"),)), SIZES, [torch.float32]
+    )
+    for first in range(3):
+        x, w = arrays(torch, first)
+        (made,) = (call.play if first else call.first)([x, w])
+        assert torch.equal(made, (x @ w)[None, :, None])

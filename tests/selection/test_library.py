@@ -131,7 +131,10 @@ def test_times_between_and_beyond_what_was_measured():
 
 
 def test_machines_with_a_table():
-    assert library_of(built_in("h100")) is library_of(built_in("h200")) is not None
+    h100, h200 = (library_of(built_in(name)) for name in ("h100", "h200"))
+    assert h200.product_us(1, 8192, 8192, 512) < h100.product_us(1, 8192, 8192, 512)
+    assert h200.convolutions["images"].us is not None
+    assert (h200.attention.us == h100.attention.us).all(), "the target's table"
     assert library_of(built_in("a100")) is None
     assert library_of(built_in("cpu")) is None
     known = library_of(built_in("h100"))
