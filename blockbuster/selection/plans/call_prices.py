@@ -70,8 +70,9 @@ def _product_us(
         batch, sizes = 1, fn.extents(x, w)
         taken, rate = library.scaled_us(*sizes, by_rows=fn.by_rows), library.scaled_rate
     else:
-        batch, *sizes = fn.extents(x, w)
-        taken, rate = library.product_us(batch, *sizes, dtype), library.rate
+        batch, m, n, k = fn.extents(x, w)
+        sizes = (m, n, k)
+        taken, rate = library.product_us(batch, *sizes, dtype=dtype), library.rate
     if dtype == WIDE:
         return taken
     sustained = rate * min(1.0, machine.rate("matrix", "float16") / library.rate)
