@@ -112,7 +112,9 @@ def test_what_a_plan_takes_is_what_its_parts_take(two_kernels):
 
     assert two_kernels.total_us == pytest.approx(sum(shown), abs=0.11)
     assert 0.0 < two_kernels.lower_bound_us <= two_kernels.total_us
-    assert two_kernels.gap == pytest.approx(two_kernels.total_us / two_kernels.lower_bound_us - 1.0)
+    assert two_kernels.gap == pytest.approx(
+        two_kernels.total_us / two_kernels.lower_bound_us - 1.0
+    )
     assert two_kernels.total_us > two_kernels.cost("h200", launch="graph").time_us
 
 
@@ -276,7 +278,9 @@ def test_with_all_parts_priced_the_gap_is_zero():
 
     assert usual.total_us >= plan.total_us == plan.lower_bound_us
     assert plan.gap == 0.0
-    assert "; all 15 parts were priced; no plan takes less than" in " ".join(plan.explain().split())
+    assert "; all 15 parts were priced; no plan takes less than" in " ".join(
+        plan.explain().split()
+    )
 
 
 @pytest.mark.slow

@@ -75,12 +75,16 @@ def test_lines_follow_their_nests(start):
     """A loop in chunks is two nests; the line that stages it still names the first of them."""
     space = Space(start)
     chunked = next(
-        near.scheduled for near in space.neighbours(start) if near.edit == "insert chunk nest 1 K 4"
+        near.scheduled
+        for near in space.neighbours(start)
+        if near.edit == "insert chunk nest 1 K 4"
     )
     assert len(chunked.draft.nests) == 2
     assert "stage nest 1 K 3\n" in chunked.schedule
     back = next(
-        near.scheduled for near in space.neighbours(chunked) if near.edit == "drop chunk nest 1 K 4"
+        near.scheduled
+        for near in space.neighbours(chunked)
+        if near.edit == "drop chunk nest 1 K 4"
     )
     assert back.draft == start.draft
 
@@ -105,7 +109,9 @@ def test_numbers_of_programs_and_chunks_stop_at_the_blocks(start):
 
 
 def test_the_space_is_the_same_each_time(start):
-    first, second = ([near.edit for near in Space(start).neighbours(start)] for _ in range(2))
+    first, second = (
+        [near.edit for near in Space(start).neighbours(start)] for _ in range(2)
+    )
     assert first == second
 
 

@@ -67,16 +67,15 @@ def _product_us(
 ) -> float:
     """Microseconds of a product of arrays of these shapes."""
     if isinstance(fn, LibraryScaled):
-        batch, sizes = 1, fn.extents(x, w)
-        taken, rate = library.scaled_us(*sizes, by_rows=fn.by_rows), library.scaled_rate
+        batch, (m, n, k) = 1, fn.extents(x, w)
+        taken, rate = library.scaled_us(m, n, k, by_rows=fn.by_rows), library.scaled_rate
     else:
         batch, m, n, k = fn.extents(x, w)
-        sizes = (m, n, k)
-        taken, rate = library.product_us(batch, *sizes, dtype=dtype), library.rate
+        taken, rate = library.product_us(batch, m, n, k, dtype), library.rate
     if dtype == WIDE:
         return taken
     sustained = rate * min(1.0, machine.rate("matrix", "float16") / library.rate)
-    return max(taken, 2e6 * batch * prod(sizes) / sustained)
+    return max(taken, 2e6 * batch * m * n * k / sustained)
 
 
 def loaded_whole(part: Part, call: Call) -> Iterator[tuple[Dim, int]]:
