@@ -6,7 +6,8 @@
 ``blockbuster/machines/data/library`` keeps such a file for a target: the search for a plan
 reads there what a call of the library takes (blockbuster/machines/library.py). Kernels only: each
 call is one of several in a CUDA graph that read other operands in turn, so that none finds its own
-in the cache. In float16, of numbers drawn from a normal distribution.
+in the cache. In float16, or in the dtype that a table's name tells (``scaled``: in float8), of
+numbers drawn from a normal distribution.
 """
 
 from __future__ import annotations
@@ -26,14 +27,20 @@ import torch
 
 from bench.records import machine
 from blockbuster.frontend.torch import attended
+from blockbuster.ir.dtypes import FLOAT8, HALF
 
 POOL = 1 << 29  # elements of which operands are cut
 APART = 150e6  # bytes that the operands of a graph's calls have together, at least
 MOST_CALLS, REPLAYS = 12, 5
-MOST_OPERATIONS, MOST_ELEMENTS = 1.2e12, 1 << 28
+MOST_ELEMENTS = 1 << 28
+MOST_OPERATIONS = {FLOAT8: 2.4e12, HALF: 1.2e12, "float32": 1.5e11}
 IMAGES, VOLUMES = 32, 8
 LENGTHS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 ODD = (63, 255, 1023, 4095)
+WIDE = (16, 64, 256, 512, 1024, 2048, 4096, 8192)
+BATCHES, BATCHED, BATCHED_ODD = (2, 4, 16, 64), (64, 128, 256, 1024, 4096), (63, 255, 1023)
+SCALED_ROWS = (16, 64, 256, 1024, 2048, 4096, 8192)
+SCALED = (512, 1024, 2048, 4096, 8192, 16384)
 CHANNELS, FILTERS = (3, 16, 64, 256, 512), (16, 64, 256, 512)
 
 Call = Callable[..., Any]
@@ -46,13 +53,16 @@ class Meter:
     """The times of calls on operands that are cut of one array of random numbers."""
 
     def __init__(self) -> None:
-        self._pool = torch.empty(POOL, dtype=torch.float16, device="cuda").normal_()
+        self._pools = {HALF: torch.empty(POOL, dtype=torch.float16, device="cuda").normal_()}
 
-    def us(self, call: Call, shapes: Sequence[Sequence[int]], made: int) -> float:
+    def us(
+        self, call: Call, shapes: Sequence[Sequence[int]], made: int, dtype: str = HALF
+    ) -> float:
         """Microseconds of a call on arrays of ``shapes``, which makes ``made`` elements."""
-        sizes = [prod(shape) for shape in shapes]
-        calls = max(2, min(MOST_CALLS, int(APART / (2 * (sum(sizes) + made))) + 1))
-        given = [self._operands(shapes, sizes, at * sum(sizes)) for at in range(calls)]
+        sizes, pool = [prod(shape) for shape in shapes], self._pool(dtype)
+        width = pool.dtype.itemsize
+        calls = max(2, min(MOST_CALLS, int(APART / (width * (sum(sizes) + made))) + 1))
+        given = [_operands(pool, shapes, sizes, at * sum(sizes)) for at in range(calls)]
         call(*given[0])
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
@@ -68,41 +78,79 @@ class Meter:
         del kept
         return 1e3 * float(statistics.median(b.elapsed_time(e) for b, e in pairs)) / calls
 
-    def _operands(
-        self, shapes: Sequence[Sequence[int]], sizes: Sequence[int], at: int
-    ) -> list[Any]:
-        found = []
-        for shape, size in zip(shapes, sizes, strict=True):
-            at = (at + 63) // 64 * 64
-            begin = at if at + size <= POOL else 0
-            found.append(self._pool[begin : begin + size].view(*shape))
-            at = begin + size
-        return found
+    def _pool(self, dtype: str) -> Any:
+        if dtype not in self._pools:
+            self._pools[dtype] = self._pools[HALF].to(getattr(torch, dtype))
+        return self._pools[dtype]
 
 
-def product_us(meter: Meter, m: int, n: int, k: int) -> float:
-    """M x K by the transpose of N x K. 0 where it is too large."""
-    if 2.0 * m * n * k > MOST_OPERATIONS or max(m * n, m * k, n * k) > MOST_ELEMENTS:
-        return 0.0
-    return meter.us(lambda x, w: torch.mm(x, w.t()), [(m, k), (n, k)], m * n)
+def _operands(
+    pool: Any, shapes: Sequence[Sequence[int]], sizes: Sequence[int], at: int
+) -> list[Any]:
+    """Arrays of ``shapes``, cut of the pool from element ``at`` on."""
+    found = []
+    for shape, size in zip(shapes, sizes, strict=True):
+        at = (at + 63) // 64 * 64
+        begin = at if at + size <= POOL else 0
+        found.append(pool[begin : begin + size].view(*shape))
+        at = begin + size
+    return found
 
 
-def attention_us(meter: Meter, batches: int, rows: int, keys: int, columns: int) -> float:
-    """Of rows of so many columns. 0 where it is too large."""
-    shapes = [(batches, length, columns) for length in (rows, keys, keys)]
-    if 4.0 * batches * rows * keys * columns > MOST_OPERATIONS:
-        return 0.0
-    way: dict[str, Any] = dict(is_causal=False, scale=None)
-    return meter.us(partial(attended, **way), shapes, prod(shapes[0]))
+@dataclass(frozen=True)
+class Product:
+    """Products of M x K by the transpose of N x K; with sizes of four, so many of them."""
+
+    meter: Meter
+    call: Call = lambda x, w: x @ w.mT
+    dtype: str = HALF
+
+    def __call__(self, *sizes: int) -> float:
+        """Microseconds; 0 where it is too large."""
+        *batch, m, n, k = sizes
+        shapes = [(*batch, m, k), (*batch, n, k)]
+        made = prod((*batch, m, n))
+        if 2.0 * made * k > MOST_OPERATIONS[self.dtype]:
+            return 0.0
+        if max(made, *map(prod, shapes)) > MOST_ELEMENTS:
+            return 0.0
+        return self.meter.us(self.call, shapes, made, self.dtype)
 
 
-def causal_us(meter: Meter, batches: int, rows: int, columns: int) -> float:
-    """The same of as many keys as rows, each of which sees those up to its own."""
-    if 2.0 * batches * rows * rows * columns > MOST_OPERATIONS:
-        return 0.0
-    way: dict[str, Any] = dict(is_causal=True, scale=None)
-    shape = (batches, rows, columns)
-    return meter.us(partial(attended, **way), [shape] * 3, prod(shape))
+def scaled(*, by_rows: bool) -> Call:
+    """Products of float8, by one scale for each operand, or one for each row of both."""
+    scales: dict[tuple[int, ...], Any] = {}
+
+    def one(shape: tuple[int, ...], like: Any) -> Any:
+        if shape not in scales:
+            scales[shape] = torch.ones(shape, device=like.device)
+        return scales[shape]
+
+    def call(x: Any, w: Any) -> Any:
+        rows, columns = ((len(x), 1), (1, len(w))) if by_rows else ((), ())
+        given: dict[str, Any] = dict(out_dtype=torch.bfloat16, use_fast_accum=False)
+        return torch._scaled_mm(x, w.t(), one(rows, x), one(columns, x), **given)
+
+    return call
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Attention of so many rows to so many keys, of so many columns; or, causal, to as many."""
+
+    meter: Meter
+    is_causal: bool = False
+    dtype: str = HALF
+
+    def __call__(self, batches: int, rows: int, *sizes: int) -> float:
+        """Microseconds; 0 where it is too large."""
+        keys, columns = sizes if not self.is_causal else (rows, *sizes)
+        shapes = [(batches, length, columns) for length in (rows, keys, keys)]
+        operations = (2.0 if self.is_causal else 4.0) * batches * rows * keys * columns
+        if operations > MOST_OPERATIONS[self.dtype]:
+            return 0.0
+        call = partial(attended, is_causal=self.is_causal, scale=None)
+        return self.meter.us(call, shapes, prod(shapes[0]), self.dtype)
 
 
 @dataclass(frozen=True)
@@ -130,7 +178,7 @@ class Convolution:
         many, rank = VOLUMES if self.rank == 3 else IMAGES, self.rank
         w = (*filters, *[taps] * rank)
         x, y = ((many, channels, *[side] * rank) for channels, side in (given, made))
-        if 2.0 * prod(w[1:]) * prod(x if way else y) > MOST_OPERATIONS:
+        if 2.0 * prod(w[1:]) * prod(x if way else y) > MOST_OPERATIONS[HALF]:
             return 0.0
         conv = getattr(torch.nn.functional, f"conv{way}{rank}d")
         back = (0, rank + 1, *range(1, rank + 1)) if self.last else (*range(rank + 2),)
@@ -238,15 +286,32 @@ CONVOLUTIONS: dict[str, tuple[Callable[[Convolution], Measure], int, Axes]] = {
 
 def tables(meter: Meter) -> dict[str, tuple[Axes, Measure]]:
     """The grid of each table, and what measures it; tables of convolutions stand twice."""
-    found: dict[str, tuple[Axes, Measure]] = {
-        name: (dict.fromkeys("mnk", lengths), partial(product_us, meter))
-        for name, lengths in (("product", LENGTHS), ("product_odd", ODD))
-    }
     among = dict(batches=(4, 32, 128), rows=(1, 64, 256, 1024, 4096, 16384))
     keys, columns = (64, 256, 1024, 4096, 16384), (64, 128)
-    found["attention"] = dict(**among, keys=keys, columns=columns), partial(attention_us, meter)
-    causal: Axes = dict(batches=among["batches"], rows=keys, columns=columns)
-    found["attention_causal"] = causal, partial(causal_us, meter)
+    wide = dict(batches=(4, 16, 64), rows=(64, 256, 1024, 2048, 4096))
+    found: dict[str, tuple[Axes, Measure]] = {
+        "product": (dict.fromkeys("mnk", LENGTHS), Product(meter)),
+        "product_odd": (dict.fromkeys("mnk", ODD), Product(meter)),
+        "attention": (dict(**among, keys=keys, columns=columns), Attention(meter)),
+        "attention_causal": (
+            dict(batches=among["batches"], rows=keys, columns=columns), Attention(meter, True),
+        ),
+        "batched": (dict(batches=BATCHES, **dict.fromkeys("mnk", BATCHED)), Product(meter)),
+        "batched_odd": (dict(batches=BATCHES, **dict.fromkeys("mnk", BATCHED_ODD)), Product(meter)),
+        "product_float32": (dict.fromkeys("mnk", WIDE), Product(meter, dtype="float32")),
+        "batched_float32": (
+            dict(batches=BATCHES, **dict.fromkeys("mnk", BATCHED)), Product(meter, dtype="float32"),
+        ),
+        "attention_float32": (
+            dict(**wide, keys=wide["rows"], columns=columns), Attention(meter, dtype="float32"),
+        ),
+        "attention_causal_float32": (
+            dict(**wide, columns=columns), Attention(meter, True, "float32"),
+        ),
+    }  # fmt: skip
+    for name, by_rows in (("scaled", False), ("scaled_rows", True)):
+        grid = dict(m=SCALED_ROWS, n=SCALED, k=SCALED)
+        found[name] = grid, Product(meter, scaled(by_rows=by_rows), FLOAT8)
     for name, (measure, rank, grid) in CONVOLUTIONS.items():
         for last in (False, True):
             key = f"{name}_channels_last" if last else name

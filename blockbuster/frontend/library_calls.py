@@ -13,14 +13,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blockbuster.frontend.torch import as_tensors, attended, convolved, is_tensor, multiplied
+from blockbuster.frontend.torch import (
+    as_tensors,
+    attended,
+    convolved,
+    is_tensor,
+    multiplied,
+    scaled_product,
+)
 
 
 @dataclass(frozen=True)
 class LibraryProduct:
     """A matrix product, ``x`` and ``w`` with their axes in these orders: ... M K and ... K N.
 
-    With a third array, a row of N numbers, that is added to each row of the product.
+    ``w`` is one matrix, or has all axes of ``x`` in front of M: a product for each of them. Beside
+    one matrix there may be a row of N numbers, that is added to each row of the product.
     """
 
     is_library: ClassVar[bool] = True
@@ -35,10 +43,37 @@ class LibraryProduct:
         made = multiplied(in_order(left, self.x_axes), in_order(right, self.w_axes), *rows)
         return made if is_tensor(x) else np.asarray(made)
 
+    def extents(self, x: Sequence[int], w: Sequence[int]) -> tuple[int, int, int, int]:
+        """How many products, and M, N and K, for operands of these shapes: by one matrix, it is one
+        product of all rows.
+        """
+        *rows, k = (x[axis] for axis in self.x_axes)
+        *batch, _, n = (w[axis] for axis in self.w_axes)
+        return prod(batch), rows[-1] if batch else prod(rows), n, k
+
+
+@dataclass(frozen=True)
+class LibraryScaled:
+    """``x @ w.T`` of arrays of float8, of which K is the last axis, times two scales: one number
+    for each operand, or one for each row of both (``by_rows``), rounded once, to ``dtype``. With a
+    fifth array, a row of N numbers of that dtype, that is added to each row before.
+    """
+
+    is_library: ClassVar[bool] = True
+    by_rows: bool
+    dtype: str
+
+    def __str__(self) -> str:
+        return "torch._scaled_mm"
+
+    def __call__(self, x: Any, w: Any, x_scale: Any, w_scale: Any, *row: Any) -> Any:
+        given = as_tensors((x, w, x_scale, w_scale, *row))
+        made = scaled_product(*given, by_rows=self.by_rows, dtype=self.dtype)
+        return made if is_tensor(x) else np.asarray(made)
+
     def extents(self, x: Sequence[int], w: Sequence[int]) -> tuple[int, int, int]:
-        """M, N and K for operands of these shapes; M counts the rows of all batches."""
-        rows, columns = [x[axis] for axis in self.x_axes], [w[axis] for axis in self.w_axes]
-        return int(np.prod(rows[:-1])), columns[-1], rows[-1]
+        """M, N and K for operands of these shapes; M counts the rows of all leading axes."""
+        return prod(x[:-1]), w[0], x[-1]
 
 
 @dataclass(frozen=True)

@@ -86,12 +86,46 @@ def as_tensors(arrays: Sequence[Any]) -> list[Tensor]:
 
 
 def multiplied(x: Tensor, w: Tensor, *row: Tensor) -> Tensor:
-    """``x @ w``, and a row added to each of its rows; ``w`` is a matrix then."""
+    """``x @ w``, and a row added to each of its rows; ``w`` is a matrix then.
+
+    Products of float32 are not rounded to tf32, whatever the user allows torch.
+    """
     import torch
 
+    allowed = torch.get_float32_matmul_precision() if x.dtype is torch.float32 else EXACT
+    if allowed != EXACT:
+        torch.set_float32_matmul_precision(EXACT)
+        try:
+            return multiplied(x, w, *row)
+        finally:
+            torch.set_float32_matmul_precision(allowed)
     if not row:
         return x @ w
     return torch.addmm(*row, x, w) if x.ndim == 2 else torch.nn.functional.linear(x, w.mT, *row)
+
+
+EXACT = "highest"
+"""How precise torch calls products of float32 that are not rounded to tf32."""
+
+
+def scaled_product(
+    x: Tensor, w: Tensor, x_scale: Tensor, w_scale: Tensor, *row: Tensor, by_rows: bool, dtype: str
+) -> Tensor:
+    """``x @ w.T`` times scales, and a row added: of float8 by ``_scaled_mm``, rounded to ``dtype``;
+    of other tensors in their own dtype, which holds every number of float8.
+    """
+    import torch
+
+    rows = x.reshape(-1, x.shape[-1])
+    scales = (x_scale.reshape(-1, 1), w_scale.reshape(1, -1))
+    if "float8" not in str(x.dtype):
+        found = multiplied(rows, w.mT) * scales[0] * scales[1]
+        made = found + row[0] if row else found
+    else:
+        given = scales if by_rows else (x_scale.reshape(()), w_scale.reshape(()))
+        rounded: dict[str, Any] = dict(out_dtype=getattr(torch, dtype), use_fast_accum=False)
+        made = torch._scaled_mm(rows, w.t(), *given, *row, **rounded)
+    return made.reshape(*x.shape[:-1], len(w))
 
 
 def convolved(

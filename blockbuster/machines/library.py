@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from math import inf, sqrt
 from typing import Any
@@ -19,14 +19,25 @@ from numpy.typing import NDArray
 
 from blockbuster.machines.machine import Machine
 
-MEASURED = ("sm_90",)
-"""The targets that have a table: for sm_90, of an H100, whose processors are those of an H200."""
+MEASURED = ("sm_90", "h200")
+"""The targets, and the machines, that have tables: those of sm_90 are of an H100, and of an H200,
+whose processors are the same; those of an H200 stand before them on that.
+"""
 
 HALVES = ("float16", "bfloat16")
-"""The dtypes that a table is for: both take the same time on matrix units."""
+"""Dtypes that share tables: both take the same time on matrix units."""
 
-IN_ONE_LOAD = 8
-"""Elements of a half that are 16 bytes: rows of a multiple of so many are read by whole loads."""
+WIDE, FLOAT8 = "float32", "float8_e4m3fn"
+"""Dtypes that have tables of their own: of products and attention, and of products with scales."""
+
+IN_ONE_LOAD = {**dict.fromkeys(HALVES, 8), WIDE: 4, FLOAT8: 16}
+"""Elements that are 16 bytes: rows of a multiple of so many are read by whole loads."""
+
+MORE = (
+    "product_float32", "batched", "batched_odd", "batched_float32", "attention_float32",
+    "attention_causal_float32", "scaled", "scaled_rows",
+)  # fmt: skip
+"""Tables that a machine may lack: what they are for is never chosen there."""
 
 IMAGES, VOLUMES, VOLUME_TAPS = 32, 8, 27
 """The images and volumes of a measured call, and the taps of a volume's filters."""
@@ -62,6 +73,12 @@ class Grid:
                     if place
                 )
         return np.log(known)
+
+    @property
+    def rate(self) -> float:
+        """Operations a second of the fastest product; the axes are those of products."""
+        made = functools.reduce(np.multiply.outer, map(np.array, self.axes))
+        return float((2e6 * made / np.where(self.us > 0.0, self.us, np.inf)).max())
 
     def at(self, *sizes: float, powers: Sequence[int] = ()) -> float:
         """Microseconds at ``sizes``, along straight lines between logarithms of sizes and times.
@@ -107,38 +124,76 @@ class Convolution:
 
 @dataclass(frozen=True)
 class Library:
-    """The tables of one machine; those of ``convolutions`` by kind and layout."""
+    """The tables of one machine; those of ``convolutions`` by kind and layout; ``more``: by their
+    names, those that not every machine has.
+    """
 
     product: Grid
     product_odd: Grid
     attention: Grid
     attention_causal: Grid
     convolutions: Mapping[str, Grid]
+    more: Mapping[str, Grid]
 
     @functools.cached_property
     def rate(self) -> float:
-        """Operations a second of the fastest product."""
-        made = functools.reduce(np.multiply.outer, map(np.array, self.product.axes))
-        return float((2e6 * made / np.where(self.product.us > 0.0, self.product.us, np.inf)).max())
+        """Operations a second of the fastest product of halves."""
+        return self.product.rate
 
-    def product_us(self, m: int, n: int, k: int) -> float:
-        """Microseconds of an M x K by a K x N matrix."""
-        odd = n % IN_ONE_LOAD or k % IN_ONE_LOAD
-        return (self.product_odd if odd else self.product).at(m, n, k)
+    @functools.cached_property
+    def scaled_rate(self) -> float:
+        """Operations a second of the fastest product of float8."""
+        return self.more["scaled"].rate if "scaled" in self.more else self.rate
+
+    def product_us(self, batch: int, m: int, n: int, k: int, dtype: str = HALVES[0]) -> float:
+        """Microseconds of so many products of an M x K by a K x N matrix. Infinite for what was not
+        measured: rows of float32 that no whole loads read.
+        """
+        odd = n % IN_ONE_LOAD[dtype] or k % IN_ONE_LOAD[dtype]
+        sizes = (m, n, k) if batch == 1 else (batch, m, n, k)
+        kind = "product" if batch == 1 else "batched"
+        if dtype == WIDE:
+            return inf if odd else self._us(f"{kind}_float32", *sizes)
+        if batch > 1:
+            return self._us("batched_odd" if odd else "batched", *sizes)
+        return (self.product_odd if odd else self.product).at(*sizes)
+
+    def scaled_us(self, m: int, n: int, k: int, *, by_rows: bool) -> float:
+        """Microseconds of a product of float8 with scales, of the whole or of rows. Infinite for
+        lengths that it does not take.
+        """
+        if n % IN_ONE_LOAD[FLOAT8] or k % IN_ONE_LOAD[FLOAT8]:
+            return inf
+        return self._us("scaled_rows" if by_rows else "scaled", m, n, k)
 
     def attention_us(
-        self, batches: int, rows: int, keys: int, columns: int, values: int, *, is_causal: bool
+        self,
+        batches: int,
+        rows: int,
+        keys: int,
+        columns: int,
+        values: int,
+        *,
+        is_causal: bool,
+        dtype: str = HALVES[0],
     ) -> float:
         """Microseconds of attention of rows of so many columns to so many keys, with as many
         ``values`` each. Infinite for what was not measured: other numbers of values, more columns,
         columns of odd lengths, and a causal mask that is not square.
         """
-        odd = columns % IN_ONE_LOAD or columns > self.attention.axes[-1][-1]
+        odd = columns % IN_ONE_LOAD[dtype] or columns > self.attention.axes[-1][-1]
         if odd or values != columns or (is_causal and rows != keys):
             return inf
-        if is_causal:
-            return self.attention_causal.at(batches, rows, columns, powers=(1, 2, 1))
-        return self.attention.at(batches, rows, keys, columns)
+        sizes = (batches, rows, columns) if is_causal else (batches, rows, keys, columns)
+        powers = (1, 2, 1) if is_causal else ()
+        if dtype == WIDE:
+            name = "attention_causal_float32" if is_causal else "attention_float32"
+            return self._us(name, *sizes, powers=powers)
+        return (self.attention_causal if is_causal else self.attention).at(*sizes, powers=powers)
+
+    def _us(self, name: str, *sizes: float, powers: Sequence[int] = ()) -> float:
+        """Microseconds by a table that the machine may have."""
+        return self.more[name].at(*sizes, powers=powers) if name in self.more else inf
 
     def convolution_us(self, of: Convolution) -> float:
         """Microseconds of a convolution. Lines are told as images of as many taps and elements
@@ -182,16 +237,21 @@ class Library:
 
 def library_of(machine: Machine) -> Library | None:
     """The library of a machine's target; None if it was not measured."""
-    return _read(machine.target) if machine.target in MEASURED else None
+    names = (machine.target, machine.name)
+    known = machine.target in MEASURED
+    return _read(tuple(name for name in names if name in MEASURED)) if known else None
 
 
 @functools.cache
-def _read(name: str) -> Library:
-    data = resources.files("blockbuster.machines") / "data" / "library" / f"{name}.toml"
-    tables = tomllib.loads(data.read_text(encoding="utf-8"))
+def _read(names: tuple[str, ...]) -> Library:
+    folder = resources.files("blockbuster.machines") / "data" / "library"
+    tables: dict[str, Any] = {}
+    for name in names:
+        tables |= tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
     grids = {table: _grid(one) for table, one in tables.items()}
-    others = ("product", "product_odd", "attention", "attention_causal")
-    return Library(convolutions=grids, **{name: grids.pop(name) for name in others})
+    always = [one.name for one in fields(Library) if one.name not in ("convolutions", "more")]
+    more = {name: grids.pop(name) for name in MORE if name in grids}
+    return Library(**{name: grids.pop(name) for name in always}, convolutions=grids, more=more)
 
 
 def _grid(table: Mapping[str, Any]) -> Grid:

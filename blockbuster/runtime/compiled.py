@@ -25,6 +25,7 @@ from blockbuster.frontend.library_calls import (
     LibraryAttention,
     LibraryConvolution,
     LibraryProduct,
+    LibraryScaled,
 )
 from blockbuster.frontend.lower import WholeArrays
 from blockbuster.frontend.moves import Flip, Ranked, Scattered, Take
@@ -61,6 +62,7 @@ SAVED = {
         LibraryAttention,
         LibraryConvolution,
         LibraryProduct,
+        LibraryScaled,
         Product,
         Ranked,
         Recurrent,
@@ -280,7 +282,9 @@ class Compiled:
             return on_host if device is None else functools.partial(_on_tensors, plan, on_host)
         on_gpu = self._gpus.get(device.index)
         if on_gpu is None:
-            on_gpu = self._gpus[device.index] = OnGpu(plan, Gpu(device.index), self._compare)
+            on_gpu = self._gpus[device.index] = OnGpu(
+                plan, Gpu(device.index), self._compare, self._instead is not None
+            )
         return Replay(on_gpu, sizes)
 
     def _graphed(self, run: Run) -> Run:

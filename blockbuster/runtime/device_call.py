@@ -7,20 +7,34 @@ from operator import is_
 from typing import Any
 
 from blockbuster.errors import NOT_TAKEN, a_kind, shown_lines
+from blockbuster.runtime.first_launch import Refused
 from blockbuster.runtime.launch import ALIGNED, from_host, to_host
 from blockbuster.selection.plans.pieces import Call
-from blockbuster.selection.plans.plan import Sizes, call_on_host, check_results, noted, shown
+from blockbuster.selection.plans.plan import (
+    Sizes,
+    call_on_host,
+    check_results,
+    noted,
+    shown,
+    with_units,
+)
 
 Tensor = Any
 
 
 class DeviceCall:
-    """A function of whole arrays, called with tensors if it takes them, else through the host."""
+    """A function of whole arrays, called with tensors if it takes them, else through the host.
 
-    def __init__(self, call: Call, sizes: Sizes, dtypes: Sequence[Any]) -> None:
+    ``has_others``: another plan may take the place of this one, so a library's call that takes no
+    tensors raises Refused.
+    """
+
+    def __init__(
+        self, call: Call, sizes: Sizes, dtypes: Sequence[Any], *, has_others: bool = False
+    ) -> None:
         self.note = ""
         self._call, self._sizes, self._dtypes = call, sizes, dtypes
-        self._as_it_is = False
+        self._as_it_is, self._is_refused = False, has_others and call.is_library
 
     def first(self, tensors: list[Tensor]) -> list[Tensor]:
         """The function's results; notes whether it takes tensors."""
@@ -41,7 +55,7 @@ class DeviceCall:
         if self._as_it_is:
             made = noted(self._call, self._call.fn, tensors)
             if made.is_contiguous():
-                return [made]
+                return with_units(self._call, [made])
         operands = self._operands(tensors)
         results = self._on_host(operands) if self.note else self._on_device(operands)
         return self._laid_out(results, operands)
@@ -56,6 +70,8 @@ class DeviceCall:
         except NOT_TAKEN as refusal:
             name = self._call.name
             reason = shown_lines(str(refusal) or type(refusal).__name__)[0]
+            if self._is_refused:
+                raise Refused((self._call,), f"{name}: {reason}") from refusal
             self.note = f"{name} runs on the host, with copies there and back: {reason}"
             try:
                 return self._on_host(operands)
@@ -69,6 +85,7 @@ class DeviceCall:
         for result in results:
             if not hasattr(result, "data_ptr") or result.device != operands[0].device:
                 raise TypeError(f"{self._call.name} gave {a_kind(result)}, not a tensor")
+        results = with_units(self._call, results)
         check_results(self._call, results, self._sizes)
         return results
 

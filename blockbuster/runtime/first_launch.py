@@ -26,6 +26,7 @@ from blockbuster.runtime.room import NoRoom, room, taken, too_much
 from blockbuster.runtime.trial import fault_in_trial
 
 if TYPE_CHECKING:
+    from blockbuster.selection.plans.pieces import Call
     from blockbuster.selection.plans.plan import File, Sizes
 
 Tensor = Any
@@ -36,13 +37,19 @@ PASSED, WRONG, BEGUN, UNKNOWN = "passed", "wrong", "begun", ""
 
 
 class Refused(EmitError):
-    """Files that Triton does not compile, or that gave wrong results, and why.
+    """Files that Triton does not compile, or that gave wrong results, and why; or calls of a
+    library that it refuses.
 
     ``wrong``: it is compiled, and must not be run; ``evidence``: the file that shows it.
     """
 
     def __init__(
-        self, files: tuple[File, ...], reason: str, *, wrong: bool = False, evidence: str = ""
+        self,
+        files: tuple[File | Call, ...],
+        reason: str,
+        *,
+        wrong: bool = False,
+        evidence: str = "",
     ) -> None:
         names = ", ".join(name for file in files for name in file.writes)
         hint = "compile the program again here: where a kernel is refused, another one is chosen"

@@ -38,13 +38,14 @@ class OnGpu:
     """A plan on one GPU: what its replays for all layouts have in common.
 
     ``known`` has the launches of its files, by their texts; ``kept`` has what was computed of
-    constants. ``tape`` is that of the first replay, after it ran: later ones read the same arrays
-    in the same order.
+    constants. ``has_others``: another plan may take its place. ``tape`` is that of the first
+    replay, after it ran: later ones read the same arrays in the same order.
     """
 
     plan: Plan
     gpu: Gpu
     compare: Compare | None = None
+    has_others: bool = False
     known: dict[str, FileLaunches] = field(default_factory=dict)
     tape: Tape | None = None
     kept: Kept = field(default_factory=Kept)
@@ -258,7 +259,7 @@ class Replay:
         of = self._of
         if isinstance(planned, Call):
             dtypes = [of.gpu.dtype(of.plan.kept[name]) for name in planned.writes]
-            call = DeviceCall(planned, self._sizes, dtypes)
+            call = DeviceCall(planned, self._sizes, dtypes, has_others=of.has_others)
             self._calls += (call,)
             return call.play, call.first(given)
         launches = of.launches(planned)

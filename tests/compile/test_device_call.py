@@ -7,6 +7,7 @@ import pytest
 from blockbuster.frontend.library_calls import LibraryProduct
 from blockbuster.runtime import device_call
 from blockbuster.runtime.device_call import DeviceCall
+from blockbuster.runtime.first_launch import Refused
 from blockbuster.selection.plans.pieces import Call, Seen
 
 SIZES = {"M": 3, "K": 4, "N": 5}
@@ -77,3 +78,48 @@ def test_functions_of_users_are_checked_in_every_call(torch, checked):
     for play in (call.first, call.play):
         play([x, w])
     assert len(checked) == 2
+
+
+def refusing(*_):
+    raise RuntimeError("no kernel for such operands\nand more")
+
+
+def test_a_library_that_refuses_leaves_its_place_to_another_plan(torch, monkeypatch):
+    monkeypatch.setattr(LibraryProduct, "__call__", refusing)
+    call = Call("product", PLAIN, (Seen("x", (0, 1)), Seen("w", (0, 1))), ("y",), (("M", "N"),))
+    refused = DeviceCall(call, SIZES, [torch.float32], has_others=True)
+    with pytest.raises(Refused, match="product: no kernel for such operands") as error:
+        refused.first([*arrays(torch)])
+    assert error.value.files == (call,)
+    assert not refused.note
+
+
+def test_without_another_plan_it_is_tried_on_the_host(torch, monkeypatch):
+    plain = LibraryProduct.__call__
+
+    def on_host_only(self, x, w):
+        return refusing() if isinstance(x, torch.Tensor) else plain(self, x, w)
+
+    monkeypatch.setattr(LibraryProduct, "__call__", on_host_only)
+    call, (x, w) = product(torch), arrays(torch)
+    assert torch.equal(call.first([x, w])[0], x @ w)
+    assert call.note == (
+        "product runs on the host, with copies there and back: no kernel for such operands"
+    )
+
+
+def test_users_functions_run_on_the_host_where_there_are_other_plans(torch):
+    call = Call("mine", refusing, (Seen("x", (0, 1)),), ("y",), (("M", "K"),))
+    with pytest.raises(RuntimeError, match="no kernel"):
+        DeviceCall(call, SIZES, [torch.float32], has_others=True).first([arrays(torch)[0]])
+
+
+def test_axes_of_one_element_that_a_library_leaves_out(torch):
+    given = Seen("x", (0, 1)), Seen("w", (0, 1))
+    call = DeviceCall(
+        Call("product", PLAIN, given, ("y",), ((None, "M", None, "N"),)), SIZES, [torch.float32]
+    )
+    for first in range(3):
+        x, w = arrays(torch, first)
+        (made,) = (call.play if first else call.first)([x, w])
+        assert torch.equal(made, (x @ w)[None, :, None])

@@ -22,7 +22,18 @@ def drawn(*shape, seed=0):
 
 def traced(fn, *arrays):
     named = {f"a{n}": array for n, array in enumerate(arrays)}
-    return bb.trace(lambda **given: fn(*given.values()), **named), named
+    return bb.trace(fn_of(fn), **named), named
+
+
+def fn_of(fn):
+    """A function of named arrays that are the arguments of ``fn`` in order."""
+    return lambda **given: fn(*given.values())
+
+
+def stand_ins(*arrays):
+    """Stand-ins of arrays whose axes of one element have no name: they are known to have one."""
+    shapes = (" ".join("1" if n == 1 else f"D{n}" for n in array.shape) for array in arrays)
+    return {f"a{n}": shape for n, shape in enumerate(shapes)}
 
 
 def with_calls(program, given=half, kept=half):
@@ -33,9 +44,12 @@ def calls_of(program):
     return [one.param("fn") for one in program.equations if one.op == "custom"] if program else []
 
 
-def checked(fn, *arrays, same=np.testing.assert_array_equal):
-    """The calls in place of a function's products; with them it computes the ``same``."""
+def checked(fn, *arrays, same=np.testing.assert_array_equal, units=False):
+    """The calls in place of a function's products; with them it computes the ``same``. ``units``:
+    axes of one element are known to have one.
+    """
     program, named = traced(fn, *arrays)
+    program = bb.trace(fn_of(fn), **stand_ins(*arrays)) if units else program
     found = with_calls(program)
     if found is not None:
         expected, given = (

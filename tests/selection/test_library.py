@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.frontend.library_calls import LibraryProduct
 from blockbuster.machines import built_in
 from blockbuster.machines.library import Convolution, Grid, library_of
 from blockbuster.selection.library.extents import Extents, is_even
@@ -29,36 +28,6 @@ from tests.selection.calls import (  # noqa: E402 - it imports torch
 )
 
 F = torch.nn.functional
-
-
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("row", [False, True])
-def test_products_are_calls_that_compute_the_same(turned, row):
-    x, w, b = drawn(5, 7), drawn(7, 3, seed=1), drawn(3, seed=2)
-
-    def layer(x, w, b):
-        y = x @ (w.T if turned else w)
-        return torch.relu(y + b if row else y)
-
-    (call,) = checked(layer, x, w.T.contiguous() if turned else w, b)
-    assert call == LibraryProduct((0, 1), (1, 0) if turned else (0, 1))
-
-
-@pytest.mark.parametrize("row", [False, True])
-def test_rows_of_several_axes(row):
-    x, w, b = drawn(2, 5, 7), drawn(7, 3, seed=1), drawn(3, seed=2)
-    program, _ = traced(lambda x, w, b: x @ w + b if row else x @ w, x, w, b)
-    (call,) = checked(lambda x, w, b: x @ w + b if row else x @ w, x, w, b)
-    assert call.extents((2, 5, 7), (7, 3)) == (10, 3, 7)
-    assert len(with_calls(program).equations) == 1
-
-
-def computed(x, w):
-    return torch.relu(x) @ w
-
-
-def batches(x, w):
-    return x[None] @ w.expand(2, *w.shape)
 
 
 def padded_behind(x, w):
@@ -101,8 +70,6 @@ def scaled_channels(x, w):
 
 
 REFUSED = {
-    "an operand that is computed": (computed, (5, 7), (7, 3)),
-    "a product for each batch": (batches, (5, 7), (7, 3)),
     "zeros behind only": (padded_behind, (1, 2, 5, 5), (3, 2, 2, 2)),
     "fewer windows than fit": (overlapping, (2, 3, 9), (4, 3, 3)),
     "taps that are read, too": (read_before_its_sum, (2, 3, 9), (4, 3, 2)),
@@ -112,7 +79,6 @@ REFUSED = {
     "phases of the first taps": (phases_of_first_taps, (2, 3, 5), (3, 4, 3)),
     "half of its channels": (half_of_its_channels, (2, 4, 9), (4, 2, 3)),
     "no sum": (scaled_channels, (2, 3, 4, 5), (3,)),
-    "a matrix for each batch": (torch.bmm, (2, 4, 5), (2, 5, 3)),
 }
 
 
@@ -135,22 +101,6 @@ def test_windows_of_an_axis_that_was_cut_before():
     given, count, taps = map(extents.of, (pooled_to.shape[2], windows.shape[1], windows.shape[-1]))
     assert is_even(given, count, taps, 2, 0)
     assert not is_even(given, count, taps, 2, 1)
-
-
-def test_axes_of_extent_one_are_none_of_a_call():
-    """Lowering takes them away from what a function of whole arrays is given."""
-    program = bb.trace(lambda x, w: x @ w, x="1 K", w="K N")
-    assert with_calls(program) is None
-    plan = bb.select(program, dict(K=65536, N=65536), machine="h100")
-    assert not plan.calls
-
-
-def test_dtypes():
-    program, _ = traced(lambda x, w: x @ w, drawn(5, 7), drawn(7, 3))
-    assert with_calls(program)
-    assert with_calls(program, given=lambda _: "float32") is None
-    assert with_calls(program, given=lambda name: HALF if name == "a0" else "bfloat16") is None
-    assert with_calls(program, kept=lambda _: "float32") is None, "it would be rounded"
 
 
 def in_one_function(q, k, v):
@@ -181,11 +131,14 @@ def test_times_between_and_beyond_what_was_measured():
 
 
 def test_machines_with_a_table():
-    assert library_of(built_in("h100")) is library_of(built_in("h200")) is not None
+    h100, h200 = (library_of(built_in(name)) for name in ("h100", "h200"))
+    assert h200.product_us(1, 8192, 8192, 512) < h100.product_us(1, 8192, 8192, 512)
+    assert h200.convolutions["images"].us is not None
+    assert (h200.attention.us == h100.attention.us).all(), "the target's table"
     assert library_of(built_in("a100")) is None
     assert library_of(built_in("cpu")) is None
     known = library_of(built_in("h100"))
-    assert known.product_us(4096, 4096, 4095) > known.product_us(4096, 4096, 4096)
+    assert known.product_us(1, 4096, 4096, 4095) > known.product_us(1, 4096, 4096, 4096)
     image = Convolution(2, 256, 256, 1, 9, 1, 25088, 25088)
     assert known.convolution_us(replace(image, last=True)) < known.convolution_us(image)
     larger = replace(image, given=10**7, made=10**7)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from blockbuster.frontend.library_calls import LibraryAttention
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand
@@ -11,7 +10,7 @@ from blockbuster.ir.expr import Const, Size, call
 from blockbuster.ir.graph import Value
 from blockbuster.selection.library.extents import Extents
 from blockbuster.selection.library.match import Match
-from blockbuster.selection.library.origins import origins
+from blockbuster.selection.library.sides import Side, side
 from blockbuster.selection.parts.operand_views import PRODUCT
 
 MOST_AXES = 4
@@ -22,16 +21,6 @@ SEEN = ("key le row", "row ge key", "key lt row + 1", "row + 1 gt key")
 """Comparisons of positions that hold for keys up to a row's own."""
 HIDDEN = ("key gt row", "row lt key", "key ge row + 1", "row + 1 le key")
 """Those that hold for the other keys."""
-
-
-class _Side(NamedTuple):
-    """An input by its number; its axes of several elements, in the order in which attention reads
-    them, numbered without the others; and where they stand in the value that shows them.
-    """
-
-    port: int
-    axes: tuple[int, ...]
-    places: tuple[int, ...]
 
 
 def matched_attention(program: ArrayProgram, extents: Extents, at: int) -> Match | None:
@@ -48,7 +37,7 @@ def matched_attention(program: ArrayProgram, extents: Extents, at: int) -> Match
     product, scale = _unscaled(program, scores)
     if product is None or product.op != PRODUCT or product.shape != shares.shape:
         return None
-    q, k, v = (_side(program, extents, o) for o in (*product.operands, last.operands[1]))
+    q, k, v = (_rows(program, extents, o, last) for o in (*product.operands, last.operands[1]))
     if q is None or k is None or v is None or not q.places == k.places == v.places:
         return None
     times = _times(program, product, scale)
@@ -56,7 +45,7 @@ def matched_attention(program: ArrayProgram, extents: Extents, at: int) -> Match
 
 
 def _match(
-    at: int, last: Equation, sides: tuple[_Side, ...], scale: float, *, is_causal: bool
+    at: int, last: Equation, sides: tuple[Side, ...], scale: float, *, is_causal: bool
 ) -> Match:
     q, k, v = sides
     turned = (*k.axes[:-2], k.axes[-1], k.axes[-2])  # the product reads it with columns as rows
@@ -125,20 +114,12 @@ def _times(program: ArrayProgram, product: Equation, scale: Operand) -> float | 
     return scale.value if isinstance(scale, Const) and 0.0 < scale.value < math.inf else None
 
 
-def _side(program: ArrayProgram, extents: Extents, operand: Operand) -> _Side | None:
-    """The input that a value shows whole; None if it does not, or if its rows or columns are one
-    element, or if it has more axes than a library takes.
+def _rows(program: ArrayProgram, extents: Extents, operand: Operand, one: Equation) -> Side | None:
+    """The input that an operand of product ``one`` shows whole; None if it does not, or if its rows
+    or columns are one element, or if it has more axes than a library takes.
     """
-    found = origins(program, extents, operand) if isinstance(operand, Value) else None
-    if found is None:
+    rank = len(one.shape)
+    found = side(program, extents, operand, rank)
+    if found is None or not {rank - 2, rank - 1} <= {*found.places}:
         return None
-    places = tuple(at for at, extent in enumerate(found.shape) if extent != 1)
-    shown = [found.shown(place, extents) for place in places]
-    long = [axis for axis in found.long if axis in shown]
-    matrix = {len(found.shape) - 2, len(found.shape) - 1}
-    if len(long) < len(found.long) or len(long) < len(places) or not matrix <= {*places}:
-        return None
-    if len(places) > MOST_AXES:
-        return None
-    axes = tuple(long.index(axis) for axis in shown if axis is not None)
-    return _Side(found.port, axes, places)
+    return found if len(found.places) <= MOST_AXES else None

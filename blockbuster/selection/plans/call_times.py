@@ -16,9 +16,9 @@ from blockbuster.ir.types import size_class
 from blockbuster.machines import Machine
 from blockbuster.machines.library import library_of
 from blockbuster.selection.cost import launch_by_host
+from blockbuster.selection.plans.call_prices import copy_us, library_us
 from blockbuster.selection.plans.divided import Divided
 from blockbuster.selection.plans.pieces import Call
-from blockbuster.selection.plans.prices import copy_us, library_us
 
 if TYPE_CHECKING:
     from blockbuster.selection.plans.plan import Plan

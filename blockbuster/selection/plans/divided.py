@@ -16,13 +16,11 @@ from typing import Any
 from blockbuster.errors import EmitError, TraceError, shown_lines
 from blockbuster.frontend import ArrayProgram
 from blockbuster.frontend.dtype_names import held_in
-from blockbuster.frontend.library_calls import LibraryProduct
 from blockbuster.frontend.part import part
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Value
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import CPU, Machine
-from blockbuster.machines.library import IN_ONE_LOAD
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.parts.better_together import better_together
@@ -34,6 +32,7 @@ from blockbuster.selection.parts.partition import Price, best_plan
 from blockbuster.selection.parts.units import Units, numbers_in, units_of
 from blockbuster.selection.plans.array_names import arrays_of, names_of
 from blockbuster.selection.plans.asked import Subject
+from blockbuster.selection.plans.call_prices import loaded_whole
 from blockbuster.selection.plans.effort import EXHAUSTIVE, OVERLAPPING, USUAL
 from blockbuster.selection.plans.forms import Consider, Forms
 from blockbuster.selection.plans.operators import computes
@@ -79,14 +78,12 @@ class Divided:
     @property
     def loaded_whole(self) -> dict[Dim, int]:
         """Dims whose extent decides what a call of a library takes: whether so many divide it."""
-        return {
-            size_class(dim): IN_ONE_LOAD
-            for part in self.parts
-            for call in part.pieces.steps
-            if isinstance(call, Call) and isinstance(call.fn, LibraryProduct)
-            for seen, axes in zip(call.operands, (call.fn.x_axes, call.fn.w_axes), strict=False)
-            if (dim := part.pieces.inputs[seen.array][axes[-1]]) is not None
-        }
+        found: dict[Dim, int] = {}
+        for own in self.parts:
+            for call in (step for step in own.pieces.steps if isinstance(step, Call)):
+                for dim, lanes in loaded_whole(own, call):
+                    found[dim] = max(lanes, found.get(dim, 1))
+        return found
 
     @property
     def by_part(self) -> Iterator[tuple[Part, tuple[Considered, ...]]]:

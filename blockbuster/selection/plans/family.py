@@ -147,14 +147,14 @@ class Family:
     def _searched(self, sizes: Sizes) -> Divided:
         consider = self._consider(sizes, one_kernel=False)
         found = self._division.divided(sizes, self._machine, consider, self._whole)
-        decision = decision_of(found) if self._memory and not self._refused else None
+        decision = decision_of(found) if self._memory else None
         if self._memory and decision:
             self._memory.keep(sizes, decision)
         return found
 
     def _recalled(self, sizes: Sizes) -> Divided | None:
         """What was decided for these sizes earlier, unless a compiler refused kernels since."""
-        decision = self._memory.recall(sizes) if self._memory and not self._refused else None
+        decision = self._memory.recall(sizes) if self._memory else None
         if decision is None:
             return None
         search, where = partial(self._searched, sizes), (sizes, self._machine, self.target)
@@ -219,12 +219,18 @@ class Family:
             self._plans[key] = self._plan(sizes, chosen)
         return self._plans[key]
 
-    def refuse(self, plan: Plan, files: Sequence[File], reason: str) -> None:
-        """Never choose these files of a plan again: a compiler refuses or breaks them."""
+    def refuse(self, plan: Plan, steps: Sequence[File | Call], reason: str) -> None:
+        """Never choose these files of a plan again: a compiler refuses or breaks them; nor calls of
+        a library's function that it refuses.
+        """
         self._classes.forget()
-        if self._memory:
+        if self._memory:  # others search, too, and may find what works there
             self._memory.forget()
-        for file in files:
+            self._memory = None
+        for file in steps:
+            if isinstance(file, Call):
+                self._division.forms.refuse(file, reason)
+                continue
             assert file.considered is not None, "a plan of this family"
             best = file.considered.best
             self._refused[best.key] = None

@@ -46,6 +46,7 @@ class Forms:
         self._calls_differ = overlap or bool(fusers)  # from plan to plan
         self._on_cpu, self._library, self.fusers = on_cpu, library, fusers
         self.notes = Notes()
+        self._refused: dict[str, str] = {}  # functions of a library, and why
         self._of: dict[Part, tuple[Part, ...]] = {}
 
     def of(self, part: Part, machine: Machine) -> tuple[Part, ...]:
@@ -58,6 +59,11 @@ class Forms:
             found = (part, whole, *calls, *offered(part, self.fusers, self.notes))
             self._of[part] = tuple(form for form in found if form is not None)
         return self._of[part]
+
+    def refuse(self, call: Call, reason: str) -> None:
+        """Never call this function of a library again, for the reason in words."""
+        self._refused[call.name] = reason
+        self._of.clear()
 
     def best(
         self,
@@ -106,10 +112,16 @@ class Forms:
     def _with_calls(self, part: Part) -> list[Part]:
         """The part with all calls; and with those but attention, if that is among them."""
         stored, found = stored_by_eager(part.program), list[Part]()
+
+        def may_call(name: str) -> bool:
+            if name in self._refused:
+                self.notes.add(f"{BY_LIBRARY} is left out: {self._refused[name]}", part.program)
+            return name not in self._refused
+
         for matchers in (ALL, LAYERS):
             try:
                 program = library_program(
-                    part.program, part.dtype_given, part.dtype_kept, stored, matchers
+                    part.program, part.dtype_given, part.dtype_kept, stored, matchers, may_call
                 )
                 form = part.as_program(program) if program else None
             except (EmitError, TraceError) as error:

@@ -48,7 +48,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of whole arrays that runs between pieces. ``axes``: of the arrays it returns."""
+    """A function of whole arrays that runs between pieces. ``axes``: of the arrays it returns; a
+    library's call may leave those of one element (None) out.
+    """
 
     name: str
     fn: Callable[..., Any]
@@ -66,6 +68,11 @@ class Call:
     def is_library(self) -> bool:
         """True for calls that take the place of kernels: what they take is known."""
         return is_library(self.fn)
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of its results, if that does not follow from its operands' dtypes."""
+        return getattr(self.fn, "dtype", "") if self.is_library else ""
 
     @property
     def only_moves(self) -> bool:
@@ -117,10 +124,12 @@ class _Cutting:
         self._arrays: dict[Value, str] = {}
         self._writes: dict[int, list[tuple[str, Output]]] = {}
         self._parted = _parted(graph)
+        self._with_units: dict[Value, Axes] = {}  # of arrays of calls, with axes of one element
 
     def sequence(self) -> Pieces:
         """The steps in order."""
         shown = self._shown_as_they_are() if self._part else {}
+        shown |= self._shown_with_units()
         read_elsewhere = (value for value, name in shown.items() if name in self._cut)
         for value in dict.fromkeys((*self._crossing(), *read_elsewhere)):
             self._arrays[value] = shown.get(value) or self._name(self._hint(value))
@@ -202,6 +211,30 @@ class _Cutting:
                 found.setdefault(base, name)
         return found
 
+    def _shown_with_units(self) -> dict[Value, str]:
+        """The results of a library's calls that only a cut shows, with axes of one element between
+        theirs: the call writes that array itself.
+        """
+        read = [
+            self._base(o, ())[0]
+            for at, node in enumerate(self._graph.nodes)
+            for o in node.operands
+            if not _is_view(self._graph, at)
+        ]
+        read += [self._base(output.value, ())[0] for output in self._graph.outputs]
+        found: dict[Value, str] = {}
+        for name, output in zip(self._graph.output_names, self._graph.outputs, strict=True):
+            axes = output.axes if output.axes is not None else whole(self._type(output.value))
+            base, dims = self._base(output.value, tuple(map(array_dim, axes)))
+            node = self._graph.nodes[base.node] if self._is_misc(base) else None
+            if node is None or not is_library(getattr(node.op, "fn", None)):
+                continue
+            long = tuple(dim for dim in dims if dim is not None)
+            alone = name in self._cut and name not in self._parted and read.count(base) == 1
+            if alone and len(long) < len(dims) and long == whole(self._type(base)):
+                found[base], self._with_units[base] = name, dims
+        return found
+
     def _hint(self, value: Value) -> str:
         if value.node < 0:
             return self._graph.inputs[value.port].hint
@@ -230,6 +263,8 @@ class _Cutting:
             output = self._graph.outputs[self._graph.output_names.index(name)]
             axes = output.axes if output.axes is not None else whole(self._type(output.value))
             base, dims = self._base(output.value, tuple(map(array_dim, axes)))
+            if base in self._with_units:
+                return Seen(name, tuple(range(len(axes))))
             if base in self._arrays:
                 seen = self._seen(self._arrays[base], whole(self._type(base)), dims)
                 if name not in self._cut or seen == Seen(name, tuple(range(len(axes)))):
@@ -260,7 +295,10 @@ class _Cutting:
                 operands.append(self._seen(self._arrays[base], whole(self._type(base)), dims))
         writes = tuple(self._arrays[Value(position, port)] for port in range(len(node.types)))
         where = ", ".join(map(str, node.origin.lines()))
-        return Call(op.name, op.fn, tuple(operands), writes, tuple(map(whole, node.types)), where)
+        made = (
+            self._with_units.get(Value(position, p), whole(t)) for p, t in enumerate(node.types)
+        )
+        return Call(op.name, op.fn, tuple(operands), writes, tuple(made), where)
 
     def _piece(self, stage: int) -> Piece:
         names = tuple(dict.fromkeys(name for name, _ in self._writes[stage]))

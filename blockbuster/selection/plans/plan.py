@@ -257,6 +257,7 @@ def call_on_host(call: Call, operands: Sequence[Array], sizes: Sizes) -> list[Ar
         view.flags.writeable = False
     made = noted(call, call.fn, views)
     results = [np.asarray(array) for array in (made if isinstance(made, tuple) else (made,))]
+    results = with_units(call, results)
     check_results(call, results, sizes)
     shared = [any(np.may_share_memory(array, view) for view in views) for array in results]
     return [array.copy() if s else array for array, s in zip(results, shared, strict=True)]
@@ -271,6 +272,18 @@ def noted(call: Call, fn: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         where = f" ({call.where})" if call.where else ""
         error.add_note(f"in {call.name}{where}, which runs between kernels, on arrays {shapes}")
         raise
+
+
+def with_units(call: Call, results: Sequence[Any]) -> list[Any]:
+    """What a library's call gave, with the axes of one element that its arrays have."""
+    if not call.is_library:
+        return list(results)
+    return [
+        array[tuple(None if dim is None else slice(None) for dim in axes)]
+        if array.ndim < len(axes)
+        else array
+        for array, axes in zip(results, call.axes, strict=True)
+    ]
 
 
 def check_results(call: Call, results: Sequence[Any], sizes: Sizes) -> None:

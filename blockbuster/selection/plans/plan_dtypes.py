@@ -34,8 +34,8 @@ def written_dtypes(pieces: Pieces, common: str, own: Mapping[str, str]) -> dict[
             made = dict(zip(step.writes, found, strict=True))
         else:
             operands = [known.get(seen.array, common) for seen in step.operands]
-            found_dtype = met(operands) if step.only_moves else result_dtype(operands, common)
-            made = dict.fromkeys(step.writes, found_dtype)
+            met_in = met(operands) if step.only_moves else result_dtype(operands, common)
+            made = dict.fromkeys(step.writes, step.dtype or met_in)
         known |= made
         written |= made
     return written
