@@ -36,7 +36,7 @@ class Shared:
 def shared(function: Kernel) -> Shared:
     """The first kernel of this process that is like ``function``, which may be itself."""
     common = _in_common(function, [])
-    first = FIRST.setdefault(common, function) if common is not None else function
+    first: Kernel = function if common is None else FIRST.setdefault(common, function)
     return Shared(first, dict(zip(function.arg_names, first.arg_names, strict=True)))
 
 
