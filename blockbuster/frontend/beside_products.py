@@ -37,11 +37,14 @@ def beside_products(
     by_element = [at for at in of if isinstance(primitives[at].op, Apply | Round | Fold)]
     spread(chosen, primitives, by_element)
     moved = [at for at in by_element if chosen[at] and chosen[at] != blocked[at]]
-    for at in moved:
+    behind = _behind_products(primitives, of)
+    for at in by_element:
         fold = primitives[at].op
         (*_, ref) = primitives[at].operands
         if isinstance(fold, Fold) and (own := ref.axes[fold.axis]) is not None:
-            chosen[ref.value].add(own)
+            beside = ref.value not in behind and own in blocked[ref.value]
+            if at in moved or (beside and chosen[ref.value]):
+                chosen[ref.value].add(own)
     if not moved:
         return unchanged
     spread(chosen, primitives, by_element)
@@ -51,6 +54,16 @@ def beside_products(
     if torn or max(len(kept[at]) for at in of) > MOST:
         return unchanged
     return unchanged if meet(found, of) else (found, _folding(primitives, kept, by_element))
+
+
+def _behind_products(primitives: Sequence[Primitive], of: Sequence[int]) -> set[int]:
+    """The values that are computed of products: what is beside them keeps its folds in blocks."""
+    found = set[int]()
+    for at in of:
+        reads = (ref.value for ref in primitives[at].operands)
+        if isinstance(primitives[at].op, Contract) or not found.isdisjoint(reads):
+            found.add(at)
+    return found
 
 
 def _folding(primitives: Sequence[Primitive], kept: Axes, of: Sequence[int]) -> list[Primitive]:

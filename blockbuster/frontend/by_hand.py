@@ -3,7 +3,6 @@
     1 / (1 + exp(-x)), x / (1 + exp(-x))          sigmoid(x), silu(x)
     x * sigmoid(x)                                silu(x)
     0.5 * x * (1 + erf(x / sqrt(2)))              gelu(x)
-    exp(log_softmax(x)), exp(x - logsumexp(x))    softmax(x)
     tanh(log(1 + exp(x))), tanh(softplus(x))      t / (2 - t) with t = s (2 - s), s = sigmoid(x)
     x[:, 0::2] + x[:, 1::2]                       x.reshape(m, n // 2, 2).sum(2)
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 ZERO, ONE = Const(0.0), Const(1.0)
 FOLDED = {"add": "sum", "maximum": "max", "minimum": "min"}
 """The fold of several elements by an operator."""
-BY_HAND = ("div", "exp", "mul", "tanh", *FOLDED)
+BY_HAND = ("div", "mul", "tanh", *FOLDED)
 """The operators at which functions that are written by hand end."""
 LINEAR = 15.0
 """From here on x is its softplus up to 4e-7, and the tanh of both is 1 up to 1e-12."""
@@ -69,8 +68,6 @@ def as_function(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray |
         operand = operands[0].value
         found = next((x for form in _SOFTPLUS for x in _arrays_for_x(trace, operand, form)), None)
         return None if found is None else tanh_of_softplus(array_at(trace, found))
-    if op == "exp":
-        return _softmax(trace, operands[0])
     first, second = operands
     if op == "mul":
         for x, other in ((first, second), (second, first)):
@@ -99,24 +96,6 @@ def tanh_of_softplus(x: Any) -> Any:
     s = apply("sigmoid", x)
     r = 1.0 - s
     return (s + s * r) / (1.0 + r * r)
-
-
-def _softmax(trace: Trace, x: Any) -> TracedArray | None:
-    """The exponential of a log softmax, or of an array less its logsumexp along an axis."""
-    made = equation_of(x)
-    if made is None or made.op not in ("log_softmax", "sub"):
-        return None
-    base, *more = made.operands
-    known = made if made.op == "log_softmax" else None
-    if more and isinstance(more[0], Value):
-        known = equation_of(array_at(trace, more[0]))
-        of_base = known is not None and known.op == "logsumexp" and known.operands == (base,)
-        known = known if of_base and known and known.param("keepdims") else None
-    if known is None or not isinstance(base, Value) or array_at(trace, base).kind != FLOAT:
-        return None
-    trace.replaced |= {x.value.node: None, **{v.node: None for v in more if isinstance(v, Value)}}
-    given = {"axis": known.param("axis"), "safe": False}
-    return trace.record("softmax", (array_at(trace, base),), given)
 
 
 def _gelu(trace: Trace, operands: Sequence[Any]) -> TracedArray | None:

@@ -92,7 +92,6 @@ class Priors:
     most_schedules: int
     refined_arrangements: int
     walked_schedules: int
-    walked_kernels: int
     own_walked_schedules: int
     hopeless_whole_factor: float
     searched_gain: float

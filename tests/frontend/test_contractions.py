@@ -119,8 +119,6 @@ def test_integers_are_not_products_of_floats() -> None:
         (lambda x: 0.5 * x * (1 + bb.erf(x * 0.5**0.5)), "gelu"),
         (lambda x: x * (0.5 * (bb.erf(x / 2**0.5) + 1)), "gelu"),
         (lambda x: x * (1 + bb.erf(x * 0.5**0.5)) / 2, "gelu"),
-        (lambda x: np.exp(bb.log_softmax(x, axis=0)), "softmax"),
-        (lambda x: np.exp(x - bb.logsumexp(x, axis=1, keepdims=True)), "softmax"),
     ],
 )
 def test_functions_written_by_hand(fn: Fn, op: str) -> None:
@@ -130,9 +128,7 @@ def test_functions_written_by_hand(fn: Fn, op: str) -> None:
 @pytest.mark.parametrize(
     "fn",
     [
-        lambda x: np.exp(x - bb.logsumexp(2 * x, axis=1, keepdims=True)),
-        lambda x: np.exp(bb.logsumexp(x, axis=1, keepdims=True) - x),
-        lambda x: np.exp(bb.log_softmax(x, axis=1) + 1),
+        lambda x: np.exp(bb.log_softmax(x, axis=1)),  # whose logarithms something else may read
         lambda x: x * (1 + bb.erf(x * 0.5**0.5)) / 4,
     ],
 )

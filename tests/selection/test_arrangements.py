@@ -20,8 +20,7 @@ def test_an_arrangement_does_not_depend_on_those_before_it():
     bare = unscheduled(made.start, made.known, made.target)
     roles = Roles.of(bare)
     shared, usual = Arrangements(bare, roles), Arrangement()
-    offered = shared.own_lanes(usual)  # of the kernels of one nest
-    own = [usual.with_own({at: cut}) for at, cuts in offered.items() for cut in cuts]
+    own = [one for _, one in shared.with_own(usual)]  # of the kernels of one nest
     lanes = [*shared.neighbours(usual)]
     assert len(own) > 1
     assert len(lanes) > 1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, loops_of
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.tiling import tiling_of
@@ -48,9 +48,10 @@ def staged(scheduled: Scheduled, stages: Sequence[int]) -> Scheduled:
     """``scheduled`` with the loads of dots running ahead, wherever they can, in so many ``stages``
     of each kernel.
     """
-    for site, loop in loops_of(scheduled.draft):
-        count = stages[site.nest - 1]
+    for site in list(STAGE.sites(scheduled)):
+        loop, count = loop_at(scheduled.draft, site), stages[site.nest - 1]
+        assert loop is not None
         tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
         if count and any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
-            scheduled = STAGE.tried(scheduled, site, stages=count)[1] or scheduled
+            scheduled = STAGE.apply(scheduled, site, stages=count)
     return scheduled

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 
 from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME
-from blockbuster.emit.tile.program import Nest, statements
 from blockbuster.errors import EmitError
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 from blockbuster.selection.decisions.default_schedule import completed, divided
 from blockbuster.selection.decisions.own_blocks import Own
 from blockbuster.selection.nearby.edits import Lines
@@ -36,13 +35,6 @@ class Arrangement:
     chunks: Chunks = None
     own: tuple[tuple[int, Lanes], ...] = ()
     later: Lines = ()
-
-    def with_own(self, lanes: Mapping[int, Lanes]) -> Arrangement:
-        """The same with other ``lanes`` of some dims of kernels, by their numbers."""
-        own = dict(self.own)
-        for at, cut in lanes.items():
-            own[at] = tuple({**dict(own.get(at, ())), **dict(cut)}.items())
-        return replace(self, own=tuple(sorted(own.items())))
 
 
 class Arrangements:
@@ -94,18 +86,16 @@ class Arrangements:
                 blocks |= {block.dim: block.lanes for block in nest.blocks}
         return tuple((dim, blocks[dim]) for dim in self.roles.varying if dim in blocks)
 
-    def own_lanes(self, arrangement: Arrangement) -> dict[int, tuple[Lanes, ...]]:
-        """Other lanes of one dim for each kernel that may have its own, by its number."""
+    def with_own(self, arrangement: Arrangement) -> Iterator[tuple[int, Arrangement]]:
+        """The same with other lanes of one dim of one kernel, and the number of that kernel."""
         if len(self.bare.draft.nests) > 1 or self.at(arrangement) is None:
-            return {}
+            return
+        known = dict(arrangement.own)
         nests = self._divided(arrangement).draft.nests
-        numbered = enumerate(nests if len(nests) > 1 else (), start=1)
-        return {at: tuple(tuple(own.items()) for own in self.roles.alone(n)) for at, n in numbered}
-
-    def alike(self, arrangement: Arrangement) -> dict[int, Hashable]:
-        """By the number of each kernel, what is equal for kernels that differ in names alone."""
-        made = self._divided(arrangement)
-        return {at: _form(nest, made.sizes) for at, nest in enumerate(made.draft.nests, start=1)}
+        for number, nest in enumerate(nests if len(nests) > 1 else (), start=1):
+            for lanes in self.roles.alone(nest):
+                own = {**known, number: tuple({**dict(known.get(number, ())), **lanes}.items())}
+                yield number, replace(arrangement, own=tuple(sorted(own.items())))
 
     @property
     def ways(self) -> tuple[Way, ...]:
@@ -131,10 +121,3 @@ class Arrangements:
             if wide <= self.roles.most(one) and narrow >= self.roles.least(other):
                 changed = {**lanes, one: wide, other: narrow}
                 yield replace(arrangement, lanes=tuple(changed.items()))
-
-
-def _form(nest: Nest, sizes: Mapping[Dim, int]) -> Hashable:
-    """The sizes and lanes of a nest's dims, and its statements without names."""
-    blocks = tuple((sizes[size_class(block.dim)], block.lanes) for block in nest.blocks)
-    kinds = ((type(stmt), getattr(stmt, "op", None)) for stmt in statements(nest.body))
-    return blocks, tuple((kind, type(op), getattr(op, "name", "")) for kind, op in kinds)

@@ -11,7 +11,7 @@ give the same schedules on any computer.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice, zip_longest
@@ -32,7 +32,7 @@ from blockbuster.selection.decisions.grouped_grid import grouped
 from blockbuster.selection.decisions.overlapping import overlapped
 from blockbuster.selection.decisions.persistent import may_run_in_pairs
 from blockbuster.selection.decisions.usual_settings import KernelSetting, with_settings
-from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Lanes, Way
+from blockbuster.selection.nearby.arrangements import Arrangement, Arrangements, Chunks, Way
 from blockbuster.selection.nearby.edits import JAM, RECUT, WALK, edits
 from blockbuster.selection.nearby.fitting import fitting
 from blockbuster.selection.nearby.roles import Roles
@@ -122,12 +122,7 @@ class _Search:
         return [one for one in found if one is not None]
 
     def walk(self, here: Variation | None) -> None:
-        """From a start to better lanes, as long as a way to change them helps: those of all kernels
-        or, where many have lanes of their own, those of each.
-        """
-        if here is not None and self._kernels(here) > PRIORS.walked_kernels:
-            self.vary_kernels()
-            return
+        """From a start to better lanes, as long as a way to change them helps."""
         while here is not None and len(self.found) < PRIORS.walked_schedules:
             here = next(filter(None, (self._better(here, w) for w in self.arranged.ways)), None)
 
@@ -147,51 +142,19 @@ class _Search:
                     self._costed(replace(one.arrangement, chunks=chunks), settings)
 
     def vary_kernels(self) -> None:
-        """From the best to other lanes for single kernels, one dim of each at a time: kernels vary
-        side by side, and each takes what suited it best, as long as that is cheaper.
-        """
+        """From the best to other lanes for single kernels, one dim of each kernel at a time."""
         here, limit = next(iter(self.ranked()), None), len(self.found) + PRIORS.own_walked_schedules
         while here is not None and len(self.found) < limit:
-            best: dict[int, tuple[float, Lanes]] = {}
-            tried: list[Variation] = []
-            offered = self.arranged.own_lanes(here.arrangement)
-            for level in zip_longest(*offered.values()):
-                cuts = {at: cut for at, cut in zip(offered, level, strict=True) if cut}
-                for at, gain in self._gains(here, cuts, tried):
-                    if gain > best.get(at, (0.0,))[0]:
-                        best[at] = gain, cuts[at]
-            together = here.arrangement.with_own({at: cut for at, (_, cut) in best.items()})
-            tried += filter(None, [self._costed(together)] if best else [])
-            better = [one for one in tried if one.microseconds < here.microseconds]
-            here = min(better, key=_microseconds, default=None)
-
-    def _kernels(self, here: Variation) -> int:
-        """How many kernels may have lanes of their own."""
-        return len(self.arranged.own_lanes(here.arrangement))
-
-    def _gains(
-        self, here: Variation, cuts: Mapping[int, Lanes], tried: list[Variation]
-    ) -> Iterator[tuple[int, float]]:
-        """The microseconds that kernels gain, each with other lanes: all at once or, where these do
-        not go together, those alike, of which one stands for all. What is ``tried`` is noted.
-        """
-        kernels = self._kernels(here)
-        one = self._costed(here.arrangement.with_own(cuts))
-        tried += [one] if one else []
-        if one is not None and len(here.cost.works) == len(one.cost.works) == kernels:
-            yield from ((at, 1e6 * (_seconds(at - 1, here) - _seconds(at - 1, one))) for at in cuts)
-        elif one is not None and len(cuts) == 1:
-            yield from ((at, here.microseconds - one.microseconds) for at in cuts)
-        elif len(cuts) > 1:
-            alike = self.arranged.alike(here.arrangement)
-            groups: dict[Hashable, list[int]] = {}
-            for at in cuts:
-                groups.setdefault(alike[at], []).append(at)
-            for numbers in groups.values():
-                some = numbers if len(groups) > 1 else numbers[:1]
-                found = [*self._gains(here, {at: cuts[at] for at in some}, tried)]
-                alone = found and len(groups) == 1
-                yield from ((at, found[0][1]) for at in numbers) if alone else found
+            better: dict[int, Variation] = {}
+            for number, arrangement in self.arranged.with_own(here.arrangement):
+                one, best = self._costed(arrangement), better.get(number, here)
+                if one is not None and one.microseconds < best.microseconds:
+                    better[number] = one
+            own = dict(here.arrangement.own)
+            own |= {at: dict(one.arrangement.own)[at] for at, one in better.items()}
+            together = replace(here.arrangement, own=tuple(sorted(own.items())))
+            found = [*better.values(), self._costed(together)] if better else []
+            here = min((one for one in found if one), key=_microseconds, default=None)
 
     def edit_kernels(self, *moves: Move) -> bool:
         """From the best to other forms of single kernels (edits.py), as long as one is better; True
@@ -207,8 +170,7 @@ class _Search:
 
     def _edits(self, here: Arrangement, moves: Sequence[Move]) -> Iterator[Arrangement]:
         """Single kernels of an arrangement in other forms, or of those beside it."""
-        many = len(self.arranged.own_lanes(here)) > PRIORS.walked_kernels
-        beside = self.arranged.neighbours(here) if RECUT not in moves and not many else ()
+        beside = self.arranged.neighbours(here) if RECUT not in moves else ()
         for arrangement in (here, *beside):
             made = self.arranged.at(arrangement)
             for lines in edits(made, here.later, moves) if made else ():
