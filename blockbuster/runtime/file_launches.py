@@ -62,8 +62,12 @@ class FileLaunches:
         self._sections = [section for section in (spec.prepare, spec.launch) if section]
         self._describes = any(start.descriptors for start in spec.starts)
         self._waits = any(start.waits or start.asks for start in spec.starts)
-        kernels = [entry["function"] for entry in module.KERNELS]
-        self._functions = {kernel.__name__: shared(kernel) for kernel in kernels}
+        self._functions = {
+            entry["function"].__name__: shared(
+                entry["function"], entry["constants"], entry["options"]
+            )
+            for entry in module.KERNELS
+        }
         self._lengths = frozenset(dim for dim, *_ in module.LENGTHS)
         self._with_lengths: Callable[[dict[Dim, int]], Sizes] = module.check_lengths
         self._known: dict[Any, Sequence[Kernel]] = {}

@@ -39,7 +39,7 @@ class Kernel:
 
     ``program``: the digest of the candidate before its schedule, whose dims have numbers in
     ``schedule``. ``among``: among how many schedules it was chosen, in words. ``blocks``: the lanes
-    by which all candidates cut dims.
+    by which all candidates cut dims. ``refused``: which candidates were no choice, and why.
     """
 
     snapshot: int
@@ -48,6 +48,7 @@ class Kernel:
     schedule: str
     among: str
     blocks: Mapping[str, tuple[int, ...]]
+    refused: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Decision:
 _COUNT = number(0)
 _KERNEL: dict[str, Read[Any]] = {
     "snapshot": number(1), "name": text, "program": text, "schedule": text, "among": text,
-    "blocks": mapping(items(number(1))),
+    "blocks": mapping(items(number(1))), "refused": items(text),
 }  # fmt: skip
 
 
@@ -100,15 +101,16 @@ class Memory(Protocol):
 def kernel_of(considered: Considered, blocks: Blocks) -> Kernel | None:
     """The choice for a piece as a decision, with all ``blocks`` that were considered.
 
-    None for what only this process can make: after a compiler refused others, or a rule failed.
+    None for what only this process can make, after a compiler refused others.
     """
     best = considered.best
-    if best.scheduled is None or not best.usual or considered.refused or considered.instead:
+    if best.scheduled is None or not best.usual or considered.instead:
         return None
     found = Fingerprint(best.scheduled.start)
     own = {found.dims[dim]: tuple(lanes) for dim, lanes in blocks.items() if dim in found.dims}
     schedule = found.numbered(best.scheduled.schedule)
-    return Kernel(best.snapshot, best.name, found.digest, schedule, best.schedules, own)
+    named = best.snapshot, best.name, found.digest
+    return Kernel(*named, schedule, best.schedules, own, (*considered.refused,))
 
 
 def recalled(
@@ -128,7 +130,7 @@ def recalled(
 
     names = {number: dim for dim, number in Fingerprint(start).dims.items()}
     blocks = {names[dim]: lanes for dim, lanes in kernel.blocks.items() if dim in names}
-    return Considered(best, Recalled(others, blocks), (*fused.faults,))
+    return Considered(best, Recalled(others, blocks), kernel.refused)
 
 
 def _followed(kernel: Kernel, start: TileProgram, setting: Setting) -> Candidate | None:

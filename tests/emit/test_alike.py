@@ -39,6 +39,11 @@ def kernel(text=KERNEL, *changes, name="k"):
     return getattr(load_module(HEAD + dedent(text)), name)
 
 
+def alike(function, lanes=64, warps=4):
+    block = next((one.name for one in function.params if one.is_constexpr), "BLOCK")
+    return shared(function, {block: lanes}, {"num_warps": warps})
+
+
 RENAMED = {
     "arrays": ((r"\ba_ptr\b", "x_ptr"), (r"\bb_ptr\b", "y_ptr")),
     "a block": ((r"\bBLOCK\b", "BLOCK_M"),),
@@ -55,9 +60,9 @@ RENAMED = {
 
 @pytest.mark.parametrize("changes", RENAMED.values(), ids=RENAMED)
 def test_other_names_make_no_other_kernel(changes):
-    first = shared(kernel()).function
+    first = alike(kernel()).function
     other = kernel(KERNEL, *changes, name="other" if changes[0][1] == "def other" else "k")
-    found = shared(other)
+    found = alike(other)
     assert found.function is first
     assert [found.names[name] for name in other.arg_names] == [*first.arg_names]
 
@@ -77,7 +82,7 @@ DIFFERENT = {
 @pytest.mark.parametrize("changes", DIFFERENT.values(), ids=DIFFERENT)
 def test_another_computation_is_another_kernel(changes):
     other = kernel(KERNEL, *changes)
-    assert shared(other).function is not shared(kernel()).function
+    assert alike(other).function is not alike(kernel()).function
 
 
 @pytest.mark.parametrize("value", ["object()", "[7]", "k"])
@@ -85,14 +90,21 @@ def test_a_kernel_that_reads_other_values_is_alone(value):
     text = f"{KERNEL}\nLARGEST = {value}\n"
     for changes in ((), ((r"\ba_ptr\b", "x_ptr"),)):
         own = kernel(text, *changes)
-        assert shared(own).function is own
+        assert alike(own).function is own
+
+
+def test_other_constants_or_options_are_compiled_beside_it():
+    first, other = kernel(), kernel(KERNEL, (r"\ba_ptr\b", "x_ptr"))
+    assert alike(first).function is alike(other).function
+    assert alike(other, lanes=32).function is not alike(first).function
+    assert alike(other, warps=8).function is not alike(first).function
 
 
 def test_arguments_come_by_the_names_of_the_first():
     first = kernel(KERNEL, (r"x \* 2", "x * 41"))
-    assert shared(first).named({"BLOCK": 4, "num_warps": 2}) == {"BLOCK": 4, "num_warps": 2}
+    assert alike(first).named({"BLOCK": 4, "num_warps": 2}) == {"BLOCK": 4, "num_warps": 2}
     other = kernel(KERNEL, (r"x \* 2", "x * 41"), (r"\bN\b", "M"), (r"\bBLOCK\b", "BLOCK_M"))
-    assert shared(other).named({"BLOCK_M": 4, "num_warps": 2}) == {"BLOCK": 4, "num_warps": 2}
+    assert alike(other).named({"BLOCK_M": 4, "num_warps": 2}) == {"BLOCK": 4, "num_warps": 2}
 
 
 @pytest.mark.parametrize("sizes", [{"M": 256, "K": 512, "N": 384}, {"M": 250, "K": 511, "N": 77}])
@@ -116,7 +128,8 @@ def test_emitted_kernels_of_equal_layers_are_one(sizes):
         bb.emit(bb.fuse(bb.lower(bb.trace(fn, **dims))), own, target="sm_90")
         for fn, dims, own in given
     ]
-    found = [shared(load_module(one.source).KERNELS[0]["function"]).function for one in made]
+    entries = [load_module(one.source).KERNELS[0] for one in made]
+    found = [shared(one["function"], one["constants"], one["options"]).function for one in entries]
     assert found[0] is found[1]
     assert found[0] is not found[2]
 
@@ -131,4 +144,4 @@ def test_any_names_will_do(names):
         text = re.sub(rf"\b{name}\b(?! comment)", f"new_{at}_", text)
     for at, name in enumerate(names):
         text = text.replace(f"new_{at}_", name)
-    assert shared(kernel(text)).function is shared(kernel()).function
+    assert alike(kernel(text)).function is alike(kernel()).function

@@ -81,6 +81,42 @@ def test_regrouped_folds_are_proved_and_run(make, g, lanes):
         np.testing.assert_array_equal(made[name], wanted)
 
 
+def per_head(x, w):
+    y = bb.einsum("mk,khd->mhd", x, w)
+    return y / (y * y + 1).sum(-1, keepdims=True)
+
+
+def rotated(x, w, c):
+    y = (x @ w).reshape(x.shape[0], w.shape[1] // 8, 8)
+    a, b = y[..., :4], y[..., 4:]
+    return np.concatenate([a * c - b, b * c + a], -1)
+
+
+def weighted(x, w, b):
+    return (bb.einsum("mk,khd->mhd", x, w) * b).max(-1)
+
+
+BESIDE = {
+    "weights of heads": (per_head, {"x": "M K", "w": "K H 16"}, {"M": 37, "K": 40, "H": 5}),
+    "a vector of a head": (
+        weighted, {"x": "M K", "w": "K H 16", "b": "16"}, {"M": 37, "K": 40, "H": 5}
+    ),
+    "rotary positions": (rotated, {"x": "M K", "w": "K N", "c": "4"}, {"M": 37, "K": 24, "N": 48}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("fn", "dims", "sizes"), BESIDE.values(), ids=BESIDE)
+def test_pieces_of_a_product_beside_a_head_that_has_lanes_of_its_own(fn, dims, sizes):
+    program = bb.trace(fn, **dims)
+    kernel = emit(bb.fuse(bb.lower(program)), sizes, dtype="float32")
+    random = np.random.default_rng(0)
+    shapes = {n: [int(sizes.get(d, d)) for d in axes.split()] for n, axes in dims.items()}
+    inputs = {n: random.integers(-3, 4, s).astype("float32") for n, s in shapes.items()}
+    (made,) = run_batch([(kernel, inputs)])
+    for name, wanted in program.numpy(inputs).items():
+        np.testing.assert_allclose(made[name], wanted, rtol=1e-5)
+
+
 def test_a_norm_of_pieces_is_one_kernel_of_whole_columns():
     program = bb.trace(scaled(64), x="M K", w="K N")
     sizes = dict(M=1024, K=4096, N=4096)

@@ -38,8 +38,15 @@ def gated(x, w):
     return (y * np.tanh(y)) @ w.T
 
 
+def layers(x, w):
+    for _ in range(2):
+        x = x + np.tanh(x @ w) @ w.T
+    return x
+
+
 PROGRAMS = {
-    function.__name__: trace(function, x="M K", w="K N") for function in (normed, softmax, gated)
+    function.__name__: trace(function, x="M K", w="K N")
+    for function in (normed, softmax, gated, layers)
 }
 
 
@@ -192,15 +199,24 @@ def test_calls_on_the_cpu_remember_nothing(tmp_path: Path, monkeypatch):
     assert not Decisions("").folder.names()
 
 
-KERNEL = Kernel(1, "snapshot 1", "0" * 24, "block d0 64", "the best of 3", {"d0": (32, 64)})
+KERNEL = Kernel(
+    1,
+    "snapshot 1",
+    "0" * 24,
+    "block d0 64",
+    "the best of 3",
+    {"d0": (32, 64)},
+    ("snapshot 2 is no choice",),
+)
 WORDS, COUNTS = st.text(max_size=9), st.integers(0, 2**62)
 BLOCKS = st.dictionaries(WORDS, st.lists(st.integers(1, 99), max_size=3).map(tuple), max_size=2)
-KERNELS = st.builds(Kernel, st.integers(1, 99), WORDS, WORDS, WORDS, WORDS, BLOCKS)
+SEVERAL = st.lists(WORDS, max_size=2).map(tuple)
+KERNELS = st.builds(Kernel, st.integers(1, 99), WORDS, WORDS, WORDS, WORDS, BLOCKS, SEVERAL)
 DECISIONS = st.builds(
     Decision,
     st.lists(st.tuples(COUNTS, COUNTS), max_size=3).map(tuple),
     st.lists(KERNELS, max_size=3).map(tuple),
-    st.lists(WORDS, max_size=2).map(tuple),
+    SEVERAL,
 )
 
 

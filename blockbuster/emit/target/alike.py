@@ -33,10 +33,14 @@ class Shared:
         return {self.names.get(name, name): value for name, value in arguments.items()}
 
 
-def shared(function: Kernel) -> Shared:
-    """The first kernel of this process that is like ``function``, which may be itself."""
+def shared(function: Kernel, constants: Mapping[str, Any], options: Mapping[str, Any]) -> Shared:
+    """The first kernel of this process that is like ``function``, which may be itself, and starts
+    with such ``constants`` and ``options``: with others it is compiled anew in any case, beside it.
+    """
     common = _in_common(function, [])
-    first: Kernel = function if common is None else FIRST.setdefault(common, function)
+    started = [constants.get(name) for name in function.arg_names], sorted(options.items())
+    key = f"{common}\n{started}"
+    first: Kernel = function if common is None else FIRST.setdefault(key, function)
     return Shared(first, dict(zip(function.arg_names, first.arg_names, strict=True)))
 
 

@@ -308,7 +308,7 @@ class Places:
             self._lines.line(f"{name} = tl.max_contiguous({name}, {self._file.even(dim)})")
         for share in self._shares.get(dim, ()):
             text = share.python(self.offsets(dim), self.size)
-            self._lines.line(f"{self.offsets(share.dim)} = {text}")
+            self._lines.line(f"{self.offsets(dim, share)} = {text}")
         if self._ragged(dim):
             self._lines.line(f"{self._inside(dim)} = {self.offsets(dim)} < {self.size(dim)}")
             for pitch in self._pitches.get(dim, ()):
@@ -317,9 +317,12 @@ class Places:
 
     # positions -------------------------------------------------------------------
 
-    def offsets(self, dim: Dim) -> str:
-        """The positions of the lanes of the current block."""
-        return self._names.of(("offsets", dim), f"offs_{dim_word(dim).lower()}")
+    def offsets(self, dim: Dim, share: Share | None = None) -> str:
+        """The positions of the lanes of the current block, or their share of a joined dim's: it has
+        a name of its own, since the dim that it runs along may have lanes, too.
+        """
+        key, own = (dim, dim) if share is None else ((dim, share.dim), share.dim)
+        return self._names.of(("offsets", key), f"offs_{dim_word(own).lower()}")
 
     def index(self, dim: Dim) -> str:
         """The position of the current element of a list-only dim."""

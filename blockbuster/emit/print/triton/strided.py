@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from blockbuster.emit.print.triton.ops import Lanes, spread
 from blockbuster.ir.lengths import ONE, Length
 from blockbuster.ir.types import Dim
-from blockbuster.ir.views import Strided
+from blockbuster.ir.views import Share, Strided
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class StridedPlaces:
 
     size: Callable[[Dim], str]
     part: Callable[[Length], str]
-    offsets: Callable[[Dim], str]
+    offsets: Callable[[Dim, Share | None], str]
     indices: Mapping[Dim, str]
 
     def place(self, axis: Strided, lanes: Lanes) -> str:
@@ -48,7 +48,7 @@ class StridedPlaces:
         for run in axis.runs:
             step = "" if run.step == ONE else f" * {self._length(run.step)}"
             if run.dim in lanes:
-                own.append(f"{self.offsets(run.own)}{spread((run.dim,), lanes)}{step}")
+                own.append(f"{self.offsets(run.dim, run.share)}{spread((run.dim,), lanes)}{step}")
             elif run.dim in self.indices:
                 shared.append(f"{self.indices[run.own]}{step}")
         if not axis.start.terms:
