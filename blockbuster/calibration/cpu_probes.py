@@ -95,7 +95,8 @@ def _arithmetic(cache: int) -> Iterator[Probe]:
 
 def _walking(cache: int) -> Iterator[Probe]:
     """What NumPy text pays beside rates: rounding once from float64, short rows, lone elements."""
-    size = 1 << (cache // 16).bit_length() - 1  # elements: a quarter of the cache at most
+    size = 1 << (cache // 16).bit_length() - 1  # elements: a quarter of the cache at most, but for
+    size = max(size, 256 * 256)  # small caches: what walks along a square needs these
     x, count = np.full(size, 0.5, np.float32), float(size)
     made, rows, pairs = np.empty_like(x), x.reshape(-1, 1024), x.reshape(-1, 2)
     square = x[: 256 * 256].reshape(256, 256)

@@ -96,7 +96,7 @@ class _Loop:
         equations = [recorded[node] for node in nodes]
         self.read += nodes
         pieces = self._pieces(equations)
-        return pieces if pieces is not None else self._alike(equations)
+        return pieces if pieces is not None else self._alike(values[0], equations)
 
     def _pieces(self, equations: Sequence[Equation]) -> _Each | None:
         """Slices that are neighbours, or cover an array by every so many elements, in order."""
@@ -129,8 +129,8 @@ class _Loop:
 
         return _Each(base.ndim, make)
 
-    def _alike(self, equations: Sequence[Equation]) -> _Same | _Each | None:
-        """Equations of one operation, on operands that are alike."""
+    def _alike(self, value: Operand, equations: Sequence[Equation]) -> _Same | _Each | None:
+        """Equations of one operation, on operands that are alike; ``value``: that of the first."""
         first = equations[0]
         if any((one.op, one.params) != (first.op, first.params) for one in equations):
             return None
@@ -138,6 +138,8 @@ class _Loop:
             return None
         places = zip(*(one.operands for one in equations), strict=True)
         operands = [self.over(place) for place in places]
+        if all(isinstance(one, _Same) for one in operands):
+            return _Same(value)  # recorded for each piece, and computed of none
         ranks = [self._rank(one) for one in operands if one is not None]
         if len(ranks) < len(operands) or (first.op in ARRAYS_ONLY and min(ranks) < 2):
             return None

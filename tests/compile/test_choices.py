@@ -28,10 +28,10 @@ def test_one_element_of_each_row(fn):
         np.testing.assert_allclose(jitted(x, labels), fn(x, labels), rtol=1e-6)
 
 
-def test_positions_that_are_not_those_of_the_rows_are_refused():
-    x, labels = np.ones((4, 3)), np.zeros(4, int)
-    with pytest.raises(bb.TraceError, match="an array beside other positions"):
-        bb.jit(lambda x, labels: x[np.arange(4)[::-1], labels])(x, labels)
+def test_positions_may_be_those_of_other_rows():
+    x, labels = np.arange(12.0).reshape(4, 3), np.array([0, 2, 1, 1])
+    found = bb.jit(lambda x, labels: x[np.arange(4)[::-1], labels])(x, labels)
+    np.testing.assert_array_equal(found, x[[3, 2, 1, 0], labels])
 
 
 def test_positions_have_as_many_axes_as_the_array():

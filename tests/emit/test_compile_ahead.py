@@ -34,8 +34,10 @@ class Gpu:
     @contextmanager
     def current(self):
         self.threads.add(threading.get_ident())
-        yield
-        self.threads.remove(threading.get_ident())
+        try:
+            yield
+        finally:
+            self.threads.remove(threading.get_ident())
 
     def is_capturing(self):
         return self.capturing

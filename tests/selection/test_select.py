@@ -51,7 +51,7 @@ def block(x, wq, wk, wv, wo, w, u, d):
 
 def pooled(x, w):
     y = x @ w
-    return y.reshape(x.shape[0], w.shape[1] // 4, 4).mean(-1)
+    return y.reshape(x.shape[0], w.shape[1] // 3, 3).mean(-1)
 
 
 def sorted_between(x, w):
@@ -67,7 +67,7 @@ CASES = {
     "gated": (
         gated, dict(x="M D", w="D F", u="D F", d="F D"), dict(M=4096, D=1024, F=4096)
     ),
-    "pooled": (pooled, PRODUCT, dict(M=128, K=1024, N=512)),
+    "pooled": (pooled, PRODUCT, dict(M=128, K=1024, N=768)),
     "sorted_between": (sorted_between, PRODUCT, dict(M=256, K=64, N=256)),
     "block": (
         block,
@@ -99,12 +99,11 @@ def test_a_cut_tells_what_is_stored_and_what_one_kernel_would_take(two_kernels):
     assert lines[1].startswith("  2. mean, sub, mul, mean, add, rsqrt, mul (test_select.py:")
     stored = re.match(
         r"  stores 512 x 4096 \(y: float16; 4.2 MB\):"
-        r" one kernel for y and out would take ([\d,]+) us by its default schedule instead of "
-        r"([\d.]+) us",
-        " ".join([lines[2], lines[3].strip()]),
+        r" one kernel for y and out would take ([\d.]+) us instead of ([\d.]+) us",
+        lines[2],
     )
-    assert int(stored[1].replace(",", "")) > 10 * float(stored[2])
-    assert lines[4].startswith("  search: the operators are ")
+    assert float(stored[1]) > 1.2 * float(stored[2])
+    assert lines[3].startswith("  search: the operators are ")
 
 
 def test_what_a_plan_takes_is_what_its_parts_take(two_kernels):
@@ -124,12 +123,12 @@ def test_of_one_part_it_is_said_what_several_would_take():
 
     assert len(plan.divided.parts) == 1
     assert "  1. matmul, mul, softmax, matmul (test_select.py:" in text
-    assert re.search(r"\n  one part: divided, it takes at least [\d.]+ us\n", text)
-    assert plan.gap == 0.0
+    assert "\n  one part: divided, it is not estimated to take less\n" in text
+    assert 0.0 <= plan.gap < 1.0
 
 
 def test_a_program_with_little_to_do_is_divided_where_it_takes_long_as_one_part():
-    """One kernel of a product and a mean of 4 columns takes 25 times as long as the two."""
+    """One kernel of a product and a mean of 3 columns takes many times as long as the two."""
     assert selected("pooled").kernels == 2
 
 

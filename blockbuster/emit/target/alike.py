@@ -37,6 +37,8 @@ def shared(function: Kernel, constants: Mapping[str, Any], options: Mapping[str,
     """The first kernel of this process that is like ``function``, which may be itself, and starts
     with such ``constants`` and ``options``: with others it is compiled anew in any case, beside it.
     """
+    if not hasattr(function, "src"):  # no text is known of it
+        return Shared(function, {})
     common = _in_common(function, [])
     started = [constants.get(name) for name in function.arg_names], sorted(options.items())
     key = f"{common}\n{started}"
