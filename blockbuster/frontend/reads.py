@@ -160,6 +160,8 @@ class _Seeker:
             self.visit_found(self._read(("weak", id(value)), _referent, value))
         elif is_leaf(value):
             return
+        elif isinstance(value, types.MethodDescriptorType):
+            _expect_not_random(value.__name__)  # torch.Tensor.normal_, by whatever name
         elif isinstance(value, types.ModuleType | type):
             self._holders.append(value)
             for cls in user_classes(value):
@@ -236,8 +238,7 @@ class _Seeker:
             self.visit(found)
 
     def _name(self, name: str) -> None:
-        if name in RANDOM:
-            raise Unknown(f"it calls {name}, which draws random numbers")
+        _expect_not_random(name)
         self._names[name] = None
         self._whole |= name in _BY_NAME
 
@@ -358,6 +359,11 @@ def _referent(reference: Any, absent: Any) -> Any:
     """What a weak reference refers to, if it is still there."""
     found = reference()
     return absent if found is None else found
+
+
+def _expect_not_random(name: str) -> None:
+    if name in RANDOM:
+        raise Unknown(f"it calls {name}, which draws random numbers")
 
 
 def _imported(name: str) -> Any:
