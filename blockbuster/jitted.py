@@ -158,6 +158,7 @@ class Jitted:
         leaves_of = leaves(self._fn, args, kwargs)
         if any(holds(leaf.value, is_traced) for leaf in leaves_of):
             return self._fn(*args, **kwargs)  # inside another trace: a part of it
+        self._let_go()
         reads = self._reads(leaves_of)  # before the trace, which may change what it reads
         with self._lock:
             traced, facts, arrays, drawn = self._traced_for(leaves_of)
@@ -200,6 +201,14 @@ class Jitted:
             with self._lock:
                 keep(self._ready, key, known.ready(key, run, compiled.shaped))
         return compiled.shaped(results)
+
+    def _let_go(self) -> None:
+        """Keep nothing of earlier calls alive that the function would find to be gone."""
+        with self._lock:
+            earlier = [ready.reads for ready in self._ready.values()]
+            earlier += [known.reads for kind in self._known.values() for known in kind]
+            for reads in earlier:
+                reads.let_go()
 
     def _reads(self, found: Sequence[Leaf]) -> Reads:
         return reads_of(self._fn, fixed_values(found))

@@ -6,7 +6,6 @@ import math
 import random
 import sys
 import types
-import weakref
 
 import numpy as np
 import pytest
@@ -128,18 +127,6 @@ def test_what_cannot_be_watched_is_traced_at_each_call_and_said():
     assert "note: traced again at each call, because it can read a Random" in str(
         jitted.report_for(X)
     )
-
-
-def test_what_a_weak_reference_refers_to_may_change():
-    """Recurrent modules of torch hold their weights by weak references."""
-    settings = Plain(2.0)
-    held = weakref.ref(settings)
-    jitted = bb.jit(lambda x: x * held().scale)
-
-    np.testing.assert_array_equal(jitted(X), X * 2.0)
-    settings.scale = 3.0
-    np.testing.assert_array_equal(jitted(X), X * 3.0)
-    assert "traced again at each call" not in str(jitted.report_for(X))
 
 
 def test_a_large_array_that_is_read_while_tracing():
