@@ -22,6 +22,7 @@ from blockbuster.frontend.arguments import (
     trace_call,
 )
 from blockbuster.frontend.merged_axes import merged
+from blockbuster.frontend.random_numbers import Draws
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.trees import holds
@@ -133,9 +134,10 @@ class Jitted:
     def report_for(self, *args: Any, **kwargs: Any) -> Report:
         """The report for these arguments: what did not fuse, the number of kernels, other calls."""
         found = leaves(self._fn, args, kwargs)
-        unknown = self._reads(found).unknown
+        reads = self._reads(found)
+        compiled, sizes, drawn = self._compiled(found)
+        unknown = reads.unknown or drawn
         traced = f"traced again at each call, because {unknown}" if unknown else ""
-        compiled, sizes = self._compiled(found)
         return compiled.report_with(*filter(None, [traced]), sizes=sizes)
 
     def clear_constants(self) -> None:
@@ -156,9 +158,11 @@ class Jitted:
         leaves_of = leaves(self._fn, args, kwargs)
         if any(holds(leaf.value, is_traced) for leaf in leaves_of):
             return self._fn(*args, **kwargs)  # inside another trace: a part of it
+        self._let_go()
         reads = self._reads(leaves_of)  # before the trace, which may change what it reads
         with self._lock:
-            traced, facts, arrays = self._traced_for(leaves_of)
+            traced, facts, arrays, drawn = self._traced_for(leaves_of)
+        reads = Reads((), drawn) if drawn else reads
         kept, family = [leaf.kept() for leaf in arrays], traced.family
         axes = tuple(family.inputs.values())
         known = KnownCall(traced, facts, reads, kept, len(args), axes, family.rules)
@@ -198,25 +202,35 @@ class Jitted:
                 keep(self._ready, key, known.ready(key, run, compiled.shaped))
         return compiled.shaped(results)
 
+    def _let_go(self) -> None:
+        """Keep nothing of earlier calls alive that the function would find to be gone."""
+        with self._lock:
+            earlier = [ready.reads for ready in self._ready.values()]
+            earlier += [known.reads for kind in self._known.values() for known in kind]
+            for reads in earlier:
+                reads.let_go()
+
     def _reads(self, found: Sequence[Leaf]) -> Reads:
         return reads_of(self._fn, fixed_values(found))
 
-    def _compiled(self, found: Sequence[Leaf]) -> tuple[Compiled, Sizes]:
-        """What runs, traced for these very sizes and values; and the sizes."""
+    def _compiled(self, found: Sequence[Leaf]) -> tuple[Compiled, Sizes, str]:
+        """What runs, traced for these very sizes and values; the sizes; how it is random."""
         with self._lock, UsersFrames():
-            traced, _, leaves_of = self._traced_for(found)
+            traced, _, leaves_of, drawn = self._traced_for(found)
             arrays = [leaf.value for leaf in leaves_of]
             sizes = sizes_of(traced.family, arrays)
             compiled = self._compiled_for(traced, sizes, arrays)
-            return compiled, compiled.plan.bind(compiled.shapes_taken(arrays))
+            return compiled, compiled.plan.bind(compiled.shapes_taken(arrays)), drawn
 
-    def _traced_for(self, found: Sequence[Leaf]) -> tuple[Traced, SizeFacts, list[Leaf]]:
-        """The trace for these very sizes and values, and all arrays that it takes; equal traces are
-        one, and compiled once.
+    def _traced_for(self, found: Sequence[Leaf]) -> tuple[Traced, SizeFacts, list[Leaf], str]:
+        """The trace for these very sizes and values, all arrays that it takes, and the reason if
+        the next trace may be another by chance; equal traces are one, and compiled once.
         """
         given = [leaf for leaf in found if leaf.is_array]
         device = device_for(self._machine, in_common_of(given))
+        draws = Draws()
         program, shape, facts = trace_call(self._fn, found, for_cpu=device == CPU)
+        drawn = draws.reason()
         taken = [*given, *(beside(leaf, given[0].value) for leaf in held_leaves(program))]
         arrays = in_common_of(taken)
         program = program.without_held()
@@ -240,7 +254,7 @@ class Jitted:
             traced, fewer = made(program), merged(program, constants)
             traced = replace(traced, merged=(fewer, made(fewer.program)) if fewer else None)
             keep(self._traced, key, traced)
-        return traced, facts, taken
+        return traced, facts, taken, drawn
 
     def _memory(
         self, program: ArrayProgram, arrays: Arrays, device: str | Machine, constants: Sequence[str]

@@ -155,6 +155,13 @@ def inside(value: Any) -> Iterator[Any]:
         raise Unknown(f"it can read a {kind.__name__}, which may change unseen")
 
 
+def has_attributes_only(value: Any) -> bool:
+    """True for instances of Python's classes: all that they hold is in their ``__dict__``."""
+    kind = type(value)
+    known = known_class(kind) and not is_stateless(kind.__module__) and _solid(kind) is object
+    return known and hasattr(value, "__dict__") and not isinstance(value, enum.Enum)
+
+
 def _solid(cls: type) -> type:
     """The last base that no class statement made."""
     while cls is not object and _in_python(cls):
@@ -166,17 +173,18 @@ def snapshot(value: Any) -> tuple[Check, Any, Any] | None:
     """A check that a container or an array holds what it holds now; None for other values."""
     if isinstance(value, _TABLES):
         items = [*value, *value.values()]
-        return _check(lambda: _same([*value, *value.values()], items))
+        return truth(lambda: _same([*value, *value.values()], items))
     if isinstance(value, _ITEMS) and not isinstance(value, tuple | frozenset):
         items = [*value]
-        return _check(lambda: _same(value, items))
+        return truth(lambda: _same(value, items))
     if is_array_class(type(value)):
         content = _content_of(value)
-        return _check(lambda: _content_of(value) == content)
+        return truth(lambda: _content_of(value) == content)
     return None
 
 
-def _check(holds: Callable[[], bool]) -> tuple[Check, Any, Any]:
+def truth(holds: Callable[[], bool]) -> tuple[Check, Any, Any]:
+    """The check that ``holds()`` stays true."""
     return lambda _key, _missing: holds(), "", True
 
 
@@ -192,7 +200,7 @@ def form_of(array: Any) -> tuple[Check, Any, Any]:
         return tuple(array.shape), strides, array.dtype
 
     before = form()
-    return _check(lambda: form() == before)
+    return truth(lambda: form() == before)
 
 
 def _content_of(array: Any) -> tuple[Any, ...] | None:

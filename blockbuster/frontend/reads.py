@@ -23,6 +23,16 @@ from functools import cached_property, lru_cache, partial
 from itertools import chain, islice
 from typing import Any
 
+from blockbuster.frontend import weak_references
+from blockbuster.frontend.code_names import (
+    ATTRIBUTES,
+    BESIDE,
+    BY_NAME,
+    CELLS,
+    GLOBALS,
+    UNSEEN,
+    plain_name,
+)
 from blockbuster.frontend.fixed import is_atom, is_plain, static
 from blockbuster.frontend.functions.refused import RANDOM
 from blockbuster.frontend.holders import (
@@ -47,13 +57,7 @@ Check = Callable[[Any, Any], Any]
 _MOST = 2**14  # checks: 700 us; a layer of torch takes 20 of them, and is traced in 300 us
 _AT_ONCE = 512  # checks in one function
 _PACKAGE = __name__.partition(".")[0]
-_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM")
-_GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-_VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_NAME", "LOAD_FAST_BORROW")
-_CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
-_BESIDE = ("EXTENDED_ARG", "PUSH_NULL", "CACHE", "NOP")
-_BY_NAME = ("getattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "__getattribute__")
-_UNSEEN = ("globals", "eval", "exec", "compile", "input", "open", "__import__")
+_CHANGED: tuple[Check, Any, Any] = (lambda _key, missing: missing, "", None)  # it never holds
 
 
 class Reads:
@@ -62,9 +66,11 @@ class Reads:
     ``unknown`` says what cannot be watched, and is empty if everything can.
     """
 
-    def __init__(self, checks: Sequence[tuple[Check, Any, Any]], unknown: str) -> None:
+    def __init__(
+        self, checks: Sequence[tuple[Check, Any, Any]], unknown: str, *, weak: bool = False
+    ) -> None:
         self.unknown = unknown
-        self._checks = tuple(checks)
+        self._checks, self._weak = tuple(checks), weak
 
     @cached_property
     def _same(self) -> Callable[[], bool]:
@@ -78,9 +84,24 @@ class Reads:
         if self.unknown:
             return False
         try:
-            return self._same() or self._equal()
+            same = self._same() or self._equal()
         except ValueError:  # a closure cell became empty
-            return False
+            same = False
+        if not same:
+            self._let_go()
+        return same
+
+    def let_go(self) -> None:
+        """Keep nothing alive that the function reads by weak references, if anything changed: the
+        function would find what has died to be gone.
+        """
+        if self._weak:
+            self.unchanged()
+
+    def _let_go(self) -> None:
+        if self._weak:
+            self.unknown, self._checks = "what it reads has changed", (_CHANGED,)
+            self.__dict__.pop("_same", None)
 
     def _equal(self) -> bool:
         """The same for new objects: a global that was set to the same number again."""
@@ -102,7 +123,7 @@ def reads_of(fn: Callable[..., Any], fixed: Iterable[Any] = ()) -> Reads:
         seeker.close()
     except Unknown as unknown:
         return Reads((), str(unknown))
-    return Reads(tuple(seeker.checks.values()), "")
+    return Reads(tuple(seeker.checks.values()), "", weak=bool(seeker.weak))
 
 
 class _Seeker:
@@ -116,6 +137,7 @@ class _Seeker:
         self._asks = False  # the code may run on where an attribute is missing
         self._seen: dict[int, Any] = {}
         self._holders: list[Any] = []  # objects whose attributes are read by name
+        self.weak: list[Any] = []  # weak references that are reached
         self._ahead: list[Any] = []  # values to be looked into: they may hold each other deep
 
     def root(self, fn: Any) -> None:
@@ -141,6 +163,30 @@ class _Seeker:
             self._look_ahead()
             for holder in tuple(self._holders):
                 self._attributes(holder)
+            for reference in self.weak:
+                for value in weak_references.lasting(reference):
+                    self.visit(value)
+        for reference in self.weak:
+            self._referent(reference)
+
+    def _referent(self, reference: Any) -> None:
+        """Watch an object that a weak reference leads to, and keep it alive for no reason."""
+        referent = reference()
+        if referent is None:  # a reference stays dead
+            return
+        if id(referent) in self._seen:
+            check = weak_references.lives(reference)
+        elif self._whole:
+            raise Unknown("it may read what a weak reference leads to by any name")
+        else:
+            check = weak_references.attributes(reference, self._names_of(referent))
+        self._check(("weak", id(reference)), *check)
+
+    def _names_of(self, referent: Any) -> Sequence[str]:
+        """The names by which the code may read attributes of an object's own."""
+        lasting, read = self._asks, class_reader(type(referent))
+        own = getattr(referent, "__dict__", {})
+        return [n for n in self._names if lasting or n in own or read(n, ABSENT) is not ABSENT]
 
     def visit(self, value: Any) -> None:
         """Watch what can change in ``value``."""
@@ -157,9 +203,12 @@ class _Seeker:
         if isinstance(value, types.FunctionType):
             self._function(value)
         elif isinstance(value, weakref.ReferenceType):
-            self.visit_found(self._read(("weak", id(value)), _referent, value))
+            weak_references.expect_plain(value)
+            self.weak.append(value)
         elif is_leaf(value):
             return
+        elif isinstance(value, types.MethodDescriptorType):
+            _expect_not_random(value.__name__)  # torch.Tensor.normal_, by whatever name
         elif isinstance(value, types.ModuleType | type):
             self._holders.append(value)
             for cls in user_classes(value):
@@ -206,16 +255,16 @@ class _Seeker:
 
     def _code(self, code: types.CodeType, names: dict[str, Any], cells: dict[str, Any]) -> None:
         self._asks |= bool(getattr(code, "co_exceptiontable", b""))
-        steps = [i for i in dis.get_instructions(code) if i.opname not in _BESIDE]
+        steps = [i for i in dis.get_instructions(code) if i.opname not in BESIDE]
         for position, step in enumerate(steps):
             found: Any = ABSENT
-            if step.opname in _GLOBALS:
-                found = self._global(names, step.argval, _plain_name(steps[position + 1 :]))
-            elif step.opname in _CELLS and step.argval in cells:
+            if step.opname in GLOBALS:
+                found = self._global(names, step.argval, plain_name(steps[position + 1 :]))
+            elif step.opname in CELLS and step.argval in cells:
                 found = self._cell(cells[step.argval])
             elif step.opname == "IMPORT_NAME":
                 found = _imported(step.argval)
-            elif step.opname in _ATTRIBUTES:
+            elif step.opname in ATTRIBUTES:
                 self._name(step.argval)
             if found is not ABSENT:
                 self._chain(found, islice(steps, position + 1, None))
@@ -229,29 +278,28 @@ class _Seeker:
     def _chain(self, found: Any, steps: Iterable[dis.Instruction]) -> None:
         """``numpy.linalg.norm``: of a module, only what is read of it at once."""
         for step in steps:
-            if not isinstance(found, types.ModuleType) or step.opname not in _ATTRIBUTES:
+            if not isinstance(found, types.ModuleType) or step.opname not in ATTRIBUTES:
                 break
             found = self._of_module(found, step.argval)
         if found is not ABSENT:
             self.visit(found)
 
     def _name(self, name: str) -> None:
-        if name in RANDOM:
-            raise Unknown(f"it calls {name}, which draws random numbers")
+        _expect_not_random(name)
         self._names[name] = None
-        self._whole |= name in _BY_NAME
+        self._whole |= name in BY_NAME
 
     def _global(self, names: dict[str, Any], name: str, plain: str = "") -> Any:
         """A global, or a builtin; ``plain``: the name by which getattr reads an attribute here."""
         found = self._read(("global", id(names), name), names.get, name)
         if found is not ABSENT:
             return found
-        if name in _UNSEEN:
+        if name in UNSEEN:
             raise Unknown(f"it calls {name}")
         if name == "getattr" and plain:
             self._name(plain)
         else:
-            self._whole |= name in _BY_NAME
+            self._whole |= name in BY_NAME
         builtins = names.get("__builtins__", {})
         held = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
         return self._read(("global", id(held), name), held.get, name)
@@ -332,32 +380,14 @@ def _all_of(count: int) -> Callable[..., Callable[[], bool]]:
     return function_of(f"lambda absent{takes}: lambda: {tests or True}", "checks of what is read")
 
 
-def _plain_name(steps: Sequence[dis.Instruction]) -> str:
-    """The name in ``getattr(self.layers, "0")``, of which ``steps`` come behind getattr; or none.
-
-    Its first argument is a variable, or an attribute of one.
-    """
-    at = 1
-    if not steps or steps[0].opname not in _VARIABLES:
-        return ""
-    while at < len(steps) and steps[at].opname in _ATTRIBUTES:
-        at += 1
-    name, call = (*steps[at : at + 2], None, None)[:2]
-    is_call = call is not None and call.opname in ("PRECALL", "CALL")
-    if name is None or not is_call or name.opname != "LOAD_CONST":
-        return ""
-    return name.argval if isinstance(name.argval, str) else ""
-
-
 def _attribute(holder: Any) -> Check:
     """Reads an attribute that is stored, not computed."""
     return partial(getattr, holder)
 
 
-def _referent(reference: Any, absent: Any) -> Any:
-    """What a weak reference refers to, if it is still there."""
-    found = reference()
-    return absent if found is None else found
+def _expect_not_random(name: str) -> None:
+    if name in RANDOM:
+        raise Unknown(f"it calls {name}, which draws random numbers")
 
 
 def _imported(name: str) -> Any:

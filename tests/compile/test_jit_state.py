@@ -6,11 +6,9 @@ import math
 import random
 import sys
 import types
-import weakref
 
 import numpy as np
 import pytest
-import torch
 
 import blockbuster as bb
 from tests.compile import changes as read
@@ -119,24 +117,6 @@ def test_a_default_array_is_an_input_of_its_present_form():
     np.testing.assert_array_equal(jitted(X[:, :, None]), X[:, :, None] * weight)
 
 
-@pytest.mark.parametrize("drawn", [
-    lambda x: x + torch.rand(2, 3), lambda x: x + torch.randn(x.shape),
-    lambda x: x * torch.rand(()), lambda x: x + torch.randperm(3),
-    lambda x: x + torch.normal(0.0, 1.0, (2, 3)), lambda x: x + torch.empty(2, 3).normal_(),
-    lambda x: x + torch.zeros(2, 3).uniform_(),
-])  # fmt: skip
-def test_random_numbers_of_torch_are_drawn_at_each_call(drawn):
-    x = torch.from_numpy(X).float()
-    jitted = bb.jit(drawn)
-
-    for seed in (1, 2, 1):
-        torch.manual_seed(seed)
-        found = jitted(x)
-        torch.manual_seed(seed)
-        torch.testing.assert_close(found, drawn(x))
-    assert "note: traced again at each call, because it calls " in str(jitted.report_for(x))
-
-
 def test_what_cannot_be_watched_is_traced_at_each_call_and_said():
     source = random.Random(3)
     again = random.Random(3)
@@ -147,18 +127,6 @@ def test_what_cannot_be_watched_is_traced_at_each_call_and_said():
     assert "note: traced again at each call, because it can read a Random" in str(
         jitted.report_for(X)
     )
-
-
-def test_what_a_weak_reference_refers_to_may_change():
-    """Recurrent modules of torch hold their weights by weak references."""
-    settings = Plain(2.0)
-    held = weakref.ref(settings)
-    jitted = bb.jit(lambda x: x * held().scale)
-
-    np.testing.assert_array_equal(jitted(X), X * 2.0)
-    settings.scale = 3.0
-    np.testing.assert_array_equal(jitted(X), X * 3.0)
-    assert "traced again at each call" not in str(jitted.report_for(X))
 
 
 def test_a_large_array_that_is_read_while_tracing():

@@ -81,3 +81,13 @@ def test_a_module_of_recurrent_layers_is_compiled_once():
     assert "traced again" not in str(jitted.report_for(x))
     torch.nn.init.zeros_(module.weight_hh_l0)
     torch.testing.assert_close(jitted(x)[0], module(x)[0])
+
+
+@pytest.mark.parametrize("layer", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+def test_dropout_between_layers_is_refused_in_training_only(layer):
+    x = torch.randn(2, 5, 3)
+    module = layer(3, 4, 2, dropout=0.9, batch_first=True).requires_grad_(False)
+    with pytest.raises(bb.TraceError, match=r"dropout of p = 0\.9 with training=True(.|\n)*eval"):
+        bb.jit(module)(x)
+    for same in (module.eval(), layer(3, 4, 2, batch_first=True).requires_grad_(False)):
+        torch.testing.assert_close(bb.jit(same)(x)[0], same(x)[0])

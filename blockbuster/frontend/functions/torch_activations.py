@@ -156,11 +156,16 @@ def rrelu(
 _INFERENCE = "Blockbuster compiles inference: pass training=False (model.eval()) or p=0"
 
 
-def dropout(input: Array, p: float = 0.5, training: bool = True) -> Array:
-    """``x``: Blockbuster compiles inference, where dropout leaves everything as it is."""
+def expect_no_dropout(p: float, training: bool) -> None:
+    """Raise TraceError if elements would be dropped at random."""
     if training and p > 0:
         reason = f"dropout of p = {p} with training=True cannot be traced: it draws random numbers"
         raise trace_error(reason, hint=_INFERENCE)
+
+
+def dropout(input: Array, p: float = 0.5, training: bool = True) -> Array:
+    """``x``: Blockbuster compiles inference, where dropout leaves everything as it is."""
+    expect_no_dropout(p, training)
     return input
 
 

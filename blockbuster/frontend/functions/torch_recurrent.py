@@ -8,6 +8,7 @@ from functools import partial
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.row import Array, Row, named
 from blockbuster.frontend.functions.shapes import reshape, swapaxes
+from blockbuster.frontend.functions.torch_activations import expect_no_dropout
 from blockbuster.frontend.recurrent import GATES, Recurrent
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.lengths import whole
@@ -19,7 +20,8 @@ def _layers(
     batch_first: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     """All states of the last layer, then the last state (and memory) of each layer."""
-    del dropout, train  # inference
+    if num_layers > 1:  # dropout is between layers
+        expect_no_dropout(dropout, train)
     layer = Recurrent(kind, num_layers, 1 + bidirectional, has_biases)
     states = tuple(hx) if isinstance(hx, list | tuple) else (hx,)
     if not isinstance(params, list | tuple) or len(states) != 1 + layer.memory:
