@@ -40,11 +40,13 @@ def beside_products(
     behind = _behind_products(primitives, of)
     for at in by_element:
         fold = primitives[at].op
+        if not isinstance(fold, Fold):
+            continue
         (*_, ref) = primitives[at].operands
-        if isinstance(fold, Fold) and (own := ref.axes[fold.axis]) is not None:
-            beside = ref.value not in behind and own in blocked[ref.value]
-            if at in moved or (beside and chosen[ref.value]):
-                chosen[ref.value].add(own)
+        own = ref.axes[fold.axis]
+        beside = ref.value not in behind and own in blocked[ref.value]
+        if own is not None and (at in moved or (beside and chosen[ref.value])):
+            chosen[ref.value].add(own)
     if not moved:
         return unchanged
     spread(chosen, primitives, by_element)

@@ -131,11 +131,8 @@ _PARTS: Mapping[type, tuple[str, ...]] = {
 def inside(value: Any) -> Iterator[Any]:
     """The values that ``value`` is made of. Raises Unknown for kinds that may hold more."""
     kind = type(value)
-    if kind is types.BuiltinMethodType:  # those of torch have no owner, or a class
-        owner = value.__self__
-        if owner is None or isinstance(owner, types.ModuleType):
-            module = value.__module__ if owner is None else owner.__name__
-            raise Unknown(f"it calls {module}.{value.__name__}")
+    if kind is types.BuiltinMethodType and isinstance(value.__self__, types.ModuleType):
+        raise Unknown(f"it calls {value.__self__.__name__}.{value.__name__}")
     if is_layer(value):
         yield vars(value)
     elif kind in _PARTS:
