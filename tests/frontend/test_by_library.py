@@ -96,6 +96,17 @@ def test_masks_stay_masks_where_elements_are_scattered(how, count):
     torch.testing.assert_close(bb.jit(function)(x, at, source.reshape(5, count)), expected)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int8", "float16", "float32", "bool"])
+@pytest.mark.parametrize("alpha", [0.5, 2, -3.75])
+def test_the_factor_of_slices_that_are_added_has_the_dtype_of_the_tensor(dtype, alpha):
+    """Of integers eager torch cuts the factor off, not the products."""
+    x, source = (torch.arange(n).reshape(-1, 3).to(getattr(torch, dtype)) for n in (12, 9))
+    function = lambda x, at, s: x.index_add(0, at, s, alpha=alpha)  # noqa: E731
+    arrays = x, torch.tensor([3, 0, 3]), source
+
+    torch.testing.assert_close(bb.jit(function)(*arrays), function(*arrays))
+
+
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "float16"])
 def test_a_number_is_scattered_on_tensors_and_arrays(dtype):
     x, at = torch.ones(2, 3, dtype=getattr(torch, dtype)), torch.tensor([[0, 0], [1, 2]])

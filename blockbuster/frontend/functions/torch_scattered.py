@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.functions.filled import positions, rounded_in
+from blockbuster.frontend.functions.filled import held_in, positions, rounded_in
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.row import Array, with_method
 from blockbuster.frontend.kinds import MASK, WHOLES
@@ -46,7 +46,7 @@ def index_add(input: Array, dim: int, index: Array, source: Array, alpha: Any = 
     if index.ndim != 1 or source.ndim != x.ndim:
         reason = f"index_add at positions of {index.ndim} axes"
         raise trace_error(reason, hint="positions are a vector, the source has the axes of input")
-    source = source if alpha == 1 else source * alpha
+    source = source if alpha == 1 else source * held_in(x.kind, alpha)
     return _by_library(Scattered("index_add", at), x, index, source)
 
 
