@@ -185,5 +185,19 @@ def test_floats_beside_masks_and_bytes_keep_their_dtype(library, dtype):
                 np.testing.assert_allclose(found, expected, close, close)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("number", [2.5, 0, -1.0, True, np.nan])
+def test_numbers_leave_floats_their_dtype(dtype, number):
+    x = np.array([[0.0, 0.5, 2.0], [-1.5, 3.0, 0.0]]).astype(dtype)
+    close = 4e-3 if dtype == "float16" else 1e-6
+    for function in BESIDE_MASKS["numpy"]:
+        for pair in (lambda x: (x, number)), (lambda x: (number, x)):
+            found = bb.jit(lambda x, f=function, pair=pair: f(*pair(x)))(x)
+            with np.errstate(invalid="ignore"):
+                expected = function(*pair(x))
+            assert found.dtype == expected.dtype == dtype
+            np.testing.assert_allclose(found, expected, close, close)
+
+
 def _of(function, library):
     return lambda x: function(x, library)

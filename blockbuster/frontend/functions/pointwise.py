@@ -173,13 +173,18 @@ def sinc(x: Array) -> Array:
 def heaviside(x: Array, y: Array) -> Array:
     """0 for numbers below 0, 1 for numbers above 0, and ``y`` where ``x`` is 0; NaN stays NaN."""
     x, y = floats_together(x, y)
-    return where(x == 0, y, where(x > 0, 1.0, where(x < 0, 0.0, x)))
+    if isinstance(x, int | float):
+        step: Any = float(x > 0) if x == x else x
+    else:
+        step = where(x > 0, 1.0, where(x < 0, 0.0, x))
+    return where(x == 0, y, step)
 
 
 def hypot(x: Array, y: Array) -> Array:
     """The root of the sum of two squares, of numbers whose squares overflow, too."""
     x, y = map(operator.abs, floats_together(x, y))
-    plain = sqrt(square(x) + square(y))
+    first, second = (z * z if isinstance(z, int | float) else square(z) for z in (x, y))
+    plain = sqrt(first + second)
     longer, shorter = maximum(x, y), minimum(x, y)
     scaled = longer * sqrt(1.0 + square(shorter / where(longer == 0, 1.0, longer)))
     found = where((plain > _TINY) & (plain < math.inf), plain, scaled)
