@@ -83,7 +83,8 @@ class Take:
 class Scattered:
     """``x`` with elements of ``source`` at positions along an axis: ``how`` is torch's name.
 
-    ``value``: one number in place of a source. Like ``Take``, it says not that it only moves.
+    ``value``: one number in place of a source, which is cast to the dtype of ``x``. Like ``Take``,
+    it says not that it only moves.
     """
 
     how: str
@@ -94,9 +95,9 @@ class Scattered:
         return f"torch.{self.how}[{self.axis}]"
 
     def __call__(self, array: Any, indices: Any, *source: Any) -> Any:
-        given: Any = source[0] if source else self.value
         if is_tensor(array):
-            return getattr(array, self.how)(self.axis, indices.long(), given)
+            return self._of_tensors(array, indices.long(), *source)
+        given: Any = source[0] if source else np.asarray(self.value).astype(array.dtype)
         made, at = array.copy(), np.asarray(indices, dtype=np.int64)
         if self.how == "index_add":
             along: Any = (*(slice(None),) * self.axis, at)
@@ -111,3 +112,8 @@ class Scattered:
         else:
             made[tuple(key)] = given
         return made
+
+    def _of_tensors(self, array: Any, indices: Any, *source: Any) -> Any:
+        if source or self.how == "scatter":
+            return getattr(array, self.how)(self.axis, indices, *source or (self.value,))
+        return array.scatter(self.axis, indices, self.value, reduce="add")

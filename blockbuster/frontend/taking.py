@@ -6,6 +6,7 @@ stand next to an array of positions are taken together with it; torch takes all 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.indexing import piece, spread, whole_number
-from blockbuster.frontend.kinds import MASK
+from blockbuster.frontend.kinds import MASK, POSITION, dtype_of_kind
 from blockbuster.frontend.program import Equation
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import Refused
@@ -52,14 +53,28 @@ def indexed(trace: Trace, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
 
 
 def _as_one_axis(x: TracedArray, axis: int, places: Sequence[Any]) -> tuple[TracedArray, Any]:
-    """``x`` with as many axes from ``axis`` on merged, and the positions along the merged one."""
+    """``x`` with as many axes from ``axis`` on merged, and the positions along the merged one.
+
+    Where a position is not on its own axis, the merged one is the number of all elements: no array
+    has an element there, so that taking it fails.
+    """
     behind = axis + len(places)
-    extents, taken = x.shape[axis:behind], x.trace.spellings.numpy
+    extents, where = x.shape[axis:behind], x.trace.spellings.numpy[np.where].function
     at: Any = 0
+    outside: Any = None
     for extent, given in zip(extents, places, strict=True):
-        place = given + 0 if hasattr(given, "axes") else x.trace.array(given)
-        at = at * extent + taken[np.where].function(place < 0, place + extent, place)
+        place = _in_int64(x.trace, given)
+        off = (place < -extent) | (place >= extent)
+        outside = off if outside is None else outside | off
+        at = at * extent + where(place < 0, place + extent, place)
+    at = where(outside, math.prod(extents), at)
     return x.trace.reshape(x, (*x.shape[:axis], -1, *x.shape[behind:])), at
+
+
+def _in_int64(trace: Trace, given: Any) -> TracedArray:
+    """Positions in int64: the products of narrower ones with extents would overflow."""
+    place = given + 0 if hasattr(given, "axes") else trace.array(given)
+    return place if dtype_of_kind(place.kind) == POSITION else trace.integers(place, POSITION)
 
 
 def _if_true(trace: Trace, x: TracedArray, key: tuple[Any, ...], place: int) -> TracedArray:

@@ -101,6 +101,13 @@ def real(value: Any) -> float:
     return value
 
 
+def real_or_whole(value: Any) -> float:
+    """A number with a decimal point, a whole number of 64 bits, or the word for one not finite."""
+    if isinstance(value, str):
+        return float(one_of(("inf", "-inf", "nan"))(value))
+    return number(-(2**63))(value) if type(value) is int else real(value)
+
+
 def one_of(words: tuple[str, ...]) -> Read[str]:
     """One of some words."""
 
@@ -146,7 +153,7 @@ def row(value: Any, *reads: Read[Any]) -> tuple[Any, ...]:
     return tuple(_at(f"[{i}]", r, v) for i, (r, v) in enumerate(zip(reads, value, strict=True)))
 
 
-def record(value: Any, **reads: Read[Any]) -> dict[str, Any]:
+def record(value: Any, /, **reads: Read[Any]) -> dict[str, Any]:
     """An object with these names and no others."""
     if not isinstance(value, dict):
         raise expected("an object", value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
@@ -24,9 +25,11 @@ from blockbuster.ir.reading import (
     expected,
     flag,
     items,
+    maybe,
     number,
     one_of,
     real,
+    real_or_whole,
     record,
     row,
     text,
@@ -145,6 +148,8 @@ def function_to_json(fn: Any, name: str, classes: Classes) -> Any:
                 value = length_to_json(value)
             elif isinstance(value, Lengths):
                 value = lengths_to_json(value)
+            elif isinstance(value, float) and not math.isfinite(value):
+                value = str(value)  # JSON has no such number
             elif callable(value):
                 value = function_to_json(value, name, classes)
             values[field.name] = value
@@ -166,6 +171,7 @@ FIELDS: dict[str, Read[Any]] = {
     "int": number(-(2**63)),
     "str": text,
     "float": real,
+    "float | None": maybe(real_or_whole),
     "bool": flag,
     "Dim": text,
     "Length": read_length,

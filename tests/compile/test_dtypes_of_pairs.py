@@ -42,13 +42,18 @@ TORCHS = {
     "cat": lambda x, y: torch.cat([x, y]), "stack": lambda x, y: torch.stack([x, y]),
     "einsum": lambda x, y: torch.einsum("i,i->", x, y), "matmul": lambda x, y: x[None] @ y[:, None],
     "masked_fill": lambda x, y: x.masked_fill(x > 0, y), "hypot": lambda x, y: torch.hypot(x, y),
-    "addcmul": lambda x, y: torch.addcmul(x, x, y),
+    "addcmul": lambda x, y: torch.addcmul(x, x, y), "xlogy": lambda x, y: torch.xlogy(x, y),
+    "logaddexp": lambda x, y: torch.logaddexp(x, y),
+    "logaddexp2": lambda x, y: torch.logaddexp2(x, y),
+    "heaviside": lambda x, y: torch.heaviside(x, y),
 }  # fmt: skip
 NUMPYS = {
     "where": lambda x, y: np.where(x > 0, x, y), "minimum": lambda x, y: np.minimum(x, y),
     "clip": lambda x, y: np.clip(x, y, y), "concatenate": lambda x, y: np.concatenate([x, y]),
     "stack": lambda x, y: np.stack([x, y]), "matmul": lambda x, y: x[None] @ y[:, None],
-    "einsum": lambda x, y: np.einsum("i,i->", x, y),
+    "einsum": lambda x, y: np.einsum("i,i->", x, y), "hypot": lambda x, y: np.hypot(x, y),
+    "logaddexp": lambda x, y: np.logaddexp(x, y), "logaddexp2": lambda x, y: np.logaddexp2(x, y),
+    "heaviside": lambda x, y: np.heaviside(x, y),
 }  # fmt: skip
 ONE = {
     "exp": lambda x, lib: lib.exp(x), "mean": lambda x, _: x.mean(), "sum": lambda x, _: x.sum(),
@@ -156,6 +161,42 @@ def test_one_operand(dtype):
         if dtype != "bfloat16":
             named = {name: _of(function, np) for name, function in ONE.items()}
             check(named, [x.numpy()], lambda found: in_numpy(found, [dtype]))
+
+
+BESIDE_MASKS = {
+    "torch": (torch.xlogy, torch.logaddexp, torch.logaddexp2, torch.hypot),
+    "numpy": (np.logaddexp, np.logaddexp2, np.heaviside, np.hypot),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("library", BESIDE_MASKS)
+def test_floats_beside_masks_and_bytes_keep_their_dtype(library, dtype):
+    x = np.array([[0.0, 0.5, 2.0], [-1.5, 3.0, 0.0]]).astype(dtype)
+    mask, whole = x > 0.25, np.array([[1, 2, 3], [0, 1, 2]], np.int8)
+    to = torch.from_numpy if library == "torch" else np.asarray
+    close = 4e-3 if dtype == "float16" else 1e-6
+    for function in BESIDE_MASKS[library]:
+        for other in (mask, whole):
+            for pair in ((x, other), (other, abs(x) + x.dtype.type(0.5))):
+                expected = np.asarray(function(*map(to, pair)))
+                found = np.asarray(bb.jit(lambda x, y, f=function: f(x, y))(*map(to, pair)))
+                assert found.dtype == expected.dtype == dtype, (function, other.dtype)
+                np.testing.assert_allclose(found, expected, close, close)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("number", [2.5, 0, -1.0, True, np.nan])
+def test_numbers_leave_floats_their_dtype(dtype, number):
+    x = np.array([[0.0, 0.5, 2.0], [-1.5, 3.0, 0.0]]).astype(dtype)
+    close = 4e-3 if dtype == "float16" else 1e-6
+    for function in BESIDE_MASKS["numpy"]:
+        for pair in (lambda x: (x, number)), (lambda x: (number, x)):
+            found = bb.jit(lambda x, f=function, pair=pair: f(*pair(x)))(x)
+            with np.errstate(invalid="ignore"):
+                expected = function(*pair(x))
+            assert found.dtype == expected.dtype == dtype
+            np.testing.assert_allclose(found, expected, close, close)
 
 
 def _of(function, library):

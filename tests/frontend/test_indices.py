@@ -72,6 +72,37 @@ def test_as_numpy_takes_them(name):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("behind", [np.s_[:], np.s_[:, None]])
+def test_positions_in_narrow_dtypes(dtype, behind):
+    """Places in the merged axes are up to 8999: they would overflow in 8 bits."""
+    x = np.arange(9000, dtype=np.float32).reshape(100, 90)
+    rows, columns = (np.array(at, dtype) for at in ([99, 0, 57], [0, 89, 44]))
+    function = lambda x, i, j: x[i[behind], j] * 2  # noqa: E731
+    found, expected = bb.jit(function)(x, rows, columns), function(x, rows, columns)
+
+    np.testing.assert_array_equal(found, expected, strict=True)
+    if dtype != "uint8":
+        found = bb.jit(function)(x, ~rows, ~columns)
+        np.testing.assert_array_equal(found, function(x, ~rows, ~columns), strict=True)
+
+
+@pytest.mark.parametrize("place", [(5, 0), (0, 6), (0, 7), (-6, 0), (0, -7), (5, -6)])
+@pytest.mark.parametrize("shape", [(5, 6), (2, 5, 6)])
+def test_positions_outside_of_their_axis(place, shape):
+    """Each lies inside of both axes merged, or one of them could put the other right."""
+    x = np.arange(np.prod(shape, dtype=float)).reshape(shape)
+    function = lambda x, i, j: x[..., i, j] * 2  # noqa: E731
+    row, column = (np.array([0, at], np.int8) for at in place)
+
+    with pytest.raises(IndexError):
+        function(x, row, column)
+    with pytest.raises(IndexError):
+        bb.jit(function)(x, row, column)
+    ends = np.array([4, -5]), np.array([5, -6])
+    np.testing.assert_array_equal(bb.jit(function)(x, *ends), function(x, *ends), strict=True)
+
+
 @pytest.mark.parametrize("name", ["x[5]", "x[:, -4]", "x[1.0]", "x['a']", "x[0, 0, 0]"])
 def test_what_numpy_refuses(name):
     place = {"x[5]": 5, "x[:, -4]": np.s_[:, -4], "x[1.0]": 1.0, "x['a']": "a"}.get(name, (0, 0, 0))

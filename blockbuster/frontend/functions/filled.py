@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply, cast_dtype
+from blockbuster.frontend.dtype_names import dtype_name
 from blockbuster.frontend.functions.row import Array, Row, example
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind, kind_of_dtype
+from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.sizes import trace_among
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
@@ -111,6 +113,20 @@ def held_in(kind: str, value: Any) -> Any:
     if not math.isfinite(value):
         raise trace_error(f"{value} among integers of {dtype_of_kind(kind)}")
     return math.trunc(value)
+
+
+def rounded_in(x: TracedArray, value: Any) -> Any:
+    """A number as ``x`` holds it: of its kind, and rounded to its dtype, if that is known.
+
+    A number too large for the dtype stays as it is, and so does a size.
+    """
+    held = held_in(x.kind, value)
+    dtype = dtype_name(x)
+    if not isinstance(held, float) or dtype not in ("float16", "bfloat16", "float32"):
+        return held
+    with np.errstate(over="ignore"):
+        nearest = float(NUMPY["cast"](held, dtype=dtype))
+    return nearest if math.isfinite(nearest) else held
 
 
 def zeros_like(x: Array, dtype: Any = None) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -119,13 +120,14 @@ def logaddexp(x: Array, y: Array) -> Array:
         if isinstance(number, int | float) and math.isfinite(number):  # no two equal infinities
             one = as_floats(one)
             return maximum(one, number) + log1p(exp(-abs(one - number if number else one)))
-    x, y = as_floats(x), as_floats(y)
+    x, y = floats_together(x, y)
     apart = maximum(x, y) + log1p(exp(-abs(x - y)))
     return where(x == y, x + math.log(2), apart)
 
 
 def logaddexp2(x: Array, y: Array) -> Array:
     """log2(2 ** x + 2 ** y), without overflow."""
+    x, y = floats_together(x, y)
     return logaddexp(x * math.log(2), y * math.log(2)) * (1 / math.log(2))
 
 
@@ -170,19 +172,30 @@ def sinc(x: Array) -> Array:
 
 def heaviside(x: Array, y: Array) -> Array:
     """0 for numbers below 0, 1 for numbers above 0, and ``y`` where ``x`` is 0; NaN stays NaN."""
-    x, y = as_floats(x), as_floats(y)
-    return where(x == 0, y, where(x > 0, 1.0, where(x < 0, 0.0, x)))
+    x, y = floats_together(x, y)
+    if isinstance(x, int | float):
+        step: Any = float(x > 0) if x == x else x
+    else:
+        step = where(x > 0, 1.0, where(x < 0, 0.0, x))
+    return where(x == 0, y, step)
 
 
 def hypot(x: Array, y: Array) -> Array:
     """The root of the sum of two squares, of numbers whose squares overflow, too."""
-    floats = FLOAT in (getattr(x, "kind", ""), getattr(y, "kind", ""))
-    x, y = (abs(_beside_floats(one) if floats else as_floats(one)) for one in (x, y))
-    plain = sqrt(square(x) + square(y))
+    x, y = map(operator.abs, floats_together(x, y))
+    first, second = (z * z if isinstance(z, int | float) else square(z) for z in (x, y))
+    plain = sqrt(first + second)
     longer, shorter = maximum(x, y), minimum(x, y)
     scaled = longer * sqrt(1.0 + square(shorter / where(longer == 0, 1.0, longer)))
     found = where((plain > _TINY) & (plain < math.inf), plain, scaled)
     return where((x == math.inf) | (y == math.inf), math.inf, found)
+
+
+def floats_together(x: Array, y: Array) -> tuple[Array, Array]:
+    """Both as floats: if one is, integers and masks take its dtype, and else the default dtype."""
+    has_floats = FLOAT in (getattr(x, "kind", ""), getattr(y, "kind", ""))
+    as_one = _beside_floats if has_floats else as_floats
+    return as_one(x), as_one(y)
 
 
 def _beside_floats(x: Array) -> Array:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.functions.filled import positions
+from blockbuster.frontend.functions.filled import held_in, positions, rounded_in
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.row import Array, with_method
-from blockbuster.frontend.kinds import WHOLES
+from blockbuster.frontend.kinds import MASK, WHOLES
 from blockbuster.frontend.moves import Scattered
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import fixed
@@ -46,7 +46,7 @@ def index_add(input: Array, dim: int, index: Array, source: Array, alpha: Any = 
     if index.ndim != 1 or source.ndim != x.ndim:
         reason = f"index_add at positions of {index.ndim} axes"
         raise trace_error(reason, hint="positions are a vector, the source has the axes of input")
-    source = source if alpha == 1 else source * alpha
+    source = source if alpha == 1 else source * held_in(x.kind, alpha)
     return _by_library(Scattered("index_add", at), x, index, source)
 
 
@@ -57,16 +57,25 @@ def _scattered(how: str, input: Array, dim: int, index: Array, source: Any) -> A
     if any(each.ndim != x.ndim for each in arrays):
         reason = f"{how} of {x.ndim} axes at positions of {index.ndim}"
         raise trace_error(reason, hint="give positions and elements as many axes: index[:, None]")
+    number = None if len(arrays) > 1 else rounded_in(x, source)
     are_few = x.trace.dims.has(index.axes[at], MOST_COMPARED + 1) is False
-    if not are_few or not _are_alike(x, at, arrays):
-        value = None if len(arrays) > 1 else float(source)
-        return _by_library(Scattered(how, at, value), x, *arrays)
+    is_exact = not isinstance(number, int) or number == float(number)  # programs hold float64
+    if not (are_few and is_exact) or not _are_alike(x, at, arrays):
+        held = int(number) if isinstance(number, bool) else number
+        return _by_library(Scattered(how, at, held), x, *arrays)
     place = positions(x.trace, x.shape[at], at, x.ndim)
-    for number in range(fixed(index.shape[at])):
-        key = (*(slice(None),) * at, slice(number, number + 1))
-        hit, one = place == index[key], source[key] if len(arrays) > 1 else source
-        x = where(hit, one, x) if how == "scatter" else x + where(hit, one, 0)
+    for step in range(fixed(index.shape[at])):
+        key = (*(slice(None),) * at, slice(step, step + 1))
+        hit, one = place == index[key], source[key] if number is None else number
+        x = where(hit, one, x) if how == "scatter" else _added(x, hit, one)
     return x
+
+
+def _added(x: TracedArray, hit: Array, one: Any) -> Array:
+    """``x`` plus ``one`` where ``hit`` is true, in the dtype of ``x``; masks are combined by or."""
+    if x.kind != MASK and isinstance(one, TracedArray):
+        return x + where(hit, one, 0)
+    return where(hit, x + one, x)
 
 
 def _are_alike(x: TracedArray, at: int, arrays: Sequence[TracedArray]) -> bool:
@@ -97,6 +106,9 @@ def _traced(input: Array, index: Array, source: Any) -> tuple[TracedArray, Trace
 
 
 def _by_library(fn: Scattered, x: TracedArray, *arrays: TracedArray) -> TracedArray:
+    if x.kind == MASK:  # functions of whole arrays give no masks: they count as 0 and 1
+        numbers = [each + 0 if each.kind == MASK else each for each in arrays]
+        return _by_library(fn, x + 0, *numbers) != 0
     return x.trace.custom(fn, (x, *arrays), x.axes, str(fn), x.kind)
 
 

@@ -14,6 +14,7 @@ from blockbuster.frontend.functions.operators import logical_or
 from blockbuster.frontend.functions.pointwise import (
     astype,
     clip,
+    floats_together,
     log,
     maximum,
     minimum,
@@ -27,11 +28,10 @@ from blockbuster.frontend.functions.row import Array, torch_row, with_method
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
 from blockbuster.frontend.functions.torch_orders import Extreme
-from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.kinds import FLOAT, MASK
 from blockbuster.frontend.memory import perhaps
 from blockbuster.frontend.shapes import listed
 from blockbuster.frontend.source import trace_error
-from blockbuster.ir.dtypes import TRUTH
 
 
 def t(input: Array) -> Array:
@@ -131,7 +131,8 @@ def frac(input: Array) -> Array:
 
 def xlogy(input: Array, other: Array) -> Array:
     """``x * log(y)``, and 0 where x is 0 and y is a number."""
-    return where((input == 0) & (other == other), 0.0, input * log(other))
+    x, y = floats_together(input, other)
+    return where((x == 0) & (y == y), 0.0, x * log(y))
 
 
 def logit(input: Array, eps: float | None = None) -> Array:
@@ -142,7 +143,7 @@ def logit(input: Array, eps: float | None = None) -> Array:
 
 def torch_heaviside(input: Array, values: Array) -> Array:
     """0 for numbers below 0 and for NaN, 1 for numbers above 0, and ``values`` where x is 0."""
-    if input.kind == TRUTH:
+    if input.kind == MASK:
         return logical_or(input, values)
     return where(input > 0, 1, where(input == 0, values, 0))  # in the dtype of ``values``
 
