@@ -5,6 +5,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.emit.tile.shared_memory import shared_bytes
+from blockbuster.selection.choice import Fused
 from blockbuster.selection.decisions.persistent import (
     loops_before_it_waits,
     persistent,
@@ -113,8 +114,7 @@ def test_a_product_that_waits_behind_its_loop_does_not():
         return bb.rms_norm(x) @ w
 
     program = bb.trace(fn, x="M K", w="K N")
-    (file,) = bb.compile(program, SQUARE, machine="h200").plan.files
-    start = file.considered.best.scheduled
+    start = Fused(bb.lower(program)).consider(SQUARE, "float16", "h100").best.scheduled
     apart, product = start.program.nests
 
     assert "persist nest 2" not in start.schedule
@@ -130,7 +130,8 @@ def test_a_product_that_waits_behind_its_loop_does_not():
 def test_three_loads_are_under_way_in_what_the_compiler_makes_of_a_product(norm):
     """It drops stages, without a word, where it cannot tell what runs between two loads."""
     program, sizes = bb.trace(lambda x, w: norm(x) @ w, x="M K", w="K N"), SQUARE
-    chosen = bb.compile(program, sizes, machine="h200").plan.files[0].considered.best
+    plan = bb.compile(program, sizes, machine="h200", library=False).plan
+    chosen = plan.files[0].considered.best
     text = chosen.scheduled.schedule
     kernel = bb.emit(chosen.stable, sizes, "float16", "sm_90", schedule=text)
 
