@@ -78,7 +78,8 @@ def reference_text(program: Graph | TileProgram, name: str = "reference") -> str
 
 def _needed(shapes: list[str], body: list[str]) -> list[str]:
     """The lines of ``shapes`` whose names are read by ``body`` or by a later one of them."""
-    read, kept = set(re.findall(r"\w+", "\n".join(body))), list[str]()
+    code = "\n".join(line.partition("  #")[0] for line in body)  # comments quote the user's lines
+    read, kept = set(re.findall(r"\w+", code)), list[str]()
     for line in reversed(shapes):
         name, _, value = line.strip().partition(" = ")
         if name in read:
