@@ -214,7 +214,9 @@ class Jitted:
         return reads_of(self._fn, fixed_values(found))
 
     def _compiled(self, found: Sequence[Leaf]) -> tuple[Compiled, Sizes, str]:
-        """What runs, traced for these very sizes and values; the sizes; how it is random."""
+        """What runs, traced for these very sizes and values; the sizes; and a sentence if the trace
+        drew random numbers.
+        """
         with self._lock, UsersFrames():
             traced, _, leaves_of, drawn = self._traced_for(found)
             arrays = [leaf.value for leaf in leaves_of]

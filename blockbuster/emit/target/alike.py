@@ -64,7 +64,9 @@ def _in_common(function: Kernel, callers: list[Kernel]) -> str | None:
 
 
 def _value_in_common(value: Any, callers: list[Kernel]) -> str | None:
-    """The same of a value that a kernel reads of its module; of Python's own (None) its name."""
+    """A text for a value that a kernel reads by name, the same for equal values: a module, a number
+    or another kernel; None for others. What its module does not hold is Python's own.
+    """
     if value is None or isinstance(value, ModuleType):
         return getattr(value, "__name__", "")
     if isinstance(value, bool | int | float | str):
