@@ -17,10 +17,16 @@ from blockbuster.rules import WholeDim, fuse, safe
 from blockbuster.testing.generators import GENERATORS
 from tests.emit.random_groups import grouped_graph
 from tests.emit.random_masks import masked_graph
+from tests.emit.random_pieces import pieces_graph
 from tests.emit.random_windows import windows_graph
 
 KINDS = ("blocks", "matrices", "arrays", "norms")  # planted sites may have functions without tiles
-OURS = {"masks": masked_graph, "groups": grouped_graph, "windows": windows_graph}
+OURS = {
+    "masks": masked_graph,
+    "groups": grouped_graph,
+    "windows": windows_graph,
+    "pieces": pieces_graph,
+}
 BY_NAME = {move.name: move for move in MOVES}
 DTYPES = ("float16", "float32")
 SIZES = (16, 32, 40, 100, 200)

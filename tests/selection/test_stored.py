@@ -57,6 +57,17 @@ def compiled(name, machine="h200"):
     return bb.compile(program, {d: sizes[d] for d in program.dims}, "float16", machine)
 
 
+def undivided(name):
+    """The plan of a case as one part."""
+    function, dims, extents = CASES[name]
+    program = bb.trace(function, **dims)
+    family = family_of(program, "float16", "sm_90")
+    sizes = dict(zip(program.dims, extents, strict=False))
+    return family.of_parts(
+        {dim: sizes[dim] for dim in program.dims}, lambda units: [(1 << len(units)) - 1]
+    )
+
+
 def allocated(file, sizes):
     """The bytes of the workspaces that the file's launcher allocates."""
     shapes = [
@@ -81,12 +92,7 @@ def test_the_bytes_are_those_that_a_launcher_allocates(name):
 
 
 def test_a_report_says_what_did_not_fuse_before_what_is_stored_for_speed():
-    function, dims, extents = CASES["both"]
-    family = family_of(bb.trace(function, **dims), "float16", "sm_90")
-    undivided = family.of_parts(
-        dict(zip("MN", extents, strict=True)), lambda units: [(1 << len(units)) - 1]
-    )
-    made = report(undivided)
+    made = report(undivided("both"))
     lines, stored = str(made).splitlines(), made.stored
 
     assert lines[0].startswith("both: 5 kernels for sm_90, float16; ")
@@ -113,9 +119,12 @@ def test_what_goes_from_part_to_part_is_stored_for_speed():
 
 
 def test_what_is_stored_for_speed_did_not_fail_to_fuse():
-    parts, lines = compiled("few rows").report, compiled("normed").report
+    parts, normed = compiled("few rows").report, compiled("normed").report
 
-    assert "did not fuse" not in str(parts) + str(lines) + parts.details + lines.details
+    assert "did not fuse" not in str(parts) + str(normed) + parts.details + normed.details
+    (line,) = normed.stored
+    assert line.startswith("stores 65536 x 256 (t5: float16; 33.6 MB): one kernel for t5 and out ")
+    lines = report(undivided("normed"))
     times = r"([2-9]\d% longer|[2-4]\.\d times as long)"
     longer = rf"a program that does not store it would take {times}"
     first, second = lines.stored

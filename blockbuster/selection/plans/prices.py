@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 from blockbuster.ir.lengths import completed
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class, whole
+from blockbuster.ir.views import array_dim
 from blockbuster.machines import Machine
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.cost import launch_by_host
 from blockbuster.selection.parts.partition import Price
 from blockbuster.selection.plans.call_prices import copy_us, library_us
 from blockbuster.selection.plans.part import Part
-from blockbuster.selection.plans.pieces import Call
+from blockbuster.selection.plans.pieces import Axes, Call, Piece, Whole
 from blockbuster.selection.plans.whole_part import WholePart
+from blockbuster.selection.priors import PRIORS
 
 
 def price(
@@ -30,7 +33,34 @@ def price(
     taken += calls_us(part, sizes, machine)
     count += sum(step.is_library for step in part.pieces.steps if isinstance(step, Call))
     unsafe = sum(len(one.best.unsafe) for one in considered)
-    return Price(taken, unsafe, count, rough=any(one.rest for one in considered))
+    weight = PRIORS.stored_large_factor if _stores_large(part, sizes) else 1.0
+    return Price(taken, unsafe, count, weight, rough=any(one.rest for one in considered))
+
+
+def _stores_large(part: Part, sizes: Mapping[Dim, int]) -> bool:
+    """True if an array between two steps is far larger than all that the part is given or gives."""
+    seen = {shown.array for shown in part.pieces.results}
+    made = {name: axes for step in part.pieces.steps for name, axes in _written(step)}
+    between = [axes for name, axes in made.items() if name not in seen]
+    if not between:
+        return False
+    known = completed(sizes, part.size_rules)
+
+    def elements(axes: Axes) -> int:
+        return prod(known[size_class(dim)] for dim in axes if dim is not None)
+
+    shown = [*part.pieces.inputs.values(), *(made[name] for name in seen if name in made)]
+    most = PRIORS.large_array_factor * max(map(elements, shown), default=0)
+    return max(map(elements, between)) > most
+
+
+def _written(step: Piece | Call | Whole) -> Iterator[tuple[str, Axes]]:
+    """The arrays that a step writes, and their axes."""
+    if not isinstance(step, Piece):
+        return zip(step.writes, step.axes, strict=True)
+    graph = step.graph
+    axes = (one.axes or whole(graph.type_of(one.value)) for one in graph.outputs)
+    return zip(graph.output_names, (tuple(map(array_dim, one)) for one in axes), strict=True)
 
 
 def predicted(
