@@ -27,7 +27,6 @@ from blockbuster.rules.fuse_siblings import FuseSiblings
 from blockbuster.rules.local_linearity import LocalLinearity
 from blockbuster.rules.made_again import made_again
 from blockbuster.rules.materialize import Materialize
-from blockbuster.rules.monotone_out_of_extremum import MonotoneOutOfExtremum
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.remake import Remake
@@ -78,7 +77,6 @@ RULES: tuple[Rule, ...] = (
 
 ROLLING_RULES: tuple[Rule, ...] = (
     *RULES[:-2],
-    MonotoneOutOfExtremum(),  # what needs no repair, and no order of rows
     RollingUpdate(),  # what is left to wait for another fold, behind all that need no repair
     *RULES[-2:],
 )
@@ -177,7 +175,6 @@ __all__ = [
     "LocalLinearity",
     "Match",
     "Materialize",
-    "MonotoneOutOfExtremum",
     "PeelFirstIteration",
     "Refusal",
     "Remake",

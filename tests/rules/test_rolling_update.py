@@ -71,10 +71,6 @@ def distance_to_the_largest(x):
     return largest(bb.abs(x - largest(x)))
 
 
-def of_tanh(x):
-    return largest(bb.tanh(x - largest(x)))
-
-
 def by_two(x):
     """Two results of one loop enter a sum, which is no product of functions of either."""
     size = bb.abs(x)
@@ -83,7 +79,7 @@ def by_two(x):
 
 MUSTS = {
     of_squared_relu: "N", norm: "N", log_sum_exp: "N", rms_then_largest: "N", nearest: "K",
-    attention: "N", distance_to_the_largest: "N", of_tanh: "N", by_two: "N",
+    attention: "N", distance_to_the_largest: "N", by_two: "N",
 }  # fmt: skip
 DIMS = {"x": "M N", "t": "M 1", "q": "M D", "k": "N D", "v": "N L", "c": "K D"}
 SIZES = {"M": 5, "N": 37, "K": 37, "D": 3, "L": 4}
