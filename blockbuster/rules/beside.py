@@ -39,16 +39,16 @@ class Waiting:
     restored: Expr
 
 
-def run_beside(match: Match, found: Waiting, first: str, fold: str) -> Graph:
-    """The graph in which the map ``first`` folds the result that waits, too.
+def run_beside(match: Match, found: Waiting) -> Graph:
+    """The graph in which the map of the leads folds the result that waits, too.
 
-    Of the map ``fold``, other results are left to a map of their own.
+    Other results of the map that waits are left to a map of their own.
     """
-    earlier, op, alone = match.node(first), match.map(first), found.alone
+    earlier, op, alone = match.node("leads"), match.map("leads"), found.alone
     joined = Joined(earlier, op)
     made = [output.value for output in op.body.outputs]
     parameters = [joined.operand(match.graph, value) for value in found.parameters]
-    known = dict(zip(match.values(first), made, strict=True))
+    known = dict(zip(match.values("leads"), made, strict=True))
     _add_inside(match, found, joined, known)
     assert isinstance(alone.op, Map)
     outputs = [*made, *parameters, *joined.inline(alone, alone.op, known)]
@@ -61,11 +61,11 @@ def run_beside(match: Match, found: Waiting, first: str, fold: str) -> Graph:
     hints = padded(earlier.hints, len(made) + len(parameters)) + padded(alone.hints, 1)
     both = joined.map(outputs, (*op.results, *folds))
     new = edit.add(both, *joined.operands, hints=hints, origin=match.origin())
-    instead = dict(zip(match.values(first), new, strict=False))
+    instead = dict(zip(match.values("leads"), new, strict=False))
     given = [new[-1], *(new[lead.port] for lead in found.leads), *found.parameters]
-    axes, own = alone.types[0].axes, match.value(fold, found.port)
+    axes, own = alone.types[0].axes, match.value("fold", found.port)
     instead[own] = by_dim(edit, found.restored, given, axes, match.origin())
-    instead |= without(match, fold, found.port, edit, instead)
+    instead |= _others(match, found.port, edit, instead)
     edit.redirect_all([*instead], [*instead.values()])
     return edit.finish()
 
@@ -85,16 +85,16 @@ def _add_inside(match: Match, found: Waiting, joined: Joined, known: dict[Value,
         known[Value(position)] = joined.apply(node, operands)
 
 
-def without(
-    match: Match, fold: str, port: int, edit: Builder, instead: Mapping[Value, Value]
+def _others(
+    match: Match, port: int, edit: Builder, instead: Mapping[Value, Value]
 ) -> dict[Value, Value]:
     """The other results of the map that waits, from a map of their own, and what these replace."""
-    others = [p for p in range(len(match.map(fold).results)) if p != port]
+    others = [p for p in range(len(match.map("fold").results)) if p != port]
     if not others:
         return {}
-    rest, order = select_results(match.node(fold), others, rebuild)
+    rest, order = select_results(match.node("fold"), others, rebuild)
     operands = [instead.get(value, value) for value in rest.operands]
     made = zip(
         order, edit.add(rest.op, *operands, hints=rest.hints, origin=rest.origin), strict=True
     )
-    return {match.value(fold, old): new for old, new in made if old != port}
+    return {match.value("fold", old): new for old, new in made if old != port}

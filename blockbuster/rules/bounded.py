@@ -1,7 +1,7 @@
-"""Questions for the repair of a fold in which leads bound elements: no element is over its maximum.
+"""Questions for the repair of a fold whose leads bound elements: none is over its maximum.
 
-The table of laws is asked first (``laws.py``). What it does not know is solved for with SymPy, which
-is loaded then.
+The table of laws is asked first (``laws.py``). What it does not know is solved for with SymPy,
+which is loaded then.
 """
 
 from __future__ import annotations

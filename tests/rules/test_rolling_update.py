@@ -100,9 +100,7 @@ def maps_over(graph, fn):
     return sum(op.dim == MUSTS[fn] for _, level in graph.walk() for _, op in level.of_type(Map))
 
 
-SPECIAL = (
-    "rescale-by-magnitude", "scale-out-of-extremum", "scale-out-of-magnitude", "factor-out-exp",
-)  # fmt: skip
+SPECIAL = ("factor-out", "repair-by-law")
 GENERAL = tuple(rule for rule in ROLLING_RULES if rule.name not in SPECIAL)
 
 
