@@ -50,7 +50,8 @@ def sharing(graph: Graph, position: int) -> Iterator[int]:
     op, node = map_at(graph, position), graph.nodes[position]
     for value, walks in zip(node.operands, op.iterated, strict=False):
         for other in (value.node, *graph.consumers(value)) if walks else ():
-            if other not in (-1, position) and _runs_over(graph, other, op.dim):
+            loop = graph.nodes[other].op if other not in (-1, position) else None
+            if isinstance(loop, Map) and loop.dim == op.dim:
                 yield other
 
 
@@ -89,11 +90,6 @@ def results_with(found: Unscaled, law: Law) -> dict[int, str]:
 def folds(result: Result, law: Law) -> bool:
     """Whether the law is about this fold."""
     return isinstance(result, Accumulate) and result.monoid in law.monoids
-
-
-def _runs_over(graph: Graph, position: int, dim: str) -> bool:
-    op = graph.nodes[position].op
-    return isinstance(op, Map) and op.dim == dim
 
 
 def _why_it_needs_it(port: int, found: Unscaled, law: Law) -> str:
