@@ -75,15 +75,15 @@ class RollingUpdate(LocalRule):
         for found in self._waiting(graph, position):
             if isinstance(found, str):
                 note(Refusal(self, (position,), found))
-            elif found.first not in known:
-                known.add(found.first)
-                places = {"leads": found.first, "fold": position}
-                yield Match(self, graph, places, name_of(graph, Value(position, found.port)))
+            elif found.fold.first not in known:
+                known.add(found.fold.first)
+                places = {"leads": found.fold.first, "fold": position}
+                yield Match(self, graph, places, name_of(graph, Value(position, found.fold.port)))
 
     def apply(self, match: Match) -> Graph:
         found = self._waiting(match.graph, match.nodes["fold"])
         first = match.nodes["leads"]
-        sites = (each for each in found if isinstance(each, Waiting) and each.first == first)
+        sites = (each for each in found if isinstance(each, Waiting) and each.fold.first == first)
         return run_beside(match, next(sites))
 
     def describe(self, match: Match) -> str:
@@ -186,7 +186,4 @@ def _placed(
     assert len(parameters) == len(values)
     guarded = any(guard != AS_IT_IS for guard in guards)
     restored = repaired(guards, [AS_IT_IS] * count, 0) if guarded else AS_IT_IS
-    return Waiting(
-        found.first, found.port, found.alone, found.leads, tuple(guards), found.between,
-        parameters, factor, restored,
-    )  # fmt: skip
+    return Waiting(found, tuple(guards), parameters, factor, restored)
