@@ -32,9 +32,9 @@ stage. A number is that of the first program on which this way of checking alone
 {trials} trials. *Form*: the result is ill-formed or breaks another promise that shows without
 running anything. A mutant without a number among the tiers makes equal programs (it wastes work,
 or refuses for another reason: the golden cases tell), or none that is well-formed.
-Each tier alone also rejects the right rules scale-out-of-extremum, scale-out-of-magnitude and
-rescale-by-magnitude, which are proved in every case of their comparisons: numbers of their mutants
-(scaled, magnitude) say nothing, and golden cases kill them.
+Each tier alone also rejects the right rules factor-out, where it takes factors out of extrema and
+magnitudes, and repair-by-law, which are proved in every case of their comparisons: numbers of these
+mutants (scaled, magnitude) say nothing, and golden cases kill them.
 Tier B and ordered arithmetic have no proven bound: this is their measured kill rate.
 {seconds:.0f} s of processor time.
 

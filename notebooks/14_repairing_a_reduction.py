@@ -82,7 +82,7 @@ def norm(x):
 
 derivation = bb.fuse(bb.lower(bb.trace(norm, x="M N")))
 print(derivation.final)
-assert "rescale-by-magnitude" in [step.rule for step in derivation.steps]
+assert "repair-by-law" in [step.rule for step in derivation.steps]
 assert bb.prove_equal(derivation.start, derivation.final).equal is not False
 
 # %% [markdown]

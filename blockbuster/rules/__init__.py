@@ -16,9 +16,7 @@ from blockbuster.rules.extend_map import ExtendMap
 from blockbuster.rules.extend_map_over_ancestors import ExtendMapOverAncestors
 from blockbuster.rules.extend_map_over_copies import ExtendMapOverCopies
 from blockbuster.rules.factor_out import FactorOut
-from blockbuster.rules.factor_out_exp import FactorOutExp
 from blockbuster.rules.faults import OnFault
-from blockbuster.rules.fold_at_extremum import FoldAtExtremum
 from blockbuster.rules.fold_columns import FoldColumns
 from blockbuster.rules.fuse_elementwise import FuseElementwise
 from blockbuster.rules.fuse_maps import FuseMaps
@@ -27,16 +25,13 @@ from blockbuster.rules.fuse_siblings import FuseSiblings
 from blockbuster.rules.local_linearity import LocalLinearity
 from blockbuster.rules.made_again import made_again
 from blockbuster.rules.materialize import Materialize
-from blockbuster.rules.monotone_out_of_extremum import MonotoneOutOfExtremum
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.remake import Remake
-from blockbuster.rules.rescale_by_magnitude import RescaleByMagnitude
+from blockbuster.rules.repair_by_law import RepairByLaw
 from blockbuster.rules.rolling_update import RollingUpdate
 from blockbuster.rules.safe_form import SafeForm, made_safe
 from blockbuster.rules.safety import safe
-from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
-from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
 from blockbuster.rules.swap_mean_dot import SwapMeanDot
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
@@ -63,22 +58,17 @@ RULES: tuple[Rule, ...] = (
     FuseReduction(),
     FuseMaps(),
     FuseSiblings(),
-    FoldAtExtremum(),  # after fusion, when extremum and fold are in two bodies, not in more
     Remake(),  # after fusion, when a value has the fewest readers: what is left reads it elsewhere
     FoldColumns(),  # after fusion: it looks inside one body, and makes way for the next rule
     LocalLinearity(),  # what rules 4 and 5 recognize before fusion is theirs
-    FactorOut(),  # after fusion: it needs one body from the factor to the sum
-    ScaleOutOfExtremum(),  # likewise, for maxima
-    ScaleOutOfMagnitude(),  # and for those of absolute values
-    RescaleByMagnitude(),  # behind all that move a factor out of a sum as it is
-    FactorOutExp(),  # last: as an exponential is undone for a factor, linear ones have left
+    FactorOut(),  # after fusion: it needs one body from the factor to the fold
+    RepairByLaw(),  # behind what moves a factor out of a fold as it is
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
     ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
 )
 
 ROLLING_RULES: tuple[Rule, ...] = (
     *RULES[:-2],
-    MonotoneOutOfExtremum(),  # what needs no repair, and no order of rows
     RollingUpdate(),  # what is left to wait for another fold, behind all that need no repair
     *RULES[-2:],
 )
@@ -166,9 +156,7 @@ __all__ = [
     "ExtendMap",
     "ExtendMapOverAncestors",
     "FactorOut",
-    "FactorOutExp",
     "ExtendMapOverCopies",
-    "FoldAtExtremum",
     "FoldColumns",
     "FuseElementwise",
     "FuseMaps",
@@ -177,17 +165,14 @@ __all__ = [
     "LocalLinearity",
     "Match",
     "Materialize",
-    "MonotoneOutOfExtremum",
     "PeelFirstIteration",
     "Refusal",
     "Remake",
-    "RescaleByMagnitude",
+    "RepairByLaw",
     "RollingUpdate",
     "Rule",
     "SafeForm",
     "Step",
-    "ScaleOutOfExtremum",
-    "ScaleOutOfMagnitude",
     "SwapMeanDot",
     "SwapScaleDot",
     "SwapShiftDot",

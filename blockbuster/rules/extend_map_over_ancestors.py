@@ -109,7 +109,7 @@ def _refused(graph: Graph, position: int, *, thorough: bool) -> dict[int, str]:
     while ahead:
         _, other = heappop(ahead)
         refused[other] = (
-            _needed_elsewhere(graph, other, users)
+            needed_elsewhere(graph, other, users)
             or cannot_be_taken_in(graph, other, dim)
             or next(filter(None, (refused.get(n, "") for n in readers_of(graph, other))), "")
         )
@@ -119,7 +119,7 @@ def _refused(graph: Graph, position: int, *, thorough: bool) -> dict[int, str]:
     return refused
 
 
-def _needed_elsewhere(graph: Graph, position: int, users: Collection[int]) -> str:
+def needed_elsewhere(graph: Graph, position: int, users: Collection[int]) -> str:
     """Pulled nodes must serve only ``users``: otherwise they would be computed twice."""
     for port in range(len(graph.nodes[position].types)):
         value = Value(position, port)

@@ -22,43 +22,35 @@ from collections.abc import Iterator
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map, Misc
-from blockbuster.ir.uses import results_of
-from blockbuster.rules.base import Match, Note, Rule, label, name_of, unheard
-from blockbuster.rules.extension import between, extended, with_extended
+from blockbuster.rules.base import Match, Note, label, name_of, unheard
+from blockbuster.rules.extend_map_over_ancestors import ExtendMapOverAncestors, needed_elsewhere
+from blockbuster.rules.extension import between, extended
 from blockbuster.rules.fuse_maps import FuseMaps
 from blockbuster.rules.legality import cannot_be_taken_in, first_iteration_gone, map_at
 from blockbuster.rules.statistics import nodes_of
 
 
-class ExtendMapOverCopies(Rule):
+class ExtendMapOverCopies(ExtendMapOverAncestors):
     """A site is a map and the first map of those whose copies it takes in."""
 
     name = "extend-map-over-copies"
-    kind = "extension"
-    needs = (Map, Map)
 
-    def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
-        for position, op in graph.of_type(Map):
-            inner = {loop.dim for _, loop in op.body.of_type(Map)}
-            for other, candidate in graph.of_type(Map):
-                if candidate.dim not in inner or not graph.reaches(other, position):
-                    continue
-                pulled = between(graph, other, position)
-                reason = (
-                    _needed_by_the_map_alone(graph, pulled, position)
-                    or first_iteration_gone(graph, position)
-                    or _cannot_be_taken_in(graph, pulled, position)
-                    or _feeds_no_map_inside(graph, pulled, position)
-                )
-                nodes = {"map": position, "copied": other}
-                yield from self.judged(graph, nodes, reason, note)
-
-    def apply(self, match: Match) -> Graph:
-        position = match.nodes["map"]
-        return with_extended(match, position, between(match.graph, match.nodes["copied"], position))
-
-    def describe(self, match: Match) -> str:
-        return f"extend {match.map('map').dim} for a copy of {label(match.node('copied'))}"
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+        op = graph.nodes[position].op
+        inner = {loop.dim for _, loop in op.body.of_type(Map)} if isinstance(op, Map) else ()
+        for other, candidate in graph.of_type(Map) if inner else ():
+            if candidate.dim not in inner or not graph.reaches(other, position):
+                continue
+            pulled = between(graph, other, position)
+            reason = (
+                _needed_by_the_map_alone(graph, pulled, position)
+                or first_iteration_gone(graph, position)
+                or _cannot_be_taken_in(graph, pulled, position)
+                or _feeds_no_map_inside(graph, pulled, position)
+            )
+            nodes = {"map": position, "pulled": other}
+            words = f"a copy of {label(graph.nodes[other])}"
+            yield from self.judged(graph, nodes, reason, note, words)
 
 
 # Side conditions: each returns "" where it is met, else the reason in words ----------------------
@@ -66,12 +58,8 @@ class ExtendMapOverCopies(Rule):
 
 def _needed_by_the_map_alone(graph: Graph, pulled: list[int], position: int) -> str:
     """Nodes with no other reader need no copy: extend-map-over-ancestors takes them in."""
-    for at in pulled:
-        for value in results_of(graph.nodes, at):
-            if value in graph.output_values:
-                return ""
-            if any(reader not in (*pulled, position) for reader in graph.consumers(value)):
-                return ""
+    if any(needed_elsewhere(graph, at, (*pulled, position)) for at in pulled):
+        return ""
     return f"nobody else reads {name_of(graph, Value(pulled[0]))}: it need not be copied"
 
 

@@ -5,7 +5,7 @@ A function f_s, where s is the same in every iteration, commutes with a fold if
     fold_i f_s(x_i) = f_s(fold_i x_i)
 
 A law has three uses. *Move out*: what all iterations share is applied after the fold
-(``shared_factor.py``; ``passes`` says through which functions it comes that far). *Repair*: a
+(``factor_out.py``; ``passes`` says through which functions it comes that far). *Repair*: a
 fold runs in the loop of the reduction that s comes from; when that one goes from r to r', the
 partial result t becomes h(t, r, r') = f_s'(f_s^-1(t)). *Combine*: two partial results, each with a
 reduction of its own, are taken to the common one by the same h, and folded.
@@ -48,6 +48,8 @@ class Law:
     ``leaves`` names what the fold leaves beside f_s(fold x); such a law repairs nothing.
     ``passes`` are the functions of a body that s passes on its way to the fold, beside arithmetic.
     ``anywhere``: its h is right for all producers, also infinite ones, and if nothing is folded.
+    If s moves out of a fold of floats, it is one of ``made_by``, or its reciprocal is: any, if that
+    is empty. ``exponential``: s is the exponential of what is added to exponents.
     """
 
     name: str
@@ -59,16 +61,25 @@ class Law:
     leaves: str = ""
     passes: tuple[str, ...] = ()
     anywhere: bool = False
+    made_by: tuple[str, ...] = ()
+    exponential: bool = False
 
 
 _T: Expr = Arg(0)
 _SCALED, _SHIFTED = call("mul", Arg(1), Arg(0)), call("add", Arg(0), Arg(1))
 
+_LINEAR = ("row_sum", "dot")
+
 SCALES = (
-    Law("scale", _SCALED, "factor", ("+",), passes=("row_sum", "dot")),
-    Law("scale, s >= 0", _SCALED, "factor", ("max", "min"), "0+", passes=("row_max", "row_min")),
+    Law("scale", _SCALED, "factor", ("+",), passes=_LINEAR),
+    Law(
+        "scale, s >= 0", _SCALED, "factor", ("max", "min"), "0+", passes=("row_max", "row_min"),
+        made_by=("exp", "recip0", "reciprocal"),
+    ),
     Law("scale, s <= 0", _SCALED, "factor", ("max", "min"), signs="-0", turns=True),
-)
+)  # fmt: skip
+"""Proofs do not decide the signs of other products that may be positive, too."""
+
 AT_EXTREMA = (
     Law("choice", call("where", Arg(1), _T, Arg(2)), "choice", ("+", "max", "min"), anywhere=True),
 )
@@ -82,17 +93,20 @@ LAWS = (
 )
 """Every law. The tests prove each row, and refute it without its condition."""
 
-OUT_OF_EXTREMA = ("exp", "recip0", "reciprocal")
-"""What s >= 0 is made by if it moves out of a maximum or minimum.
-
-Others may be positive, too, but proofs do not decide the signs of such products.
-"""
-
-OUT_OF_MAGNITUDES = ("sqrt", "rsqrt")
-"""What s is made by, or its reciprocal, if |s| moves out of a largest absolute value.
-
-Other values are in the range of floats without a root, too: it has half their exponents.
-"""
+MOVES = (
+    *SCALES[:2],
+    Law(
+        "size of a scale", call("mul", call("abs", Arg(1)), Arg(0)), "factor", ("max",),
+        passes=("abs", "row_max"), made_by=("sqrt", "rsqrt"),
+    ),
+    Law(
+        "exponential of a shift", call("mul", call("exp", Arg(1)), Arg(0)), "factor", ("+",),
+        passes=_LINEAR, exponential=True,
+    ),
+)  # fmt: skip
+"""What moves out of folds, in the order in which it is tried: as an exponential is undone for its
+factor, others have left. Values without a root as their factor are in the range of floats, too: it
+has half their exponents."""
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,8 @@ from blockbuster.rules.legality import map_at
 from blockbuster.rules.operands import operands
 from blockbuster.rules.statistics import Path, Values, added, name_of, slice_of, statistics
 
+FINDERS = {"value": statistics, "operand": operands}
+
 
 class Materialize(Rule):
     """Fusion undone for statistics and for operands that a loop computes again.
@@ -71,30 +73,16 @@ class Materialize(Rule):
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position, _ in graph.of_type(Map):
-            for found in statistics(self, graph, position, note):
-                yield self._match(graph, found, "value")
-            for found in operands(self, graph, position, note):
-                yield self._match(graph, found, "operand")
+            for kind in FINDERS:
+                yield from self._at(graph, position, kind, note)
 
-    def of_statistics(self, graph: Graph) -> Iterator[Match]:
-        """The sites whose values are statistics."""
+    def of_kind(self, graph: Graph, kind: str) -> Iterator[Match]:
+        """The sites whose values are of one kind: statistics ("value") or operands ("operand")."""
         for position, _ in graph.of_type(Map):
-            for found in statistics(self, graph, position, unheard):
-                yield self._match(graph, found, "value")
-
-    def of_operands(self, graph: Graph) -> Iterator[Match]:
-        """The sites whose values are operands."""
-        for position, _ in graph.of_type(Map):
-            for found in operands(self, graph, position, unheard):
-                yield self._match(graph, found, "operand")
-
-    @staticmethod
-    def values(match: Match) -> tuple[Path, tuple[Value, ...]]:
-        """The path of the level that has the values of a site, and the values."""
-        return _site(match)
+            yield from self._at(graph, position, kind, unheard)
 
     def apply(self, match: Match) -> Graph:
-        path, values = _site(match)
+        path, values = site_of(match)
         graph, node = match.graph, match.graph.nodes[path[0]]
         origin = Origin(self.name, (node.origin,))
         part = slice_of(graph, path, values, origin)
@@ -105,10 +93,10 @@ class Materialize(Rule):
         edit.replace_op(path[0], op, (*op.entering(node.operands), *made))
         return edit.finish()
 
-    def _match(self, graph: Graph, found: Values, kind: str) -> Match:
-        roles = [f"{kind} {_place(found.path, value)}" for value in found.values]
-        nodes = dict.fromkeys(roles, found.path[0])
-        return Match(self, graph, nodes, _words(graph, found))
+    def _at(self, graph: Graph, position: int, kind: str, note: Note) -> Iterator[Match]:
+        for found in FINDERS[kind](self, graph, position, note):
+            roles = [f"{kind} {_place(found.path, value)}" for value in found.values]
+            yield Match(self, graph, dict.fromkeys(roles, found.path[0]), _words(graph, found))
 
     def describe(self, match: Match) -> str:
         (position,) = set(match.nodes.values())
@@ -155,7 +143,8 @@ def _place(path: Path, value: Value) -> str:
     return f"{place}:{value.port}" if value.port else place
 
 
-def _site(match: Match) -> tuple[Path, tuple[Value, ...]]:
+def site_of(match: Match) -> tuple[Path, tuple[Value, ...]]:
+    """The path of the level that has the values of a site, and the values."""
     values: list[Value] = []
     path: Path = ()
     for role, position in match.nodes.items():

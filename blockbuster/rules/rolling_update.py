@@ -54,65 +54,57 @@ from blockbuster.rules.separate import NEGATIVE, POSITIVE, ZERO
 
 
 class RollingUpdate(LocalRule):
-    """A map that folds leads, and a fold that waits for them.
-
-    ``roles`` are the names of both in a match, ``words`` those of the leads in a description.
-    """
+    """A map that folds leads, and a fold that waits for them."""
 
     name = "rolling-update"
     needs = (Map, Map)
-    roles: ClassVar[tuple[str, str]] = ("leads", "fold")
-    words: ClassVar[str] = "what it waits for"
-    laws: ClassVar[tuple[Law, ...]] = LAWS
-    """The laws that repair a fold; only beside all of them, h is solved for."""
     never_zero: ClassVar[Expr] = call("where", call("eq", Arg(0), 0.0), 1.0, Arg(0))
     """What stands for a lead that h divides by, and that is 0 if all that it is made of is."""
     from_the_start: ClassVar[bool] = False
     """Whether it stands for all such leads, also where nothing is folded into one yet."""
 
-    def asks(self, op: Map) -> bool:
-        """False if the rule leaves a map to others, whatever it waits for."""
-        return True
+    def laws_for(self, graph: Graph, found: Dependent) -> Sequence[Law] | str | None:
+        """The laws that may repair a fold; only beside all of them, h is solved for.
 
-    def unfit(self, graph: Graph, found: Dependent) -> str | None:
-        """Why the rule leaves a fold to others, as a predicate; None if it has nothing to say."""
-        return ""
+        Else why the rule leaves it to others, as a predicate; None if it has nothing to say.
+        """
+        return LAWS
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         known = set[int]()
         for found in self._waiting(graph, position):
             if isinstance(found, str):
                 note(Refusal(self, (position,), found))
-            elif found.first not in known:
-                known.add(found.first)
-                places = dict(zip(self.roles, (found.first, position), strict=True))
-                yield Match(self, graph, places, name_of(graph, Value(position, found.port)))
+            elif found.fold.first not in known:
+                known.add(found.fold.first)
+                places = {"leads": found.fold.first, "fold": position}
+                yield Match(self, graph, places, name_of(graph, Value(position, found.fold.port)))
 
     def apply(self, match: Match) -> Graph:
-        first, fold = (match.nodes[role] for role in self.roles)
-        found = self._waiting(match.graph, fold)
-        sites = (each for each in found if isinstance(each, Waiting) and each.first == first)
-        return run_beside(match, next(sites), *self.roles)
+        found = self._waiting(match.graph, match.nodes["fold"])
+        first = match.nodes["leads"]
+        sites = (each for each in found if isinstance(each, Waiting) and each.fold.first == first)
+        return run_beside(match, next(sites))
 
     def describe(self, match: Match) -> str:
-        return f"{match.detail} beside {self.words} in {label(match.node(self.roles[0]))}"
+        return f"{match.detail} beside what it waits for in {label(match.node('leads'))}"
 
     def _waiting(self, graph: Graph, position: int) -> Iterator[Waiting | str]:
         """The folds of the map at ``position`` that wait, or why they cannot run in the loop."""
         op = graph.nodes[position].op
-        for found in dependents(graph, position) if isinstance(op, Map) and self.asks(op) else ():
+        for found in dependents(graph, position) if isinstance(op, Map) else ():
             if isinstance(found, str):
                 yield found
                 continue
-            unfit = self.unfit(graph, found)
-            if unfit is None:
+            laws = self.laws_for(graph, found)
+            if laws is None:
                 continue
-            each = unfit or self._rolling(graph, found)
+            each = laws if isinstance(laws, str) else self._rolling(graph, found, laws)
             if isinstance(each, str):
                 each = f"{name_of(graph, Value(position, found.port))} {each}"
             yield each
 
-    def _rolling(self, graph: Graph, found: Dependent) -> Waiting | str:
+    def _rolling(self, graph: Graph, found: Dependent, laws: Sequence[Law]) -> Waiting | str:
         """How a fold is repaired in the loop of its leads, or why it cannot be, as a predicate."""
         op, question = map_at(graph, found.first), found.question
         monoids = {
@@ -122,7 +114,7 @@ class RollingUpdate(LocalRule):
         }
         folded = dict(zip(question.producers, found.folded, strict=True))
         asked = bounded(question, {number: (m, folded[number]) for number, m in monoids.items()})
-        answer, guarded = asked.repaired(self.laws), dict[int, str]()
+        answer, guarded = asked.repaired(laws), dict[int, str]()
         if isinstance(answer, Repaired) and answer.law.anywhere:
             return _placed(found, answer.h, [AS_IT_IS], [AS_IT_IS])
         if self.from_the_start or not isinstance(answer, Repaired) or answer.divisors:
@@ -133,7 +125,7 @@ class RollingUpdate(LocalRule):
             }
             known = {**asked.question.signs, **guarded}
             asked = replace(asked, question=replace(asked.question, signs=known))
-            answer = asked.repaired(self.laws)
+            answer = asked.repaired(laws)
         if not isinstance(answer, Repaired):
             return f"cannot be repaired: {answer.reason}"
         if answer.divisors:
@@ -194,7 +186,4 @@ def _placed(
     assert len(parameters) == len(values)
     guarded = any(guard != AS_IT_IS for guard in guards)
     restored = repaired(guards, [AS_IT_IS] * count, 0) if guarded else AS_IT_IS
-    return Waiting(
-        found.first, found.port, found.alone, found.leads, tuple(guards), found.between,
-        parameters, factor, restored,
-    )  # fmt: skip
+    return Waiting(found, tuple(guards), parameters, factor, restored)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from blockbuster.testing.planted_extrema import EXTREMA
+from blockbuster.testing.planted_extrema import EXTREMA, SCALED_EXTREMA
 
 SCALED = "S = map K (x in !X, v = c) { s = row_scale(x, v) yield s }"
 SHIFTED = "S = map K (x in !X, v = c) { s = row_shift(x, v) yield s }"
@@ -230,6 +230,7 @@ SITES: Mapping[str, tuple[str, ...]] = {
     ),
     **EXTREMA,
     "factor-out": (
+        *SCALED_EXTREMA,
         """graph(X: K[M,K] = port, G: K[M,K] = port, Y: K[N,K] = port) {
           s = map K (x in !X) { t = row_sum(x) yield +t }
           p, q = map K (x_1 in !X, v = s, g in !G, y in !Y) {
@@ -246,8 +247,6 @@ SITES: Mapping[str, tuple[str, ...]] = {
           }
           return p, q
         }""",
-    ),
-    "factor-out-exp": (
         """graph(X: K[M,K] = port, Y: K[N,K] = port) {
           s = map K (x in !X) { t = row_max(x) yield max t }
           v = -s

@@ -85,7 +85,7 @@ def test_one_loop_that_stores_nothing_but_results(name):
     fn, dims = PROGRAMS[name]
     derivation = bb.fuse(bb.lower(bb.trace(fn, **dims)))
 
-    assert "fold-at-extremum" in [step.rule for step in derivation.steps]
+    assert "repair-by-law" in [step.rule for step in derivation.steps]
     assert len(derivation.final.nodes) == 1
     if name != "gate":
         assert derivation.final.buffered_edges() == ()

@@ -69,7 +69,7 @@ def extensions() -> tuple[Mutant, ...]:
     rule, file = "ExtendMapOverCopies", "extend_map_over_copies"
     return (
         Mutant("over copies: nobody else reads it", rule, file,
-               "_needed_by_the_map_alone(graph, pulled, position)\n                    or ", "",
+               "_needed_by_the_map_alone(graph, pulled, position)\n                or ", "",
                "cases"),
         Mutant("over copies: a peeled map", rule, file,
                "or first_iteration_gone(graph, position)", "", "cases"),

@@ -1,24 +1,25 @@
-"""The mutants of factor-out and factor-out-exp, as data: see ``of_the_paper.py``."""
+"""The mutants of factor-out, as data: see ``of_the_paper.py``."""
 
 from __future__ import annotations
 
 from tests.mutants.mutate import Mutant
 
-ADDED = "if not _folds(op.results[port], monoids):"
+RULE = "FactorOut"
+ADDED = "if not folds(op.results[port], law):"
 FOLDS = "isinstance(op.results[port], Accumulate)"
-LOST = "first_iteration_gone"
-SITE = "(graph, position)"
 
 
 def shared_factors() -> tuple[Mutant, ...]:
-    """factor-out."""
-    rule, file = "FactorOut", "shared_factor"
+    """Which factors leave, and of which folds."""
+    rule, file = RULE, "shared_factor"
     return (
-        Mutant("factor: a peeled map", rule, file, f"{LOST}{SITE} or self.unfit", "self.unfit",
+        Mutant("factor: a peeled map", rule, file,
+               "first_iteration_gone(graph, position) or _in_an_extremum", "_in_an_extremum",
                "cases"),
-        Mutant("factor: an input", rule, file, "value.node >= 0 and ", "", "cases"),
-        Mutant("factor: nothing shared", rule, file, "if shares_a_pass(graph, position)", "if True",
+        Mutant("factor: an input", rule, file, "if value.node >= 0 and not graph", "if not graph",
                "cases"),
+        Mutant("factor: nothing shared", rule, file,
+               "if not any(True for _ in sharing(graph, position)):", "if False:", "cases"),
         Mutant("factor: a list", rule, file, ADDED,
                ADDED.replace("if", f"if {FOLDS} and")),
         Mutant("factor: a maximum", rule, file, ADDED,
@@ -27,7 +28,7 @@ def shared_factors() -> tuple[Mutant, ...]:
                "cases"),
         Mutant("factor: half a group", rule, file, "in op.group_of(port) if", "in (port,) if",
                "cases"),
-        Mutant("factor: leads stay behind", rule, file, "results=results_at(op, free)",
+        Mutant("factor: leads stay behind", rule, "factor_out", "results=results_at(op, free)",
                "results=tuple(op.results[port] for port in free)", "cases"),
         Mutant("factor: nothing waits for the sum", rule, file, "return not read or ", "return ",
                "cases"),
@@ -38,13 +39,13 @@ def shared_factors() -> tuple[Mutant, ...]:
 
 
 def parts() -> tuple[Mutant, ...]:
-    """factor-out: the factor of a value, and the rest of it."""
-    rule, file, values, law = "FactorOut", "shared_factor", "unscaled", "separate"
+    """The factor of a value, and the rest of it."""
+    rule, file, values, law = RULE, "shared_factor", "unscaled", "separate"
     exprs = "linear_expressions"
     return (
         Mutant("factor: a lost axis", rule, file, "if lost else", "if False else", "cases"),
-        Mutant("factor: the factor is lost", rule, file, 'call("mul", Arg(-2), factor)',
-               "Arg(-2)"),
+        Mutant("factor: the factor is lost", rule, "factor_out",
+               'call("mul", Arg(-2), factor)', "Arg(-2)"),
         Mutant("factor: along the sum", rule, values, "if dim in self.axes:", "if False:"),
         Mutant("factor: in both operands", rule, values, "if more:", "if False:", "cases"),
         Mutant("factor: no weights", rule, values, "plain, rest, origin", "plain, plain, origin",
@@ -64,8 +65,8 @@ def parts() -> tuple[Mutant, ...]:
 
 
 def shared_exponentials() -> tuple[Mutant, ...]:
-    """factor-out-exp."""
-    rule, file = "FactorOutExp", "unscaled"
+    """Exponentials of shifts."""
+    rule, file = RULE, "unscaled"
     return (
         Mutant("exp: any function", rule, "separate", 'case Call("exp", (a,)):',
                'case Call("exp" | "sigmoid", (a,)):'),
@@ -82,12 +83,68 @@ def shared_exponentials() -> tuple[Mutant, ...]:
                'else call("neg", term) if', "else term if"),
         Mutant("exp: of a logarithm", rule, "separate", 'case Call("log", (a,)) if not self.known:',
                'case Call("log", (a,)):', "cases"),
-        Mutant("exp: a list", rule, "shared_factor", ADDED,
-               ADDED.replace("if", f"if {FOLDS} and")),
         Mutant("exp: changes with the sum", rule, file, "if not walks and", "if"),
         Mutant("exp: a difference is a sum", rule, "linear_expressions",
                'return number(call("neg", part))', "return part", "cases"),
     )  # fmt: skip
 
 
-MUTANTS_OF_FACTORS = (*shared_factors(), *parts(), *shared_exponentials())
+def scaled_extrema() -> tuple[Mutant, ...]:
+    """Maxima and minima."""
+    rule, own = RULE, "shared_factor"
+    return (
+        Mutant("scaled: may be negative", rule, own, "if law.signs != ANY and NEGATIVE in",
+               "if False and NEGATIVE in", "cases"),
+        Mutant("scaled: by anything", rule, own,
+               "if not isinstance(expr, Call) or expr.fn not in law.made_by:", "if False:",
+               "cases"),
+        Mutant("scaled: any sum is positive", rule, "separate", "return _ordered(_SUMS.get(",
+               "return a or _ordered(_SUMS.get(", "cases"),
+        Mutant("scaled: differences are positive", rule, "separate",
+               'second = b if fn == "add" else', "second = b if True else", "cases"),
+        Mutant("scaled: waits all the same", rule, own, "if not kept:", "if True:", "cases"),
+    )  # fmt: skip
+
+
+def scaled_magnitudes() -> tuple[Mutant, ...]:
+    """Largest absolute values."""
+    rule, file, values, rows = RULE, "shared_factor", "unscaled", "for law in MOVES:"
+
+    def with_row(changed: str) -> str:
+        return f"for law in (*MOVES, replace(MOVES[2], {changed})):"
+
+    return (
+        Mutant("magnitude: signed", rule, values,
+               'return Factor({call("abs", Arg(self.port)): 1.0}) if "abs" in self.passed else',
+               "return self.factor if False else", "cases"),
+        Mutant("magnitude: the factor's sign", rule, "separate",
+               'key = call("abs", base) if', "key = base if", "cases"),
+        Mutant("magnitude: the smallest", rule, "factor_out", rows,
+               with_row('monoids=("max", "min")'), "cases"),
+        Mutant("magnitude: another fold", rule, values, "or node.op.name not in self.passed:",
+               ":", "cases"),
+        Mutant("magnitude: any factor", rule, "factor_out", rows,
+               with_row('made_by=("reciprocal",)'), "cases"),
+        Mutant("magnitude: an exponential", rule, "factor_out", rows,
+               with_row('made_by=("exp",)'), "cases"),
+        Mutant("magnitude: hidden by where", rule, file,
+               'return "where can hide it, and it may be infinite" if hides else ""',
+               'return ""', "cases"),
+        Mutant("magnitude: any where", rule, file,
+               "if any(v in found.factors for v in node.operands))", ")", "cases"),
+        Mutant("magnitude: another loop", rule, file,
+               "if not _waits(graph, node.operands[port], other):", "if False:", "cases"),
+        Mutant("magnitude: waits for the sum", rule, file,
+               " or (value.node == other and not op.iterated[at])", "", "cases"),
+        Mutant("magnitude: waits for a list", rule, file,
+               "value.node == other and not op.iterated[at]", "value.node == other", "cases"),
+    )  # fmt: skip
+
+
+MUTANTS_OF_FACTORS = (
+    *shared_factors(),
+    *parts(),
+    *shared_exponentials(),
+    *scaled_extrema(),
+    *scaled_magnitudes(),
+)

@@ -1,11 +1,11 @@
-"""The mutants of rescale-by-magnitude, as data: see ``of_the_paper.py``."""
+"""The mutants of repair-by-law, as data: see ``of_the_paper.py``."""
 
 from __future__ import annotations
 
 from tests.mutants.mutate import Mutant
 
 RULE, OWN, PRODUCTS, ROLLING = (
-    "RescaleByMagnitude", "rescale_by_magnitude", "separate", "rolling_update",
+    "RepairByLaw", "repair_by_law", "separate", "rolling_update",
 )  # fmt: skip
 
 
@@ -61,8 +61,39 @@ def of_the_scale() -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
+def extrema() -> tuple[Mutant, ...]:
+    """Folds of what is chosen at an extremum."""
+    rule, folds, table = RULE, "dependent_folds", "laws"
+    return (
+        Mutant("extremum: any accumulator", rule, folds,
+               "if map_at(graph, self.first).results[lead.port] in EXTREMA", "", "cases"),
+        Mutant("extremum: another direction", rule, folds,
+               "apart = different_dims(graph, first, position)", 'apart = ""', "cases"),
+        Mutant("extremum: waits for a sum", rule, table, "if more:", "if False:", "cases"),
+        Mutant("extremum: waits through another", rule, folds,
+               "between.setdefault(value.node)", "None", "cases"),
+        Mutant("extremum: lacks an axis", rule, folds,
+               "if not set(self.graph.type_of(lead).axes) <= set(self.alone.types[0].axes):",
+               "if False:", "cases"),
+        Mutant("extremum: not neutral", rule, table, "if other == neutral:", "if True:"),
+        Mutant("extremum: another list", rule, table, "elif test not in alike:", "elif False:",
+               "cases"),
+        Mutant("extremum: always kept", rule, table,
+               'call("where", chosen, _T, neutral), ())', 'call("where", chosen, _T, _T), ())'),
+        Mutant("extremum: kept where it is less", rule, table,
+               'chosen: Expr = call("eq", ', 'chosen: Expr = call("lt", '),
+        Mutant("extremum: NaN does not count", rule, table, "if test in either:", "if False:",
+               "cases"),
+        Mutant("extremum: infinite ones are guarded", rule, "rolling_update",
+               "answer.law.anywhere:", "False:", "cases"),
+        Mutant("extremum: folded to the other end", rule, "beside",
+               "Rescale(result.monoid,", 'Rescale("max",'),
+    )  # fmt: skip
+
+
 MUTANTS_OF_MAGNITUDES: tuple[Mutant, ...] = (
     *of_the_pattern(),
     *of_the_product(),
     *of_the_scale(),
+    *extrema(),
 )

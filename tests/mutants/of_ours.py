@@ -65,106 +65,6 @@ def columns() -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
-def extrema() -> tuple[Mutant, ...]:
-    """fold-at-extremum."""
-    rule, folds, table = "FoldAtExtremum", "dependent_folds", "laws"
-    return (
-        Mutant("extremum: any accumulator", rule, folds,
-               "if map_at(graph, self.first).results[lead.port] in EXTREMA", "", "cases"),
-        Mutant("extremum: another direction", rule, folds,
-               "apart = different_dims(graph, first, position)", 'apart = ""', "cases"),
-        Mutant("extremum: waits for a sum", rule, table, "if more:", "if False:", "cases"),
-        Mutant("extremum: waits through another", rule, folds,
-               "between.setdefault(value.node)", "None", "cases"),
-        Mutant("extremum: lacks an axis", rule, folds,
-               "if not set(self.graph.type_of(lead).axes) <= set(self.alone.types[0].axes):",
-               "if False:", "cases"),
-        Mutant("extremum: not neutral", rule, table, "if other == neutral:", "if True:"),
-        Mutant("extremum: another list", rule, table, "elif test not in alike:", "elif False:",
-               "cases"),
-        Mutant("extremum: always kept", rule, table,
-               'call("where", chosen, _T, neutral), ())', 'call("where", chosen, _T, _T), ())'),
-        Mutant("extremum: kept where it is less", rule, table,
-               'chosen: Expr = call("eq", ', 'chosen: Expr = call("lt", '),
-        Mutant("extremum: NaN does not count", rule, table, "if test in either:", "if False:",
-               "cases"),
-        Mutant("extremum: infinite ones are guarded", rule, "rolling_update",
-               "answer.law.anywhere:", "False:", "cases"),
-        Mutant("extremum: folded to the other end", rule, "beside",
-               "Rescale(result.monoid,", 'Rescale("max",'),
-    )  # fmt: skip
-
-
-def scaled_extrema() -> tuple[Mutant, ...]:
-    """scale-out-of-extremum."""
-    rule, own, file = "ScaleOutOfExtremum", "scale_out_of_extremum", "shared_factor"
-    return (
-        Mutant("scaled: may be negative", rule, own,
-               "if NEGATIVE in signs_of_value(", "if False and signs_of_value(", "cases"),
-        Mutant("scaled: by anything", rule, own,
-               'if not isinstance(expr, Call) or expr.fn not in OUT_OF_EXTREMA:',
-               "if False:", "cases"),
-        Mutant("scaled: along the fold", rule, "unscaled", "if dim in self.axes:", "if False:",
-               "cases"),
-        Mutant("scaled: a peeled map", rule, file,
-               "first_iteration_gone(graph, position) or self.unfit", "self.unfit",
-               "cases"),
-        Mutant("scaled: the factor is lost", rule, file, 'call("mul", Arg(-2), factor)', "Arg(-2)"),
-        Mutant("scaled: any sum is positive", rule, "separate", "return _ordered(_SUMS.get(",
-               "return a or _ordered(_SUMS.get(", "cases"),
-        Mutant("scaled: differences are positive", rule, "separate",
-               'second = b if fn == "add" else', "second = b if True else", "cases"),
-        Mutant("scaled: hidden by where", rule, own,
-               'return "where can hide it, and it may be infinite" if hides else ""',
-               'return ""', "cases"),
-        Mutant("scaled: waits all the same", rule, own, "if not kept:", "if True:", "cases"),
-    )  # fmt: skip
-
-
-def scaled_magnitudes() -> tuple[Mutant, ...]:
-    """scale-out-of-magnitude."""
-    rule, own = "ScaleOutOfMagnitude", "scale_out_of_magnitude"
-    file, values, folds = "scale_out_of_extremum", "unscaled", "shared_factor"
-    return (
-        Mutant("magnitude: the factor is lost", rule, folds,
-               'call("mul", Arg(-2), factor)', "Arg(-2)"),
-        Mutant("magnitude: signed", rule, values,
-               'return Factor({call("abs", Arg(self.port)): 1.0}) if "abs" in self.passed else',
-               "return self.factor if False else", "cases"),
-        Mutant("magnitude: the factor's sign", rule, "separate",
-               'key = call("abs", base) if', "key = base if", "cases"),
-        Mutant("magnitude: the smallest", rule, own, 'monoids = ("max",)',
-               'monoids = ("max", "min")', "cases"),
-        Mutant("magnitude: another fold", rule, values, "or node.op.name not in self.passed:",
-               ":", "cases"),
-        Mutant("magnitude: any factor", rule, own, 'return "" if root else',
-               'return "" if True else', "cases"),
-        Mutant("magnitude: an exponential", rule, own, "expr.fn in OUT_OF_MAGNITUDES",
-               'expr.fn in (*OUT_OF_MAGNITUDES, "exp")', "cases"),
-        Mutant("magnitude: hidden by where", rule, file,
-               'return "where can hide it, and it may be infinite" if hides else ""',
-               'return ""', "cases"),
-        Mutant("magnitude: any where", rule, file,
-               "if any(v in found.factors for v in node.operands))", ")", "cases"),
-        Mutant("magnitude: an added term", rule, "separate",
-               "any(each != found[0] for", "any(False for", "cases"),
-        Mutant("magnitude: of another value", rule, folds,
-               "if found.factors[value] != found.leaving:", "if False:", "cases"),
-        Mutant("magnitude: along the fold", rule, values, "if dim in self.axes:", "if False:",
-               "cases"),
-        Mutant("magnitude: a peeled map", rule, folds,
-               "first_iteration_gone(graph, position) or self.unfit", "self.unfit",
-               "cases"),
-        Mutant("magnitude: another loop", rule, folds, "if any(waits(", "if True or any(waits(",
-               "cases"),
-        Mutant("magnitude: waits all the same", rule, file, "if not kept:", "if True:", "cases"),
-        Mutant("magnitude: waits for the sum", rule, file,
-               " or (value.node == other and not op.iterated[at])", "", "cases"),
-        Mutant("magnitude: waits for a list", rule, file,
-               "value.node == other and not op.iterated[at]", "value.node == other", "cases"),
-    )  # fmt: skip
-
-
 def peeled() -> tuple[Mutant, ...]:
     """peel-first-iteration, and the paper's rules on maps that were peeled."""
     rule, file = "PeelFirstIteration", "peel_first_iteration"
@@ -307,9 +207,6 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *local_linearity(),
     *ancestors(),
     *columns(),
-    *extrema(),
-    *scaled_extrema(),
-    *scaled_magnitudes(),
     *MUTANTS_OF_FACTORS,
     *peeled(),
     *apart(),

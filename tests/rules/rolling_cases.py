@@ -126,7 +126,7 @@ REFUSALS = (
     ("abs(y_1 - r0)", ("sum", "top"), "max", "order of elements changes"),
     ("y_1 / r0", ("sum", "top", "least"), "+", "0 before the last element"),
     ("square(x_1) * r0 + abs(y_1)", ("p_max", "sum"), "+", "only a factor distributes"),
-    ("where(y_1 < r0, y_1, 0)", ("top", "sum"), "+", "only a factor distributes"),
+    ("where(y_1 < r0, y_1, 0)", ("top", "sum"), "+", "has no where of SymPy"),
     ("maximum(x_1, r0 * y_1)", ("p_max", "p_sum"), "min", "order of elements changes"),
     ("x_1 * r0 + y_1 * r1", ("p_max", "p_sum", "p_squares"), "+", "only a factor distributes"),
     ("(x_1 + r0) * (y_1 + r1)", ("top", "p_sum", "sum"), "+", "only a factor distributes"),

@@ -19,7 +19,7 @@ from blockbuster.rules import (
     made_again,
 )
 from blockbuster.rules.base import Match, Rule
-from blockbuster.rules.scale_out_of_magnitude import ScaleOutOfMagnitude
+from blockbuster.rules.factor_out import FactorOut
 from blockbuster.testing.cases import problem, read_cases
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.generators import GENERATORS, arrays
@@ -58,7 +58,7 @@ def check_some(graph: Graph, rule: Rule, random: Random, most: int = 3) -> None:
 
 @BY_NAME
 def test_passes_the_suite(rule):
-    share = 3 if isinstance(rule, ScaleOutOfMagnitude) else 1  # a site's proof takes seconds
+    share = 3 if isinstance(rule, FactorOut) else 1  # a site's proof takes seconds
     report = check_rule(rule, programs=30 // share)
 
     assert report.passed, str(report)

@@ -80,9 +80,8 @@ def _sums(inside, outside):
 
 
 USES = (
-    "beside", "dependent_folds", "factor_out", "factor_out_exp", "fold_at_extremum",
-    "monotone_out_of_extremum", "rescale_by_magnitude", "rolling_update",
-    "scale_out_of_extremum", "scale_out_of_magnitude", "shared_factor", "unscaled",
+    "beside", "dependent_folds", "factor_out", "repair_by_law", "rolling_update", "shared_factor",
+    "unscaled",
 )  # fmt: skip
 
 

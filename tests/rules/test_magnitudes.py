@@ -1,6 +1,6 @@
 """Largest absolute values of normed rows: one pass, as good in floats, and what the limits are for.
 
-Golden cases hold the reasons of scale-out-of-magnitude. Here its mutants show what each would cost.
+Golden cases hold the reasons of factor-out. Here its mutants show what each would cost.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.ops import Map
 from blockbuster.ir.parse import parse
-from blockbuster.rules import ROLLING_RULES, RULES, ScaleOutOfMagnitude, fuse, overflowing, safe
-from tests.mutants.of_ours import scaled_magnitudes
+from blockbuster.rules import ROLLING_RULES, RULES, FactorOut, fuse, overflowing, safe
+from tests.mutants.of_factors import scaled_magnitudes
 from tests.rules.golden import GOLDEN, read_case
 from tests.rules.plain_driver import plain_fuse
 
-CASES = GOLDEN / "scale_out_of_magnitude"
+CASES = GOLDEN / "factor_out"
 XW = {"x": "M N", "w": "N"}
 BLOCKS = {"M": 2, "N": 3}
 
@@ -81,14 +81,14 @@ def results(graph, arrays, semantics=Float32, steps=BLOCKS):
 def test_one_pass(fn):
     derivation = fused(fn)
 
-    assert ScaleOutOfMagnitude.name in [step.rule for step in derivation.steps]
+    assert FactorOut.name in [step.rule for step in derivation.steps]
     assert passes(derivation.final) == 1
     assert plain_fuse(derivation.start, RULES).applications == derivation.applications
 
 
 def test_other_factors_are_moved_or_repaired():
     derivation = fused(of_the_largest)
-    assert ScaleOutOfMagnitude.name not in [step.rule for step in derivation.steps]
+    assert FactorOut.name not in [step.rule for step in derivation.steps]
     assert passes(derivation.final) == 2
 
     assert passes(fuse(derivation.start, ROLLING_RULES).final) == 1
@@ -99,7 +99,7 @@ def test_what_stays(fn):
     """A mean that stays, and factors that are no roots."""
     derivation = fused(fn)
 
-    assert ScaleOutOfMagnitude.name not in [step.rule for step in derivation.steps]
+    assert FactorOut.name not in [step.rule for step in derivation.steps]
     assert passes(derivation.final) == 2
 
 
@@ -118,7 +118,7 @@ def test_float32_is_as_good_wherever_the_squares_are_floats(fn, x_scale, w_scale
     """Products of x and w reach 1e-36 and 1e36, far from what is stored."""
     derivation, arrays = fused(fn), given(x_scale, w_scale)
     expected = results(derivation.start, arrays, Float64)
-    without = fuse(derivation.start, [r for r in RULES if r != ScaleOutOfMagnitude()])
+    without = fuse(derivation.start, [r for r in RULES if r != FactorOut()])
 
     for graph in (derivation.final, without.final):
         np.testing.assert_allclose(results(safe(graph), arrays), expected, rtol=1e-6)
@@ -147,7 +147,7 @@ def of_rows(**arrays):
 def before_and_after(mutant, case):
     """The program of a golden case, and what the rule without a precondition makes of it."""
     (broken,) = (m for m in scaled_magnitudes() if m.name == f"magnitude: {mutant}")
-    rule, graph = broken.build(), parse(read_case(CASES / f"{case}.bb").before)
+    rule, graph = broken.build(), parse(read_case(CASES / f"magnitude_{case}.bb").before)
     match = rule.match(graph)
     assert match is not None
     return graph, rule.apply(match)
@@ -178,7 +178,7 @@ def test_a_root_of_no_elements_would_be_seen_behind_where():
 
 
 def test_an_infinite_root_without_where_is_seen_both_ways():
-    case = read_case(CASES / "masked_before.bb")
+    case = read_case(CASES / "magnitude_masked_before.bb")
     arrays = of_rows(X=[[3.0, 4.0], [1.0, 2.0]], B=[[1.0, 1.0], [0.0, 0.0]])
 
     for text in (case.before, case.after):

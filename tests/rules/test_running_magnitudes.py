@@ -1,6 +1,6 @@
 """Sums beside their magnitude: one pass, as good in floats as two, on rows of all kinds.
 
-Golden cases hold the reasons of rescale-by-magnitude.
+Golden cases hold the reasons of repair-by-law.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from blockbuster.frontend.trace import trace
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.ops import Map
-from blockbuster.rules import RULES, RescaleByMagnitude, fuse, safe
+from blockbuster.rules import RULES, RepairByLaw, fuse, safe
 from blockbuster.testing.cases import read_cases
 from tests.mutants.mutate import Mutant, judge
 from tests.mutants.of_magnitudes import MUTANTS_OF_MAGNITUDES
@@ -89,7 +89,7 @@ def passes(graph):
 def test_one_pass(fn):
     derivation = fused(fn)
 
-    assert RescaleByMagnitude.name in [step.rule for step in derivation.steps]
+    assert RepairByLaw.name in [step.rule for step in derivation.steps]
     assert passes(derivation.final) == 1
     assert plain_fuse(derivation.start, RULES).applications == derivation.applications
 
@@ -148,7 +148,7 @@ def test_rows_of_zeros_infinities_and_nan_give_what_the_program_gives(fn):
 
 def test_without_the_least_magnitude_a_block_of_zeros_is_lost():
     (mutant,) = (m for m in MUTANTS_OF_MAGNITUDES if m.name == "by magnitude: zero by zero")
-    wrong = tuple(mutant.build() if rule == RescaleByMagnitude() else rule for rule in RULES)
+    wrong = tuple(mutant.build() if rule == RepairByLaw() else rule for rule in RULES)
     x = np.array([[0.0, 0, 0, 0, 3, 4, 0, 0]])
 
     assert of_rows(fused(length).final, x) == 5
@@ -192,11 +192,11 @@ def test_attention_in_tritons_interpreter():
 
 
 MUTANTS = (
-    Mutant("by magnitude: both operands of a dot", "RescaleByMagnitude", "element_formulas",
+    Mutant("by magnitude: both operands of a dot", "RepairByLaw", "element_formulas",
            "if len(waiting) == 1 else expr", "if waiting else expr", "cases"),
-    Mutant("by magnitude: the first operand of a dot", "RescaleByMagnitude", "element_formulas",
+    Mutant("by magnitude: the first operand of a dot", "RepairByLaw", "element_formulas",
            "return waiting[0]", "return self._operands(expr)[0]", "cases"),
-    Mutant("by magnitude: of any operator", "RescaleByMagnitude", "element_formulas",
+    Mutant("by magnitude: of any operator", "RepairByLaw", "element_formulas",
            '!= Functional("dot"):', '== "":', "cases"),
 )  # fmt: skip
 

@@ -111,7 +111,7 @@ def _without_statistics(derivation: Derivation) -> Derivation:
     """With all statistics materialized of maps that hold dots."""
     rule = Materialize()
     while True:
-        sites = rule.of_statistics(derivation.final)
+        sites = rule.of_kind(derivation.final, "value")
         found = next((site for site in sites if _holds_dots(site)), None)
         if found is None:
             return derivation

@@ -11,6 +11,7 @@ from __future__ import annotations
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Functional
 from blockbuster.rules import Derivation, Match, Materialize, made_safe
+from blockbuster.rules.materialize import site_of
 from blockbuster.selection.candidates.variant import Variant
 from blockbuster.selection.priors import PRIORS
 
@@ -41,7 +42,7 @@ def with_operands_stored(derivation: Derivation) -> Derivation:
     """With each value stored that a dot reads, and that a loop computes again."""
     rule = Materialize()
     while True:
-        sites = rule.of_operands(derivation.final)
+        sites = rule.of_kind(derivation.final, "operand")
         found = next((site for site in sites if _feeds_a_dot(site)), None)
         if found is None:
             return derivation
@@ -49,8 +50,8 @@ def with_operands_stored(derivation: Derivation) -> Derivation:
 
 
 def _feeds_a_dot(site: Match) -> bool:
-    """True if a dot of their level reads one of the values, which ``Materialize.values`` names."""
-    path, values = Materialize.values(site)
+    """True if a dot of their level reads one of the values, which ``site_of`` names."""
+    path, values = site_of(site)
     level = site.graph.at(path)
     dots = (node for node in level.nodes if node.op == Functional("dot"))
     return any(value in node.operands for node in dots for value in values)

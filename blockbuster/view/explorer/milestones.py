@@ -23,8 +23,7 @@ LATER = {
     "swap-scale-dot": "Rows are scaled after the product, once each, not entry by entry before it",
     "swap-shift-dot": "Rows are shifted after the product, by an outer product, not before it",
     "local-linearity": "Rows are scaled or shifted once, after the sum over all dots",
-    "factor-out": "A factor that all terms of a sum share is multiplied once, after the sum",
-    "factor-out-exp": "exp(-m) is multiplied once, after the sum: the maximum need not come first",
+    "factor-out": "A factor that all terms of a fold share is multiplied once, after it",
     "fold-columns": "An operator on columns moves into the product, out of the rows' way",
 }
 """Rules that let something wait until after a sum, and what that gives."""

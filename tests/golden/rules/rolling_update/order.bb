@@ -12,4 +12,4 @@ graph(X: N[M,N] = port) {
   }
   return s
 }
-# because: s cannot be repaired: the order of elements changes with r: another one may become the max
+# because: s cannot be repaired: the order of elements changes with r, so another one may become the max

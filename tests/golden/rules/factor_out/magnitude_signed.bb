@@ -15,3 +15,4 @@ graph(X: N[M,N] = port, W: N[N] = port) {
   }
   return z
 }
+# because: r stays in N<row_scale col_scale -x row_max>: z is a multiple of another power of it, or of its size

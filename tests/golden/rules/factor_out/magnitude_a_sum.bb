@@ -12,3 +12,4 @@ graph(X: N[M] = port) {
   }
   return z
 }
+# because: r stays in N<x * y abs(x)>: a is a multiple of another power of it, or of its size

@@ -18,3 +18,4 @@ graph(X: N[M,N] = port, Y: N[M,N] = port) {
   }
   return t, z
 }
+# because: r stays in N<row_scale abs(x) row_max>: it waits for no loop that shares a list
