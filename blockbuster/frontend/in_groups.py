@@ -10,16 +10,14 @@ memory then, and each number of a pair is computed from views.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blockbuster.frontend.array import TracedArray, apply, array_at, operand_at
 from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.operation import Operation
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import ONE
-
-if TYPE_CHECKING:
-    from blockbuster.frontend.trace import Trace
 
 SUMS = ("add", "sub")
 _TERMS = ("mul", "neg", *SUMS)
@@ -31,8 +29,9 @@ MOST_IN_GROUP = 4
 Parts = tuple[TracedArray, ...]
 
 
-def in_groups(trace: Trace, op: str, operands: Sequence[Any]) -> TracedArray | None:
+def in_groups(asked: Operation) -> TracedArray | None:
     """A sum of products as those of each place of a group, joined; None for other sums."""
+    trace, op, operands = asked[:3]
     if not all(isinstance(x, TracedArray) and x.kind == FLOAT and x.ndim for x in operands):
         return None
     leaves = [leaf for x in operands for leaf in _leaves(x, _DEPTH)]

@@ -10,12 +10,13 @@ split. Where something else reads a piece, too, that piece is computed by itself
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.array import TracedArray, array_at, operand_at
+from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.program import Equation, Operand
 from blockbuster.frontend.shapes import ARRAYS_ONLY, REDUCTIONS, SCANS, WEIGHTED
 from blockbuster.ir.expr import FUNCTIONS
@@ -48,10 +49,9 @@ class _Each:
     make: Callable[[], TracedArray]
 
 
-def as_one_loop(
-    trace: Trace, operands: Sequence[Any], params: Mapping[str, Any]
-) -> TracedArray | None:
+def as_one_loop(asked: Operation) -> TracedArray | None:
     """A join of values that products compute alike from pieces of arrays; None for other joins."""
+    trace, operands = asked.trace, asked.operands
     first, count = operands[0], len(operands)
     if not 2 <= count <= MOST_PIECES or any(x.axes != first.axes for x in operands):
         return None
@@ -60,7 +60,7 @@ def as_one_loop(
     if not isinstance(found, _Each) or not loop.has_product:
         return None
     trace.replaced |= dict.fromkeys(loop.read)
-    axis = params["axis"] % first.ndim
+    axis = asked.params["axis"] % first.ndim
     made = found.make()
     order = (*range(1, axis + 1), 0, *range(axis + 1, first.ndim + 1))
     made = trace.record("transpose", (made,), {"axes": order})
