@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from blockbuster.frontend.array import TracedArray, apply, array_at, reduce_axes
 from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.limits import PIECES_OF_A_CHAIN
 from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.program import Equation, Operand
 from blockbuster.frontend.shapes import broadcast
@@ -79,9 +80,6 @@ FORMS: tuple[tuple[tuple[Any, ...], Callable[[TracedArray], TracedArray]], ...] 
 BY_HAND = tuple(dict.fromkeys((*(form[0] for form, _ in FORMS), *FOLDED)))
 """The operators at which functions that are written by hand end."""
 _COMMUTE = ("add", "maximum", "mul")
-MOST_PIECES = 16
-"""Terms of a chain that are looked at: a chain of thousands would be walked for each of them."""
-
 
 def as_function(asked: Operation) -> TracedArray | None:
     """An operation on floats as the function that it computes; None for others."""
@@ -107,7 +105,8 @@ def _operand(x: Any) -> Operand:
 
 def _of_all_pieces(trace: Trace, op: str, operands: Sequence[Operand]) -> TracedArray | None:
     """A chain of one operator over all pieces x[i::k], as the fold of x in groups of k."""
-    terms = [term for term in _terms(trace, op, operands, MOST_PIECES) if (op, term) != _ADDS_NONE]
+    chain = _terms(trace, op, operands, PIECES_OF_A_CHAIN)
+    terms = [term for term in chain if (op, term) != ("add", ZERO)]
     made_by = [_equation(trace, term) for term in terms]
     pieces = [p for p in made_by if p is not None and p.op == "strided" and p.kind == FLOAT]
     if not pieces or len(pieces) < len(terms):
@@ -128,9 +127,6 @@ def _of_all_pieces(trace: Trace, op: str, operands: Sequence[Operand]) -> Traced
     groups = x.reshape((*x.shape[:axis], x.shape[axis] // step, step, *x.shape[axis + 1 :]))
     made: TracedArray = reduce_axes(FOLDED[op], groups, (axis + 1,), False)
     return made
-
-
-_ADDS_NONE = ("add", ZERO)
 
 
 def _terms(trace: Trace, op: str, operands: Sequence[Operand], most: int) -> list[Operand]:

@@ -131,8 +131,8 @@ def _of_masks(asked: Operation) -> TracedArray | None:
         elsewhere = trace.record("and", (trace.record("not", (condition,)), y))
         return trace.record("or", (there, elsewhere))
     if op in ("max", "min", "matmul"):
-        numbers = [trace.record("add", (operand, 0)) for operand in operands]
-        return trace.record("ne", (trace.record(op, numbers, params), 0))
+        counts = [trace.record("add", (operand, 0)) for operand in operands]
+        return trace.record("ne", (trace.record(op, counts, params), 0))
     return None
 
 

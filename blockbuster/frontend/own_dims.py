@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from blockbuster.frontend.limits import NEAREST
 from blockbuster.frontend.loops import Loop, Loops
 from blockbuster.frontend.primitives import (
     Contract,
@@ -30,9 +31,6 @@ from blockbuster.frontend.primitives import (
 )
 from blockbuster.frontend.program import Shape
 from blockbuster.ir.types import Dim, size_class
-
-NEAREST = 16
-"""How many other ways to read an array a read is compared with: the last ones before it."""
 
 Tile = tuple[Loop, ...]
 """The loops along the axes of a value, in the order of its axes; unit axes have none."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from blockbuster.frontend.array import TracedArray, apply, array_at
 from blockbuster.frontend.contractions import equation_of
 from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.limits import UNROLLED
 from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.ir.graph import Value
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 POOLED = {"sum": "add", "mean": "add", "max": "maximum", "min": "minimum"}
 """The operator that folds the elements of a window."""
-UNROLLED = 16
-"""Elements of a window at most that are folded one by one."""
-
 
 @dataclass(frozen=True)
 class _Windows:

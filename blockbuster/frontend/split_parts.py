@@ -3,7 +3,7 @@
     x.reshape(m, n // 2, 2)[..., 1]     x[:, 1::2]
     x.reshape(m, 2, n // 2)[:, 1]       x[:, n // 2:]
 
-Slices with a step are read as rows of neighbours, two of them together (``interleaved.py``); a
+Slices with a step are read as rows of neighbours, two of them together (``in_blocks.py``); a
 place along a part is read element by element.
 """
 

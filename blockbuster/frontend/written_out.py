@@ -16,6 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.frontend.array import TracedArray, array_at, operand_at
+from blockbuster.frontend.limits import PIECES_OF_A_LOOP
 from blockbuster.frontend.operation import Operation
 from blockbuster.frontend.program import Equation, Operand
 from blockbuster.frontend.shapes import ARRAYS_ONLY, REDUCTIONS, SCANS, WEIGHTED
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
 
 PRODUCT = "matmul"
-MOST_PIECES = 64
-"""Pieces of a join that are looked at: heads, groups and experts are no more."""
 ALONG_AXES = (*REDUCTIONS, *SCANS, "softmax", "log_softmax", "transpose", "expand")
 BROADCAST = (*FUNCTIONS, *WEIGHTED, PRODUCT, "cast")
 """Operations whose operands may have fewer axes than their results."""
@@ -53,7 +52,7 @@ def as_one_loop(asked: Operation) -> TracedArray | None:
     """A join of values that products compute alike from pieces of arrays; None for other joins."""
     trace, operands = asked.trace, asked.operands
     first, count = operands[0], len(operands)
-    if not 2 <= count <= MOST_PIECES or any(x.axes != first.axes for x in operands):
+    if not 2 <= count <= PIECES_OF_A_LOOP or any(x.axes != first.axes for x in operands):
         return None
     loop = _Loop(trace, count)
     found = loop.over(tuple(x.value for x in operands))

@@ -23,11 +23,9 @@ from blockbuster.frontend.functions.row import Array, of_images
 from blockbuster.frontend.functions.shapes import unflatten
 from blockbuster.frontend.functions.spatial import check_rank, known, numbers
 from blockbuster.frontend.functions.windows import windowed
+from blockbuster.frontend.limits import UNROLLED
 from blockbuster.frontend.sizes import SizeExpr, rest
 from blockbuster.frontend.source import trace_error
-
-UNROLLED = 16
-"""Elements of a window at most that are folded one by one."""
 
 
 @dataclass(frozen=True)
