@@ -38,10 +38,11 @@ from blockbuster.frontend.operation import Operation, Recognizer, kind_of
 from blockbuster.frontend.pooled import POOLED, as_pool
 from blockbuster.frontend.promotion import counts_as_input
 from blockbuster.frontend.remainders import remainder, whole_part
+from blockbuster.frontend.repeated import beside_others
 from blockbuster.frontend.split_parts import of_split_axis
 from blockbuster.frontend.written_out import as_one_loop
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
-from blockbuster.ir.expr import Size
+from blockbuster.ir.expr import FUNCTIONS, Size
 from blockbuster.ir.lengths import whole
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ RECOGNIZERS: tuple[tuple[Collection[str], Recognizer], ...] = (
     (("sum", "matmul"), _contracted),
     ((*OF_MASKS, "abs", "square", "floordiv", "mod", "where", "max", "min", "matmul"), _of_masks),
     (WHOLE_NUMBERS, _beside_scalars),
+    (FUNCTIONS, beside_others),
 )
 """What is recorded as others: by operation, in this order. The first that applies is taken."""
 
